@@ -1,0 +1,222 @@
+//! What travels beside a request and never goes to a vendor.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Cost, Error, ErrorKind};
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub String);
+
+        impl $name {
+            /// A fresh id; later ones sort after earlier ones.
+            pub fn fresh() -> Self {
+                Self(uuid::Uuid::now_v7().simple().to_string())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+id!(
+    /// Names one call of a model.
+    CallId
+);
+id!(
+    /// Names one session.
+    SessionId
+);
+
+/// The context of a call: who asks, for what, within which limits. It travels from the host through
+/// councils and middleware down to the leaf provider, and none of it leaks onto a vendor's wire
+/// (but for the session, which becomes the cache key where a wire has one).
+#[derive(Clone)]
+pub struct CallCx {
+    /// This call.
+    pub call: CallId,
+    /// The call that caused it.
+    pub parent: Option<CallId>,
+    /// The session it belongs to.
+    pub session: Option<SessionId>,
+    /// What kind of traffic it is, as the host that saw the wire knows it.
+    pub traffic: Traffic,
+    /// The working directory, for providers that are programs.
+    pub workdir: Option<PathBuf>,
+    /// How many calls deep this one is nested.
+    pub depth: u8,
+    /// What may still be spent.
+    pub budget: Arc<dyn Budget>,
+    /// Ends the call at once; the connection is closed.
+    pub cancel: CancellationToken,
+    /// Timeouts for this call instead of the provider's.
+    pub timeouts: Option<Timeouts>,
+}
+
+impl CallCx {
+    /// A context for a call of its own: no session, no budget, nothing that cancels it.
+    pub fn new() -> Self {
+        Self {
+            call: CallId::fresh(),
+            parent: None,
+            session: None,
+            traffic: Traffic::Ask,
+            workdir: None,
+            depth: 0,
+            budget: Arc::new(Unlimited),
+            cancel: CancellationToken::new(),
+            timeouts: None,
+        }
+    }
+
+    /// A context for a call that this one causes: same session, budget and limits; cancelled when
+    /// this one is.
+    pub fn child(&self) -> Self {
+        Self {
+            call: CallId::fresh(),
+            parent: Some(self.call.clone()),
+            depth: self.depth.saturating_add(1),
+            cancel: self.cancel.child_token(),
+            ..self.clone()
+        }
+    }
+
+    /// This context with a session.
+    pub fn session(mut self, session: SessionId) -> Self {
+        self.session = Some(session);
+        self
+    }
+
+    /// This context with a cancel token.
+    pub fn cancel(mut self, token: CancellationToken) -> Self {
+        self.cancel = token;
+        self
+    }
+
+    /// This context with timeouts of its own.
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.timeouts = Some(timeouts);
+        self
+    }
+}
+
+impl Default for CallCx {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for CallCx {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallCx")
+            .field("call", &self.call)
+            .field("parent", &self.parent)
+            .field("session", &self.session)
+            .field("traffic", &self.traffic)
+            .field("depth", &self.depth)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a call is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Traffic {
+    /// A person's question.
+    Ask,
+    /// The next round of a tool loop.
+    Continuation,
+    /// A chore of the client's.
+    Background(Chore),
+}
+
+/// Chores that clients give to models behind the user's back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Chore {
+    /// A title for a conversation.
+    Title,
+    /// A summary that replaces a long history.
+    Compaction,
+    /// A probe of quota or reachability.
+    Probe,
+    /// Something else.
+    Other(String),
+}
+
+/// How long to wait, and for what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// To connect.
+    pub connect: Duration,
+    /// For a whole answer that is not streamed, and for the headers of one that is.
+    pub request: Duration,
+    /// Between two events of a stream.
+    pub idle: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            request: Duration::from_secs(120),
+            idle: Duration::from_secs(30),
+        }
+    }
+}
+
+/// What may still be spent.
+pub trait Budget: Send + Sync {
+    /// Sets aside the worst case of a call before it is made.
+    ///
+    /// # Errors
+    /// [`Exhausted`] if that much is not left.
+    fn reserve(&self, worst: Cost) -> Result<Box<dyn Reservation>, Exhausted>;
+}
+
+/// Money set aside for one call. Dropping it without settling gives it back.
+pub trait Reservation: Send {
+    /// Books what the call really cost.
+    fn settle(self: Box<Self>, actual: Cost);
+}
+
+/// A budget has not enough left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exhausted {
+    /// What is missing, in words.
+    pub message: String,
+}
+
+impl From<Exhausted> for Error {
+    fn from(exhausted: Exhausted) -> Self {
+        Error::new(ErrorKind::Quota, exhausted.message)
+            .with_hint("raise the budget, or choose a cheaper model or a lower max_tokens")
+    }
+}
+
+/// A budget without a limit.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unlimited;
+
+impl Budget for Unlimited {
+    fn reserve(&self, _worst: Cost) -> Result<Box<dyn Reservation>, Exhausted> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl Reservation for Unlimited {
+    fn settle(self: Box<Self>, _actual: Cost) {}
+}

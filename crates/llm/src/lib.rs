@@ -1,0 +1,50 @@
+//! One client for every model wire.
+//!
+//! A [`Request`] goes in; a [`Response`], or a stream of [`StreamEvent`]s that folds into one, comes
+//! out. OpenAI Responses, Anthropic Messages, Gemini and Chat Completions are spoken natively, each
+//! by one module under [`wire`] that knows **both directions**: what a client sends and what a
+//! server answers. Adapters, gateways and test twins therefore share one source of wire truth.
+//!
+//! Four layers, each usable alone:
+//! 1. the contract: [`Provider`] and the types of this page;
+//! 2. the utilities for people who write adapters: [`sse`], [`wire`], [`names`], [`schema`];
+//!
+//! What this crate does not know: what a tool means, what a file is for, what an agent is. It reads
+//! the environment in one place only (`Client::from_env`) and a file only when a message names a
+//! local image, sound or document by path.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod accumulate;
+mod call;
+pub mod catalog;
+mod cost;
+mod error;
+mod event;
+mod message;
+pub mod names;
+mod provider;
+mod request;
+mod response;
+pub mod schema;
+mod secret;
+pub mod sse;
+mod tool;
+pub mod wire;
+
+pub use accumulate::Accumulator;
+pub use call::{
+    Budget, CallCx, CallId, Chore, Exhausted, Reservation, SessionId, Timeouts, Traffic, Unlimited,
+};
+pub use cost::{Cost, Usd};
+pub use error::{Error, ErrorKind};
+pub use event::{SegmentId, StreamEvent};
+pub use message::{
+    Content, Detail, Media, MediaSource, Message, Origin, Part, ResultOutput, Role, Thinking, ToolCall,
+    ToolCallKind, ToolResult,
+};
+pub use provider::{EventStream, Fut, Passthrough, Provider};
+pub use request::{Effort, ForeignThinking, Request, ResponseFormat};
+pub use response::{Finish, FinishReason, RateLimit, Response, Usage, Warning};
+pub use secret::Secret;
+pub use tool::{ToolChoice, ToolKind, ToolSpec};
+pub use wire::Wire;

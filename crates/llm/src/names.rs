@@ -1,0 +1,133 @@
+//! Tool names: what our own constructor takes, and how foreign names are fitted to a wire.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::{Content, Error, Request, Wire};
+
+/// The longest tool name every wire takes.
+pub const MAX: usize = 64;
+
+/// Checks a name of our own: `[A-Za-z][A-Za-z0-9_]*`, 64 characters at most.
+///
+/// # Errors
+/// `configuration`, naming the tool.
+pub fn check_own(name: &str) -> Result<(), Error> {
+    let fits = name.len() <= MAX
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if fits {
+        return Ok(());
+    }
+    Err(Error::configuration(format!("`{name}` is not a tool name"))
+        .with_hint("use letters, digits and underscores, starting with a letter, 64 characters at most"))
+}
+
+/// Maps the names of one request's tools to what a wire allows, and back.
+///
+/// Names that the wire takes stay as they are; others have their odd characters replaced by
+/// underscores and are cut, and collisions get a number. The map depends only on the names in the
+/// request, in order, so it is the same for each request of a session.
+#[derive(Clone, Debug, Default)]
+pub struct NameMap {
+    to_wire: HashMap<String, String>,
+    from_wire: HashMap<String, String>,
+}
+
+impl NameMap {
+    /// The map for a request: over its declared tools first, then over the calls in its history.
+    pub fn for_request(request: &Request, wire: Wire) -> Self {
+        let declared = request.tools.iter().map(|tool| tool.name.as_str());
+        let called =
+            request.messages.iter().flat_map(|m| &m.content).filter_map(|part| match part.content() {
+                Content::ToolCall(call) => Some(call.name.as_str()),
+                _ => None,
+            });
+        Self::new(declared.chain(called), wire)
+    }
+
+    /// The map for these names.
+    pub fn new<'a>(names: impl IntoIterator<Item = &'a str>, wire: Wire) -> Self {
+        let names: Vec<&str> = names.into_iter().collect();
+        // Names that fit as they are have the first claim, wherever they stand.
+        let mut taken: BTreeSet<String> =
+            names.iter().filter(|name| fits(name, wire)).map(|name| (*name).to_owned()).collect();
+        let mut map = Self::default();
+        for name in names {
+            if fits(name, wire) || map.to_wire.contains_key(name) {
+                continue;
+            }
+            let base = fit(name, wire);
+            let mut candidate = base.clone();
+            let mut n = 2;
+            while !taken.insert(candidate.clone()) {
+                let suffix = format!("_{n}");
+                candidate = format!("{}{suffix}", &base[..base.len().min(MAX - suffix.len())]);
+                n += 1;
+            }
+            map.from_wire.insert(candidate.clone(), name.to_owned());
+            map.to_wire.insert(name.to_owned(), candidate);
+        }
+        map
+    }
+
+    /// The name on the wire.
+    pub fn to_wire<'a>(&'a self, name: &'a str) -> &'a str {
+        self.to_wire.get(name).map_or(name, String::as_str)
+    }
+
+    /// The caller's name for a name on the wire.
+    pub fn from_wire<'a>(&'a self, name: &'a str) -> &'a str {
+        self.from_wire.get(name).map_or(name, String::as_str)
+    }
+}
+
+fn allowed(c: char, wire: Wire) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-' || (wire == Wire::Gemini && (c == '.' || c == ':'))
+}
+
+fn fits(name: &str, wire: Wire) -> bool {
+    let start = |c: char| wire != Wire::Gemini || c.is_ascii_alphabetic() || c == '_';
+    !name.is_empty() && name.len() <= MAX && name.starts_with(start) && name.chars().all(|c| allowed(c, wire))
+}
+
+fn fit(name: &str, wire: Wire) -> String {
+    let mut out: String = name.chars().map(|c| if allowed(c, wire) { c } else { '_' }).take(MAX).collect();
+    if out.is_empty() || !fits(&out, wire) {
+        out.insert(0, '_');
+        out.truncate(MAX);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_names_are_plain() {
+        for name in ["read_file", "A", "x9"] {
+            assert!(check_own(name).is_ok(), "{name}");
+        }
+        for name in ["read-file", "", "9x", "_x", "é", &"x".repeat(65)] {
+            let error = check_own(name).unwrap_err();
+            assert!(error.message().contains(name) && error.hint().is_some());
+        }
+    }
+
+    #[test]
+    fn foreign_names_map_and_come_back() {
+        let long = "y".repeat(80);
+        let names = ["a.b", "a_b", "a/b", "ok-name", "9", "", &long, "naïve"];
+        for wire in Wire::ALL {
+            let map = NameMap::new(names, wire);
+            let mut seen = BTreeSet::new();
+            for name in names {
+                let on_wire = map.to_wire(name);
+                assert!(fits(on_wire, wire), "{wire:?} {name} -> {on_wire}");
+                assert!(seen.insert(on_wire.to_owned()), "{wire:?}: {on_wire} twice");
+                assert_eq!(map.from_wire(on_wire), name);
+            }
+        }
+        assert_eq!(NameMap::new(names, Wire::Chat).to_wire("a_b"), "a_b");
+    }
+}

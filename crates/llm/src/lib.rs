@@ -21,6 +21,7 @@ mod client;
 mod cost;
 mod error;
 mod event;
+pub mod generate;
 pub mod http;
 mod media;
 mod message;
@@ -44,6 +45,7 @@ pub use client::{Client, ClientBuilder, default_client, native_endpoints, set_de
 pub use cost::{Cost, Usd};
 pub use error::{Error, ErrorKind};
 pub use event::{SegmentId, StreamEvent};
+pub use generate::{generate, generate_object, stream, stream_object};
 pub use http::{Auth, Endpoint, HttpProvider, HttpVersion};
 pub use message::{
     Content, Detail, Media, MediaSource, Message, Origin, Part, ResultOutput, Role, Thinking, ToolCall,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use junto_llm::http::{Endpoint, HttpProvider};
 use junto_llm::retry::Policy;
-use junto_llm::{Client, Request, SessionId, CallCx, ToolSpec, Wire};
+use junto_llm::{CallCx, Client, Request, SessionId, ToolSpec, Wire};
 use junto_twin::{Options, Play, Twin};
 use serde_json::{Value, json};
 
@@ -33,7 +33,10 @@ pub fn endpoint(twin: &Twin, wire: Wire) -> Endpoint {
 }
 
 pub fn client(endpoint: Endpoint) -> Client {
-    Client::builder().provider(endpoint.name.clone(), Arc::new(HttpProvider::new(endpoint).unwrap())).build().unwrap()
+    Client::builder()
+        .provider(endpoint.name.clone(), Arc::new(HttpProvider::new(endpoint).unwrap()))
+        .build()
+        .unwrap()
 }
 
 pub async fn twin(play: Play) -> Twin {
@@ -78,14 +81,15 @@ pub fn eager() -> Policy {
 
 /// A small PNG.
 pub const PNG: &[u8] = &[
-    0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, b'I', b'H', b'D', b'R', 0, 0, 0, 1, 0, 0, 0, 1,
-    8, 6, 0, 0, 0, 0x1f, 0x15, 0xc4, 0x89, 0, 0, 0, 0x0d, b'I', b'D', b'A', b'T', 0x78, 0x9c, 0x62, 0, 1, 0, 0, 5, 0,
-    1, 0x0d, 0x0a, 0x2d, 0xb4, 0, 0, 0, 0, b'I', b'E', b'N', b'D', 0xae, 0x42, 0x60, 0x82,
+    0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, b'I', b'H', b'D', b'R', 0, 0, 0, 1, 0, 0,
+    0, 1, 8, 6, 0, 0, 0, 0x1f, 0x15, 0xc4, 0x89, 0, 0, 0, 0x0d, b'I', b'D', b'A', b'T', 0x78, 0x9c, 0x62, 0,
+    1, 0, 0, 5, 0, 1, 0x0d, 0x0a, 0x2d, 0xb4, 0, 0, 0, 0, b'I', b'E', b'N', b'D', 0xae, 0x42, 0x60, 0x82,
 ];
 
 /// The address of a peer that `cargo xtask test` started.
 pub fn peer(variable: &str) -> String {
-    std::env::var(variable).unwrap_or_else(|_| panic!("{variable} is not set: run the tests with `cargo xtask test`"))
+    std::env::var(variable)
+        .unwrap_or_else(|_| panic!("{variable} is not set: run the tests with `cargo xtask test`"))
 }
 
 /// Runs one of the Python programs in `tests/peers` and gives what it printed.

@@ -3,7 +3,8 @@
 use junto_llm::generate::{Generate, generate};
 use junto_llm::http::{Endpoint, HttpProvider};
 use junto_llm::{
-    CallCx, Client, Content, Error, ErrorKind, Media, Message, Part, Request, Role, ToolChoice, ToolSpec, Wire,
+    CallCx, Client, Content, Error, ErrorKind, Media, Message, Part, Request, Role, ToolChoice, ToolSpec,
+    Wire,
 };
 use junto_twin::Play;
 use serde_json::json;
@@ -29,7 +30,11 @@ async fn an_unreadable_image_is_named_on_every_wire() {
 
 #[test]
 fn our_own_constructor_refuses_odd_names_and_schemas() {
-    check(&ToolSpec::new("read-file", "", json!({"type": "object"})).unwrap_err(), ErrorKind::Configuration, "read-file");
+    check(
+        &ToolSpec::new("read-file", "", json!({"type": "object"})).unwrap_err(),
+        ErrorKind::Configuration,
+        "read-file",
+    );
     check(&ToolSpec::new("f", "", json!({"type": "array"})).unwrap_err(), ErrorKind::Configuration, "`f`");
 }
 
@@ -89,7 +94,8 @@ async fn odd_conversations_are_mended_not_refused() {
     use junto_llm::{ToolCall, ToolResult};
     for wire in Wire::ALL {
         let s = stand(wire, Play::text("fine")).await;
-        let foreign = |id: &str, name: &str, raw: &str| Part::new(Content::ToolCall(ToolCall::function(id, name, raw)));
+        let foreign =
+            |id: &str, name: &str, raw: &str| Part::new(Content::ToolCall(ToolCall::function(id, name, raw)));
         let long_id = "id with spaces/and:colons ".repeat(8);
         let messages = vec![
             Message::system("One."),
@@ -99,7 +105,11 @@ async fn odd_conversations_are_mended_not_refused() {
             Message::user("b"),
             Message::new(
                 Role::Assistant,
-                vec![Part::text(""), foreign(&long_id, "mcp.server/tool name", "{\"a\":1}"), foreign("c2", "get_weather", "{broken")],
+                vec![
+                    Part::text(""),
+                    foreign(&long_id, "mcp.server/tool name", "{\"a\":1}"),
+                    foreign("c2", "get_weather", "{broken"),
+                ],
             ),
             Message::tool_results([ToolResult::text(&long_id, ""), ToolResult::error("c2", "bad arguments")]),
             Message::system("Three, in the middle."),
@@ -108,7 +118,8 @@ async fn odd_conversations_are_mended_not_refused() {
         ];
         let odd = ToolSpec::foreign("mcp.server/tool name", "Odd", json!({"type": "object"}));
         let request = Request::of(messages).model(model(wire)).tools([weather(), odd]);
-        let response = s.client.complete(request, &CallCx::new()).await.unwrap_or_else(|e| panic!("{wire:?}: {e}"));
+        let response =
+            s.client.complete(request, &CallCx::new()).await.unwrap_or_else(|e| panic!("{wire:?}: {e}"));
         assert_eq!(response.text(), "fine");
     }
 }

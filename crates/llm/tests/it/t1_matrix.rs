@@ -8,13 +8,13 @@ use futures_util::StreamExt;
 use junto_llm::generate::{Generate, Tool, generate, generate_object, stream};
 use junto_llm::retry::Policy;
 use junto_llm::{
-    CallCx, Effort, ErrorKind, EventStream, Finish, Media, Message, Part, Request, Response, Role, StreamEvent,
-    Timeouts, Wire,
+    CallCx, Effort, ErrorKind, EventStream, Finish, Media, Message, Part, Request, Response, Role,
+    StreamEvent, Timeouts, Wire,
 };
 use junto_twin::{After, Call, Fault, Options, Play, RetryAfter, Step, Think, Twin, When};
 use serde_json::{Value, json};
 
-use crate::support::{PNG, Stand, clock, client, eager, endpoint, model, session, stand, weather};
+use crate::support::{PNG, Stand, client, clock, eager, endpoint, model, session, stand, weather};
 
 macro_rules! on_each_wire {
     ($($row:ident)*) => {
@@ -116,7 +116,10 @@ async fn image_by_path(wire: Wire) {
 }
 
 async fn one_tool_call(wire: Wire) {
-    let play = Play::of([Step::call("get_weather", json!({"city": "Ghent"})), Step::text("It says: {{last_result}}")]);
+    let play = Play::of([
+        Step::call("get_weather", json!({"city": "Ghent"})),
+        Step::text("It says: {{last_result}}"),
+    ]);
     let s = stand(wire, play).await;
     let request = s.ask("weather?").tools([weather()]);
     let first = s.client.complete(request.clone(), &session()).await.unwrap();
@@ -186,7 +189,9 @@ async fn streaming_with_tool_calls(wire: Wire) {
     let (events, response) = finish(stream(active(&s, &runs)).await.unwrap()).await;
     assert_eq!(response.text(), "streamed answer at the end");
     assert_eq!(runs.load(Ordering::SeqCst), 3);
-    for call in events.iter().filter_map(|e| if let StreamEvent::ToolCallEnd { id, call, .. } = e { Some((id, call)) } else { None }) {
+    for call in events.iter().filter_map(|e| {
+        if let StreamEvent::ToolCallEnd { id, call, .. } = e { Some((id, call)) } else { None }
+    }) {
         let joined: String = events
             .iter()
             .take_while(|e| !matches!(e, StreamEvent::StepFinish { .. }))
@@ -195,7 +200,11 @@ async fn streaming_with_tool_calls(wire: Wire) {
                 _ => None,
             })
             .collect();
-        assert_eq!(serde_json::from_str::<Value>(&joined).unwrap(), call.1.arguments, "deltas join to the whole");
+        assert_eq!(
+            serde_json::from_str::<Value>(&joined).unwrap(),
+            call.1.arguments,
+            "deltas join to the whole"
+        );
     }
 }
 
@@ -206,7 +215,10 @@ async fn structured_output(wire: Wire) {
         "required": ["name", "age"],
         "additionalProperties": false
     });
-    let play = Play::of([Step::object(json!({"name": "Ada", "age": 36})), Step::object(json!({"name": "Ada", "age": "old"}))]);
+    let play = Play::of([
+        Step::object(json!({"name": "Ada", "age": 36})),
+        Step::object(json!({"name": "Ada", "age": "old"})),
+    ]);
     let s = stand(wire, play).await;
     let ask = || Generate::request(s.ask("who?")).client(&s.client).retry(Policy::NONE);
     let object = generate_object(ask(), "person", schema.clone()).await.unwrap();
@@ -218,7 +230,8 @@ async fn structured_output(wire: Wire) {
 }
 
 async fn reasoning_tokens(wire: Wire) {
-    let step = Step { think: Think::Text("Let me count to ten, slowly and with care.".into()), ..Step::text("ten") };
+    let step =
+        Step { think: Think::Text("Let me count to ten, slowly and with care.".into()), ..Step::text("ten") };
     let s = stand(wire, Play::of([step])).await;
     let request = Request { reasoning_effort: Some(Effort::High), ..s.ask("count") };
     let whole = s.client.complete(request.clone(), &session()).await.unwrap();
@@ -292,8 +305,13 @@ async fn exact_usage(wire: Wire) {
 }
 
 async fn cache_reads_from_turn_five(wire: Wire) {
-    let s = stand(wire, Play::of([Step { loop_rounds: None, ..Step::text("An answer of some length to turn {{round}}.") }])).await;
-    let system: String = (0..400).map(|n| format!("Rule {n}: keep the answers short and to the point. ")).collect();
+    let s = stand(
+        wire,
+        Play::of([Step { loop_rounds: None, ..Step::text("An answer of some length to turn {{round}}.") }]),
+    )
+    .await;
+    let system: String =
+        (0..400).map(|n| format!("Rule {n}: keep the answers short and to the point. ")).collect();
     let mut messages = vec![Message::system(system)];
     let cx = session();
     for turn in 1..=8 {
@@ -310,8 +328,12 @@ async fn cache_reads_from_turn_five(wire: Wire) {
 
 async fn provider_options(wire: Wire) {
     let (options, pointer, expected) = match wire {
-        Wire::Anthropic => (json!({"service_tier": "auto", "beta_headers": ["a-1", "b-2"]}), "/service_tier", json!("auto")),
-        Wire::Responses => (json!({"service_tier": "flex", "text": {"verbosity": "low"}}), "/text/verbosity", json!("low")),
+        Wire::Anthropic => {
+            (json!({"service_tier": "auto", "beta_headers": ["a-1", "b-2"]}), "/service_tier", json!("auto"))
+        }
+        Wire::Responses => {
+            (json!({"service_tier": "flex", "text": {"verbosity": "low"}}), "/text/verbosity", json!("low"))
+        }
         Wire::Gemini => (json!({"generationConfig": {"seed": 7}}), "/generationConfig/seed", json!(7)),
         Wire::Chat => (json!({"seed": 7}), "/seed", json!(7)),
     };
@@ -327,8 +349,12 @@ async fn provider_options(wire: Wire) {
 }
 
 async fn cancel(wire: Wire) {
-    let stalled = Step { fault: Some(Fault { stall: Some(After(1)), ..Fault::default() }), ..Step::text("never") };
-    let slow = Step { fault: Some(Fault { stall: Some(After(900)), ..Fault::default() }), ..Step::text("x".repeat(4000)) };
+    let stalled =
+        Step { fault: Some(Fault { stall: Some(After(1)), ..Fault::default() }), ..Step::text("never") };
+    let slow = Step {
+        fault: Some(Fault { stall: Some(After(900)), ..Fault::default() }),
+        ..Step::text("x".repeat(4000))
+    };
     let s = stand(wire, Play::of([stalled, slow])).await;
 
     let cx = CallCx::new();
@@ -353,7 +379,11 @@ async fn cancel(wire: Wire) {
 async fn timeout(wire: Wire) {
     let quiet = Fault { slow_headers_ms: Some(60_000), ..Fault::default() };
     let stall = Fault { stall: Some(After(900)), ..Fault::default() };
-    let s = stand(wire, Play::of([Step::fault(quiet), Step { fault: Some(stall), ..Step::text("x".repeat(4000)) }])).await;
+    let s = stand(
+        wire,
+        Play::of([Step::fault(quiet), Step { fault: Some(stall), ..Step::text("x".repeat(4000)) }]),
+    )
+    .await;
     let short = Duration::from_millis(300);
     let cx = CallCx::new().timeouts(Timeouts { request: short, ..Timeouts::default() });
     let error = s.client.complete(s.ask("hi"), &cx).await.unwrap_err();
@@ -388,7 +418,11 @@ async fn mid_stream_failure(wire: Wire) {
     }
     // Not retried either, whatever the policy says.
     let before = s.twin.requests().len();
-    let events: Vec<_> = stream(Generate::request(s.ask("hi")).client(&s.client).retry(eager())).await.unwrap().collect().await;
+    let events: Vec<_> = stream(Generate::request(s.ask("hi")).client(&s.client).retry(eager()))
+        .await
+        .unwrap()
+        .collect()
+        .await;
     assert!(events.last().unwrap().is_err());
     assert_eq!(s.twin.requests().len(), before + 1);
 }
@@ -396,7 +430,8 @@ async fn mid_stream_failure(wire: Wire) {
 async fn streamed_equals_whole(wire: Wire) {
     let step = || Step { text: Some("I will look it up.".into()), ..both() };
     let s = stand(wire, Play::of([step(), step()])).await;
-    let request = Request { reasoning_effort: Some(Effort::High), ..s.ask("both?") }.tools([weather(), clock()]);
+    let request =
+        Request { reasoning_effort: Some(Effort::High), ..s.ask("both?") }.tools([weather(), clock()]);
     let whole = s.client.complete(request.clone(), &session()).await.unwrap();
     let streamed = finish(s.client.stream(request, &session()).await.unwrap()).await.1;
     let view = |r: &Response| {
@@ -415,7 +450,8 @@ async fn tool_choice(wire: Wire) {
     use junto_llm::ToolChoice as C;
     let s = stand(wire, Play::of([Step::calls([Call::bare("*")])])).await;
     for (choice, calls) in [(C::Auto, 1), (C::None, 0), (C::Required, 1), (C::Named("get_time".into()), 1)] {
-        let request = Request { tool_choice: Some(choice.clone()), ..s.ask("go") }.tools([weather(), clock()]);
+        let request =
+            Request { tool_choice: Some(choice.clone()), ..s.ask("go") }.tools([weather(), clock()]);
         let response = s.client.complete(request, &CallCx::new()).await.unwrap();
         assert_eq!(response.tool_calls().count(), calls, "{choice:?}");
         if let C::Named(name) = choice {

@@ -57,7 +57,9 @@ async fn no_failure_shows_the_key() {
     let dir = tempfile::tempdir().unwrap();
     let recording = dir.path().join("calls.jsonl");
     let echo = |status| Fault {
-        body: Some(json!({"error": {"message": format!("bad key {SECRET}"), "type": SECRET, "code": SECRET}})),
+        body: Some(
+            json!({"error": {"message": format!("bad key {SECRET}"), "type": SECRET, "code": SECRET}}),
+        ),
         ..Fault::status(status)
     };
     let faults = [
@@ -72,18 +74,28 @@ async fn no_failure_shows_the_key() {
         Fault { malformed_frame: Some(After(1)), ..Fault::default() },
         Fault { truncated_json: Some(After(1)), ..Fault::default() },
         Fault { content_type: Some("text/html".into()), ..Fault::default() },
-        Fault { error_event: Some(After(2)), message: Some(format!("you sent {SECRET}")), ..Fault::default() },
+        Fault {
+            error_event: Some(After(2)),
+            message: Some(format!("you sent {SECRET}")),
+            ..Fault::default()
+        },
         Fault { slow_headers_ms: Some(60_000), ..Fault::default() },
     ];
     let mut failures = 0;
     for wire in Wire::ALL {
         for fault in &faults {
             for auth in [Auth::Key(Secret::new(SECRET)), Auth::Bearer(Secret::new(SECRET))] {
-                let options = Options { fault: Some(fault.clone()), key: SECRET.into(), record: Some(dir.path().join("twin")), ..Options::default() };
+                let options = Options {
+                    fault: Some(fault.clone()),
+                    key: SECRET.into(),
+                    record: Some(dir.path().join("twin")),
+                    ..Options::default()
+                };
                 let twin = Twin::start(Play::of([Step::text("text ".repeat(50))]), options).await.unwrap();
                 let short = Duration::from_millis(150);
                 let timeouts = Timeouts { request: short, idle: short, ..Timeouts::default() };
-                let endpoint = Endpoint { auth, ..Endpoint::new("p", wire, twin.base_url(wire)).timeouts(timeouts) };
+                let endpoint =
+                    Endpoint { auth, ..Endpoint::new("p", wire, twin.base_url(wire)).timeouts(timeouts) };
                 assert!(!format!("{endpoint:?}").contains(SECRET));
                 let client = Client::builder()
                     .provider("p", Arc::new(HttpProvider::new(endpoint).unwrap()))
@@ -96,7 +108,9 @@ async fn no_failure_shows_the_key() {
                 errors.extend(client.complete(ask(), &CallCx::new()).await.err());
                 match client.stream(ask(), &CallCx::new()).await {
                     Err(error) => errors.push(error),
-                    Ok(events) => errors.extend(events.collect::<Vec<_>>().await.into_iter().filter_map(Result::err)),
+                    Ok(events) => {
+                        errors.extend(events.collect::<Vec<_>>().await.into_iter().filter_map(Result::err))
+                    }
                 }
                 for error in &errors {
                     assert!(!shown(error).contains(SECRET), "{wire:?} {fault:?}: {}", shown(error));

@@ -11,7 +11,10 @@ async fn history(wire: Wire) -> Vec<Message> {
     let twin = twin(Play::of([
         Step {
             think: Think::Text("I need the weather and the time.".into()),
-            ..Step::calls([Call::new("get_weather", json!({"city": "Rome"})), Call::new("get_time", json!({"zone": "CET"}))])
+            ..Step::calls([
+                Call::new("get_weather", json!({"city": "Rome"})),
+                Call::new("get_time", json!({"zone": "CET"})),
+            ])
         },
         Step::text("It is sunny at noon."),
     ]))
@@ -22,7 +25,8 @@ async fn history(wire: Wire) -> Vec<Message> {
         let request = Request { reasoning_effort: Some(Effort::High), ..Request::of(messages.clone()) };
         let request = request.model(model(wire)).tools([weather(), clock()]);
         let response = client.complete(request, &session()).await.unwrap();
-        let results: Vec<ToolResult> = response.tool_calls().map(|c| ToolResult::text(&c.id, "fine")).collect();
+        let results: Vec<ToolResult> =
+            response.tool_calls().map(|c| ToolResult::text(&c.id, "fine")).collect();
         messages.push(response.message.clone());
         if !results.is_empty() {
             messages.push(Message::tool_results(results));
@@ -44,9 +48,13 @@ async fn switch(from: Wire, to: Wire) {
             messages.push(Message::user("And tomorrow?"));
         }
         for foreign in [ForeignThinking::Drop, ForeignThinking::AsText] {
-            let request = Request { foreign_thinking: foreign, reasoning_effort: Some(Effort::High), ..Request::of(messages.clone()) }
-                .model(model(to))
-                .tools([weather(), clock()]);
+            let request = Request {
+                foreign_thinking: foreign,
+                reasoning_effort: Some(Effort::High),
+                ..Request::of(messages.clone())
+            }
+            .model(model(to))
+            .tools([weather(), clock()]);
             let response = client.complete(request, &session()).await;
             assert_eq!(response.unwrap_or_else(|e| panic!("{from:?} to {to:?}: {e}")).text(), "Gladly.");
             let body = twin.requests().last().unwrap().body.to_string();
@@ -83,14 +91,18 @@ switches! {
 /// Another model of the same provider does not get signatures that are not its own.
 #[tokio::test]
 async fn another_model_of_the_same_provider() {
-    for (wire, other) in
-        [(Wire::Anthropic, "claude-sonnet-5-5"), (Wire::Responses, "gpt-5.4"), (Wire::Gemini, "gemini-3.8-flash")]
-    {
+    for (wire, other) in [
+        (Wire::Anthropic, "claude-sonnet-5-5"),
+        (Wire::Responses, "gpt-5.4"),
+        (Wire::Gemini, "gemini-3.8-flash"),
+    ] {
         let mut messages = history(wire).await;
         messages.push(Message::user("And tomorrow?"));
         let twin = twin(Play::text("Gladly.")).await;
         let request = Request { reasoning_effort: Some(Effort::High), ..Request::of(messages) };
-        let response = client(endpoint(&twin, wire)).complete(request.model(other).tools([weather(), clock()]), &session()).await;
+        let response = client(endpoint(&twin, wire))
+            .complete(request.model(other).tools([weather(), clock()]), &session())
+            .await;
         assert_eq!(response.unwrap_or_else(|e| panic!("{wire:?}: {e}")).text(), "Gladly.");
     }
 }

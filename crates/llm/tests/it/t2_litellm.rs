@@ -26,7 +26,8 @@ fn proxy(wire: Wire) -> Client {
 async fn answers_whole_and_streamed() {
     for wire in WIRES {
         let ask = || Request::prompt("Say something.").model("text").max_tokens(100);
-        let whole = proxy(wire).complete(ask(), &CallCx::new()).await.unwrap_or_else(|e| panic!("{wire:?}: {e}"));
+        let whole =
+            proxy(wire).complete(ask(), &CallCx::new()).await.unwrap_or_else(|e| panic!("{wire:?}: {e}"));
         assert_eq!(whole.text(), SENTENCE, "{wire:?}");
         assert!(whole.usage.input > 0 && whole.usage.output > 0, "{wire:?}: {:?}", whole.usage);
         let events: Vec<_> = proxy(wire).stream(ask(), &CallCx::new()).await.unwrap().collect().await;
@@ -41,10 +42,11 @@ async fn answers_whole_and_streamed() {
 async fn parallel_tools_round_trip() {
     for wire in WIRES {
         let weather = || {
-            let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
-            Tool::new("weather", "The weather in a city", schema)
-                .unwrap()
-                .handler(|input| async move { Ok::<_, String>(format!("sun over {}", input.arguments["city"].as_str().unwrap_or("?"))) })
+            let schema =
+                json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+            Tool::new("weather", "The weather in a city", schema).unwrap().handler(|input| async move {
+                Ok::<_, String>(format!("sun over {}", input.arguments["city"].as_str().unwrap_or("?")))
+            })
         };
         let ask = || {
             Generate::request(Request::prompt("Weather?").model("tools").max_tokens(100))

@@ -17,14 +17,19 @@ fn llama(wire: Wire) -> Client {
 }
 
 fn ask(prompt: &str) -> Request {
-    Request::of([Message::system("You are a helpful assistant."), Message::user(prompt)]).model("smollm2").max_tokens(24)
+    Request::of([Message::system("You are a helpful assistant."), Message::user(prompt)])
+        .model("smollm2")
+        .max_tokens(24)
 }
 
 #[tokio::test]
 async fn answers_whole_and_streamed_alike() {
     for wire in WIRES {
         let request = Request { temperature: Some(0.0), ..ask("Name three colours.") };
-        let whole = llama(wire).complete(request.clone(), &CallCx::new()).await.unwrap_or_else(|e| panic!("{wire:?}: {e}"));
+        let whole = llama(wire)
+            .complete(request.clone(), &CallCx::new())
+            .await
+            .unwrap_or_else(|e| panic!("{wire:?}: {e}"));
         let events: Vec<_> = llama(wire).stream(request, &CallCx::new()).await.unwrap().collect().await;
         let deltas = events.iter().filter(|e| matches!(e, Ok(StreamEvent::TextDelta { .. }))).count();
         let Some(Ok(StreamEvent::Finish { response: Some(streamed), .. })) = events.last() else {
@@ -34,7 +39,11 @@ async fn answers_whole_and_streamed_alike() {
         assert!(!whole.text().is_empty());
         assert_eq!(streamed.text(), whole.text(), "{wire:?}");
         for response in [&whole, &**streamed] {
-            assert!(response.usage.input > 5 && (1..=24).contains(&response.usage.output), "{wire:?} {:?}", response.usage);
+            assert!(
+                response.usage.input > 5 && (1..=24).contains(&response.usage.output),
+                "{wire:?} {:?}",
+                response.usage
+            );
         }
     }
 }
@@ -43,7 +52,8 @@ async fn answers_whole_and_streamed_alike() {
 async fn a_limit_is_told() {
     // On Responses this server says `completed` also when it stopped at the limit.
     for wire in [Wire::Chat, Wire::Anthropic] {
-        let response = llama(wire).complete(ask("Count to one hundred.").max_tokens(4), &CallCx::new()).await.unwrap();
+        let response =
+            llama(wire).complete(ask("Count to one hundred.").max_tokens(4), &CallCx::new()).await.unwrap();
         assert_eq!(response.finish_reason.unified, Finish::Length, "{wire:?}");
         assert_eq!(response.usage.output, 4);
     }
@@ -54,7 +64,10 @@ async fn a_conversation_goes_on() {
     for wire in WIRES {
         let mut request = ask("Say hello.");
         for turn in 0..3 {
-            let response = llama(wire).complete(request.clone(), &CallCx::new()).await.unwrap_or_else(|e| panic!("{wire:?} {turn}: {e}"));
+            let response = llama(wire)
+                .complete(request.clone(), &CallCx::new())
+                .await
+                .unwrap_or_else(|e| panic!("{wire:?} {turn}: {e}"));
             request.messages.push(response.message);
             request.messages.push(Message::user("And again."));
         }
@@ -84,7 +97,8 @@ async fn structured_output_fits_its_schema() {
 async fn cancelling_stops_the_server() {
     for wire in WIRES {
         let cx = CallCx::new();
-        let mut events = llama(wire).stream(ask("Tell a very long story.").max_tokens(1000), &cx).await.unwrap();
+        let mut events =
+            llama(wire).stream(ask("Tell a very long story.").max_tokens(1000), &cx).await.unwrap();
         while !matches!(events.next().await.unwrap().unwrap(), StreamEvent::TextDelta { .. }) {}
         cx.cancel.cancel();
         let last = events.collect::<Vec<_>>().await.pop().unwrap();
@@ -99,7 +113,8 @@ async fn cancelling_stops_the_server() {
             let slots: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
             // A slot that works for us would be far beyond what any other test asks for.
             let ours = |slot: &&serde_json::Value| {
-                slot["is_processing"] == true && slot["next_token"][0]["n_decoded"].as_u64().unwrap_or(0) > 100
+                slot["is_processing"] == true
+                    && slot["next_token"][0]["n_decoded"].as_u64().unwrap_or(0) > 100
             };
             if slots.iter().find(ours).is_none() {
                 return;

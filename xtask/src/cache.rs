@@ -63,5 +63,6 @@ pub(crate) fn key(parts: &[&str]) -> String {
         hash.update(part.len().to_le_bytes());
         hash.update(part.as_bytes());
     }
-    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    let first = hash.finalize().iter().take(8).fold(0u64, |number, byte| number << 8 | u64::from(*byte));
+    format!("{first:016x}")
 }

@@ -117,7 +117,10 @@ impl Writer<'_> {
                 self.warn("assistant_media_dropped", "media that a model made cannot go back on this wire");
             }
             Content::Other(_) => {
-                self.warn("foreign_item_dropped", "an item that only its own provider understands was left out");
+                self.warn(
+                    "foreign_item_dropped",
+                    "an item that only its own provider understands was left out",
+                );
             }
         }
         Ok(())

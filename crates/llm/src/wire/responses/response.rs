@@ -123,7 +123,9 @@ pub(super) fn finished(
         // A refusal is an answer like any other on this wire; its item says what it is.
         Finish::ContentFilter if !refused => ("incomplete", json!({"reason": "content_filter"})),
         Finish::Error => ("failed", Value::Null),
-        Finish::Stop | Finish::ToolCalls | Finish::ContentFilter | Finish::Other => ("completed", Value::Null),
+        Finish::Stop | Finish::ToolCalls | Finish::ContentFilter | Finish::Other => {
+            ("completed", Value::Null)
+        }
     };
     let mut answer = envelope(id, model, status, output);
     answer["incomplete_details"] = details;

@@ -183,9 +183,7 @@ mod tests {
             assert_eq!(error.status(), Some(status));
             assert!(!error.message().is_empty() && error.body().is_some());
         };
-        let body = |message: &str, class: &str, code: Value| {
-            json!({"error": {"message": message, "type": class, "code": code, "param": null}})
-        };
+        let body = |message: &str, class: &str, code: Value| json!({"error": {"message": message, "type": class, "code": code, "param": null}});
         let invalid = "invalid_request_error";
         check(401, body("Incorrect API key provided", invalid, json!("invalid_api_key")), K::Authentication);
         check(401, body("You have no credentials", invalid, Value::Null), K::Authentication);
@@ -218,7 +216,8 @@ mod tests {
 
     #[test]
     fn events_have_no_status_and_still_a_kind() {
-        let check = |object: Value, expected: K| assert_eq!(from_object(&object).kind(), expected, "{object}");
+        let check =
+            |object: Value, expected: K| assert_eq!(from_object(&object).kind(), expected, "{object}");
         check(json!({"code": "rate_limit_exceeded", "message": "x"}), K::RateLimit);
         check(json!({"code": "insufficient_quota", "message": "x"}), K::Quota);
         check(json!({"code": "context_length_exceeded", "message": "x"}), K::ContextLength);

@@ -25,7 +25,11 @@ pub(super) fn read(item: &Value, names: &NameMap) -> Content {
                 None | Some(Value::Null) => String::new(),
                 Some(other) => other.to_string(),
             };
-            Content::ToolCall(ToolCall::function(call_id(item), names.from_wire(text(item, "name")), arguments))
+            Content::ToolCall(ToolCall::function(
+                call_id(item),
+                names.from_wire(text(item, "name")),
+                arguments,
+            ))
         }
         "custom_tool_call" => Content::ToolCall(ToolCall::custom(
             call_id(item),

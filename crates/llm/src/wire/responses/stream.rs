@@ -68,8 +68,8 @@ struct Delta<'a> {
     item_id: Option<Text<'a>>,
     summary_index: Option<u64>,
     content_index: Option<u64>,
-    #[serde(borrow)]
-    delta: Cow<'a, str>,
+    #[serde(borrow, rename = "delta")]
+    text: Cow<'a, str>,
     sequence_number: Option<u64>,
 }
 
@@ -112,7 +112,9 @@ impl StreamDecoder for Decoder {
         let name = event_name(&frame)?;
         let data = frame.data;
         match name.as_ref() {
-            "response.output_text.delta" | "response.refusal.delta" => self.delta(&name, data, Class::Text, out),
+            "response.output_text.delta" | "response.refusal.delta" => {
+                self.delta(&name, data, Class::Text, out)
+            }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 self.delta(&name, data, Class::Reasoning, out)
             }
@@ -139,7 +141,9 @@ impl StreamDecoder for Decoder {
                 self.item_done(event.output_index, event.item, out);
                 Ok(())
             }
-            "response.completed" | "response.incomplete" | "response.failed" => self.answer_done(&name, data, out),
+            "response.completed" | "response.incomplete" | "response.failed" => {
+                self.answer_done(&name, data, out)
+            }
             "error" => {
                 let event: Value = parse(&name, data)?;
                 let object = event.get("error").filter(|e| !e.is_null()).unwrap_or(&event);
@@ -217,7 +221,7 @@ impl Decoder {
         }
         self.start(Answer::default(), out);
         let mut segment = self.take(class, delta.output_index, [item_id, ""], out);
-        let text = delta.delta.into_owned();
+        let text = delta.text.into_owned();
         let taken = match class {
             Class::Text => {
                 segment.text(text, out);

@@ -67,7 +67,11 @@ impl Checker {
         Ok(Seen {
             wire,
             model: body["model"].as_str().unwrap_or_default().to_owned(),
-            mode: if body["stream"] == true || path.contains(":stream") { Mode::Stream } else { Mode::Complete },
+            mode: if body["stream"] == true || path.contains(":stream") {
+                Mode::Stream
+            } else {
+                Mode::Complete
+            },
             tools: Vec::new(),
             last_user: body["messages"][0]["content"].as_str().unwrap_or_default().to_owned(),
             last_results: Vec::new(),

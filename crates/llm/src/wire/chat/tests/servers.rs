@@ -150,6 +150,7 @@ fn what_the_view_cannot_hold_goes_back_verbatim_to_its_origin_and_nowhere_else()
         {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
         {"role": "assistant", "audio": {"id": "audio-1"}, "tool_calls": [
             {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}, "extra_content": {"k": 1}}]},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "y"}]},
         {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "x"}, {"type": "text", "text": "y"}]},
     ]);
     let (request, _) = served(&json!({"model": "m", "messages": messages})).unwrap();

@@ -74,5 +74,6 @@ pub(super) fn model(reasoning: Reasoning, structured_output: bool) -> ModelInfo 
         structured_output,
         price: None,
         aliases: Vec::new(),
+        flagship: false,
     }
 }

@@ -6,6 +6,8 @@ mod tools;
 mod turns;
 
 #[cfg(test)]
+mod session_tests;
+#[cfg(test)]
 mod tests;
 
 use http::HeaderMap;

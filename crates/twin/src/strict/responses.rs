@@ -7,6 +7,8 @@ mod seal;
 mod tools;
 
 #[cfg(test)]
+mod session_tests;
+#[cfg(test)]
 mod tests;
 
 use junto_llm::Wire;

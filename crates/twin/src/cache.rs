@@ -5,8 +5,11 @@
 //! client that reorders its tools, puts a clock into its system prompt or rewrites its history sees
 //! its reads go to zero, as it would at the real provider.
 
+use serde_json::Value;
+
 use crate::sign::digest;
 use crate::strict::recent::Recent;
+use crate::tokens;
 
 /// Prefixes below this many tokens are not cached by any of the providers.
 const MINIMUM: u64 = 1024;
@@ -24,6 +27,13 @@ pub struct Unit {
     pub tokens: u64,
     /// Whether the client asked for the prefix up to and with this unit to be cached.
     pub breakpoint: bool,
+}
+
+impl Unit {
+    /// A piece of JSON under a name, such as a role, that keeps it apart from equal pieces elsewhere.
+    pub(crate) fn of(name: &str, piece: &Value) -> Self {
+        Self { text: format!("{name} {piece}"), tokens: tokens::weigh(piece), breakpoint: false }
+    }
 }
 
 /// How a provider caches.

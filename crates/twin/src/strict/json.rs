@@ -25,6 +25,14 @@ pub(super) fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
+/// The texts of a content field: the string it is, or those of its parts.
+pub(super) fn texts<'a>(value: &'a Value, name: &str) -> Vec<&'a str> {
+    match value.get(name) {
+        Some(Value::String(text)) => vec![text],
+        _ => list(value, name).iter().filter_map(|part| text(part, "text")).collect(),
+    }
+}
+
 /// Whether the field is `true`.
 pub(super) fn is_true(value: &Value, name: &str) -> bool {
     value.get(name).and_then(Value::as_bool) == Some(true)

@@ -1,5 +1,6 @@
 //! What OpenAI's two wires refuse alike.
 
+use junto_llm::ToolChoice;
 use serde_json::Value;
 
 use super::schema::{self, Strictness};
@@ -252,4 +253,14 @@ pub(super) fn json_schema(at: &str, format: &Value, fields: &[&str]) -> Verdict 
         )));
     }
     schema_fault(shape, strict).map_or(Ok(()), |what| Err(invalid(what)))
+}
+
+/// The choice that a word names.
+pub(super) fn choice(word: &str) -> Option<ToolChoice> {
+    match word {
+        "auto" => Some(ToolChoice::Auto),
+        "none" => Some(ToolChoice::None),
+        "required" => Some(ToolChoice::Required),
+        _ => None,
+    }
 }

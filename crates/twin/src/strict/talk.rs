@@ -1,5 +1,9 @@
 //! Where a conversation stands, told alike for every wire.
 
+use serde_json::Value;
+
+use super::json;
+
 /// What somebody says in a request, in order. Instructions are left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Saying {
@@ -27,6 +31,18 @@ impl Saying {
         let opening = text.trim_start();
         let harness = HARNESS.iter().any(|tag| opening.starts_with(tag));
         (!harness).then(|| Self::User(text.to_owned()))
+    }
+
+    /// What a user's message says whose content is a string or a list of parts.
+    pub(super) fn user_content(message: &Value) -> Vec<Self> {
+        match message.get("content") {
+            Some(Value::String(text)) => Self::user(text).into_iter().collect(),
+            Some(Value::Array(parts)) => parts
+                .iter()
+                .filter_map(|part| Self::user(json::text(part, "text").unwrap_or_default()))
+                .collect(),
+            _ => Vec::new(),
+        }
     }
 }
 

@@ -231,13 +231,9 @@ fn tool_use(at: &str, block: &Value) -> Verdict {
 fn tool_result(at: &str, block: &Value) -> Verdict {
     strings(at, block, &["tool_use_id"])?;
     let failed = json::is_true(block, "is_error");
-    match json::field(block, "content") {
-        None if failed => Err(bad(format!("{at}: content cannot be empty if `is_error` is true"))),
-        None => Ok(()),
-        Some(Value::String(text)) if text.is_empty() && failed => {
-            Err(bad(format!("{at}: content cannot be empty if `is_error` is true")))
-        }
-        Some(Value::String(_)) => Ok(()),
+    let empty = match json::field(block, "content") {
+        None => true,
+        Some(Value::String(text)) => text.is_empty(),
         Some(Value::Array(blocks)) => {
             for (i, inner) in blocks.iter().enumerate() {
                 check(&format!("{at}.content.{i}"), inner, Place::ToolResult)?;
@@ -245,11 +241,12 @@ fn tool_result(at: &str, block: &Value) -> Verdict {
                     return Err(bad(format!("{at}: all content must be type `text` if `is_error` is true")));
                 }
             }
-            if failed && blocks.is_empty() {
-                return Err(bad(format!("{at}: content cannot be empty if `is_error` is true")));
-            }
-            Ok(())
+            blocks.is_empty()
         }
-        Some(_) => Err(bad(format!("{at}.content: Input should be a valid list"))),
+        Some(_) => return Err(bad(format!("{at}.content: Input should be a valid list"))),
+    };
+    if failed && empty {
+        return Err(bad(format!("{at}: content cannot be empty if `is_error` is true")));
     }
+    Ok(())
 }

@@ -7,7 +7,6 @@ use super::super::talk::Saying;
 use super::super::{Reading, SeenTool, json};
 use super::{thinks, tools};
 use crate::cache::Unit;
-use crate::tokens;
 
 /// Reads a request. Never fails.
 pub(in super::super) fn read(body: &Value) -> Reading {
@@ -68,10 +67,7 @@ fn sayings(message: &Value) -> Vec<Saying> {
 fn saying(block: &Value) -> Option<Saying> {
     match json::text(block, "type")? {
         "text" => Saying::user(json::text(block, "text")?),
-        "tool_result" => Some(Saying::Result(match block.get("content") {
-            Some(Value::String(text)) => text.clone(),
-            _ => json::list(block, "content").iter().filter_map(|b| json::text(b, "text")).collect(),
-        })),
+        "tool_result" => Some(Saying::Result(json::texts(block, "content").concat())),
         "image" | "document" => Some(Saying::User(String::new())),
         _ => None,
     }
@@ -113,7 +109,7 @@ fn unit(role: &str, block: &Value) -> Unit {
             breakpoint |= unmark(block);
         }
     }
-    Unit { text: format!("{role} {plain}"), tokens: tokens::weigh(&plain), breakpoint }
+    Unit { breakpoint, ..Unit::of(role, &plain) }
 }
 
 fn unmark(block: &mut Value) -> bool {

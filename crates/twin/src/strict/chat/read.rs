@@ -4,9 +4,8 @@ use junto_llm::ToolChoice;
 use serde_json::{Value, json};
 
 use super::super::talk::Saying;
-use super::super::{Reading, SeenTool, json};
+use super::super::{Reading, SeenTool, json, openai};
 use crate::cache::Unit;
-use crate::tokens;
 
 /// Reads a request. Never fails.
 ///
@@ -45,12 +44,7 @@ fn schema(body: &Value) -> Option<Value> {
 
 fn choice(body: &Value) -> Option<ToolChoice> {
     match body.get("tool_choice")? {
-        Value::String(word) => match word.as_str() {
-            "auto" => Some(ToolChoice::Auto),
-            "none" => Some(ToolChoice::None),
-            "required" => Some(ToolChoice::Required),
-            _ => None,
-        },
+        Value::String(word) => openai::choice(word),
         choice => {
             let named = choice.get(json::text(choice, "type")?)?;
             Some(ToolChoice::Named(json::text(named, "name")?.to_owned()))
@@ -61,30 +55,16 @@ fn choice(body: &Value) -> Option<ToolChoice> {
 fn sayings(message: &Value) -> Vec<Saying> {
     match json::text(message, "role") {
         Some("assistant") => vec![Saying::Model],
-        Some("tool" | "function") => vec![Saying::Result(match message.get("content") {
-            Some(Value::String(text)) => text.clone(),
-            _ => json::list(message, "content").iter().filter_map(|part| json::text(part, "text")).collect(),
-        })],
-        Some("user") => match message.get("content") {
-            Some(Value::String(text)) => Saying::user(text).into_iter().collect(),
-            Some(Value::Array(parts)) => {
-                parts.iter().filter_map(|p| Saying::user(json::text(p, "text").unwrap_or_default())).collect()
-            }
-            _ => Vec::new(),
-        },
+        Some("tool" | "function") => vec![Saying::Result(json::texts(message, "content").concat())],
+        Some("user") => Saying::user_content(message),
         _ => Vec::new(),
     }
 }
 
 /// The request in the order in which it is cached: tools, the answer's schema, messages.
 fn units(body: &Value) -> Vec<Unit> {
-    let unit = |name: &str, piece: &Value| Unit {
-        text: format!("{name} {piece}"),
-        tokens: tokens::weigh(piece),
-        breakpoint: false,
-    };
-    let mut units: Vec<Unit> = json::list(body, "tools").iter().map(|tool| unit("tool", tool)).collect();
-    units.extend(schema(body).map(|schema| unit("schema", &schema)));
-    units.extend(json::list(body, "messages").iter().map(|message| unit("message", message)));
+    let mut units: Vec<Unit> = json::list(body, "tools").iter().map(|tool| Unit::of("tool", tool)).collect();
+    units.extend(schema(body).map(|schema| Unit::of("schema", &schema)));
+    units.extend(json::list(body, "messages").iter().map(|message| Unit::of("message", message)));
     units
 }

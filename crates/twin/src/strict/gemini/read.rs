@@ -7,7 +7,6 @@ use super::super::talk::Saying;
 use super::super::{Reading, SeenTool, json};
 use super::shape::{self, Unknown};
 use crate::cache::Unit;
-use crate::tokens;
 
 /// Reads a request. Never fails.
 pub(in super::super) fn read(body: &Value, model: &str) -> Reading {
@@ -123,14 +122,9 @@ fn result_text(response: Option<&Value>) -> String {
 
 /// The request in the order in which it is cached: system instruction, tools, contents.
 fn units(body: &Value) -> Vec<Unit> {
-    let unit = |name: &str, piece: &Value| Unit {
-        text: format!("{name} {piece}"),
-        tokens: tokens::weigh(piece),
-        breakpoint: false,
-    };
     let mut units = Vec::new();
-    units.extend(json::field(body, "systemInstruction").map(|system| unit("system", system)));
-    units.extend(json::list(body, "tools").iter().map(|tool| unit("tool", tool)));
-    units.extend(json::list(body, "contents").iter().map(|content| unit("content", content)));
+    units.extend(json::field(body, "systemInstruction").map(|system| Unit::of("system", system)));
+    units.extend(json::list(body, "tools").iter().map(|tool| Unit::of("tool", tool)));
+    units.extend(json::list(body, "contents").iter().map(|content| Unit::of("content", content)));
     units
 }

@@ -134,8 +134,7 @@ pub(super) fn answer_schema(body: &Value, config: &Value, model: &str) -> Verdic
     if !["text/plain", "application/json", "text/x.enum"].contains(&mime) {
         return Err(bad_field(
             "generation_config.response_mime_type",
-            "allowed mimetypes are `text/plain`, `application/json`, `application/xml`, `application/yaml` and \
-             `text/x.enum`.",
+            "allowed mimetypes are `text/plain`, `application/json` and `text/x.enum`.",
         ));
     }
     if own.is_some() && json.is_some() {

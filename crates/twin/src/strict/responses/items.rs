@@ -70,6 +70,15 @@ pub(super) fn kind(item: &Value) -> &str {
     }
 }
 
+/// Whether the model made an item.
+pub(super) fn is_by_model(item: &Value) -> bool {
+    match kind(item) {
+        "message" => json::text(item, "role") == Some("assistant"),
+        "" | "additional_tools" | "compaction_trigger" | "mcp_approval_response" => false,
+        kind => !kind.ends_with("_output"),
+    }
+}
+
 /// Refuses bad items, and hands the items on. A plain string is no item.
 pub(super) fn check(body: &Value) -> Result<&[Value], Refusal> {
     let items = match json::field(body, "input") {

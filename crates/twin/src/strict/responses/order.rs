@@ -65,13 +65,8 @@ fn entry<'a>(item: &'a Value, stored: bool, cx: &mut Cx<'_>) -> Result<Entry<'a>
             by_model: true,
         });
     }
-    let by_model = match kind {
-        "message" => json::text(item, "role") == Some("assistant"),
-        "additional_tools" | "compaction_trigger" | "mcp_approval_response" => false,
-        _ => !kind.ends_with("_output"),
-    };
     let call_id = json::text(item, "call_id").map(str::to_owned);
-    Ok(Entry { item, kind: kind.to_owned(), id, call_id, by_model })
+    Ok(Entry { item, kind: kind.to_owned(), id, call_id, by_model: items::is_by_model(item) })
 }
 
 fn unique(entries: &[Entry<'_>]) -> Verdict {

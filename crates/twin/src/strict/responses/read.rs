@@ -4,10 +4,9 @@ use junto_llm::ToolChoice;
 use serde_json::{Value, json};
 
 use super::super::talk::Saying;
-use super::super::{Reading, SeenTool, json};
+use super::super::{Reading, SeenTool, json, openai};
 use super::{items, tools};
 use crate::cache::Unit;
-use crate::tokens;
 
 /// Reads a request. Never fails.
 pub(in super::super) fn read(body: &Value) -> Reading {
@@ -60,12 +59,7 @@ fn schema(body: &Value) -> Option<Value> {
 
 fn choice(body: &Value) -> Option<ToolChoice> {
     match body.get("tool_choice")? {
-        Value::String(word) => match word.as_str() {
-            "auto" => Some(ToolChoice::Auto),
-            "none" => Some(ToolChoice::None),
-            "required" => Some(ToolChoice::Required),
-            _ => None,
-        },
+        Value::String(word) => openai::choice(word),
         choice => match json::text(choice, "type")? {
             "function" | "custom" => Some(ToolChoice::Named(json::text(choice, "name")?.to_owned())),
             "allowed_tools" if json::text(choice, "mode") == Some("required") => Some(ToolChoice::Required),
@@ -79,38 +73,23 @@ fn sayings(item: &Value) -> Vec<Saying> {
     match items::kind(item) {
         "message" => match json::text(item, "role") {
             Some("assistant") => vec![Saying::Model],
-            Some("user") => match item.get("content") {
-                Some(Value::String(text)) => Saying::user(text).into_iter().collect(),
-                Some(Value::Array(parts)) => parts
-                    .iter()
-                    .filter_map(|p| Saying::user(json::text(p, "text").unwrap_or_default()))
-                    .collect(),
-                _ => Vec::new(),
-            },
+            Some("user") => Saying::user_content(item),
             _ => Vec::new(),
         },
-        "additional_tools" | "compaction_trigger" | "mcp_approval_response" => Vec::new(),
-        kind if kind.ends_with("_output") => vec![Saying::Result(match item.get("output") {
-            Some(Value::String(text)) => text.clone(),
-            _ => json::list(item, "output").iter().filter_map(|part| json::text(part, "text")).collect(),
-        })],
-        _ => vec![Saying::Model],
+        kind if kind.ends_with("_output") => vec![Saying::Result(json::texts(item, "output").concat())],
+        _ if items::is_by_model(item) => vec![Saying::Model],
+        _ => Vec::new(),
     }
 }
 
 /// The request in the order in which it is cached: tools, the answer's schema, instructions, items.
 fn units(body: &Value) -> Vec<Unit> {
-    let unit = |name: &str, piece: &Value| Unit {
-        text: format!("{name} {piece}"),
-        tokens: tokens::weigh(piece),
-        breakpoint: false,
-    };
-    let mut units: Vec<Unit> = json::list(body, "tools").iter().map(|tool| unit("tool", tool)).collect();
-    units.extend(schema(body).map(|schema| unit("schema", &schema)));
-    units.extend(json::field(body, "instructions").map(|text| unit("instructions", text)));
+    let mut units: Vec<Unit> = json::list(body, "tools").iter().map(|tool| Unit::of("tool", tool)).collect();
+    units.extend(schema(body).map(|schema| Unit::of("schema", &schema)));
+    units.extend(json::field(body, "instructions").map(|text| Unit::of("instructions", text)));
     match body.get("input") {
-        Some(Value::Array(items)) => units.extend(items.iter().map(|item| unit("item", item))),
-        Some(text) => units.push(unit("item", text)),
+        Some(Value::Array(items)) => units.extend(items.iter().map(|item| Unit::of("item", item))),
+        Some(text) => units.push(Unit::of("item", text)),
         None => {}
     }
     units

@@ -129,7 +129,7 @@ async fn no_failure_shows_the_key() {
         }
         files += 1;
     }
-    assert!(files > 10);
+    assert!(files >= 3, "the recording, a request and a reply: {files}");
     let logged = sink.0.lock().unwrap();
     assert!(!logged.contains(SECRET));
     assert!(logged.contains("failed"), "the log did see the failures");

@@ -77,7 +77,7 @@ async fn each_fault_ends_a_whole_answer_with_its_kind() {
         (Fault::status(500), &[K::Server]),
         (Fault::status(503), &[K::Server]),
         (Fault::status(529), &[K::Server]),
-        (Fault::status(302), &[K::Unknown]),
+        (Fault::status(302), &[K::Unknown, K::InvalidRequest]),
     ];
     for wire in Wire::ALL {
         for (fault, kinds) in &cases {

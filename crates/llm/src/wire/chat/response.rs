@@ -240,20 +240,12 @@ impl Names {
         });
         let call = match (kind, item.kind) {
             (ToolCallKind::Custom, ToolCallKind::Function) => {
-                ToolCall::custom(id, name, input(&item.arguments))
+                ToolCall::function(id, name, &*item.arguments).into_custom()
             }
             (ToolCallKind::Custom, ToolCallKind::Custom) => ToolCall::custom(id, name, &*item.arguments),
             (ToolCallKind::Function, _) => ToolCall::function(id, name, &*item.arguments),
         };
         (call, raw)
-    }
-}
-
-/// The input of a custom tool that was sent as a function of one `input`.
-fn input(arguments: &str) -> String {
-    match serde_json::from_str::<Value>(arguments) {
-        Ok(value) => text(&value, "input").map_or_else(|| arguments.to_owned(), str::to_owned),
-        Err(_) => arguments.to_owned(),
     }
 }
 

@@ -134,13 +134,14 @@ impl WirePart {
 fn read_call(call: &Map<String, Value>, names: &NameMap, made_id: impl FnOnce() -> String) -> ToolCall {
     let text = |key: &str| call.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     let arguments = call.get("args").filter(|args| args.is_object()).cloned().unwrap_or_else(|| json!({}));
-    ToolCall {
+    let call = ToolCall {
         id: text("id").map_or_else(made_id, str::to_owned),
         name: names.from_wire(text("name").unwrap_or_default()).to_owned(),
         raw_arguments: arguments.to_string(),
         arguments,
         kind: ToolCallKind::Function,
-    }
+    };
+    if names.is_custom(&call.name) { call.into_custom() } else { call }
 }
 
 /// The arguments of a call as the object this wire demands: free text, and what is no object,

@@ -17,14 +17,19 @@
 mod accumulate;
 mod call;
 pub mod catalog;
+mod client;
 mod cost;
 mod error;
 mod event;
+pub mod http;
+mod media;
 mod message;
+pub mod middleware;
 pub mod names;
 mod provider;
 mod request;
 mod response;
+pub mod retry;
 pub mod schema;
 mod secret;
 pub mod sse;
@@ -35,6 +40,7 @@ pub use accumulate::Accumulator;
 pub use call::{
     Budget, CallCx, CallId, Chore, Exhausted, Reservation, SessionId, Timeouts, Traffic, Unlimited,
 };
+pub use client::{Client, ClientBuilder, default_client, set_default_client};
 pub use cost::{Cost, Usd};
 pub use error::{Error, ErrorKind};
 pub use event::{SegmentId, StreamEvent};
@@ -42,6 +48,8 @@ pub use message::{
     Content, Detail, Media, MediaSource, Message, Origin, Part, ResultOutput, Role, Thinking, ToolCall,
     ToolCallKind, ToolResult,
 };
+pub use http::{Auth, Endpoint, HttpProvider, HttpVersion};
+pub use middleware::Middleware;
 pub use provider::{EventStream, Fut, Passthrough, Provider};
 pub use request::{Effort, ForeignThinking, Request, ResponseFormat};
 pub use response::{Finish, FinishReason, RateLimit, Response, Usage, Warning};

@@ -19,6 +19,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use junto_llm::catalog::ModelInfo;
+use junto_llm::retry::Policy;
 use junto_llm::{Timeouts, Wire};
 
 use crate::environment::Environment;
@@ -64,17 +65,6 @@ pub(crate) struct ProviderSettings {
     pub(crate) key_variable: Option<String>,
     /// Headers for every request.
     pub(crate) headers: Vec<(String, String)>,
-}
-
-/// How failed calls are made again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RetrySettings {
-    /// How often.
-    pub(crate) max_retries: u32,
-    /// The pause before the first retry.
-    pub(crate) base: Duration,
-    /// The longest pause.
-    pub(crate) cap: Duration,
 }
 
 impl Config {
@@ -127,13 +117,15 @@ impl Config {
     }
 
     /// The retry policy.
-    pub(crate) fn retry(&self) -> RetrySettings {
-        RetrySettings {
+    pub(crate) fn retry(&self) -> Policy {
+        let usual = Policy::default();
+        Policy {
             max_retries: self
                 .count("retry.max_retries")
-                .map_or(0, |number| u32::try_from(number).unwrap_or(u32::MAX)),
-            base: self.duration("retry.base").unwrap_or_default(),
-            cap: self.duration("retry.cap").unwrap_or_default(),
+                .map_or(usual.max_retries, |number| u32::try_from(number).unwrap_or(u32::MAX)),
+            base: self.duration("retry.base").unwrap_or(usual.base),
+            cap: self.duration("retry.cap").unwrap_or(usual.cap),
+            ..usual
         }
     }
 

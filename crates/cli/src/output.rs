@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::failure::{Exit, Failure};
 
@@ -14,13 +16,14 @@ pub(crate) enum Talk {
     Quiet,
 }
 
-/// The two standard streams.
+/// The two standard streams. Clones share them.
+#[derive(Clone)]
 pub(crate) struct Output {
     talk: Talk,
     out_is_terminal: bool,
     err_is_terminal: bool,
     /// Whether a passing status stands on the terminal and must be wiped before anything else.
-    status_shown: bool,
+    status_shown: Arc<AtomicBool>,
 }
 
 impl Output {
@@ -30,7 +33,7 @@ impl Output {
             talk,
             out_is_terminal: io::stdout().is_terminal(),
             err_is_terminal: io::stderr().is_terminal(),
-            status_shown: false,
+            status_shown: Arc::default(),
         }
     }
 
@@ -38,7 +41,7 @@ impl Output {
     ///
     /// # Errors
     /// A silent end if the reader has gone; a failure if the disk is full or the like.
-    pub(crate) fn data(&mut self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn data(&self, text: &str) -> Result<(), Failure> {
         self.wipe_status();
         let text = if self.out_is_terminal { harmless(text) } else { Cow::Borrowed(text) };
         let mut out = io::stdout().lock();
@@ -54,27 +57,28 @@ impl Output {
     }
 
     /// Something a person may want to know.
-    pub(crate) fn note(&mut self, text: &str) {
+    pub(crate) fn note(&self, text: &str) {
         if self.talk == Talk::Normal {
             self.line(text);
         }
     }
 
     /// Something a person should know.
-    pub(crate) fn warning(&mut self, text: &str) {
+    pub(crate) fn warning(&self, text: &str) {
         self.note(&format!("warning: {text}"));
     }
 
     /// A passing status that the next output replaces. Only on a terminal.
-    pub(crate) fn status(&mut self, text: &str) {
-        if self.talk == Talk::Normal && self.err_is_terminal && !self.status_shown {
+    pub(crate) fn status(&self, text: &str) {
+        if self.talk == Talk::Normal && self.err_is_terminal && !self.status_shown.swap(true, Ordering::Relaxed)
+        {
             let mut err = io::stderr().lock();
-            self.status_shown = write!(err, "{}", harmless(text)).and_then(|()| err.flush()).is_ok();
+            let _ = write!(err, "{}", harmless(text)).and_then(|()| err.flush());
         }
     }
 
     /// What went wrong and what to do. Never silenced.
-    pub(crate) fn failure(&mut self, failure: &Failure) {
+    pub(crate) fn failure(&self, failure: &Failure) {
         for error in &failure.errors {
             self.line(&format!("error: {error}"));
         }
@@ -84,13 +88,13 @@ impl Output {
     }
 
     /// A line on standard error. If nobody can read it there is nobody to tell.
-    fn line(&mut self, text: &str) {
+    fn line(&self, text: &str) {
         self.wipe_status();
         let _ = writeln!(io::stderr().lock(), "{}", harmless(text));
     }
 
-    fn wipe_status(&mut self) {
-        if std::mem::take(&mut self.status_shown) {
+    fn wipe_status(&self) {
+        if self.status_shown.swap(false, Ordering::Relaxed) {
             let _ = write!(io::stderr().lock(), "\r\u{1b}[K");
         }
     }

@@ -76,6 +76,7 @@ pub(crate) static KEYS: &[Key] = &[
     Key::new("models.*.max_output", Kind::Count, "the most tokens of an answer"),
     Key::new("models.*.knowledge_cutoff", Kind::Text, "the month up to which it knows the world"),
     Key::new("models.*.released", Kind::Text, "the day it came out, as \"2026-02-05\""),
+    Key::new("models.*.flagship", Kind::Flag, "whether it is asked when no model is named"),
     Key::new("models.*.tools", Kind::Flag, "whether it calls tools"),
     Key::new("models.*.vision", Kind::Flag, "whether it sees pictures"),
     Key::new("models.*.reasoning", Kind::Choice(&["none", "effort", "budget"]), "how it reasons"),
@@ -84,6 +85,9 @@ pub(crate) static KEYS: &[Key] = &[
     Key::new("models.*.price.output", Kind::Number, "of output"),
     Key::new("models.*.price.cache_read", Kind::Number, "of input read from a cache"),
     Key::new("models.*.price.cache_write", Kind::Number, "of input written to a cache"),
+    Key::new("models.*.price.long_prompt.above", Kind::Count, "prompts longer than this cost more"),
+    Key::new("models.*.price.long_prompt.input", Kind::Number, "by this factor on input"),
+    Key::new("models.*.price.long_prompt.output", Kind::Number, "and by this factor on output"),
     Key::new("models.*.aliases", Kind::Texts, "other names"),
 ];
 
@@ -144,7 +148,7 @@ pub(crate) fn rank(key: &Key) -> usize {
 mod tests {
     use std::collections::BTreeSet;
 
-    use junto_llm::catalog::{ModelInfo, Price, Reasoning};
+    use junto_llm::catalog::{ModelInfo, Price, Reasoning, Surcharge};
 
     use super::*;
 
@@ -176,6 +180,13 @@ mod tests {
         }
     }
 
+    fn leaves(path: &str, value: &serde_json::Value, into: &mut BTreeSet<String>) {
+        match value.as_object() {
+            Some(fields) => fields.iter().for_each(|(name, value)| leaves(&format!("{path}.{name}"), value, into)),
+            None => drop(into.insert(path.to_owned())),
+        }
+    }
+
     /// The catalog's form lives in another crate: the table must know exactly its fields.
     #[test]
     fn model_keys_are_the_fields_of_the_catalog() {
@@ -187,20 +198,16 @@ mod tests {
             max_output: 1,
             knowledge_cutoff: Some("2026-01".into()),
             released: "2026-01-01".into(),
+            flagship: true,
             tools: true,
             vision: true,
             reasoning: Reasoning::Effort,
             structured_output: true,
-            price: Some(Price { input: 1.0, output: 1.0, cache_read: Some(1.0), cache_write: Some(1.0) }),
+            price: Some(Price { input: 1.0, output: 1.0, cache_read: Some(1.0), cache_write: Some(1.0), long_prompt: Some(Surcharge { above: 1, input: 2.0, output: 2.0 }) }),
             aliases: vec!["a".into()],
         };
         let mut fields = BTreeSet::new();
-        for (name, value) in serde_json::to_value(&model).unwrap().as_object().unwrap() {
-            match value.as_object() {
-                Some(inner) => fields.extend(inner.keys().map(|k| format!("models.*.{name}.{k}"))),
-                None => drop(fields.insert(format!("models.*.{name}"))),
-            }
-        }
+        leaves("models.*", &serde_json::to_value(&model).unwrap(), &mut fields);
         let known: BTreeSet<String> =
             KEYS.iter().map(|k| k.path.to_owned()).filter(|p| p.starts_with("models.")).collect();
         assert_eq!(known, fields);

@@ -73,11 +73,7 @@ fn defaults_are_those_of_the_client() {
     let config = Config::load(&home.environment(&[]), &[]).unwrap();
     assert_eq!(config.timeouts(), Timeouts::default());
     assert!(config.auto_cache());
-    let retry = config.retry();
-    assert_eq!(
-        (retry.max_retries, retry.base, retry.cap),
-        (2, Duration::from_secs(1), Duration::from_secs(60))
-    );
+    assert_eq!(config.retry(), Policy::default());
 }
 
 #[test]

@@ -154,6 +154,21 @@ impl Kind {
     }
 }
 
+impl Value {
+    /// The value as JSON; a duration as it is written in TOML.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        match self {
+            Self::Text(text) => text.as_str().into(),
+            Self::Count(number) => (*number).into(),
+            Self::Number(number) => (*number).into(),
+            Self::Flag(flag) => (*flag).into(),
+            Self::Texts(texts) => texts.as_slice().into(),
+            Self::Duration(duration) => duration_text(*duration).into(),
+            Self::Model(model) => serde_json::to_value(model).unwrap_or_default(),
+        }
+    }
+}
+
 impl fmt::Display for Value {
     /// As it is written in TOML. A model is named only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,6 +4,8 @@ mod environment;
 
 use std::sync::{Arc, OnceLock};
 
+pub use environment::native_endpoints;
+
 use crate::catalog::{Capability, Catalog};
 use crate::middleware::Next;
 use crate::{CallCx, Error, EventStream, Fut, Middleware, Provider, Request, Response, ToolChoice};
@@ -34,7 +36,12 @@ struct Inner {
 impl Client {
     /// Starts a client without providers.
     pub fn builder() -> ClientBuilder {
-        ClientBuilder { providers: Vec::new(), default: None, middleware: Vec::new(), catalog: Catalog::builtin() }
+        ClientBuilder {
+            providers: Vec::new(),
+            default: None,
+            middleware: Vec::new(),
+            catalog: Catalog::builtin(),
+        }
     }
 
     /// The names of the providers, in the order they were registered.
@@ -94,7 +101,11 @@ impl Client {
             });
         };
         let entry = self.0.providers.iter().find(|(n, _)| n == name).ok_or_else(|| {
-            let hint = if self.0.providers.is_empty() { environment::HINT.into() } else { format!("known providers: {}", known()) };
+            let hint = if self.0.providers.is_empty() {
+                environment::HINT.into()
+            } else {
+                format!("known providers: {}", known())
+            };
             Error::configuration(format!("there is no provider named `{name}`")).with_hint(hint)
         })?;
         Ok((&entry.0, &entry.1))
@@ -115,18 +126,26 @@ impl Client {
         if let Some(ToolChoice::Named(tool)) = &request.tool_choice
             && !request.tools.iter().any(|t| &t.name == tool)
         {
-            return Err(Error::configuration(format!("tool choice names `{tool}`, which is not among the request's tools")));
+            return Err(Error::configuration(format!(
+                "tool choice names `{tool}`, which is not among the request's tools"
+            )));
         }
         request.model = Some(match request.model.take() {
             // A dated id stays as it is; only an alias is replaced.
-            Some(model) => match self.0.catalog.list(Some(name)).into_iter().find(|m| m.aliases.contains(&model)) {
-                Some(info) => info.id.clone(),
-                None => model,
-            },
-            None => self.0.catalog.latest(name, None::<Capability>).map(|m| m.id.clone()).ok_or_else(|| {
-                Error::configuration(format!("the request names no model and the catalog has none for `{name}`"))
+            Some(model) => {
+                match self.0.catalog.list(Some(name)).into_iter().find(|m| m.aliases.contains(&model)) {
+                    Some(info) => info.id.clone(),
+                    None => model,
+                }
+            }
+            None => {
+                self.0.catalog.latest(name, None::<Capability>).map(|m| m.id.clone()).ok_or_else(|| {
+                    Error::configuration(format!(
+                        "the request names no model and the catalog has none for `{name}`"
+                    ))
                     .with_hint("name a model")
-            })?,
+                })?
+            }
         });
         request.provider = Some(name.to_owned());
         Ok((request, Next::new(&self.0.middleware, &**provider)))

@@ -152,11 +152,17 @@ impl HttpProvider {
     }
 
     /// Encodes a request, sends it, and gives the successful response with what its decoder needs.
-    async fn send(&self, request: Request, cx: &CallCx, mode: Mode) -> Result<(reqwest::Response, DecodeCx), Error> {
+    async fn send(
+        &self,
+        request: Request,
+        cx: &CallCx,
+        mode: Mode,
+    ) -> Result<(reqwest::Response, DecodeCx), Error> {
         let request = media::load(request).await?;
         let wire = self.endpoint.wire;
         let model = request.model.clone().ok_or_else(|| {
-            Error::configuration("the request names no model").with_hint("name a model, or use a Client, which takes the latest")
+            Error::configuration("the request names no model")
+                .with_hint("name a model, or use a Client, which takes the latest")
         })?;
         let names = Arc::new(NameMap::for_request(&request, wire));
         let origin = Arc::new(Origin { wire, provider: self.endpoint.name.clone(), model });
@@ -174,12 +180,14 @@ impl HttpProvider {
         // The history may be large and lives on in `encoded.body`.
         drop(request);
         let Encoded { path, headers, body, warnings } = encoded;
-        let body = serde_json::to_vec(&body)
-            .map_err(|e| Error::new(ErrorKind::InvalidRequest, "the request cannot be written as JSON").with_source(e))?;
+        let body = serde_json::to_vec(&body).map_err(|e| {
+            Error::new(ErrorKind::InvalidRequest, "the request cannot be written as JSON").with_source(e)
+        })?;
         let mut extra = HeaderMap::new();
         for (name, value) in headers {
-            let value = HeaderValue::try_from(value)
-                .map_err(|e| Error::configuration(format!("the value of header `{name}` is not valid")).with_source(e))?;
+            let value = HeaderValue::try_from(value).map_err(|e| {
+                Error::configuration(format!("the value of header `{name}` is not valid")).with_source(e)
+            })?;
             extra.insert(HeaderName::from_static(name), value);
         }
         let accept = if mode == Mode::Stream { "text/event-stream" } else { "application/json" };
@@ -196,7 +204,13 @@ impl HttpProvider {
         let url = format!("{}{path}", self.endpoint.base_url.trim_end_matches('/'));
         let mut headers = self.headers.clone();
         headers.extend(extra);
-        self.client.post(url).headers(headers).body(body).send().await.map_err(|e| network(e, "cannot reach the provider"))
+        self.client
+            .post(url)
+            .headers(headers)
+            .body(body)
+            .send()
+            .await
+            .map_err(|e| network(e, "cannot reach the provider"))
     }
 
     /// Turns an answer that is no success into an error.
@@ -273,8 +287,9 @@ impl Passthrough for HttpProvider {
     ) -> Fut<'a, Result<http::Response<ByteStream>, Error>> {
         Box::pin(async move {
             let timeouts = self.timeouts(cx);
-            let response =
-                bounded(self.post(path, headers, body), cx, timeouts.request).await.map_err(|e| self.own(e))?;
+            let response = bounded(self.post(path, headers, body), cx, timeouts.request)
+                .await
+                .map_err(|e| self.own(e))?;
             let mut answer = http::Response::builder().status(response.status());
             if let Some(headers) = answer.headers_mut() {
                 headers.clone_from(response.headers());
@@ -282,7 +297,9 @@ impl Passthrough for HttpProvider {
             let bytes = stream::bytes(response, timeouts.idle, cx.cancel.clone());
             let provider = self.clone();
             let bytes: ByteStream = Box::pin(bytes.map(move |item| item.map_err(|e| provider.own(e))));
-            answer.body(bytes).map_err(|e| Error::new(ErrorKind::Server, "the answer's headers make no sense").with_source(e))
+            answer.body(bytes).map_err(|e| {
+                Error::new(ErrorKind::Server, "the answer's headers make no sense").with_source(e)
+            })
         })
     }
 }
@@ -334,7 +351,10 @@ async fn read_bounded(response: reqwest::Response, limit: usize, excess: Excess)
         let room = limit - body.len();
         if chunk.len() > room {
             if excess == Excess::Refuse {
-                return Err(Error::new(ErrorKind::Server, format!("the answer is larger than {limit} bytes")));
+                return Err(Error::new(
+                    ErrorKind::Server,
+                    format!("the answer is larger than {limit} bytes"),
+                ));
             }
             body.extend_from_slice(&chunk[..room]);
             break;

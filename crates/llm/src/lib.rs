@@ -21,6 +21,7 @@ mod client;
 mod cost;
 mod error;
 mod event;
+pub mod generate;
 pub mod http;
 mod media;
 mod message;
@@ -40,17 +41,18 @@ pub use accumulate::Accumulator;
 pub use call::{
     Budget, CallCx, CallId, Chore, Exhausted, Reservation, SessionId, Timeouts, Traffic, Unlimited,
 };
-pub use client::{Client, ClientBuilder, default_client, set_default_client};
+pub use client::{Client, ClientBuilder, default_client, native_endpoints, set_default_client};
 pub use cost::{Cost, Usd};
 pub use error::{Error, ErrorKind};
 pub use event::{SegmentId, StreamEvent};
+pub use generate::{generate, generate_object, stream, stream_object};
+pub use http::{Auth, Endpoint, HttpProvider, HttpVersion};
 pub use message::{
     Content, Detail, Media, MediaSource, Message, Origin, Part, ResultOutput, Role, Thinking, ToolCall,
     ToolCallKind, ToolResult,
 };
-pub use http::{Auth, Endpoint, HttpProvider, HttpVersion};
 pub use middleware::Middleware;
-pub use provider::{EventStream, Fut, Passthrough, Provider};
+pub use provider::{ByteStream, EventStream, Fut, Passthrough, Provider};
 pub use request::{Effort, ForeignThinking, Request, ResponseFormat};
 pub use response::{Finish, FinishReason, RateLimit, Response, Usage, Warning};
 pub use secret::Secret;

@@ -56,7 +56,12 @@ async fn read(media: &Media) -> Result<Option<Media>, Error> {
         Some(kind) => kind.mime_type().to_owned(),
         None => media.mime().to_owned(),
     });
-    Ok(Some(Media { source: MediaSource::Bytes(data), media_type: Some(media_type), detail: media.detail, name }))
+    Ok(Some(Media {
+        source: MediaSource::Bytes(data),
+        media_type: Some(media_type),
+        detail: media.detail,
+        name,
+    }))
 }
 
 async fn read_file(path: &Path) -> Result<Bytes, Error> {

@@ -26,12 +26,22 @@ use crate::{CallCx, Error, EventStream, Fut, Provider, Request, Response, Stream
 /// One layer of the onion. The request it sees has its provider and model settled.
 pub trait Middleware: Send + Sync {
     /// Around a whole answer.
-    fn complete<'a>(&'a self, request: Request, cx: &'a CallCx, next: Next<'a>) -> Fut<'a, Result<Response, Error>> {
+    fn complete<'a>(
+        &'a self,
+        request: Request,
+        cx: &'a CallCx,
+        next: Next<'a>,
+    ) -> Fut<'a, Result<Response, Error>> {
         next.complete(request, cx)
     }
 
     /// Around a streamed answer.
-    fn stream<'a>(&'a self, request: Request, cx: &'a CallCx, next: Next<'a>) -> Fut<'a, Result<EventStream, Error>> {
+    fn stream<'a>(
+        &'a self,
+        request: Request,
+        cx: &'a CallCx,
+        next: Next<'a>,
+    ) -> Fut<'a, Result<EventStream, Error>> {
         next.stream(request, cx)
     }
 }

@@ -138,7 +138,8 @@ where
             Err(error) => pause(&policy, &mut retry, error, &cancel, &observer).await?,
         }
     };
-    let run = Run { policy, cancel, observer, open, current: Some(first), retry, started: false, over: false };
+    let run =
+        Run { policy, cancel, observer, open, current: Some(first), retry, started: false, over: false };
     Ok(EventStream::new(stream::unfold(run, |mut run| async move {
         loop {
             if run.over {
@@ -155,10 +156,7 @@ where
                 },
             };
             let item = match step {
-                None => {
-                    run.over = true;
-                    return None;
-                }
+                None => return None,
                 Some(Ok(StreamEvent::StreamStart { .. })) if run.started => continue,
                 Some(Ok(event)) => {
                     run.started = true;
@@ -225,7 +223,8 @@ mod tests {
         assert_eq!(wait(0, server(), 1.0), Some(Duration::from_millis(1500)));
         assert_eq!(wait(2, server(), 0.5), None);
         assert_eq!(wait(0, Error::new(ErrorKind::Authentication, "no"), 0.5), None);
-        let asked = |s| Error::new(ErrorKind::RateLimit, "slow").with_retry_after(Some(Duration::from_secs(s)));
+        let asked =
+            |s| Error::new(ErrorKind::RateLimit, "slow").with_retry_after(Some(Duration::from_secs(s)));
         assert_eq!(wait(0, asked(7), 0.0), Some(Duration::from_secs(7)));
         assert_eq!(wait(0, asked(61), 0.0), None, "over the cap: do not try again");
         let patient = Policy { max_retries: 50, ..policy };
@@ -236,7 +235,8 @@ mod tests {
     async fn retries_are_counted_and_told() {
         let told = Arc::new(AtomicU32::new(0));
         let seen = Arc::clone(&told);
-        let observer: Observer = Arc::new(move |a| assert_eq!(seen.fetch_add(1, Ordering::SeqCst) + 1, a.number));
+        let observer: Observer =
+            Arc::new(move |a| assert_eq!(seen.fetch_add(1, Ordering::SeqCst) + 1, a.number));
         let calls = AtomicU32::new(0);
         let result: Result<(), _> = call(&Policy::default(), &CancellationToken::new(), &observer, || {
             calls.fetch_add(1, Ordering::SeqCst);
@@ -252,7 +252,8 @@ mod tests {
         let cancel = CancellationToken::new();
         let token = cancel.clone();
         let observer: Observer = Arc::new(move |_| token.cancel());
-        let result: Result<(), _> = call(&Policy::default(), &cancel, &observer, || async { Err(server()) }).await;
+        let result: Result<(), _> =
+            call(&Policy::default(), &cancel, &observer, || async { Err(server()) }).await;
         assert_eq!(result.unwrap_err().kind(), ErrorKind::Aborted);
     }
 
@@ -280,7 +281,12 @@ mod tests {
             assert_eq!(seen.last().unwrap().is_ok(), ends_well);
         };
         check(vec![Ok(start()), Err(Error::stream("cut"))], 2, true).await;
-        check(vec![Ok(start()), Ok(StreamEvent::TextStart { id }), Err(Error::stream("cut").after_content())], 3, false).await;
+        check(
+            vec![Ok(start()), Ok(StreamEvent::TextStart { id }), Err(Error::stream("cut").after_content())],
+            3,
+            false,
+        )
+        .await;
         check(vec![Err(Error::new(ErrorKind::Authentication, "no"))], 1, false).await;
     }
 }

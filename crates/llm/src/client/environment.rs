@@ -31,7 +31,7 @@ impl Client {
     /// As [`Client::from_env`].
     pub fn from_variables(get: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
         let mut builder = Self::builder();
-        for endpoint in endpoints(get) {
+        for endpoint in native_endpoints(get) {
             builder = builder.provider(endpoint.name.clone(), Arc::new(HttpProvider::new(endpoint)?));
         }
         builder.build()
@@ -39,14 +39,16 @@ impl Client {
 }
 
 /// The endpoints of the three native providers whose keys these variables hold.
-pub fn endpoints(get: impl Fn(&str) -> Option<String>) -> Vec<Endpoint> {
+pub fn native_endpoints(get: impl Fn(&str) -> Option<String>) -> Vec<Endpoint> {
     let get = |name: &str| get(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
     let first = |names: &[&str]| names.iter().find_map(|name| get(name));
     let mut found = Vec::new();
     if let Some(key) = get("OPENAI_API_KEY") {
         let base = get("OPENAI_BASE_URL").unwrap_or_else(|| "https://api.openai.com/v1".into());
         let mut endpoint = Endpoint::new("openai", Wire::Responses, base).key(key);
-        for (variable, header) in [("OPENAI_ORG_ID", "openai-organization"), ("OPENAI_PROJECT_ID", "openai-project")] {
+        for (variable, header) in
+            [("OPENAI_ORG_ID", "openai-organization"), ("OPENAI_PROJECT_ID", "openai-project")]
+        {
             endpoint.headers.extend(get(variable).map(|value| (header.to_owned(), value)));
         }
         found.push(endpoint);
@@ -81,7 +83,10 @@ mod tests {
         let all = client(&[("GOOGLE_API_KEY", "g"), ("ANTHROPIC_AUTH_TOKEN", "t"), ("OPENAI_API_KEY", "o")]);
         assert_eq!(all.provider_names().collect::<Vec<_>>(), ["openai", "anthropic", "gemini"]);
         assert_eq!(all.default_provider(), Some("openai"));
-        assert_eq!(client(&[("GEMINI_API_KEY", "g"), ("OPENAI_API_KEY", " ")]).default_provider(), Some("gemini"));
+        assert_eq!(
+            client(&[("GEMINI_API_KEY", "g"), ("OPENAI_API_KEY", " ")]).default_provider(),
+            Some("gemini")
+        );
     }
 
     #[tokio::test]

@@ -29,13 +29,15 @@ pub(super) fn for_endpoint(endpoint: &Endpoint) -> Result<HeaderMap, Error> {
     if let Some(name) = name {
         // The error of a bad value would show the key, so it is left out.
         let mut value = HeaderValue::try_from(text).map_err(|_| {
-            Error::configuration("the API key has characters that cannot stand in a header").with_provider(&endpoint.name)
+            Error::configuration("the API key has characters that cannot stand in a header")
+                .with_provider(&endpoint.name)
         })?;
         value.set_sensitive(true);
         headers.insert(name, value);
     }
     for (name, value) in &endpoint.headers {
-        let fault = || Error::configuration(format!("`{name}` is not a valid header")).with_provider(&endpoint.name);
+        let fault =
+            || Error::configuration(format!("`{name}` is not a valid header")).with_provider(&endpoint.name);
         let name = HeaderName::try_from(name).map_err(|_| fault())?;
         headers.insert(name, HeaderValue::try_from(value).map_err(|_| fault())?);
     }
@@ -61,11 +63,15 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 
 /// What a provider said about its limits, in Anthropic's or OpenAI's headers.
 pub(super) fn rate_limit(headers: &HeaderMap) -> Option<RateLimit> {
-    let text = |names: [&str; 2]| names.iter().find_map(|n| headers.get(*n)?.to_str().ok()).map(str::to_owned);
+    let text =
+        |names: [&str; 2]| names.iter().find_map(|n| headers.get(*n)?.to_str().ok()).map(str::to_owned);
     let number = |names| text(names).and_then(|t| t.parse().ok());
     let limits = RateLimit {
         requests_limit: number(["anthropic-ratelimit-requests-limit", "x-ratelimit-limit-requests"]),
-        requests_remaining: number(["anthropic-ratelimit-requests-remaining", "x-ratelimit-remaining-requests"]),
+        requests_remaining: number([
+            "anthropic-ratelimit-requests-remaining",
+            "x-ratelimit-remaining-requests",
+        ]),
         tokens_limit: number(["anthropic-ratelimit-tokens-limit", "x-ratelimit-limit-tokens"]),
         tokens_remaining: number(["anthropic-ratelimit-tokens-remaining", "x-ratelimit-remaining-tokens"]),
         reset: text(["anthropic-ratelimit-requests-reset", "x-ratelimit-reset-requests"]),
@@ -79,8 +85,11 @@ pub(super) fn check_event_stream(headers: &HeaderMap) -> Result<(), Error> {
     if kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream") {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Stream, format!("the provider answered with `{kind}` instead of an event stream"))
-        .with_hint("check the base URL: something between here and the provider may have answered"))
+    Err(Error::new(
+        ErrorKind::Stream,
+        format!("the provider answered with `{kind}` instead of an event stream"),
+    )
+    .with_hint("check the base URL: something between here and the provider may have answered"))
 }
 
 #[cfg(test)]
@@ -110,7 +119,9 @@ mod tests {
 
     #[test]
     fn keys_go_where_the_wire_wants_them_and_are_sensitive() {
-        for (wire, name) in [(Wire::Anthropic, "x-api-key"), (Wire::Gemini, "x-goog-api-key"), (Wire::Chat, "authorization")] {
+        for (wire, name) in
+            [(Wire::Anthropic, "x-api-key"), (Wire::Gemini, "x-goog-api-key"), (Wire::Chat, "authorization")]
+        {
             let headers = for_endpoint(&Endpoint::new("p", wire, "http://x").key("k1")).unwrap();
             assert!(headers[name].is_sensitive() && !format!("{headers:?}").contains("k1"));
         }

@@ -116,7 +116,9 @@ impl Events {
                 None => {
                     self.bytes = None;
                     let (decoder, batch) = (&mut self.decoder, &mut self.batch);
-                    self.sse.finish(|frame| decoder.frame(frame, batch)).and_then(|()| self.decoder.end(&mut self.batch))
+                    self.sse
+                        .finish(|frame| decoder.frame(frame, batch))
+                        .and_then(|()| self.decoder.end(&mut self.batch))
                 }
             };
             self.ready.extend(self.batch.drain(..));

@@ -41,9 +41,12 @@ impl CircuitBreaker {
         let Some(until) = circuit.open_until else { return Ok(()) };
         let now = Instant::now();
         if now < until {
-            return Err(Error::new(ErrorKind::Server, "the provider failed repeatedly and is left alone for a while")
-                .with_provider(provider)
-                .with_retry_after(Some(until - now)));
+            return Err(Error::new(
+                ErrorKind::Server,
+                "the provider failed repeatedly and is left alone for a while",
+            )
+            .with_provider(provider)
+            .with_retry_after(Some(until - now)));
         }
         // This call is the trial; others keep failing until it has ended.
         circuit.open_until = Some(now + self.pause);
@@ -66,7 +69,12 @@ impl CircuitBreaker {
 }
 
 impl Middleware for CircuitBreaker {
-    fn complete<'a>(&'a self, request: Request, cx: &'a CallCx, next: Next<'a>) -> Fut<'a, Result<Response, Error>> {
+    fn complete<'a>(
+        &'a self,
+        request: Request,
+        cx: &'a CallCx,
+        next: Next<'a>,
+    ) -> Fut<'a, Result<Response, Error>> {
         let provider = request.provider.clone().unwrap_or_default();
         Box::pin(async move {
             self.enter(&provider)?;
@@ -76,7 +84,12 @@ impl Middleware for CircuitBreaker {
         })
     }
 
-    fn stream<'a>(&'a self, request: Request, cx: &'a CallCx, next: Next<'a>) -> Fut<'a, Result<EventStream, Error>> {
+    fn stream<'a>(
+        &'a self,
+        request: Request,
+        cx: &'a CallCx,
+        next: Next<'a>,
+    ) -> Fut<'a, Result<EventStream, Error>> {
         let provider = request.provider.clone().unwrap_or_default();
         let breaker = self.clone();
         Box::pin(async move {

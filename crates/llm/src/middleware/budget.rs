@@ -31,19 +31,30 @@ impl BudgetGuard {
     }
 
     /// What books the call once it has ended. A failed call gives the money back.
-    fn settle(&self, request: &Request, reservation: Box<dyn Reservation>) -> impl FnOnce(End) + Send + 'static {
+    fn settle(
+        &self,
+        request: &Request,
+        reservation: Box<dyn Reservation>,
+    ) -> impl FnOnce(End) + Send + 'static {
         let catalog = self.catalog.clone();
         let provider = request.provider.clone().unwrap_or_default();
         let model = request.model.clone().unwrap_or_default();
         move |end| match end {
-            End::Finished(usage) | End::Dropped(usage) => reservation.settle(catalog.cost(&provider, &model, &usage)),
+            End::Finished(usage) | End::Dropped(usage) => {
+                reservation.settle(catalog.cost(&provider, &model, &usage))
+            }
             End::Failed(_) => drop(reservation),
         }
     }
 }
 
 impl Middleware for BudgetGuard {
-    fn complete<'a>(&'a self, request: Request, cx: &'a CallCx, next: Next<'a>) -> Fut<'a, Result<Response, Error>> {
+    fn complete<'a>(
+        &'a self,
+        request: Request,
+        cx: &'a CallCx,
+        next: Next<'a>,
+    ) -> Fut<'a, Result<Response, Error>> {
         Box::pin(async move {
             let settle = self.settle(&request, cx.budget.reserve(self.worst(&request))?);
             let result = next.complete(request, cx).await;
@@ -52,7 +63,12 @@ impl Middleware for BudgetGuard {
         })
     }
 
-    fn stream<'a>(&'a self, request: Request, cx: &'a CallCx, next: Next<'a>) -> Fut<'a, Result<EventStream, Error>> {
+    fn stream<'a>(
+        &'a self,
+        request: Request,
+        cx: &'a CallCx,
+        next: Next<'a>,
+    ) -> Fut<'a, Result<EventStream, Error>> {
         Box::pin(async move {
             let settle = self.settle(&request, cx.budget.reserve(self.worst(&request))?);
             Ok(watch(next.stream(request, cx).await?, settle))

@@ -46,7 +46,12 @@ impl ResponseCache {
 }
 
 impl Middleware for ResponseCache {
-    fn complete<'a>(&'a self, request: Request, cx: &'a CallCx, next: Next<'a>) -> Fut<'a, Result<Response, Error>> {
+    fn complete<'a>(
+        &'a self,
+        request: Request,
+        cx: &'a CallCx,
+        next: Next<'a>,
+    ) -> Fut<'a, Result<Response, Error>> {
         Box::pin(async move {
             let key = key(&request)?;
             let found = self.held().answers.get(&key).cloned();

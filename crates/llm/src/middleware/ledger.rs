@@ -66,7 +66,12 @@ impl Ledger {
 }
 
 impl Middleware for Ledger {
-    fn complete<'a>(&'a self, request: Request, cx: &'a CallCx, next: Next<'a>) -> Fut<'a, Result<Response, Error>> {
+    fn complete<'a>(
+        &'a self,
+        request: Request,
+        cx: &'a CallCx,
+        next: Next<'a>,
+    ) -> Fut<'a, Result<Response, Error>> {
         let row = self.row(&request, cx);
         Box::pin(async move {
             let result = next.complete(request, cx).await;
@@ -75,7 +80,12 @@ impl Middleware for Ledger {
         })
     }
 
-    fn stream<'a>(&'a self, request: Request, cx: &'a CallCx, next: Next<'a>) -> Fut<'a, Result<EventStream, Error>> {
+    fn stream<'a>(
+        &'a self,
+        request: Request,
+        cx: &'a CallCx,
+        next: Next<'a>,
+    ) -> Fut<'a, Result<EventStream, Error>> {
         let row = self.row(&request, cx);
         Box::pin(async move {
             match next.stream(request, cx).await {

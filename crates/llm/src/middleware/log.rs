@@ -21,7 +21,12 @@ fn report(call: &CallId, model: &str, end: &End) {
 }
 
 impl Middleware for Log {
-    fn complete<'a>(&'a self, request: Request, cx: &'a CallCx, next: Next<'a>) -> Fut<'a, Result<Response, Error>> {
+    fn complete<'a>(
+        &'a self,
+        request: Request,
+        cx: &'a CallCx,
+        next: Next<'a>,
+    ) -> Fut<'a, Result<Response, Error>> {
         let model = request.model.clone().unwrap_or_default();
         Box::pin(async move {
             let result = next.complete(request, cx).await;
@@ -30,7 +35,12 @@ impl Middleware for Log {
         })
     }
 
-    fn stream<'a>(&'a self, request: Request, cx: &'a CallCx, next: Next<'a>) -> Fut<'a, Result<EventStream, Error>> {
+    fn stream<'a>(
+        &'a self,
+        request: Request,
+        cx: &'a CallCx,
+        next: Next<'a>,
+    ) -> Fut<'a, Result<EventStream, Error>> {
         let model = request.model.clone().unwrap_or_default();
         let call = cx.call.clone();
         Box::pin(async move {

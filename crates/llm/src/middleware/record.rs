@@ -35,8 +35,9 @@ enum Answer {
 
 /// What makes two requests the same: all of their content.
 pub(super) fn key(request: &Request) -> Result<String, Error> {
-    let text = serde_json::to_vec(request)
-        .map_err(|e| Error::new(ErrorKind::InvalidRequest, "the request cannot be written as JSON").with_source(e))?;
+    let text = serde_json::to_vec(request).map_err(|e| {
+        Error::new(ErrorKind::InvalidRequest, "the request cannot be written as JSON").with_source(e)
+    })?;
     Ok(Sha256::digest(text).iter().map(|b| format!("{b:02x}")).collect())
 }
 
@@ -55,16 +56,19 @@ impl Record {
     pub fn to(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref().to_owned();
         let file = OpenOptions::new().create(true).append(true).open(&path).map_err(|e| {
-            Error::configuration(format!("cannot write the recording `{}`: {e}", path.display())).with_source(e)
+            Error::configuration(format!("cannot write the recording `{}`: {e}", path.display()))
+                .with_source(e)
         })?;
         Ok(Self { file: Arc::new(Mutex::new(file)), path })
     }
 
     fn write(&self, key: String, request: Request, answer: Answer) -> Result<(), Error> {
         let fault = |e: std::io::Error| {
-            Error::configuration(format!("cannot write the recording `{}`: {e}", self.path.display())).with_source(e)
+            Error::configuration(format!("cannot write the recording `{}`: {e}", self.path.display()))
+                .with_source(e)
         };
-        let mut line = serde_json::to_vec(&Line { v: 1, key, request, answer }).map_err(|e| fault(e.into()))?;
+        let mut line =
+            serde_json::to_vec(&Line { v: 1, key, request, answer }).map_err(|e| fault(e.into()))?;
         line.push(b'\n');
         // One write for the whole line, so that a crash tears at most the last one.
         self.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line).map_err(fault)
@@ -72,7 +76,12 @@ impl Record {
 }
 
 impl Middleware for Record {
-    fn complete<'a>(&'a self, request: Request, cx: &'a CallCx, next: Next<'a>) -> Fut<'a, Result<Response, Error>> {
+    fn complete<'a>(
+        &'a self,
+        request: Request,
+        cx: &'a CallCx,
+        next: Next<'a>,
+    ) -> Fut<'a, Result<Response, Error>> {
         Box::pin(async move {
             let key = key(&request)?;
             let result = next.complete(request.clone(), cx).await;
@@ -81,7 +90,12 @@ impl Middleware for Record {
         })
     }
 
-    fn stream<'a>(&'a self, request: Request, cx: &'a CallCx, next: Next<'a>) -> Fut<'a, Result<EventStream, Error>> {
+    fn stream<'a>(
+        &'a self,
+        request: Request,
+        cx: &'a CallCx,
+        next: Next<'a>,
+    ) -> Fut<'a, Result<EventStream, Error>> {
         Box::pin(async move {
             let key = key(&request)?;
             let recorder = self.clone();
@@ -131,7 +145,9 @@ impl Replay {
     /// `configuration`, naming file and line, if it cannot be read.
     pub fn from(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref().to_owned();
-        let fault = |what: String| Error::configuration(format!("cannot read the recording `{}`: {what}", path.display()));
+        let fault = |what: String| {
+            Error::configuration(format!("cannot read the recording `{}`: {what}", path.display()))
+        };
         let lines: Vec<String> = BufReader::new(File::open(&path).map_err(|e| fault(e.to_string()))?)
             .lines()
             .collect::<Result<_, _>>()
@@ -151,8 +167,11 @@ impl Replay {
         let key = key(request)?;
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.get_mut(&key).and_then(std::collections::VecDeque::pop_front).ok_or_else(|| {
-            Error::configuration(format!("the recording `{}` has no answer to this request", self.path.display()))
-                .with_hint("the request differs from what was recorded, or was made more often; record it anew")
+            Error::configuration(format!(
+                "the recording `{}` has no answer to this request",
+                self.path.display()
+            ))
+            .with_hint("the request differs from what was recorded, or was made more often; record it anew")
         })
     }
 }
@@ -173,20 +192,30 @@ impl Provider for Replay {
                 Answer::Events { events, error: Some(error) } if events.is_empty() => Err(error),
                 Answer::Events { events, error } => Ok(replayed(events, error)),
                 Answer::Response(Err(error)) => Err(error),
-                Answer::Response(Ok(_)) => {
-                    Err(Error::configuration("the recording has a whole answer to this request, not a streamed one"))
-                }
+                Answer::Response(Ok(_)) => Err(Error::configuration(
+                    "the recording has a whole answer to this request, not a streamed one",
+                )),
             }
         })
     }
 }
 
 impl Middleware for Replay {
-    fn complete<'a>(&'a self, request: Request, cx: &'a CallCx, _next: Next<'a>) -> Fut<'a, Result<Response, Error>> {
+    fn complete<'a>(
+        &'a self,
+        request: Request,
+        cx: &'a CallCx,
+        _next: Next<'a>,
+    ) -> Fut<'a, Result<Response, Error>> {
         Provider::complete(self, request, cx)
     }
 
-    fn stream<'a>(&'a self, request: Request, cx: &'a CallCx, _next: Next<'a>) -> Fut<'a, Result<EventStream, Error>> {
+    fn stream<'a>(
+        &'a self,
+        request: Request,
+        cx: &'a CallCx,
+        _next: Next<'a>,
+    ) -> Fut<'a, Result<EventStream, Error>> {
         Provider::stream(self, request, cx)
     }
 }

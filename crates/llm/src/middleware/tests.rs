@@ -88,7 +88,12 @@ async fn drain(events: EventStream) -> Vec<Result<StreamEvent, Error>> {
 async fn layers_run_in_order_inwards_and_in_reverse_outwards() {
     struct Tag(&'static str, Arc<Mutex<Vec<String>>>);
     impl Middleware for Tag {
-        fn complete<'a>(&'a self, request: Request, cx: &'a CallCx, next: Next<'a>) -> Fut<'a, Result<Response, Error>> {
+        fn complete<'a>(
+            &'a self,
+            request: Request,
+            cx: &'a CallCx,
+            next: Next<'a>,
+        ) -> Fut<'a, Result<Response, Error>> {
             Box::pin(async move {
                 self.1.lock().unwrap().push(format!("{} in", self.0));
                 let result = next.complete(request, cx).await;
@@ -98,7 +103,8 @@ async fn layers_run_in_order_inwards_and_in_reverse_outwards() {
         }
     }
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let layers: Vec<Arc<dyn Middleware>> = vec![Arc::new(Tag("a", seen.clone())), Arc::new(Tag("b", seen.clone()))];
+    let layers: Vec<Arc<dyn Middleware>> =
+        vec![Arc::new(Tag("a", seen.clone())), Arc::new(Tag("b", seen.clone()))];
     client(&Arc::default(), layers).complete(Request::prompt("x"), &CallCx::new()).await.unwrap();
     assert_eq!(*seen.lock().unwrap(), ["a in", "b in", "b out", "a out"]);
 }

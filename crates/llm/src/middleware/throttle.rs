@@ -47,14 +47,24 @@ impl Throttle {
 }
 
 impl Middleware for Throttle {
-    fn complete<'a>(&'a self, request: Request, cx: &'a CallCx, next: Next<'a>) -> Fut<'a, Result<Response, Error>> {
+    fn complete<'a>(
+        &'a self,
+        request: Request,
+        cx: &'a CallCx,
+        next: Next<'a>,
+    ) -> Fut<'a, Result<Response, Error>> {
         Box::pin(async move {
             let _permit = self.enter(cx).await?;
             next.complete(request, cx).await
         })
     }
 
-    fn stream<'a>(&'a self, request: Request, cx: &'a CallCx, next: Next<'a>) -> Fut<'a, Result<EventStream, Error>> {
+    fn stream<'a>(
+        &'a self,
+        request: Request,
+        cx: &'a CallCx,
+        next: Next<'a>,
+    ) -> Fut<'a, Result<EventStream, Error>> {
         Box::pin(async move {
             let permit = self.enter(cx).await?;
             Ok(watch(next.stream(request, cx).await?, move |_| drop(permit)))

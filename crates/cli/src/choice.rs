@@ -3,7 +3,7 @@
 use junto_llm::Wire;
 use junto_llm::catalog::Catalog;
 
-use crate::config::{Config, ProviderSettings, nearest};
+use crate::config::{Config, Origin, ProviderSettings, nearest};
 use crate::failure::Failure;
 
 /// What to ask. Absent parts are the client's to settle.
@@ -15,42 +15,58 @@ pub(crate) struct Choice {
     pub(crate) model: Option<String>,
 }
 
+impl Choice {
+    fn of(provider: Option<&str>, model: Option<&str>) -> Self {
+        Self { provider: provider.map(str::to_owned), model: model.map(str::to_owned) }
+    }
+}
+
 /// Settles which model is meant.
 ///
 /// A model may be an alias of the user's, `PROVIDER/MODEL`, a name from the catalog, or an id that
-/// only its provider knows. Whichever of provider and model was chosen more specifically (a flag
-/// before a variable before a file) decides: with a provider chosen at least as specifically, the
-/// name is that provider's business; otherwise the name itself may tell the provider.
+/// only its provider knows. A provider that was chosen more specifically than the model (a flag
+/// before a variable before a file), or that was given as a flag too, is asked whatever the name
+/// says. Otherwise the name may tell its provider, and the `provider` setting is for names that do
+/// not.
 ///
 /// # Errors
 /// If the name can only be an alias, and there is none.
-pub(crate) fn choose(config: &Config, catalog: &Catalog, usable: &[ProviderSettings]) -> Result<Choice, Failure> {
+pub(crate) fn choose(
+    config: &Config,
+    catalog: &Catalog,
+    usable: &[ProviderSettings],
+) -> Result<Choice, Failure> {
     let provider = config.text("provider");
     let Some((name, model_origin)) = config.text("model") else {
-        return Ok(Choice { provider: provider.map(|(name, _)| name.to_owned()), model: None });
+        return Ok(Choice::of(provider.map(|(name, _)| name), None));
     };
     let target = config.alias(name).unwrap_or(name);
-    let fixed = provider.filter(|(_, origin)| origin.weight() >= model_origin.weight());
-    let (owner, model) = match (fixed, split(target, config)) {
-        (Some((fixed, _)), Some((owner, model))) if owner == fixed => (Some(fixed), model),
-        (None, Some((owner, model))) => {
-            return Ok(Choice { provider: Some(owner.to_owned()), model: Some(model.to_owned()) });
+    let named = split(target, config);
+    let outweighs = |origin: &Origin| origin.weight() > model_origin.weight();
+    let demanded = provider.filter(|(_, origin)| outweighs(origin) || matches!(origin, Origin::Flag(_)));
+
+    let (owner, model) = match (demanded, named) {
+        (Some((demanded, _)), Some((owner, model))) if owner == demanded => {
+            return Ok(Choice::of(Some(owner), Some(model)));
         }
-        (Some((fixed, origin)), _) => {
-            let known = catalog.get(target).is_some_and(|info| info.provider == fixed);
-            if origin.weight() > model_origin.weight() && !known {
-                // The model was chosen for whatever provider is usual; this one is asked for its latest.
-                return Ok(Choice { provider: Some(fixed.to_owned()), model: None });
+        (Some((demanded, origin)), _) => {
+            let its_own = catalog.get(target).is_some_and(|info| info.provider == demanded);
+            if outweighs(origin) && !its_own {
+                // The model was meant for another provider; this one is asked for its latest.
+                return Ok(Choice::of(Some(demanded), None));
             }
-            (Some(fixed), target)
+            (Some(demanded), target)
         }
-        (None, None) => match catalog.get(target) {
-            Some(info) if usable.iter().any(|p| p.name == info.provider) => (Some(info.provider.as_str()), target),
-            _ => (provider.map(|(name, _)| name), target),
-        },
+        (None, Some((owner, model))) => return Ok(Choice::of(Some(owner), Some(model))),
+        (None, None) => {
+            let beside = provider.filter(|(_, origin)| origin.weight() == model_origin.weight());
+            let known = catalog.get(target).map(|info| info.provider.as_str());
+            let known = known.filter(|owner| beside.is_none() && usable.iter().any(|p| p.name == **owner));
+            (known.or(provider.map(|(name, _)| name)), target)
+        }
     };
     check_name(model, owner, config, catalog, usable)?;
-    Ok(Choice { provider: owner.map(str::to_owned), model: Some(model.to_owned()) })
+    Ok(Choice::of(owner, Some(model)))
 }
 
 /// Splits `PROVIDER/MODEL`, if the first part is a provider. Other names may have slashes too.
@@ -95,24 +111,31 @@ mod tests {
     use crate::environment::Environment;
 
     /// `variables` are set beside two keys; `flags` are `key=value`.
-    fn choice(file: &str, variables: &[(&str, &str)], flags: &[(&'static str, &str)]) -> Result<Choice, Failure> {
+    fn choice(
+        file: &str,
+        variables: &[(&str, &str)],
+        flags: &[(&'static str, &str)],
+    ) -> Result<Choice, Failure> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("c.toml");
         std::fs::write(&path, file).unwrap();
-        let mut all =
-            vec![("JUNTO_CONFIG", path.to_str().unwrap()), ("OPENAI_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k")];
+        let mut all = vec![
+            ("JUNTO_CONFIG", path.to_str().unwrap()),
+            ("OPENAI_API_KEY", "k"),
+            ("ANTHROPIC_API_KEY", "k"),
+        ];
         all.extend_from_slice(variables);
         let environment = Environment::of(Path::new("/"), &all);
-        let flags: Vec<_> =
-            flags.iter().map(|(key, text)| FlagValue { key, flag: "--flag", text: (*text).to_owned() }).collect();
+        let flags: Vec<_> = flags
+            .iter()
+            .map(|(key, text)| FlagValue { key, flag: "--flag", text: (*text).to_owned() })
+            .collect();
         let config = Config::load(&environment, &flags).unwrap();
         choose(&config, &connect::catalog(&config), &connect::usable(&config, &environment))
     }
 
     fn check(file: &str, flags: &[(&'static str, &str)], provider: Option<&str>, model: Option<&str>) {
-        let expected =
-            Choice { provider: provider.map(str::to_owned), model: model.map(str::to_owned) };
-        assert_eq!(choice(file, &[], flags), Ok(expected), "{file} {flags:?}");
+        assert_eq!(choice(file, &[], flags), Ok(Choice::of(provider, model)), "{file} {flags:?}");
     }
 
     #[test]
@@ -120,28 +143,68 @@ mod tests {
         check("", &[], None, None);
         check("", &[("model", "openai/gpt-x")], Some("openai"), Some("gpt-x"));
         check("", &[("model", "claude-opus-5-5")], Some("anthropic"), Some("claude-opus-5-5"));
-        check("provider = \"openai\"", &[("model", "claude-opus-5-5")], Some("anthropic"), Some("claude-opus-5-5"));
+        check(
+            "provider = \"openai\"",
+            &[("model", "claude-opus-5-5")],
+            Some("anthropic"),
+            Some("claude-opus-5-5"),
+        );
         check("", &[("model", "some-unknown-1")], None, Some("some-unknown-1"));
         check("", &[("model", "org/some-model")], None, Some("org/some-model"));
         check("aliases.fast = \"openai/mini-1\"", &[("model", "fast")], Some("openai"), Some("mini-1"));
-        check("aliases.big = \"claude-opus-5-5\"", &[("model", "big")], Some("anthropic"), Some("claude-opus-5-5"));
+        check(
+            "aliases.big = \"claude-opus-5-5\"",
+            &[("model", "big")],
+            Some("anthropic"),
+            Some("claude-opus-5-5"),
+        );
     }
 
     #[test]
-    fn a_provider_chosen_as_specifically_keeps_the_name() {
+    fn the_usual_provider_is_for_names_that_tell_none() {
+        let file = |model: &str| {
+            format!(
+                "provider = \"local\"\nmodel = \"{model}\"\naliases.fast = \"openai/mini-1\"\n\
+                 [providers.local]\nwire = \"chat\"\nbase_url = \"http://x\"\n"
+            )
+        };
+        check(&file("some-1"), &[], Some("local"), Some("some-1"));
+        check(&file("claude-opus-5-5"), &[], Some("local"), Some("claude-opus-5-5"));
+        check(&file("openai/gpt-x"), &[], Some("openai"), Some("gpt-x"));
+        check(&file("local/openai/gpt-x"), &[], Some("local"), Some("openai/gpt-x"));
+        check(&file("fast"), &[], Some("openai"), Some("mini-1"));
+        check(&file("some-1"), &[("model", "claude-opus-5-5")], Some("anthropic"), Some("claude-opus-5-5"));
+    }
+
+    #[test]
+    fn a_provider_given_as_a_flag_keeps_the_name() {
         let local = "[providers.local]\nwire = \"chat\"\nbase_url = \"http://x\"\n";
-        check(local, &[("provider", "local"), ("model", "openai/gpt-x")], Some("local"), Some("openai/gpt-x"));
+        check(
+            local,
+            &[("provider", "local"), ("model", "openai/gpt-x")],
+            Some("local"),
+            Some("openai/gpt-x"),
+        );
         check(local, &[("provider", "local"), ("model", "local/m")], Some("local"), Some("m"));
-        check(local, &[("provider", "local"), ("model", "claude-opus-5-5")], Some("local"), Some("claude-opus-5-5"));
+        check(
+            local,
+            &[("provider", "local"), ("model", "claude-opus-5-5")],
+            Some("local"),
+            Some("claude-opus-5-5"),
+        );
         check(local, &[("provider", "local"), ("model", "mistral")], Some("local"), Some("mistral"));
-        check("provider = \"openai\"\nmodel = \"gpt-x-1\"", &[], Some("openai"), Some("gpt-x-1"));
     }
 
     #[test]
     fn a_provider_chosen_more_specifically_sets_the_usual_model_aside() {
         check("model = \"gpt-x-1\"", &[("provider", "anthropic")], Some("anthropic"), None);
         check("model = \"openai/gpt-x\"", &[("provider", "anthropic")], Some("anthropic"), None);
-        check("model = \"claude-opus-5-5\"", &[("provider", "anthropic")], Some("anthropic"), Some("claude-opus-5-5"));
+        check(
+            "model = \"claude-opus-5-5\"",
+            &[("provider", "anthropic")],
+            Some("anthropic"),
+            Some("claude-opus-5-5"),
+        );
         check("model = \"anthropic/new-1\"", &[("provider", "anthropic")], Some("anthropic"), Some("new-1"));
     }
 

@@ -84,6 +84,11 @@ impl Config {
         self.settings.get(&KeyPath::of(&key.split('.').collect::<Vec<_>>()))
     }
 
+    /// The keys that nobody set and that have no default.
+    pub(crate) fn unset(&self) -> impl Iterator<Item = &'static schema::Key> {
+        schema::KEYS.iter().filter(|key| !key.path.contains('*') && self.setting(key.path).is_none())
+    }
+
     /// A text and where it came from.
     pub(crate) fn text(&self, key: &str) -> Option<(&str, &Origin)> {
         let setting = self.setting(key)?;
@@ -190,16 +195,15 @@ impl Config {
             _ => None,
         };
         let wire = text("wire")?;
-        let headers = self.settings.iter().filter_map(|(path, setting)| {
-            match (path.segments(), &setting.value) {
+        let headers =
+            self.settings.iter().filter_map(|(path, setting)| match (path.segments(), &setting.value) {
                 ([section, owner, table, header], Value::Text(text))
                     if section == "providers" && owner == name && table == "headers" =>
                 {
                     Some((header.clone(), text.clone()))
                 }
                 _ => None,
-            }
-        });
+            });
         Some(ProviderSettings {
             name: name.to_owned(),
             wire: Wire::ALL.into_iter().find(|known| known.name() == wire)?,
@@ -213,9 +217,7 @@ impl Config {
     fn incomplete_providers(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         for name in self.provider_names() {
-            let of_it = |path: &KeyPath| {
-                matches!(path.segments(), [section, owner, ..] if section == "providers" && *owner == name)
-            };
+            let of_it = |path: &KeyPath| matches!(path.segments(), [section, owner, ..] if section == "providers" && *owner == name);
             for needed in ["wire", "base_url"] {
                 if !self.settings.contains_key(&KeyPath::of(&["providers", &name, needed]))
                     && let Some((_, setting)) = self.settings.iter().find(|(path, _)| of_it(path))
@@ -247,7 +249,8 @@ fn layers(environment: &Environment, flags: &[FlagValue]) -> (Layer, Vec<String>
     let mut notes = Vec::new();
     if let Some(file) = &files.user {
         if files.user_is_named && !file.exists() {
-            all.problems.push(Problem::at("env JUNTO_CONFIG", format!("there is no file {}", file.display())));
+            all.problems
+                .push(Problem::at("env JUNTO_CONFIG", format!("there is no file {}", file.display())));
         }
         all.under(file_layer(file));
     }

@@ -94,7 +94,8 @@ pub(crate) fn check_provider(name: &str, config: &Config, environment: &Environm
 
 /// The failure for a provider nobody knows.
 pub(crate) fn unknown_provider<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> Failure {
-    let near = nearest(name, known.clone()).map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
+    let near =
+        nearest(name, known.clone()).map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
     Failure::usage(
         format!("unknown provider \"{name}\"{near}"),
         format!(

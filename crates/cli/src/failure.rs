@@ -95,7 +95,8 @@ mod tests {
         check(ErrorKind::Configuration, Exit::Usage);
         check(ErrorKind::Aborted, Exit::Interrupted);
         check(ErrorKind::NoObject, Exit::Failed);
-        for kind in [ErrorKind::Authentication, ErrorKind::InvalidRequest, ErrorKind::Server, ErrorKind::Unknown]
+        for kind in
+            [ErrorKind::Authentication, ErrorKind::InvalidRequest, ErrorKind::Server, ErrorKind::Unknown]
         {
             check(kind, Exit::Provider);
         }

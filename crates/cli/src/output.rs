@@ -70,7 +70,9 @@ impl Output {
 
     /// A passing status that the next output replaces. Only on a terminal.
     pub(crate) fn status(&self, text: &str) {
-        if self.talk == Talk::Normal && self.err_is_terminal && !self.status_shown.swap(true, Ordering::Relaxed)
+        if self.talk == Talk::Normal
+            && self.err_is_terminal
+            && !self.status_shown.swap(true, Ordering::Relaxed)
         {
             let mut err = io::stderr().lock();
             let _ = write!(err, "{}", harmless(text)).and_then(|()| err.flush());
@@ -104,11 +106,7 @@ impl Output {
 /// user's terminal.
 fn harmless(text: &str) -> Cow<'_, str> {
     let harmful = |c: char| c.is_control() && c != '\n' && c != '\t';
-    if text.contains(harmful) {
-        Cow::Owned(text.replace(harmful, "\u{fffd}"))
-    } else {
-        Cow::Borrowed(text)
-    }
+    if text.contains(harmful) { Cow::Owned(text.replace(harmful, "\u{fffd}")) } else { Cow::Borrowed(text) }
 }
 
 #[cfg(test)]

@@ -15,7 +15,11 @@ use crate::failure::{Exit, Failure};
 use crate::output::Output;
 
 /// Runs the command.
-pub(crate) fn run(command: ConfigCommand, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    command: ConfigCommand,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Exit, Failure> {
     match command {
         ConfigCommand::Show { settings, json } => {
             let config = Config::load(environment, &settings.values())?;
@@ -54,6 +58,9 @@ fn show(config: &Config) -> String {
     }
     let width = lines.iter().map(|(line, _)| line.chars().count()).max().unwrap_or_default();
     let mut text = String::new();
+    for key in config.unset() {
+        let _ = writeln!(text, "# {} is not set: {}", key.path, key.about);
+    }
     for (line, origin) in lines {
         let _ = writeln!(text, "{line:width$}  # {origin}");
     }

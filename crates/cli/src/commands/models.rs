@@ -62,7 +62,8 @@ fn tables(
     config: &Config,
     catalog: &Catalog,
 ) -> String {
-    let heads = ["MODEL", "PROVIDER", "CONTEXT", "OUTPUT", "$ IN", "$ OUT", "$ CACHED", "ABILITIES", "ALIASES"];
+    let heads =
+        ["MODEL", "PROVIDER", "CONTEXT", "OUTPUT", "$ IN", "$ OUT", "$ CACHED", "ABILITIES", "ALIASES"];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
     rows.extend(models.iter().map(|model| model_row(model, config, catalog)));
     let mut text = columns(&rows);
@@ -124,7 +125,11 @@ fn tokens(count: u64) -> String {
 fn columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or_default()
+        rows.iter()
+            .filter_map(|row| row.get(column))
+            .map(|cell| cell.chars().count())
+            .max()
+            .unwrap_or_default()
     };
     let widths: Vec<usize> = (0..count).map(width).collect();
     let mut text = String::new();

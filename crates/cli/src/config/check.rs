@@ -27,7 +27,9 @@ pub(crate) fn read(file: &Path) -> Result<Option<String>, Problem> {
     let problem = |error: std::io::Error| Problem::in_file(file, format!("cannot be read: {error}"));
     let handle = match std::fs::File::open(file) {
         Ok(handle) => handle,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
         Err(error) => return Err(problem(error)),
     };
     let mut bytes = Vec::new();
@@ -75,7 +77,8 @@ impl Walk {
     /// Checks a table. `start` is where it begins, for keys that have no place of their own.
     fn table(&mut self, path: &mut Vec<String>, table: &dyn TableLike, start: usize) {
         for (name, item) in table.iter() {
-            let offset = table.key(name).and_then(Key::span).or_else(|| item.span()).map_or(start, |s| s.start);
+            let offset =
+                table.key(name).and_then(Key::span).or_else(|| item.span()).map_or(start, |s| s.start);
             path.push(name.to_owned());
             self.item(path, item, offset);
             path.pop();
@@ -134,7 +137,9 @@ impl Walk {
         match ModelInfo::deserialize(toml_edit::de::Deserializer::from(document)) {
             Ok(model) => {
                 let name = format!("{}/{}", model.provider, model.id);
-                let Place::Value(key) = schema::place(&["models".into(), "*".into(), "id".into()]) else { return };
+                let Place::Value(key) = schema::place(&["models".into(), "*".into(), "id".into()]) else {
+                    return;
+                };
                 let value = Value::Model(Box::new(model));
                 self.set(&["models".to_owned(), name], Setting { key, value, origin: self.origin(offset) });
             }
@@ -192,7 +197,10 @@ mod tests {
             &["config.toml:4: unknown key \"conect\" in `timeouts`; did you mean \"connect\"?"],
         );
         check_text("[timeout]\n", &["config.toml:1: unknown key \"timeout\"; did you mean \"timeouts\"?"]);
-        check_text("idle = \"1s\"", &["config.toml:1: unknown key \"idle\"; did you mean \"timeouts.idle\"?"]);
+        check_text(
+            "idle = \"1s\"",
+            &["config.toml:1: unknown key \"idle\"; did you mean \"timeouts.idle\"?"],
+        );
         check_text(
             "[retry]\nzzz = 1",
             &["config.toml:2: unknown key \"zzz\" in `retry`; known here: max_retries, base, cap"],
@@ -213,7 +221,9 @@ mod tests {
         check_text("models = 3", &["config.toml:1: `models`: expected entries that start with [[models]]"]);
         check_text(
             "[providers.x]\nwire = \"smtp\"",
-            &["config.toml:2: `providers.x.wire`: expected one of \"anthropic\", \"openai\", \"gemini\", \"chat\", found \"smtp\""],
+            &[
+                "config.toml:2: `providers.x.wire`: expected one of \"anthropic\", \"openai\", \"gemini\", \"chat\", found \"smtp\"",
+            ],
         );
     }
 

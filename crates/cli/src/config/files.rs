@@ -52,8 +52,7 @@ impl Project {
     /// The project around a folder.
     pub(crate) fn around(folder: &Path) -> Option<Self> {
         let folder = folder.canonicalize().ok()?;
-        let root =
-            folder.ancestors().find(|f| f.join(PROJECT_FOLDER).is_dir() || f.join(".git").exists())?;
+        let root = folder.ancestors().find(|f| f.join(PROJECT_FOLDER).is_dir() || f.join(".git").exists())?;
         Some(Self { root: root.to_owned(), file: root.join(PROJECT_FOLDER).join("config.toml") })
     }
 }

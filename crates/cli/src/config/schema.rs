@@ -52,11 +52,15 @@ pub(crate) static KEYS: &[Key] = &[
     Key::new("auto_cache", Kind::Flag, "place cache breakpoints on wires that need them")
         .or("true")
         .var("JUNTO_AUTO_CACHE"),
-    Key::new("timeouts.connect", Kind::Timeout, "to reach the provider").or("10s").var("JUNTO_CONNECT_TIMEOUT"),
+    Key::new("timeouts.connect", Kind::Timeout, "to reach the provider")
+        .or("10s")
+        .var("JUNTO_CONNECT_TIMEOUT"),
     Key::new("timeouts.request", Kind::Timeout, "for a whole answer that is not streamed")
         .or("2m")
         .var("JUNTO_REQUEST_TIMEOUT"),
-    Key::new("timeouts.idle", Kind::Timeout, "between two events of a stream").or("30s").var("JUNTO_IDLE_TIMEOUT"),
+    Key::new("timeouts.idle", Kind::Timeout, "between two events of a stream")
+        .or("30s")
+        .var("JUNTO_IDLE_TIMEOUT"),
     Key::new("retry.max_retries", Kind::Count, "how often a failed call is made again")
         .or("2")
         .var("JUNTO_MAX_RETRIES"),
@@ -182,7 +186,9 @@ mod tests {
 
     fn leaves(path: &str, value: &serde_json::Value, into: &mut BTreeSet<String>) {
         match value.as_object() {
-            Some(fields) => fields.iter().for_each(|(name, value)| leaves(&format!("{path}.{name}"), value, into)),
+            Some(fields) => {
+                fields.iter().for_each(|(name, value)| leaves(&format!("{path}.{name}"), value, into))
+            }
             None => drop(into.insert(path.to_owned())),
         }
     }
@@ -203,7 +209,13 @@ mod tests {
             vision: true,
             reasoning: Reasoning::Effort,
             structured_output: true,
-            price: Some(Price { input: 1.0, output: 1.0, cache_read: Some(1.0), cache_write: Some(1.0), long_prompt: Some(Surcharge { above: 1, input: 2.0, output: 2.0 }) }),
+            price: Some(Price {
+                input: 1.0,
+                output: 1.0,
+                cache_read: Some(1.0),
+                cache_write: Some(1.0),
+                long_prompt: Some(Surcharge { above: 1, input: 2.0, output: 2.0 }),
+            }),
             aliases: vec!["a".into()],
         };
         let mut fields = BTreeSet::new();

@@ -86,7 +86,9 @@ impl Origin {
     pub(crate) fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Default => json!({"kind": "default"}),
-            Self::File { file, line } => json!({"kind": "file", "file": file.to_string_lossy(), "line": line}),
+            Self::File { file, line } => {
+                json!({"kind": "file", "file": file.to_string_lossy(), "line": line})
+            }
             Self::Variable(name) => json!({"kind": "variable", "name": name}),
             Self::Flag(name) => json!({"kind": "flag", "name": name}),
         }
@@ -136,7 +138,8 @@ impl fmt::Display for KeyPath {
     /// As it is written in TOML.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bare = |s: &str| {
-            !s.is_empty() && s.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') || s == "*"
+            !s.is_empty() && s.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+                || s == "*"
         };
         for (index, segment) in self.0.iter().enumerate() {
             if index > 0 {

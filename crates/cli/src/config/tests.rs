@@ -81,8 +81,7 @@ fn a_named_file_replaces_the_users_and_must_exist() {
     let home = Home::new("model = \"user\"", "");
     fs::write(home.path("other.toml"), "model = \"other\"").unwrap();
     let named = home.path("other.toml");
-    let config =
-        Config::load(&home.environment(&[("JUNTO_CONFIG", named.to_str().unwrap())]), &[]).unwrap();
+    let config = Config::load(&home.environment(&[("JUNTO_CONFIG", named.to_str().unwrap())]), &[]).unwrap();
     assert_eq!(model(&config).0, "other");
     let failure = Config::load(&home.environment(&[("JUNTO_CONFIG", "/nowhere.toml")]), &[]).unwrap_err();
     assert!(failure.errors[0].contains("/nowhere.toml"), "{failure:?}");
@@ -95,8 +94,7 @@ fn a_named_file_does_not_move_the_list_of_trusted_projects() {
     fs::write(&beside, format!("projects = [{:?}]", home.path("project"))).unwrap();
     fs::write(home.path("project/mine.toml"), "").unwrap();
     let named = home.path("project/mine.toml");
-    let config =
-        Config::load(&home.environment(&[("JUNTO_CONFIG", named.to_str().unwrap())]), &[]).unwrap();
+    let config = Config::load(&home.environment(&[("JUNTO_CONFIG", named.to_str().unwrap())]), &[]).unwrap();
     assert!(config.text("model").is_none());
 }
 
@@ -108,8 +106,12 @@ fn problems_of_all_layers_come_together() {
             .unwrap_err();
     let all = failure.errors.join("\n");
     assert_eq!(failure.errors.len(), 4, "{all}");
-    for part in ["config.toml:1: unknown key", "env JUNTO_MAX_TOKENS", "env JUNTO_IDLE_TIMEOUT", "`providers.x` has no `base_url`"]
-    {
+    for part in [
+        "config.toml:1: unknown key",
+        "env JUNTO_MAX_TOKENS",
+        "env JUNTO_IDLE_TIMEOUT",
+        "`providers.x` has no `base_url`",
+    ] {
         assert!(all.contains(part), "{part} in {all}");
     }
 }
@@ -164,8 +166,8 @@ fn the_nearest_project_counts() {
 /// The guide names every key, its variable and its default.
 #[test]
 fn the_guide_lists_every_key() {
-    let guide =
-        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/configuration.md")).unwrap();
+    let guide = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/configuration.md"))
+        .unwrap();
     for key in schema::KEYS.iter().filter(|key| !key.path.starts_with("models.")) {
         let written = key.path.replace('*', "NAME");
         let line = guide.lines().find(|line| line.starts_with(&format!("| `{written}` |")));

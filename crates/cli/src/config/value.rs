@@ -67,8 +67,7 @@ const KEY_HEADERS: &[&str] = &[
 const KEY_PREFIXES: &[&str] =
     &["sk-", "sk_", "AIza", "gsk_", "xai-", "pplx-", "hf_", "r8_", "ghp_", "github_pat_", "Bearer ", "eyJ"];
 
-const NO_KEYS: &str =
-    "keys are not kept in configuration: put it into an environment variable and that variable's name into `key_env`";
+const NO_KEYS: &str = "keys are not kept in configuration: put it into an environment variable and that variable's name into `key_env`";
 
 impl Kind {
     /// What is expected, in words.
@@ -101,8 +100,10 @@ impl Kind {
             }
             (Self::Number, Some(value)) if value.is_float() || value.is_integer() => {
                 #[expect(clippy::cast_precision_loss, reason = "prices are small")]
-                let number =
-                    value.as_float().or(value.as_integer().map(|i| i as f64)).filter(|n| *n >= 0.0 && n.is_finite());
+                let number = value
+                    .as_float()
+                    .or(value.as_integer().map(|i| i as f64))
+                    .filter(|n| *n >= 0.0 && n.is_finite());
                 number.map(Value::Number).map_or_else(wrong, Ok)
             }
             (Self::Flag, Some(Toml::Boolean(flag))) => Ok(Value::Flag(*flag.value())),
@@ -132,9 +133,7 @@ impl Kind {
         let value = match self {
             Self::Text | Self::Header => (!text.is_empty()).then(|| Value::Text(text.to_owned())),
             Self::Count => text.parse().ok().map(Value::Count),
-            Self::Number => {
-                text.parse().ok().filter(|n: &f64| *n >= 0.0 && n.is_finite()).map(Value::Number)
-            }
+            Self::Number => text.parse().ok().filter(|n: &f64| *n >= 0.0 && n.is_finite()).map(Value::Number),
             Self::Flag => text.parse().ok().map(Value::Flag),
             Self::Texts => Some(Value::Texts(text.split(',').map(|t| t.trim().to_owned()).collect())),
             Self::Choice(words) => words.contains(&text).then(|| Value::Text(text.to_owned())),
@@ -208,7 +207,9 @@ fn looks_like_key(text: &str) -> bool {
 fn is_address(text: &str) -> bool {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
     rest.is_some_and(|rest| {
-        !rest.is_empty() && !rest.starts_with('/') && !text.contains(|c: char| c.is_whitespace() || c.is_control())
+        !rest.is_empty()
+            && !rest.starts_with('/')
+            && !text.contains(|c: char| c.is_whitespace() || c.is_control())
     })
 }
 

@@ -1,5 +1,6 @@
 //! `junto config`: what is set, where it came from, and what is wrong with it.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -50,8 +51,8 @@ fn show(config: &Config) -> String {
     for (path, setting) in in_order(&config.settings) {
         match &setting.value {
             Value::Model(model) => {
-                let entry = toml::to_string(&**model).unwrap_or_default();
-                let _ = write!(models, "\n[[models]] # {}\n{entry}", setting.origin);
+                let entry = toml::to_string(&BTreeMap::from([("models", [model])])).unwrap_or_default();
+                let _ = write!(models, "\n# {}\n{entry}", setting.origin);
             }
             value => lines.push((format!("{path} = {value}"), &setting.origin)),
         }

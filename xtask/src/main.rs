@@ -1,2 +1,96 @@
-//! bin
-fn main() {}
+//! The developer's commands: `cargo xtask setup|test|lint|bench|fuzz|live|tiers`.
+//!
+//! The tests need more than a compiler: Python packages, real servers to talk to, and a network that
+//! reaches nothing but this machine. This program makes all of it, so that `cargo xtask test` is the
+//! one command a newcomer needs.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "a developer's tool: it starts programs, reads the environment and prints"
+)]
+
+mod cache;
+mod chores;
+mod command;
+mod isolate;
+mod junit;
+mod lint;
+mod peers;
+mod setup;
+mod test;
+mod tiers;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::tiers::Tier;
+
+/// The developer's commands of Junto.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Make what the tests need, in a cache folder (JUNTO_DEV_CACHE). Instant when it is there.
+    Setup,
+    /// Run the tests, tier by tier, with no network but loopback.
+    Test {
+        /// Only this tier; may be repeated.
+        #[arg(long = "tier", value_name = "T0..T3", ignore_case = true)]
+        tiers: Vec<Tier>,
+        /// Only tests whose name contains this.
+        filter: Option<String>,
+    },
+    /// Check formatting, clippy and the documentation.
+    Lint,
+    /// Run the benchmarks and print their tables.
+    Bench {
+        /// Which.
+        #[arg(default_value = "llm")]
+        suite: chores::Suite,
+    },
+    /// Run the fuzz targets on the nightly toolchain.
+    Fuzz {
+        /// Only this target.
+        target: Option<String>,
+        /// For how long, each.
+        #[arg(long, default_value_t = 60)]
+        seconds: u32,
+    },
+    /// Run the provider matrix against the real providers whose keys are set.
+    Live,
+    /// Check that the lists of tests per tier are those of the code.
+    Tiers {
+        /// Write the lists instead.
+        #[arg(long)]
+        bless: bool,
+    },
+}
+
+/// What a command gives: nothing, or a sentence that says what went wrong.
+type Outcome<T = ()> = Result<T, String>;
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Setup => setup::ensure().map(|_| ()),
+        Command::Test { tiers, filter } => return test::run(&test::Selection::new(tiers, filter)),
+        Command::Lint => lint::run_all(),
+        Command::Bench { suite } => chores::bench(suite),
+        Command::Fuzz { target, seconds } => chores::fuzz(target.as_deref(), seconds),
+        Command::Live => chores::live(),
+        Command::Tiers { bless: true } => tiers::bless(),
+        Command::Tiers { bless: false } => tiers::check_lists(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -13,6 +13,7 @@ use crate::{Cost, Error, Usage, Usd};
 /// What is known of one model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "abilities are independent, and read as a table")]
 pub struct ModelInfo {
     /// The provider's own id.
     pub id: String,

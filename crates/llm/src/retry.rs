@@ -34,7 +34,7 @@ impl Default for Policy {
             max_retries: 2,
             base: Duration::from_secs(1),
             factor: 2.0,
-            cap: Duration::from_secs(60),
+            cap: Duration::from_mins(1),
             jitter: 0.5,
         }
     }

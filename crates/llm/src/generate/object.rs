@@ -59,7 +59,7 @@ pub async fn stream_object(
     schema: Value,
 ) -> Result<impl Stream<Item = Result<ObjectEvent, Error>> + Send + use<>, Error> {
     let (options, validator) = prepare(options, name, schema)?;
-    let events = super::stream(options).await?;
+    let events = Box::pin(super::stream(options)).await?;
     let state = Growing { events, text: String::new(), parsed_at: 0, last: None, validator, over: false };
     Ok(stream::unfold(state, |mut state| async move {
         let item = state.next().await?;

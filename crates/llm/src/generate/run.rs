@@ -56,7 +56,8 @@ impl Run {
         let open = move || {
             let (client, request, cx): (Client, Request, CallCx) =
                 (client.clone(), request.clone(), cx.clone());
-            async move { client.stream(request, &cx).await }
+            // Boxed, so that the futures around it stay small.
+            Box::pin(async move { client.stream(request, &cx).await })
         };
         let cancel = self.options.cx.cancel.clone();
         self.within(retry::stream(self.options.retry, cancel, self.options.on_retry.clone(), open)).await
@@ -206,7 +207,7 @@ pub(super) fn events(run: Run, first: EventStream) -> EventStream {
                             self.current = None;
                             return Some(Ok(finish));
                         }
-                        Err(error) => return self.fail(error),
+                        Err(error) => return Some(self.fail(error)),
                     }
                 }
                 let run = &self.run;
@@ -225,9 +226,11 @@ pub(super) fn events(run: Run, first: EventStream) -> EventStream {
                     }
                     Ok(Some(event)) => return Some(Ok(event)),
                     Ok(None) => {
-                        return self.fail(Error::stream("the stream ended before the answer was complete"));
+                        return Some(
+                            self.fail(Error::stream("the stream ended before the answer was complete")),
+                        );
                     }
-                    Err(error) => return self.fail(error),
+                    Err(error) => return Some(self.fail(error)),
                 }
             }
         }
@@ -246,9 +249,9 @@ pub(super) fn events(run: Run, first: EventStream) -> EventStream {
             Ok(None)
         }
 
-        fn fail(&mut self, error: Error) -> Option<Result<StreamEvent, Error>> {
+        fn fail(&mut self, error: Error) -> Result<StreamEvent, Error> {
             self.current = None;
-            Some(Err(error))
+            Err(error)
         }
     }
 

@@ -1,7 +1,6 @@
 //! From the bytes of an answer to its events.
 
 use std::collections::VecDeque;
-use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{aborted, network};
 use crate::wire::StreamDecoder;
-use crate::{Error, ErrorKind, EventStream, StreamEvent, sse};
+use crate::{ByteStream, Error, ErrorKind, EventStream, StreamEvent, sse};
 
 /// The bytes of an answer; ends in an error if it is cancelled or nothing comes for too long.
 pub(super) fn bytes(
@@ -77,7 +76,7 @@ pub(super) fn events(
 
 struct Events {
     /// Gone once the answer is over, which closes the connection.
-    bytes: Option<Pin<Box<dyn Stream<Item = Result<Bytes, Error>> + Send>>>,
+    bytes: Option<ByteStream>,
     sse: sse::Decoder,
     decoder: Box<dyn StreamDecoder>,
     /// What one chunk gave; kept for its capacity.

@@ -41,7 +41,7 @@ impl BudgetGuard {
         let model = request.model.clone().unwrap_or_default();
         move |end| match end {
             End::Finished(usage) | End::Dropped(usage) => {
-                reservation.settle(catalog.cost(&provider, &model, &usage))
+                reservation.settle(catalog.cost(&provider, &model, &usage));
             }
             End::Failed(_) => drop(reservation),
         }

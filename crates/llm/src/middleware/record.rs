@@ -9,6 +9,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use base64::Engine as _;
 use futures_util::{StreamExt, stream};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -38,7 +39,7 @@ pub(super) fn key(request: &Request) -> Result<String, Error> {
     let text = serde_json::to_vec(request).map_err(|e| {
         Error::new(ErrorKind::InvalidRequest, "the request cannot be written as JSON").with_source(e)
     })?;
-    Ok(Sha256::digest(text).iter().map(|b| format!("{b:02x}")).collect())
+    Ok(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(Sha256::digest(text)))
 }
 
 /// Writes every call to a file. A call that is dropped half-way is not written.

@@ -1,0 +1,68 @@
+//! The commands that are not part of every change: benchmarks, fuzzing, the real providers.
+
+use std::env;
+use std::fs;
+use std::process::Command;
+
+use clap::ValueEnum;
+
+use crate::Outcome;
+use crate::command::{cargo, root, run};
+use crate::setup;
+
+/// A set of benchmarks.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Suite {
+    /// The LLM client.
+    Llm,
+}
+
+/// Runs a set of benchmarks; they print their own tables.
+pub(crate) fn bench(suite: Suite) -> Outcome {
+    let package = match suite {
+        Suite::Llm => "junto-llm",
+    };
+    run(cargo().args(["bench", "--package", package]))
+}
+
+/// Runs one fuzz target, or all, for some seconds each.
+pub(crate) fn fuzz(target: Option<&str>, seconds: u32) -> Outcome {
+    let known = fuzz_targets()?;
+    let targets: Vec<&String> = known.iter().filter(|name| target.is_none_or(|t| t == *name)).collect();
+    if targets.is_empty() {
+        return Err(format!("there is no such fuzz target\nhint: one of {}", known.join(", ")));
+    }
+    let path = setup::cargo_fuzz()?;
+    for target in targets {
+        // Through rustup, and not the cargo that runs us, because the sanitizers need a nightly.
+        run(Command::new("rustup")
+            .args(["run", "nightly", "cargo", "fuzz", "run", target, "--"])
+            .arg(format!("-max_total_time={seconds}"))
+            .env_remove("CARGO")
+            .env_remove("RUSTUP_TOOLCHAIN")
+            .env("PATH", &path)
+            .current_dir(root()))?;
+    }
+    Ok(())
+}
+
+/// The targets are the files.
+fn fuzz_targets() -> Outcome<Vec<String>> {
+    let dir = root().join("fuzz/fuzz_targets");
+    let entries = fs::read_dir(&dir).map_err(|e| format!("cannot read {}: {e}", dir.display()))?;
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_suffix(".rs").map(str::to_owned))
+        .collect();
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Runs the matrix against the real providers whose keys are set; content without any.
+pub(crate) fn live() -> Outcome {
+    const KEYS: [&str; 3] = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"];
+    if !KEYS.iter().any(|key| env::var_os(key).is_some_and(|value| !value.is_empty())) {
+        println!("no provider has a key: nothing to run\nhint: set one of {}", KEYS.join(", "));
+        return Ok(());
+    }
+    run(cargo().args(["run", "--package", "junto-llm", "--example", "live"]))
+}

@@ -1,0 +1,119 @@
+//! What the tests need beside a compiler: made once, pinned, and kept in the cache folder.
+//!
+//! Node packages will have their place here, beside the Python environment, when a test first needs
+//! one: a lock file in `xtask/`, and a folder of the cache keyed by it.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Outcome;
+use crate::cache::{self, Cache};
+use crate::command::{self, capture, cargo, quietly};
+
+/// The whole Python environment, pinned.
+const PYTHON_LOCK: &str = include_str!("../requirements.lock");
+/// The oldest Python that the pinned packages run on.
+const PYTHON_MIN: (u32, u32) = (3, 11);
+/// Installed when there is none.
+const NEXTEST: &str = "0.9.143";
+/// Installed when there is none.
+const CARGO_FUZZ: &str = "0.13.1";
+
+/// A system program that the tests use, and why; a missing one is named, and is an error only if
+/// nothing works without it.
+struct Program {
+    name: &'static str,
+    why: &'static str,
+    required: bool,
+}
+
+const PROGRAMS: &[Program] = &[Program {
+    name: "unshare",
+    why: "to run the tests without network (Debian: util-linux)",
+    required: false,
+}];
+
+/// Where things are.
+pub(crate) struct Tools {
+    /// Python with the pinned packages.
+    pub(crate) python: PathBuf,
+    /// The search path with the installed cargo commands.
+    path: OsString,
+}
+
+impl Tools {
+    /// Cargo that finds the commands that were installed here.
+    pub(crate) fn cargo(&self) -> Command {
+        let mut command = cargo();
+        command.env("PATH", &self.path);
+        command
+    }
+}
+
+/// Makes what is missing and returns where it is.
+pub(crate) fn ensure() -> Outcome<Tools> {
+    let cache = Cache::open()?;
+    for program in PROGRAMS.iter().filter(|p| !on_path(p.name)) {
+        let message = format!("the program `{}` is missing; it is used {}", program.name, program.why);
+        if program.required {
+            return Err(message);
+        }
+        eprintln!("setup: {message}");
+    }
+    let python = python(&cache)?;
+    let path = cargo_command(&cache, "nextest", NEXTEST)?;
+    Ok(Tools { python, path })
+}
+
+/// The search path on which `cargo fuzz` is found.
+pub(crate) fn cargo_fuzz() -> Outcome<OsString> {
+    cargo_command(&Cache::open()?, "fuzz", CARGO_FUZZ)
+}
+
+fn python(cache: &Cache) -> Outcome<PathBuf> {
+    let about = "import platform, sys; print(*sys.version_info[:3], platform.platform(), sys.prefix)";
+    let about = capture(Command::new("python3").args(["-c", about]))
+        .map_err(|e| format!("{e}\nhint: the tests need Python 3 with its venv module"))?;
+    let mut version = about.split_whitespace().map_while(|word| word.parse::<u32>().ok());
+    let version = (version.next().unwrap_or(0), version.next().unwrap_or(0));
+    if version < PYTHON_MIN {
+        let (major, minor) = PYTHON_MIN;
+        return Err(format!("python3 is {}.{}, the tests need {major}.{minor}", version.0, version.1));
+    }
+    let venv = cache.ensure("python", &cache::key(&[PYTHON_LOCK, &about]), |dir| {
+        eprintln!("setup: making the Python environment (about 1 GB, once)");
+        command::run(Command::new("python3").args(["-m", "venv"]).arg(dir))
+            .map_err(|e| format!("{e}\nhint: Debian has the venv module in python3-venv"))?;
+        // No resolving and no building: the list is complete, and every package has a wheel.
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"];
+        command::run(
+            Command::new(dir.join("bin/python"))
+                .args(pip)
+                .args(["--no-deps", "--no-compile", "--only-binary", ":all:", "--requirement"])
+                .arg(command::root().join("xtask/requirements.lock")),
+        )
+    })?;
+    Ok(venv.join("bin/python"))
+}
+
+/// Finds or installs a cargo command; returns the search path on which it is.
+fn cargo_command(cache: &Cache, name: &str, version: &str) -> Outcome<OsString> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    if quietly(cargo().args([name, "--version"])) {
+        return Ok(path);
+    }
+    let package = format!("cargo-{name}");
+    let dir = cache.ensure(&package, version, |dir| {
+        eprintln!("setup: installing {package} {version}");
+        command::run(cargo().args(["install", &package, "--locked", "--version", version, "--root"]).arg(dir))
+    })?;
+    let dirs = std::iter::once(dir.join("bin")).chain(env::split_paths(&path));
+    env::join_paths(dirs).map_err(|e| format!("cannot extend the search path: {e}"))
+}
+
+fn on_path(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|dir: PathBuf| Path::new(&dir).join(program).is_file())
+}

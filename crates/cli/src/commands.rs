@@ -2,7 +2,7 @@
 
 mod ask;
 mod config;
-// mod demo;
+mod demo;
 mod models;
 
 use clap::CommandFactory;
@@ -24,7 +24,7 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
         Some(Command::Ask(args)) => interruptible(ask::run(args, environment, &output)),
         Some(Command::Models(args)) => models::run(&args, environment, &output),
         Some(Command::Config(args)) => config::run(args.command, environment, &output),
-        Some(Command::Demo(_)) => Ok(Exit::Done),
+        Some(Command::Demo(args)) => interruptible(demo::run(&args, &output)),
     };
     result.unwrap_or_else(|failure| {
         output.failure(&failure);
@@ -44,8 +44,10 @@ fn interruptible(command: impl Future<Output = Result<Exit, Failure>>) -> Result
     })?;
     let result = runtime.block_on(async {
         tokio::select! {
-            result = command => result,
+            // Asked first, so that we listen for interrupts before the command does anything.
+            biased;
             Ok(()) = tokio::signal::ctrl_c() => Err(Failure::interrupted()),
+            result = command => result,
         }
     });
     // Reading standard input cannot be interrupted; the process ends without waiting for it.

@@ -13,6 +13,7 @@ pub(crate) struct Environment {
 
 impl Environment {
     /// The environment of this process.
+    #[expect(clippy::disallowed_methods, reason = "this is the place that reads the environment")]
     pub(crate) fn of_process() -> Self {
         Self {
             variables: std::env::vars_os().collect(),

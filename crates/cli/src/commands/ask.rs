@@ -5,10 +5,10 @@ mod prompt;
 mod report;
 
 use std::path::Path;
-use std::time::Instant;
 
 use junto_llm::{Effort, Finish, Message, Request, Response, ResponseFormat, schema};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::args::AskArgs;
 use crate::choice::{self, Choice};
@@ -19,7 +19,7 @@ use crate::failure::{Exit, Failure};
 use crate::output::Output;
 
 pub(crate) use exchange::{Delivery, Exchange};
-pub(crate) use report::closing_line;
+pub(crate) use report::{closing_line, cost};
 
 /// Runs the command.
 pub(crate) async fn run(args: AskArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
@@ -41,7 +41,7 @@ pub(crate) async fn run(args: AskArgs, environment: &Environment, output: &Outpu
     let started = Instant::now();
     let exchange = Exchange { client: &client, retry: config.retry(), output };
     let response = exchange.run(request, delivery).await?;
-    let cost = client.catalog().cost(&response.provider, &response.model, &response.usage);
+    let cost = cost(client.catalog(), &response);
 
     let object = match &schema {
         Some(schema) if is_complete(&response) => Some(object(&response, schema)?),

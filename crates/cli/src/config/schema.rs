@@ -187,7 +187,9 @@ mod tests {
     fn leaves(path: &str, value: &serde_json::Value, into: &mut BTreeSet<String>) {
         match value.as_object() {
             Some(fields) => {
-                fields.iter().for_each(|(name, value)| leaves(&format!("{path}.{name}"), value, into))
+                for (name, value) in fields {
+                    leaves(&format!("{path}.{name}"), value, into);
+                }
             }
             None => drop(into.insert(path.to_owned())),
         }

@@ -1,6 +1,6 @@
 //! What a key may hold, and how it is read from TOML and from text.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::time::Duration;
 
 use junto_llm::catalog::ModelInfo;
@@ -251,7 +251,7 @@ pub(crate) fn duration_text(duration: Duration) -> String {
     let mut text = String::new();
     for (unit, factor) in UNITS {
         if rest >= *factor {
-            text.push_str(&format!("{}{unit}", rest / factor));
+            let _ = write!(text, "{}{unit}", rest / factor);
             rest %= factor;
         }
     }

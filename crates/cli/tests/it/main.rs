@@ -1,7 +1,12 @@
 //! The built `junto`, driven as a user drives it: with a home of its own and an empty environment.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(clippy::disallowed_methods, reason = "tests start the command and interrupt it")]
 
+mod stage;
+mod t1_ask;
 mod t1_config;
+mod t1_demo;
+mod t1_interrupt;
 mod t1_models;
 mod t1_usage;
 
@@ -58,10 +63,15 @@ impl Machine {
     /// The command in the project's folder.
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_junto"));
-        command.env_clear().env("HOME", self.path("")).env("PATH", "/usr/bin:/bin");
-        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
-        command.current_dir(self.path("project")).args(args);
+        command.env_clear().envs(self.environment()).current_dir(self.path("project")).args(args);
         command
+    }
+
+    /// All that the command finds in its environment.
+    fn environment(&self) -> Vec<(String, String)> {
+        let usual =
+            [("HOME".to_owned(), text(&self.path(""))), ("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
+        usual.into_iter().chain(self.variables.clone()).collect()
     }
 
     fn run(&self, args: &[&str]) -> Run {

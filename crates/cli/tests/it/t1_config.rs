@@ -133,8 +133,8 @@ fn odd_files_are_errors_not_panics() {
         (b"[[[", "config.toml:1: "),
         (b"model = \"a\"\nmodel = \"b\"", "config.toml:2: "),
         (b"x = [[[[[[[[", "config.toml:1: "),
-        (&[b'['; 100_000], "config.toml:1: "),
-        (&[b'#'; 1_100_000], "larger than 1 MiB"),
+        (&vec![b'['; 100_000], "config.toml:1: "),
+        (&vec![b'#'; 1_100_000], "larger than 1 MiB"),
     ] {
         machine.write(".config/junto/config.toml", text);
         machine.run(&["config", "validate"]).fails(2, &[said]);

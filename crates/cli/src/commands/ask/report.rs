@@ -2,8 +2,22 @@
 
 use std::time::Duration;
 
+use junto_llm::catalog::Catalog;
 use junto_llm::{Cost, Response, Usage};
 use serde_json::{Value, json};
+
+/// What an answer cost. A provider may answer under a name that no catalog knows, so the name that
+/// was asked for counts too.
+pub(crate) fn cost(catalog: &Catalog, response: &Response) -> Cost {
+    let asked =
+        response.message.content.iter().find_map(|part| part.origin()).map(|origin| origin.model.as_str());
+    [Some(response.model.as_str()), asked]
+        .into_iter()
+        .flatten()
+        .map(|model| catalog.cost(&response.provider, model, &response.usage))
+        .find(|cost| *cost != Cost::Unknown)
+        .unwrap_or(Cost::Unknown)
+}
 
 /// The line that closes an answer:
 /// `anthropic/claude-x · in 1200 (cached 1000) out 80 · about $0.0012 · 1.3 s`.
@@ -45,7 +59,9 @@ pub(super) fn json(response: &Response, cost: Cost, object: Option<Value>) -> Va
 
 #[cfg(test)]
 mod tests {
-    use junto_llm::Usd;
+    use std::sync::Arc;
+
+    use junto_llm::{Content, Origin, Part, Usd, Wire};
 
     use super::*;
 
@@ -62,6 +78,23 @@ mod tests {
         );
         let uncached = Response { usage: Usage::new(12, 5), ..response() };
         assert_eq!(closing_line(&uncached, Cost::Unknown, took), "p/m · in 12 out 5 · cost unknown · 1.3 s");
+    }
+
+    #[test]
+    fn the_cost_is_that_of_the_model_that_answered_or_was_asked() {
+        let catalog = Catalog::builtin();
+        let answered = |model: &str, asked: &str| {
+            let origin = Origin { wire: Wire::Anthropic, provider: "anthropic".into(), model: asked.into() };
+            let part = Part::received(Content::Text("hi".into()), Arc::new(origin), None);
+            let mut response =
+                Response { usage: Usage::new(1_000_000, 0), ..Response::empty("anthropic", model) };
+            response.message.content.push(part);
+            cost(&catalog, &response)
+        };
+        let opus = Cost::Estimated(Usd::from_dollars(4.0));
+        assert_eq!(answered("claude-opus-5-5", "x"), opus);
+        assert_eq!(answered("some-deployment", "claude-opus-5-5"), opus);
+        assert_eq!(answered("some-deployment", "x"), Cost::Unknown);
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(crate) async fn run(args: AskArgs, environment: &Environment, output: &Outpu
         (false, false) => Delivery::Live,
     };
     let started = Instant::now();
-    let exchange = Exchange { client: &client, retry: config.retry(), output };
+    let exchange = Exchange { client: &client, retry: config.retry(), keys: &config.providers(), output };
     let response = exchange.run(request, delivery).await?;
     let cost = cost(client.catalog(), &response);
 

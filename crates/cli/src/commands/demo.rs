@@ -26,7 +26,7 @@ pub(crate) async fn run(args: &DemoArgs, output: &Output) -> Result<Exit, Failur
     output.note(&format!("\n> {}\n", args.prompt));
     let endpoint = Endpoint::new("twin", WIRE, twin.base_url(WIRE)).key(twin.key());
     let client = Client::builder().provider("twin", Arc::new(HttpProvider::new(endpoint)?)).build()?;
-    let exchange = Exchange { client: &client, retry: Policy::default(), output };
+    let exchange = Exchange { client: &client, retry: Policy::default(), keys: &[], output };
     let request = Request::prompt(&args.prompt).model("scripted");
     let response = exchange.run(request, Delivery::Live).await?;
     let cost = cost(client.catalog(), &response);

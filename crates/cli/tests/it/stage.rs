@@ -24,6 +24,18 @@ pub(crate) const SETUPS: [Setup; 4] = [
     Setup { wire: Wire::Chat, provider: "local", model: "tiny" },
 ];
 
+impl Setup {
+    /// The variables for the address and the key.
+    pub(crate) fn variables(&self) -> (&'static str, &'static str) {
+        match self.wire {
+            Wire::Anthropic => ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
+            Wire::Responses => ("OPENAI_BASE_URL", "OPENAI_API_KEY"),
+            Wire::Gemini => ("GEMINI_BASE_URL", "GEMINI_API_KEY"),
+            Wire::Chat => ("UNUSED_BASE_URL", "LOCAL_KEY"),
+        }
+    }
+}
+
 pub(crate) struct Stage {
     pub(crate) machine: Machine,
     twin: Twin,
@@ -52,12 +64,7 @@ impl Stage {
             "model = \"{}/{}\"\nretry.base = \"0s\"\n{local}",
             setup.provider, setup.model
         ));
-        let (base, key) = match setup.wire {
-            Wire::Anthropic => ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
-            Wire::Responses => ("OPENAI_BASE_URL", "OPENAI_API_KEY"),
-            Wire::Gemini => ("GEMINI_BASE_URL", "GEMINI_API_KEY"),
-            Wire::Chat => ("UNUSED_BASE_URL", "LOCAL_KEY"),
-        };
+        let (base, key) = setup.variables();
         Self { machine: machine.with(base, &url).with(key, KEY), twin, _runtime: runtime }
     }
 

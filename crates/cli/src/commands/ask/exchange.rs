@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use junto_llm::retry::{self, Attempt, Observer, Policy};
-use junto_llm::{CallCx, Client, Error, Request, Response, StreamEvent};
+use junto_llm::{CallCx, Client, Error, ErrorKind, Request, Response, StreamEvent};
 
-use crate::config::duration_text;
+use crate::config::{ProviderSettings, duration_text};
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -27,6 +27,8 @@ pub(crate) struct Exchange<'a> {
     pub(crate) client: &'a Client,
     /// How failed calls are made again.
     pub(crate) retry: Policy,
+    /// The providers' variables for keys, to name the one that holds a wrong key.
+    pub(crate) keys: &'a [ProviderSettings],
     /// Where progress and, if it is live, the answer are printed.
     pub(crate) output: &'a Output,
 }
@@ -41,7 +43,8 @@ impl Exchange<'_> {
             Delivery::Whole => {
                 let cx = CallCx::new();
                 let call = || self.client.complete(request.clone(), &cx);
-                Ok(retry::call(&self.retry, &cx.cancel, &self.observer(), call).await?)
+                let answer = retry::call(&self.retry, &cx.cancel, &self.observer(), call).await;
+                answer.map_err(|error| self.failure(error))
             }
             Delivery::Live | Delivery::Collected => self.stream(request, delivery).await,
         }
@@ -54,7 +57,8 @@ impl Exchange<'_> {
             let (client, request, cx) = (client.clone(), request.clone(), call.clone());
             async move { client.stream(request, &cx).await }
         };
-        let mut events = retry::stream(self.retry, cx.cancel, self.observer(), open).await?;
+        let events = retry::stream(self.retry, cx.cancel, self.observer(), open).await;
+        let mut events = events.map_err(|error| self.failure(error))?;
         let mut text = Text { output: self.output, live: delivery == Delivery::Live, open_line: false };
         while let Some(event) = events.next().await {
             match event {
@@ -68,12 +72,23 @@ impl Exchange<'_> {
                 Ok(_) => {}
                 Err(error) => {
                     text.end()?;
-                    return Err(error.into());
+                    return Err(self.failure(error));
                 }
             }
         }
         text.end()?;
         Err(Error::stream("the stream ended before the answer was complete").into())
+    }
+
+    /// What to tell the user of an error.
+    fn failure(&self, error: Error) -> Failure {
+        let owner = self.keys.iter().find(|provider| Some(provider.name.as_str()) == error.provider());
+        match owner.and_then(|provider| provider.key_variable.as_deref()) {
+            Some(variable) if error.kind() == ErrorKind::Authentication => {
+                error.with_hint(format!("check the key in {variable}")).into()
+            }
+            _ => error.into(),
+        }
     }
 
     /// Tells the user of every retry.

@@ -34,12 +34,11 @@ pub(crate) fn build(step: &Step, seen: &Seen, number: u64) -> Result<Response, S
     let mut draft = Draft { reasoning: reasoning(step, seen), text, calls };
     let is_cut = seen.max_tokens.is_some_and(|max| limit::apply(&mut draft, max));
     let finish = match step.finish {
-        Some(Stop::Stop) => Finish::Stop,
         Some(Stop::Length) => Finish::Length,
         Some(Stop::ContentFilter) => Finish::ContentFilter,
         None if is_cut => Finish::Length,
         None if !draft.calls.is_empty() => Finish::ToolCalls,
-        None => Finish::Stop,
+        Some(Stop::Stop) | None => Finish::Stop,
     };
     let mut response = Response::empty("twin", seen.model.clone());
     response.id = response_id(seen.wire, number);

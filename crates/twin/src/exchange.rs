@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use junto_llm::Wire;
@@ -37,11 +38,37 @@ pub(crate) struct Shared {
     pub(crate) recorder: Option<Recorder>,
     pub(crate) log: Mutex<Log>,
     pub(crate) count: AtomicU64,
+    pub(crate) traffic: watch::Sender<Traffic>,
 }
 
 impl Shared {
     pub(crate) fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How much is going on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Traffic {
+    /// Requests in the log so far.
+    pub(crate) received: u64,
+    /// Requests whose reply is not over.
+    pub(crate) open: u64,
+}
+
+/// Held from a request's arrival until its reply is sent or its client has gone.
+pub(crate) struct Open(Arc<Shared>);
+
+impl Open {
+    fn new(shared: &Arc<Shared>) -> Self {
+        shared.traffic.send_modify(|traffic| traffic.open += 1);
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.traffic.send_modify(|traffic| traffic.open -= 1);
     }
 }
 
@@ -51,6 +78,7 @@ pub(crate) async fn exchange(
     hangup: CancellationToken,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
+    let open = Open::new(&shared);
     let number = shared.count.fetch_add(1, Ordering::Relaxed) + 1;
     let (head, incoming) = request.into_parts();
     let Route { wire, what } = route(&head.method, head.uri.path(), &head.headers);
@@ -81,11 +109,12 @@ pub(crate) async fn exchange(
     };
     let recorded = shared.recorder.as_ref().map(|recorder| record(recorder, &received));
     shared.log().push(received, bytes.len());
+    shared.traffic.send_modify(|traffic| traffic.received += 1);
     let reply = match recorded {
         Some(Err(error)) => not_recorded(wire, &error),
         _ => reply,
     };
-    Ok(send(&shared, number, reply, secrets, hangup).await)
+    Ok(send(&shared, number, reply, secrets, hangup, open).await)
 }
 
 async fn send(
@@ -94,6 +123,7 @@ async fn send(
     reply: Reply,
     secrets: Secrets,
     hangup: CancellationToken,
+    open: Open,
 ) -> Response<Body> {
     if let Some(wait) = reply.fault.slow_headers_ms {
         tokio::time::sleep(Duration::from_millis(wait)).await;
@@ -105,7 +135,7 @@ async fn send(
         Err(error) => (not_recorded(reply.wire, &error), None),
     };
     let headers = headers(&reply, number);
-    let mut response = Response::new(body(reply.frames, reply.pace, &reply.fault, tape, hangup));
+    let mut response = Response::new(body(reply.frames, reply.pace, &reply.fault, tape, hangup, open));
     *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     *response.headers_mut() = headers;
     response

@@ -35,7 +35,7 @@ pub(crate) struct Frames {
 
 enum Source {
     Whole(Option<Bytes>),
-    Stream(Stream),
+    Stream(Box<Stream>),
 }
 
 /// How a stream is written.
@@ -83,7 +83,7 @@ impl Frames {
             array_open: false,
             array_closed: false,
         };
-        Self::new(Source::Stream(stream), fault)
+        Self::new(Source::Stream(Box::new(stream)), fault)
     }
 
     fn new(source: Source, fault: &Fault) -> Self {
@@ -157,7 +157,7 @@ impl Source {
 
     fn malformed(&self) -> Bytes {
         match self {
-            Self::Stream(Stream { framing: Framing::Sse | Framing::SseWithoutUsage, .. }) => {
+            Self::Stream(stream) if stream.framing != Framing::Array => {
                 format!("data: {MALFORMED}\n\n").into()
             }
             _ => Bytes::from_static(MALFORMED.as_bytes()),
@@ -274,7 +274,7 @@ mod tests {
             array_closed: false,
         };
         let fault = Fault::from_header(fault).unwrap();
-        let frames = Frames::new(Source::Stream(stream), &fault);
+        let frames = Frames::new(Source::Stream(Box::new(stream)), &fault);
         frames.map(|f| String::from_utf8_lossy(&f).trim_end().replace("data: ", "")).collect()
     }
 

@@ -53,6 +53,10 @@ pub mod strict;
 mod template;
 pub mod tokens;
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub use fault::{After, Fault, RetryAfter};
 pub use log::Received;
 pub use play::{Call, Play, PlayError, Step, Stop, Think, ToolRef, UsageOverride, When};

@@ -74,32 +74,45 @@ mod tests {
     use crate::answer::tests::seen;
     use serde_json::json;
 
-    /// What is shown to a request on this wire, and whether it is charged.
-    fn check(wire: Wire, model: &str, thinking: bool, body: Value, expected: Option<Option<&str>>) {
+    /// What a request gets to see.
+    #[derive(Debug, PartialEq)]
+    enum Sees {
+        /// Nothing, and nothing is charged.
+        None,
+        /// Nothing, but it is charged.
+        Charge,
+        /// An item with this text.
+        Text(&'static str),
+    }
+
+    fn check(wire: Wire, model: &str, thinking: bool, body: Value, expected: Sees) {
         let request = Seen { wire, model: model.into(), thinking, body, ..seen("x") };
         let step = Step { think: Think::Text("why {{last_user}}".into()), ..Step::default() };
-        let got = reasoning(&step, &request);
-        let shown = got.as_ref().map(|r| r.shown.as_deref());
-        assert_eq!(shown, expected, "{wire:?} {model} {thinking}");
-        assert!(got.is_none_or(|r| r.tokens > 0));
+        let tokens = tokens::count("why x");
+        let expected = match expected {
+            Sees::None => None,
+            Sees::Charge => Some(Reasoning { shown: None, tokens }),
+            Sees::Text(text) => Some(Reasoning { shown: Some(text.to_owned()), tokens }),
+        };
+        assert_eq!(reasoning(&step, &request), expected, "{wire:?} {model} {thinking}");
         assert_eq!(reasoning(&step.without_thinking(), &request), None);
     }
 
     #[test]
     fn every_wire_shows_what_the_provider_would() {
         let adaptive = json!({"thinking": {"type": "adaptive"}});
-        check(Wire::Anthropic, "claude-opus-4-8", false, json!({}), None);
-        check(Wire::Anthropic, "claude-opus-4-8", true, adaptive.clone(), Some(Some("why x")));
-        check(Wire::Anthropic, "claude-opus-4-8", false, adaptive, Some(Some("")));
-        check(Wire::Responses, "gpt-4.1", true, json!({}), None);
-        check(Wire::Responses, "gpt-5.5", true, json!({}), Some(Some("why x")));
-        check(Wire::Responses, "gpt-5.5", false, json!({}), Some(Some("")));
-        check(Wire::Responses, "gpt-5.5", false, json!({"reasoning": {"effort": "none"}}), None);
+        check(Wire::Anthropic, "claude-opus-4-8", false, json!({}), Sees::None);
+        check(Wire::Anthropic, "claude-opus-4-8", true, adaptive.clone(), Sees::Text("why x"));
+        check(Wire::Anthropic, "claude-opus-4-8", false, adaptive, Sees::Text(""));
+        check(Wire::Responses, "gpt-4.1", true, json!({}), Sees::None);
+        check(Wire::Responses, "gpt-5.5", true, json!({}), Sees::Text("why x"));
+        check(Wire::Responses, "gpt-5.5", false, json!({}), Sees::Text(""));
+        check(Wire::Responses, "gpt-5.5", false, json!({"reasoning": {"effort": "none"}}), Sees::None);
         let budget = json!({"generationConfig": {"thinkingConfig": {"thinkingBudget": 0}}});
-        check(Wire::Gemini, "gemini-2.0-flash", true, json!({}), None);
-        check(Wire::Gemini, "gemini-2.5-flash", false, budget, None);
-        check(Wire::Gemini, "gemini-3.5-flash", false, json!({}), Some(None));
-        check(Wire::Gemini, "gemini-3.5-flash", true, json!({}), Some(Some("why x")));
-        check(Wire::Chat, "any", false, json!({}), Some(Some("why x")));
+        check(Wire::Gemini, "gemini-2.0-flash", true, json!({}), Sees::None);
+        check(Wire::Gemini, "gemini-2.5-flash", false, budget, Sees::None);
+        check(Wire::Gemini, "gemini-3.5-flash", false, json!({}), Sees::Charge);
+        check(Wire::Gemini, "gemini-3.5-flash", true, json!({}), Sees::Text("why x"));
+        check(Wire::Chat, "any", false, json!({}), Sees::Text("why x"));
     }
 }

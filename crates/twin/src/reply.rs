@@ -58,16 +58,14 @@ pub(crate) fn to(shared: &Shared, asked: &Asked<'_>) -> Reply {
         What::Count => count(shared, asked),
         What::Models => list(shared, asked, Some(models::list(wire))),
         What::Model(id) => list(shared, asked, models::one(wire, id)),
-        What::WrongMethod => Err(Refusal::plain(wire, 405, "This path takes another method.")),
-        What::Nothing => Err(Refusal::plain(wire, 404, "There is no such path.")),
+        What::WrongMethod => Err(refusal(wire, 405, "This path takes another method.")),
+        What::Nothing => Err(refusal(wire, 404, "There is no such path.")),
     };
     reply.unwrap_or_else(|refusal| Reply::whole(wire, refusal.status, &refusal.body, Fault::default()))
 }
 
-impl Refusal {
-    fn plain(wire: Wire, status: u16, message: &str) -> Self {
-        Self { status, body: envelope(wire, status, message) }
-    }
+fn refusal(wire: Wire, status: u16, message: &str) -> Refusal {
+    Refusal { status, body: envelope(wire, status, message) }
 }
 
 fn answer(shared: &Shared, asked: &Asked<'_>) -> Result<Reply, Refusal> {
@@ -76,7 +74,7 @@ fn answer(shared: &Shared, asked: &Asked<'_>) -> Result<Reply, Refusal> {
     let scene = shared
         .stage
         .play(&seen, asked.number, outside)
-        .map_err(|error| Refusal::plain(asked.wire, 500, &error.to_string()))?;
+        .map_err(|error| refusal(asked.wire, 500, &error.to_string()))?;
     let fault = scene.fault.unwrap_or_default();
     let pace = shared.stage.step(scene.step).map(Pace::of).unwrap_or_default();
     let fails = fault.error_event.is_some() && seen.mode == Mode::Complete;
@@ -116,7 +114,7 @@ fn count(shared: &Shared, asked: &Asked<'_>) -> Result<Reply, Refusal> {
 
 fn list(shared: &Shared, asked: &Asked<'_>, body: Option<Value>) -> Result<Reply, Refusal> {
     shared.checker.check_key(asked.wire, asked.path, asked.headers)?;
-    let body = body.ok_or_else(|| Refusal::plain(asked.wire, 404, "There is no such model."))?;
+    let body = body.ok_or_else(|| refusal(asked.wire, 404, "There is no such model."))?;
     Ok(plain(asked.wire, &body, outside_fault(shared, asked)?))
 }
 
@@ -130,7 +128,7 @@ fn plain(wire: Wire, body: &Value, fault: Option<Fault>) -> Reply {
 
 fn outside_fault(shared: &Shared, asked: &Asked<'_>) -> Result<Option<Fault>, Refusal> {
     let header = asked.headers.get(FAULT_HEADER).map(|value| value.to_str().unwrap_or_default());
-    let refuse = |e: String| Refusal::plain(asked.wire, 400, &format!("{FAULT_HEADER}: {e}"));
+    let refuse = |e: String| refusal(asked.wire, 400, &format!("{FAULT_HEADER}: {e}"));
     shared.faults.next(header).map_err(refuse)
 }
 

@@ -30,42 +30,47 @@ pub(crate) enum What {
     Nothing,
 }
 
-/// Finds the route of a request by its method, its path without the query, and its headers: two
+/// Finds the route of a request by its method, its path without the query, and its headers: three
 /// wires have the same path for their models, and tell them apart by their headers.
 pub(crate) fn route(method: &Method, path: &str, headers: &HeaderMap) -> Route {
-    let anthropic = headers.contains_key("anthropic-version") || headers.contains_key("x-api-key");
-    let either = if anthropic { Wire::Anthropic } else { Wire::Responses };
+    let has = |name: &str| headers.contains_key(name);
+    let shared = if has("anthropic-version") || has("x-api-key") {
+        Wire::Anthropic
+    } else if has("x-goog-api-key") {
+        Wire::Gemini
+    } else {
+        Wire::Responses
+    };
     let (wire, expected, what) = match path {
         "/v1/messages" => (Wire::Anthropic, Method::POST, What::Answer),
         "/v1/messages/count_tokens" => (Wire::Anthropic, Method::POST, What::Count),
         "/v1/responses" => (Wire::Responses, Method::POST, What::Answer),
         "/v1/chat/completions" => (Wire::Chat, Method::POST, What::Answer),
-        "/v1/models" => (either, Method::GET, What::Models),
+        "/v1/models" => (shared, Method::GET, What::Models),
         "/v1beta/models" => (Wire::Gemini, Method::GET, What::Models),
-        _ => {
-            if let Some(rest) = path.strip_prefix("/v1beta/") {
-                let (expected, what) = gemini(rest);
-                (Wire::Gemini, expected, what)
-            } else if let Some(id) = path.strip_prefix("/v1/models/") {
-                (either, Method::GET, What::Model(id.to_owned()))
-            } else {
-                return Route { wire: either, what: What::Nothing };
-            }
-        }
+        _ => return below_models(method, path, shared),
     };
-    let is_right = *method == expected || what == What::Nothing;
-    Route { wire, what: if is_right { what } else { What::WrongMethod } }
+    Route { wire, what: if *method == expected { what } else { What::WrongMethod } }
 }
 
-/// The route below Gemini's version: `models/{id}:{method}`.
-fn gemini(path: &str) -> (Method, What) {
-    let Some(model) = path.strip_prefix("models/") else { return (Method::POST, What::Nothing) };
-    match model.rsplit_once(':') {
-        Some((_, "generateContent" | "streamGenerateContent")) => (Method::POST, What::Answer),
-        Some((_, "countTokens")) => (Method::POST, What::Count),
-        Some(_) => (Method::POST, What::Nothing),
-        None => (Method::GET, What::Model(model.to_owned())),
-    }
+/// The route of `…/models/{id}`, or of Gemini's `…/models/{id}:{method}`, which has two versions.
+fn below_models(method: &Method, path: &str, shared: Wire) -> Route {
+    let (wire, id) = if let Some(id) = path.strip_prefix("/v1/models/") {
+        (shared, Some(id))
+    } else if let Some(rest) = path.strip_prefix("/v1beta/") {
+        (Wire::Gemini, rest.strip_prefix("models/"))
+    } else {
+        (shared, None)
+    };
+    let Some(id) = id else { return Route { wire, what: What::Nothing } };
+    let (wire, expected, what) = match id.rsplit_once(':') {
+        Some((_, "generateContent" | "streamGenerateContent")) => (Wire::Gemini, Method::POST, What::Answer),
+        Some((_, "countTokens")) => (Wire::Gemini, Method::POST, What::Count),
+        // Other providers' ids may have colons.
+        Some(_) if wire == Wire::Gemini => return Route { wire, what: What::Nothing },
+        _ => (wire, Method::GET, What::Model(id.to_owned())),
+    };
+    Route { wire, what: if *method == expected { what } else { What::WrongMethod } }
 }
 
 #[cfg(test)]
@@ -99,6 +104,11 @@ mod tests {
         check(post.clone(), "/v1beta/models/g:streamGenerateContent", bearer, Gemini, What::Answer);
         check(post.clone(), "/v1beta/models/g:countTokens", bearer, Gemini, What::Count);
         check(post.clone(), "/v1beta/models/g:embedContent", bearer, Gemini, What::Nothing);
+        check(post.clone(), "/v1/models/g:generateContent", bearer, Gemini, What::Answer);
+        check(post.clone(), "/v1/models/g:countTokens", bearer, Gemini, What::Count);
+        check(get.clone(), "/v1/models", "x-goog-api-key", Gemini, What::Models);
+        check(get.clone(), "/v1/models/g", "x-goog-api-key", Gemini, model("g"));
+        check(get.clone(), "/v1/models/ft:gpt:me", bearer, Responses, model("ft:gpt:me"));
         check(get.clone(), "/v1beta/nothing", bearer, Gemini, What::Nothing);
         check(get.clone(), "/v1/messages", bearer, Anthropic, What::WrongMethod);
         check(post.clone(), "/v1/models", bearer, Responses, What::WrongMethod);

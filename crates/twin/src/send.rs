@@ -57,16 +57,26 @@ impl Break {
 }
 
 /// The body that sends these frames. `hangup` closes the connection; `tape` takes down what is
-/// sent.
+/// sent; `held` is dropped with the body.
 pub(crate) fn body(
     frames: Frames,
     pace: Pace,
     fault: &Fault,
     tape: Option<Tape>,
     hangup: CancellationToken,
+    held: impl Send + 'static,
 ) -> Body {
-    let sender =
-        Sender { frames, pace, breaks: Break::of(fault), sent: 0, is_first: true, over: false, tape, hangup };
+    let sender = Sender {
+        frames,
+        pace,
+        breaks: Break::of(fault),
+        sent: 0,
+        is_first: true,
+        over: false,
+        tape,
+        hangup,
+        _held: held,
+    };
     let frames = stream::unfold(sender, |mut sender| async move {
         let next = sender.next().await?;
         Some((next.map(Frame::data), sender))
@@ -74,7 +84,7 @@ pub(crate) fn body(
     StreamBody::new(frames).boxed_unsync()
 }
 
-struct Sender {
+struct Sender<H> {
     frames: Frames,
     pace: Pace,
     breaks: Option<Break>,
@@ -83,9 +93,10 @@ struct Sender {
     over: bool,
     tape: Option<Tape>,
     hangup: CancellationToken,
+    _held: H,
 }
 
-impl Sender {
+impl<H> Sender<H> {
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
         if self.over {
             return None;
@@ -140,7 +151,7 @@ mod tests {
     use tokio::time::Instant;
 
     fn whole(fault: &Fault, pace: Pace, hangup: &CancellationToken) -> Body {
-        body(Frames::whole(&json!("0123456789"), fault), pace, fault, None, hangup.clone())
+        body(Frames::whole(&json!("0123456789"), fault), pace, fault, None, hangup.clone(), ())
     }
 
     async fn next(body: &mut Body) -> Option<io::Result<Bytes>> {

@@ -12,13 +12,13 @@ use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use junto_llm::{Usage, Wire};
 
-use crate::exchange::{Shared, exchange};
+use crate::exchange::{Shared, Traffic, exchange};
 use crate::fault::{Fault, Outside};
 use crate::log::{Log, Received};
 use crate::play::Play;
@@ -98,6 +98,7 @@ impl Twin {
             recorder: record.as_deref().map(Recorder::new).transpose()?,
             log: Log::default().into(),
             count: AtomicU64::new(0),
+            traffic: watch::Sender::default(),
         });
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         listener.set_nonblocking(true)?;
@@ -137,6 +138,21 @@ impl Twin {
     /// The tokens of all requests that were answered.
     pub fn usage_total(&self) -> Usage {
         self.shared.log().total()
+    }
+
+    /// Waits until this many requests have come in.
+    pub async fn wait_for_requests(&self, count: u64) {
+        self.wait_for(|traffic| traffic.received >= count).await;
+    }
+
+    /// Waits until no reply is under way: all were sent, or their clients have gone.
+    pub async fn wait_until_idle(&self) {
+        self.wait_for(|traffic| traffic.open == 0).await;
+    }
+
+    async fn wait_for(&self, holds: impl Fn(&Traffic) -> bool) {
+        // It fails only once the sender is gone, and the twin holds it.
+        let _ = self.shared.traffic.subscribe().wait_for(holds).await;
     }
 
     /// Stops the twin and waits until everything it started has ended. Connections are closed where

@@ -70,16 +70,13 @@ impl Stage {
             )));
         };
         let mut after = *uses;
-        let fault = match outside {
-            Some(fault) => Some(fault),
-            None => {
-                let own = step.fault.as_ref().filter(|fault| due(fault.times, &mut after.faulted)).cloned();
-                if own.as_ref().is_none_or(|fault| fault.times.is_none()) {
-                    after.played = after.played.saturating_add(1);
-                }
-                own
+        let fault = outside.or_else(|| {
+            let own = step.fault.as_ref().filter(|fault| due(fault.times, &mut after.faulted)).cloned();
+            if own.as_ref().is_none_or(|fault| fault.times.is_none()) {
+                after.played = after.played.saturating_add(1);
             }
-        };
+            own
+        });
         let response = match &fault {
             Some(fault) if fault.status.is_some() => None,
             _ => Some(

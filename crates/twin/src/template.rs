@@ -11,16 +11,10 @@ pub(crate) fn render(text: &str, seen: &Seen) -> String {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{") {
         out.push_str(before);
-        match after.split_once("}}").and_then(|(name, tail)| Some((value(name.trim(), seen)?, tail))) {
-            Some((value, tail)) => {
-                out.push_str(&value);
-                rest = tail;
-            }
-            None => {
-                out.push_str("{{");
-                rest = after;
-            }
-        }
+        let known = after.split_once("}}").and_then(|(name, tail)| Some((value(name.trim(), seen)?, tail)));
+        let (text, tail) = known.unwrap_or_else(|| ("{{".to_owned(), after));
+        out.push_str(&text);
+        rest = tail;
     }
     out.push_str(rest);
     out

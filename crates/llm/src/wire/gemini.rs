@@ -10,7 +10,8 @@
 //!   origin has none; the first such call of a model turn gets the documented stand-in (the API
 //!   looks at the first call of each step only).
 //! - An answer **stream** ends with its last chunk; there is no end marker.
-//! - An enum, a number format and other schema keywords are a subset of OpenAPI 3.0, see [`schema`].
+//! - **Schemas** of tools are a subset of OpenAPI 3.0; a keyword outside it fails the whole request.
+//!   The schema of a structured answer is plain JSON Schema (`responseJsonSchema`).
 //!
 //! Differences between a whole and a streamed answer: neighbouring plain texts of a stream join into
 //! one part, while a text with a signature stays a part of its own; and an id made for a call is
@@ -20,6 +21,7 @@ mod answer;
 mod body;
 mod contents;
 mod error;
+mod json_schema;
 mod part;
 mod path;
 mod request;

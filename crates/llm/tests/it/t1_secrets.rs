@@ -91,7 +91,7 @@ async fn no_failure_shows_the_key() {
                     record: Some(dir.path().join("twin")),
                     ..Options::default()
                 };
-                let twin = Twin::start(Play::of([Step::text("text ".repeat(50))]), options).await.unwrap();
+                let twin = Twin::start(Play::of([Step::text("text ".repeat(50))]), options).unwrap();
                 let short = Duration::from_millis(150);
                 let timeouts = Timeouts { request: short, idle: short, ..Timeouts::default() };
                 let endpoint =

@@ -14,7 +14,7 @@ const TEXT: &str = "The quick brown fox jumps over the lazy dog, again and again
 
 async fn with(fault: Fault) -> Twin {
     let step = Step { repeat: Some(40), ..Step::text(TEXT) };
-    Twin::start(Play::of([step]), Options { fault: Some(fault), ..Options::default() }).await.unwrap()
+    Twin::start(Play::of([step]), Options { fault: Some(fault), ..Options::default() }).unwrap()
 }
 
 fn ask(wire: Wire) -> Request {

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::de::{Deserialize, Deserializer, Error as _};
 
 use super::{Call, Play, Step, Think, ToolRef};
+use crate::fault::Fault;
 
 impl Play {
     /// Reads a play from TOML.
@@ -75,7 +76,7 @@ impl Step {
             return Err((*message).to_owned());
         }
         self.calls.iter().try_for_each(Call::check)?;
-        self.fault.as_ref().map_or(Ok(()), |fault| fault.check())
+        self.fault.as_ref().map_or(Ok(()), Fault::check)
     }
 }
 
@@ -142,7 +143,6 @@ impl std::error::Error for PlayError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fault::Fault;
     use crate::play::{Stop, UsageOverride, When};
     use junto_llm::Wire;
     use serde_json::json;

@@ -69,11 +69,15 @@ async fn a_tool_that_is_not_declared_is_a_plain_mistake() {
 #[tokio::test]
 async fn gemini_streams_an_array_unless_asked_for_events() {
     let (twin, http) = (twin(HELLO), http1());
-    let url = format!("{}/v1beta/models/gemini-2.5-pro:streamGenerateContent", twin.base_url(Wire::Gemini));
     let body = Talk::new(Wire::Gemini, "Ada").body.to_string();
-    let request = with_key(http.post(url).body(body), Wire::Gemini, twin.key());
-    let chunks: Vec<Value> = serde_json::from_value(json_of(request.send().await.unwrap()).await).unwrap();
-    assert_eq!(streamed_text(Wire::Gemini, &chunks), "Hello, Ada — as asked!");
+    for version in ["v1beta", "v1"] {
+        let base = twin.base_url(Wire::Gemini);
+        let url = format!("{base}/{version}/models/gemini-2.5-pro:streamGenerateContent");
+        let request = with_key(http.post(url).body(body.clone()), Wire::Gemini, twin.key());
+        let chunks: Vec<Value> =
+            serde_json::from_value(json_of(request.send().await.unwrap()).await).unwrap();
+        assert_eq!(streamed_text(Wire::Gemini, &chunks), "Hello, Ada — as asked!", "{version}");
+    }
 }
 
 #[tokio::test]

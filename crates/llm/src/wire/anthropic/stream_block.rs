@@ -107,17 +107,13 @@ impl Block {
             (Self::Thinking { signature, .. }, Delta { signature: Some(new), .. }) => {
                 *signature = Some(new).filter(|s| !s.is_empty());
             }
-            (Self::Call { arguments, .. }, Delta { partial_json: Some(json), .. }) => {
+            (Self::Call { arguments, .. }, Delta { partial_json: Some(json), .. }) if !json.is_empty() => {
                 arguments.push_str(&json);
-                if !json.is_empty() {
-                    out.push(StreamEvent::ToolCallDelta { id, arguments: json });
-                }
+                out.push(StreamEvent::ToolCallDelta { id, arguments: json });
             }
-            (Self::Answer { started, .. }, Delta { partial_json: Some(text), .. }) => {
-                if !text.is_empty() {
-                    *started = true;
-                    out.push(StreamEvent::TextDelta { id, text });
-                }
+            (Self::Answer { started, .. }, Delta { partial_json: Some(text), .. }) if !text.is_empty() => {
+                *started = true;
+                out.push(StreamEvent::TextDelta { id, text });
             }
             (Self::Other { json, .. }, Delta { partial_json: Some(more), .. }) => json.push_str(&more),
             (Self::Other { block, bytes, .. }, _) => {

@@ -95,9 +95,10 @@ impl Calls {
     /// Ends all calls.
     pub(super) fn finish(&mut self, names: &mut Names, next: &mut u32, out: &mut Vec<StreamEvent>) {
         for mut call in std::mem::take(&mut self.list) {
+            let unsaid = call.started.is_none() || call.is_held_back(names);
             let (segment, id) = call.start(names, next, out);
             let (whole, raw) = names.finished(id, &call.item);
-            if call.is_held_back(names) && !whole.raw_arguments.is_empty() {
+            if unsaid && !whole.raw_arguments.is_empty() {
                 out.push(StreamEvent::ToolCallDelta { id: segment, arguments: whole.raw_arguments.clone() });
             }
             out.push(StreamEvent::ToolCallEnd { id: segment, call: whole, raw });

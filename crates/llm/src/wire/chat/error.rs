@@ -56,18 +56,14 @@ const PHRASES: [(&str, ErrorKind); 14] = [
 
 /// Reads an answer that is not a success.
 pub(super) fn decode(status: u16, body: &[u8]) -> Error {
-    let error = match serde_json::from_slice::<Value>(body) {
-        Ok(value) => read(status, &value),
-        Err(_) => {
-            let message = match quote(&String::from_utf8_lossy(body)) {
-                quote if quote.is_empty() => {
-                    format!("the server answered with status {status} and nothing else")
-                }
-                quote => quote,
-            };
-            let kind = by_message(&message).unwrap_or_else(|| by_status(status));
-            Error::new(kind, message)
+    let error = if let Ok(value) = serde_json::from_slice::<Value>(body) {
+        read(status, &value)
+    } else {
+        let mut message = quote(&String::from_utf8_lossy(body));
+        if message.is_empty() {
+            message = format!("the server answered with status {status} and nothing else");
         }
+        Error::new(by_message(&message).unwrap_or_else(|| by_status(status)), message)
     };
     error.with_status(status).with_body(body)
 }

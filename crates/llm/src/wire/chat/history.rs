@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::response::{text, wire_call};
+use super::response::{content_piece, text, wire_call};
 use super::server::invalid;
 use super::{messages, parts};
 use crate::{
@@ -59,7 +59,7 @@ impl Reader<'_> {
             Value::Array(items) => self.parts(items, at)?,
             _ => return Err(invalid(&format!("{at}.content"), "must be a string or a list of parts")),
         };
-        self.push(role, item, content, &["role", "content", "name"]);
+        self.push(role, item, content, unknown_fields(item, &["role", "content", "name"]));
         Ok(())
     }
 
@@ -68,14 +68,25 @@ impl Reader<'_> {
         let read: Vec<Part> = items.iter().enumerate().map(read).collect::<Result<_, _>>()?;
         // Several texts would go out as one, so here the items themselves are kept.
         let several = read.len() > 1 && read.iter().all(|part| part.as_text().is_some());
-        let with_raw = |(part, item): (Part, &Value)| match several {
-            true => self.part(part.into_content(), Some(item.clone())),
-            false => part,
-        };
+        if !several {
+            return Ok(read);
+        }
+        let with_raw = |(part, item): (Part, &Value)| self.part(part.into_content(), Some(item.clone()));
         Ok(read.into_iter().zip(items).map(with_raw).collect())
     }
 
     fn assistant(&mut self, item: &Value, at: &str) -> Result<(), Error> {
+        let known = [
+            "role",
+            "content",
+            "name",
+            "reasoning_content",
+            "reasoning",
+            "refusal",
+            "tool_calls",
+            "function_call",
+        ];
+        let mut fields = unknown_fields(item, &known);
         let mut content = Vec::new();
         let reasoning = text(item, "reasoning_content").or_else(|| text(item, "reasoning"));
         if let Some(reasoning) = reasoning.filter(|r| !r.is_empty()) {
@@ -87,8 +98,15 @@ impl Reader<'_> {
             Value::Null => {}
             Value::String(text) => content.push(self.part(Content::Text(text.clone()), None)),
             Value::Array(items) => {
-                for (index, part) in items.iter().enumerate() {
-                    content.push(parts::read(part, self.origin, &format!("{at}.content[{index}]"))?);
+                let mut whole = true;
+                for (index, item) in items.iter().enumerate() {
+                    let part = parts::read(item, self.origin, &format!("{at}.content[{index}]"))?;
+                    whole &= part.as_text().is_some() && part.raw_for(self.origin).is_none();
+                    content.extend(content_piece(item).map(|piece| self.part(piece.into_content(), None)));
+                }
+                // The list as it came goes over what would be made of it.
+                if !whole {
+                    fields.insert("content".into(), item["content"].clone());
                 }
             }
             _ => return Err(invalid(&format!("{at}.content"), "must be a string, a list of parts or null")),
@@ -113,17 +131,7 @@ impl Reader<'_> {
                 self.part(Content::ToolCall(ToolCall::function(self.legacy_id(), name, arguments)), None),
             );
         }
-        let known = [
-            "role",
-            "content",
-            "name",
-            "reasoning_content",
-            "reasoning",
-            "refusal",
-            "tool_calls",
-            "function_call",
-        ];
-        self.push(Role::Assistant, item, content, &known);
+        self.push(Role::Assistant, item, content, fields);
         Ok(())
     }
 
@@ -164,7 +172,7 @@ impl Reader<'_> {
 
     /// The result of the single call of the days before `tool_calls`; it answers the last call.
     fn function(&mut self, item: &Value, at: &str) -> Result<(), Error> {
-        let last = self.messages.iter().rev().flat_map(|m| m.tool_calls()).next();
+        let last = self.messages.iter().rev().flat_map(Message::tool_calls).next();
         let id = last.map(|call| call.id.clone()).ok_or_else(|| invalid(at, "answers no call"))?;
         self.result(&id, text(item, "content").unwrap_or_default().to_owned(), None);
         Ok(())
@@ -184,14 +192,7 @@ impl Reader<'_> {
         }
     }
 
-    fn push(&mut self, role: Role, item: &Value, mut content: Vec<Part>, known: &[&str]) {
-        let fields: Map<String, Value> = item
-            .as_object()
-            .into_iter()
-            .flatten()
-            .filter(|(key, value)| !known.contains(&key.as_str()) && !value.is_null())
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect();
+    fn push(&mut self, role: Role, item: &Value, mut content: Vec<Part>, fields: Map<String, Value>) {
         if !fields.is_empty() {
             content.push(self.part(messages::fields_part(fields), None));
         }
@@ -206,4 +207,14 @@ impl Reader<'_> {
     fn legacy_id(&self) -> String {
         format!("call_{}", self.messages.len())
     }
+}
+
+/// The fields of a message that are none of these.
+fn unknown_fields(item: &Value, known: &[&str]) -> Map<String, Value> {
+    item.as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(key, value)| !known.contains(&key.as_str()) && !value.is_null())
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
 }

@@ -46,9 +46,8 @@ pub(super) fn encode(
     for (index, message) in request.messages.iter().enumerate() {
         let at = format!("messages[{index}]");
         match message.role {
-            Role::System => writer.plain("system", message, &at)?,
             Role::Developer if options.developer_role => writer.plain("developer", message, &at)?,
-            Role::Developer => writer.plain("system", message, &at)?,
+            Role::System | Role::Developer => writer.plain("system", message, &at)?,
             Role::User | Role::Tool => writer.user(message, &at)?,
             Role::Assistant => writer.assistant(message, &at)?,
         }
@@ -116,17 +115,18 @@ impl Writer<'_> {
     /// Writes a message without calls and without results; nothing at all if it says nothing.
     fn write(&mut self, role: &str, message: &Message, at: &str) -> Result<(), Error> {
         let mut object = start(role, message);
+        let target = self.cx.origin;
+        let plain = message.content.iter().all(|p| raw_item(p, target).is_none() && !is_media(p.content()));
+        let mut texts = Vec::new();
         let mut items = Vec::new();
-        let mut plain = true;
         for (index, part) in message.content.iter().enumerate() {
             let at = format!("{at}.content[{index}]");
-            if let Some(raw) = part.raw_for(self.cx.origin).filter(|_| result_of(part).is_none()) {
-                plain = false;
+            if let Some(raw) = raw_item(part, target) {
                 items.push(raw.clone());
                 continue;
             }
-            plain &= !is_media(part.content());
             match part.content() {
+                Content::Text(text) if plain => texts.push(text.as_str()),
                 Content::Text(text) => items.push(json!({ "type": "text", "text": text })),
                 Content::Image(media) => items.push(parts::write_image(media, &at)?),
                 Content::Audio(media) => items.push(parts::write_audio(media, &at)?),
@@ -142,7 +142,6 @@ impl Writer<'_> {
             }
         }
         let content = if plain {
-            let texts: Vec<&str> = items.iter().filter_map(parts::text).collect();
             if texts.is_empty() {
                 return Ok(());
             }
@@ -282,6 +281,11 @@ fn result_of(part: &Part) -> Option<&ToolResult> {
         Content::ToolResult(result) => Some(result),
         _ => None,
     }
+}
+
+/// The item of a content list as it came. (A result's raw item is a message, not an item of one.)
+fn raw_item<'a>(part: &'a Part, target: &Origin) -> Option<&'a Value> {
+    part.raw_for(target).filter(|_| result_of(part).is_none())
 }
 
 fn is_media(content: &Content) -> bool {

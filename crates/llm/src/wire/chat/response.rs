@@ -27,7 +27,7 @@ pub(super) fn decode(body: &[u8], cx: &DecodeCx) -> Result<Response, Error> {
 
     let id = text(&raw, "id").unwrap_or_default();
     let created = raw.get("created").and_then(Value::as_f64).unwrap_or(0.0);
-    let mut parts = Parts { cx, parts: Vec::new(), refused: false };
+    let mut parts = Parts { cx, list: Vec::new(), refused: false };
     for piece in pieces(message) {
         parts.push(piece);
     }
@@ -42,7 +42,7 @@ pub(super) fn decode(body: &[u8], cx: &DecodeCx) -> Result<Response, Error> {
         model: text(&raw, "model").filter(|m| !m.is_empty()).unwrap_or(&cx.origin.model).to_owned(),
         provider: cx.origin.provider.clone(),
         finish_reason: finish_reason(text(choice, "finish_reason"), !names.used.is_empty(), parts.refused),
-        message: Message::new(Role::Assistant, parts.parts),
+        message: Message::new(Role::Assistant, parts.list),
         usage: raw
             .get("usage")
             .filter(|u| u.is_object())
@@ -61,6 +61,16 @@ pub(super) enum Piece {
     Refusal(String),
 }
 
+impl Piece {
+    /// The content it would be by itself.
+    pub(super) fn into_content(self) -> Content {
+        match self {
+            Self::Text(text) | Self::Refusal(text) => Content::Text(text),
+            Self::Reasoning(text) => Content::Thinking(Thinking { text, signature: None }),
+        }
+    }
+}
+
 /// What a message says, reasoning first. Empty stretches are left out.
 fn pieces(message: &Value) -> Vec<Piece> {
     let reasoning = text(message, "reasoning_content").filter(|r| !r.is_empty());
@@ -68,7 +78,7 @@ fn pieces(message: &Value) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = reasoning.map(|r| Piece::Reasoning(r.to_owned())).into_iter().collect();
     match &message["content"] {
         Value::String(content) => pieces.push(Piece::Text(content.clone())),
-        Value::Array(items) => pieces.extend(items.iter().flat_map(content_piece)),
+        Value::Array(items) => pieces.extend(items.iter().filter_map(content_piece)),
         _ => {}
     }
     pieces.extend(text(message, "refusal").map(|r| Piece::Refusal(r.to_owned())));
@@ -94,33 +104,32 @@ pub(super) fn content_piece(item: &Value) -> Option<Piece> {
 
 struct Parts<'a> {
     cx: &'a DecodeCx,
-    parts: Vec<Part>,
+    list: Vec<Part>,
     refused: bool,
 }
 
 impl Parts<'_> {
     fn received(&mut self, content: Content, raw: Option<Value>) {
-        self.parts.push(Part::received(content, Arc::clone(&self.cx.origin), raw));
+        self.list.push(Part::received(content, Arc::clone(&self.cx.origin), raw));
     }
 
     /// Appends a piece; it continues the part before it if that is of the same kind, as it would in
     /// a stream.
     fn push(&mut self, piece: Piece) {
         self.refused |= matches!(piece, Piece::Refusal(_));
-        let last = self.parts.last().map(Part::content);
+        let last = self.list.last().map(Part::content);
         let content = match (piece, last) {
             (Piece::Text(more) | Piece::Refusal(more), Some(Content::Text(text))) => {
                 let whole = format!("{text}{more}");
-                self.parts.pop();
+                self.list.pop();
                 Content::Text(whole)
             }
-            (Piece::Text(text) | Piece::Refusal(text), _) => Content::Text(text),
             (Piece::Reasoning(more), Some(Content::Thinking(thinking))) => {
                 let text = format!("{}{more}", thinking.text);
-                self.parts.pop();
+                self.list.pop();
                 Content::Thinking(Thinking { text, signature: None })
             }
-            (Piece::Reasoning(text), _) => Content::Thinking(Thinking { text, signature: None }),
+            (piece, _) => piece.into_content(),
         };
         self.received(content, None);
     }

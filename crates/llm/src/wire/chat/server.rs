@@ -28,10 +28,10 @@ pub(super) fn decode(body: &Value, origin: &Arc<Origin>) -> Result<(Request, Mod
 
     for (key, value) in body.iter().filter(|(_, value)| !value.is_null()) {
         match key.as_str() {
+            // Read above.
             "messages" => {}
             "model" => request.model = Some(string(key, value)?.to_owned()),
-            "stream" if boolean(key, value)? => mode = Mode::Stream,
-            "stream" => {}
+            "stream" => mode = if boolean(key, value)? { Mode::Stream } else { Mode::Complete },
             "stream_options" => {
                 let mut rest = value.as_object().cloned().ok_or_else(|| invalid(key, "must be an object"))?;
                 // Usage is always asked for.
@@ -73,11 +73,11 @@ pub(super) fn decode(body: &Value, origin: &Arc<Origin>) -> Result<(Request, Mod
             }
             "stop" => request.stop_sequences = stop(value)?,
             "reasoning_effort" => {
-                request.reasoning_effort = Some(Effort::from(string(key, value)?.to_owned()))
+                request.reasoning_effort = Some(Effort::from(string(key, value)?.to_owned()));
             }
             "metadata" => {
                 let metadata = value.as_object().ok_or_else(|| invalid(key, "must be an object"))?;
-                request.metadata = metadata.clone();
+                request.metadata.clone_from(metadata);
             }
             _ => drop(options.insert(key.clone(), value.clone())),
         }
@@ -133,14 +133,12 @@ fn named(body: &Value, kind: ToolKind, at: &str) -> Result<ToolSpec, Error> {
 
 /// The choice, if it is one that [`ToolChoice`] can say.
 fn tool_choice(value: &Value) -> Option<ToolChoice> {
-    match value {
-        Value::String(choice) => match choice.as_str() {
-            "auto" => Some(ToolChoice::Auto),
-            "none" => Some(ToolChoice::None),
-            "required" | "any" => Some(ToolChoice::Required),
-            _ => None,
-        },
-        _ => {
+    match value.as_str() {
+        Some("auto") => Some(ToolChoice::Auto),
+        Some("none") => Some(ToolChoice::None),
+        Some("required" | "any") => Some(ToolChoice::Required),
+        Some(_) => None,
+        None => {
             let body = value.get("function").or_else(|| value.get("custom")).unwrap_or(value);
             text(body, "name").map(|name| ToolChoice::Named(name.to_owned()))
         }

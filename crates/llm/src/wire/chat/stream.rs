@@ -96,12 +96,11 @@ struct CustomDelta<'a> {
 
 impl<'a> CallDelta<'a> {
     fn into_fragment(self) -> Fragment<'a> {
-        let (name, arguments, kind) = match self.custom {
-            Some(custom) => (custom.name.0, custom.input.0, ToolCallKind::Custom),
-            None => {
-                let function = self.function.unwrap_or_default();
-                (function.name.0, function.arguments.0, ToolCallKind::Function)
-            }
+        let (name, arguments, kind) = if let Some(custom) = self.custom {
+            (custom.name.0, custom.input.0, ToolCallKind::Custom)
+        } else {
+            let function = self.function.unwrap_or_default();
+            (function.name.0, function.arguments.0, ToolCallKind::Function)
         };
         Fragment {
             index: self.index.map(|index| index.0),

@@ -4,6 +4,7 @@
 //! keeps its signature beside its text, which this wire does not: the signature then goes on the
 //! first call that follows, since that is where clients and the API look for it; without a call, on
 //! the text that follows (in a stream, where the text is gone by then, on an empty text at the end).
+//! It is written as it is; the SDKs decode it as base64, so whoever makes one should write base64.
 
 use serde_json::{Map, Value, json};
 
@@ -153,7 +154,7 @@ impl StreamEncoder for Encoder {
             }
             StreamEvent::TextDelta { text, .. } => self.send(json!({"text": text}), out),
             StreamEvent::ReasoningDelta { text, .. } => {
-                self.send(json!({"text": text, "thought": true}), out)
+                self.send(json!({"text": text, "thought": true}), out);
             }
             // The text is gone already; its signature follows on a part of its own.
             StreamEvent::TextEnd { raw: Some(raw), .. } if self.from_here => {

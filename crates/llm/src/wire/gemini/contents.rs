@@ -173,7 +173,7 @@ impl<'a> Writer<'a> {
             }
             Content::Thinking(thinking) => match self.foreign_thinking {
                 ForeignThinking::AsText if !thinking.text.is_empty() => {
-                    out.push(json!({"text": thinking.text}))
+                    out.push(json!({"text": thinking.text}));
                 }
                 ForeignThinking::AsText | ForeignThinking::Drop => {}
             },

@@ -52,18 +52,15 @@ const SPENT: [&str; 4] = ["billing", "credit", "spending cap", "per day"];
 
 /// Reads an answer that is not a success.
 pub(super) fn decode(status: u16, body: &[u8]) -> Error {
-    let error = match envelope(body) {
-        Some(error) => from_envelope(&error, Some(status)),
-        None => {
-            let text = String::from_utf8_lossy(&body[..body.len().min(200)]);
-            let message = match text.trim() {
-                "" => format!("the provider answered with status {status}"),
-                text => text.to_owned(),
-            };
-            Error::new(ErrorKind::from_status(status), message).with_status(status)
-        }
+    if let Some(error) = envelope(body) {
+        return from_envelope(&error, Some(status)).with_body(body);
+    }
+    let text = String::from_utf8_lossy(&body[..body.len().min(200)]);
+    let message = match text.trim() {
+        "" => format!("the provider answered with status {status}"),
+        text => text.to_owned(),
     };
-    error.with_body(body)
+    Error::new(ErrorKind::from_status(status), message).with_status(status).with_body(body)
 }
 
 /// The error that a body or a chunk carries, if it carries one.

@@ -44,13 +44,16 @@ pub(super) fn read(path: &str) -> Result<(String, Mode), Error> {
     }
 }
 
+const HEX: &[u8; 16] = b"0123456789ABCDEF";
+
 fn escape(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for byte in name.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             out.push(char::from(byte));
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            out.push('%');
+            out.extend([byte >> 4, byte & 15].map(|digit| char::from(HEX[usize::from(digit)])));
         }
     }
     out

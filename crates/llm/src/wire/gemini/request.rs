@@ -302,6 +302,7 @@ mod tests {
             structured_output: true,
             price: None,
             aliases: Vec::new(),
+            flagship: false,
         };
         let mut request = Request::prompt("hi");
         request.reasoning_effort = Some(Effort::Low);

@@ -1,4 +1,4 @@
-//! Tool schemas between JSON Schema and the API's subset of OpenAPI 3.0.
+//! Tool schemas, from JSON Schema to the API's subset of OpenAPI 3.0.
 //!
 //! What the subset can say in other words is translated: a type that may be null, constants,
 //! references, `oneOf`, `allOf`. What it cannot say is dropped, because the API refuses the whole
@@ -6,11 +6,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::camel;
 use crate::Warning;
 
 /// How deep a translated schema may be nested.
-const MAX_DEPTH: usize = 48;
+pub(super) const MAX_DEPTH: usize = 48;
 /// How many schemas one tool may come to when its references are written out.
 const MAX_NODES: usize = 4000;
 /// How often one reference is followed inside itself.
@@ -73,10 +72,6 @@ const TYPED: [(&str, &[&str]); 5] = [
 /// The formats that the API takes, by type.
 const FORMATS: [(&str, &[&str]); 3] =
     [("string", &["enum", "date-time"]), ("integer", &["int32", "int64"]), ("number", &["float", "double"])];
-
-/// Counts that the API writes as strings.
-const COUNTS: [&str; 6] =
-    ["minItems", "maxItems", "minProperties", "maxProperties", "minLength", "maxLength"];
 
 /// Translates a tool's parameters; none for an object without properties, which the API refuses.
 pub(super) fn to_gemini(schema: &Value, tool: &str, warnings: &mut Vec<Warning>) -> Option<Value> {
@@ -250,22 +245,33 @@ impl Translator<'_> {
             out.entry("example").or_insert_with(|| first.clone());
         }
         self.variants(flat, &mut variants, &mut nullable);
+        self.join(variants, &mut out);
+        if nullable && types != ["null"] {
+            out.insert("nullable".to_owned(), true.into());
+        }
+        out
+    }
+
+    /// Adds the variants: one alone is written into the schema if it fits, and those that only repeat
+    /// its type say nothing.
+    fn join(&mut self, variants: Vec<Value>, out: &mut Map<String, Value>) {
+        let kind = out.get("type").cloned();
+        let same_kind = |variant: &Map<String, Value>| kind.is_none() || variant.get("type") == kind.as_ref();
+        let repeats = |variant: &Value| {
+            kind.is_some() && variant.as_object().is_some_and(|v| v.len() == 1 && same_kind(v))
+        };
+        if variants.iter().all(repeats) {
+            return;
+        }
         match <[Value; 1]>::try_from(variants) {
-            Ok([Value::Object(only)]) => {
-                for (key, value) in only {
-                    out.entry(key).or_insert(value);
-                }
+            Ok([Value::Object(only)]) if same_kind(&only) => self.absorb(out, only),
+            Ok([only]) => {
+                out.insert("anyOf".to_owned(), Value::Array(vec![only]));
             }
-            Ok(_) => {}
-            Err(several) if several.is_empty() => {}
             Err(several) => {
                 out.insert("anyOf".to_owned(), several.into());
             }
         }
-        if nullable {
-            out.insert("nullable".to_owned(), true.into());
-        }
-        out
     }
 
     /// The keywords that depend on the type.
@@ -391,7 +397,7 @@ impl Translator<'_> {
     }
 }
 
-fn open_object() -> Map<String, Value> {
+pub(super) fn open_object() -> Map<String, Value> {
     Map::from_iter([("type".to_owned(), "object".into())])
 }
 
@@ -405,7 +411,13 @@ fn types(flat: &Map<String, Value>) -> Vec<String> {
         _ => Vec::new(),
     };
     if !named.is_empty() {
-        return named;
+        let mut seen = Vec::new();
+        for kind in named {
+            if !seen.contains(&kind) {
+                seen.push(kind);
+            }
+        }
+        return seen;
     }
     let value = match (flat.get("enum"), flat.get("const")) {
         (Some(Value::Array(values)), _) => values.iter().find(|value| !value.is_null()).or(values.first()),
@@ -431,72 +443,6 @@ fn types(flat: &Map<String, Value>) -> Vec<String> {
         TYPED.iter().find(own).map(|(kind, _)| *kind)
     };
     by_value.or_else(by_keyword).map(str::to_owned).into_iter().collect()
-}
-
-/// Translates the API's schema into JSON Schema.
-pub(super) fn from_gemini(schema: &Value) -> Value {
-    read(schema, 0)
-}
-
-fn read(schema: &Value, depth: usize) -> Value {
-    let Value::Object(schema) = schema else { return schema.clone() };
-    if depth > 2 * MAX_DEPTH {
-        return Value::Object(open_object());
-    }
-    let mut out = Map::new();
-    for (key, value) in schema {
-        let key = camel(key);
-        let value = match (&*key, value) {
-            ("nullable", _) => continue,
-            ("type", Value::String(kind)) if kind == "TYPE_UNSPECIFIED" => continue,
-            ("type", Value::String(kind)) => kind.to_ascii_lowercase().into(),
-            ("items", items) => read(items, depth + 1),
-            ("anyOf", Value::Array(members)) => {
-                members.iter().map(|member| read(member, depth + 1)).collect()
-            }
-            ("properties", Value::Object(properties)) => {
-                let read = |(name, property): (&String, &Value)| (name.clone(), read(property, depth + 1));
-                Value::Object(properties.iter().map(read).collect())
-            }
-            (key, Value::String(count)) if COUNTS.contains(&key) => {
-                count.parse::<u64>().map_or_else(|_| value.clone(), Value::from)
-            }
-            _ => value.clone(),
-        };
-        out.insert(key.into_owned(), value);
-    }
-    if out.get("type").is_some_and(|kind| kind == "integer") {
-        plain_integers(&mut out);
-    }
-    if schema.get("nullable") == Some(&Value::Bool(true)) {
-        allow_null(&mut out);
-    }
-    Value::Object(out)
-}
-
-/// An enum of integers is written as strings.
-fn plain_integers(schema: &mut Map<String, Value>) {
-    let Some(Value::Array(values)) = schema.get_mut("enum") else { return };
-    for value in values {
-        if let Some(number) = value.as_str().and_then(|text| text.parse::<i64>().ok()) {
-            *value = number.into();
-        }
-    }
-    if schema.get("format").is_some_and(|format| format == "enum") {
-        schema.shift_remove("format");
-    }
-}
-
-fn allow_null(schema: &mut Map<String, Value>) {
-    if let Some(kind) = schema.get_mut("type") {
-        *kind = json!([kind, "null"]);
-    }
-    if let Some(Value::Array(members)) = schema.get_mut("anyOf") {
-        members.push(json!({"type": "null"}));
-    }
-    if let Some(Value::Array(values)) = schema.get_mut("enum") {
-        values.push(Value::Null);
-    }
 }
 
 #[cfg(test)]

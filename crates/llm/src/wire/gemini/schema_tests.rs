@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::super::json_schema::from_gemini;
 use super::*;
 
 /// Translates a property's schema; gives it with the dropped keywords and their places.
@@ -146,6 +147,19 @@ fn what_cannot_be_said_is_dropped_with_a_warning() {
         json!({"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}]}),
         json!({"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]}}),
         &["prefixItems "],
+    );
+}
+
+#[test]
+fn variants_that_say_nothing_more_are_left_out() {
+    let object = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    let mut either = object.clone();
+    either["anyOf"] = json!([{"required": ["a"]}, {"required": ["b"]}]);
+    check(either, object, &["required /anyOf/0", "required /anyOf/1"]);
+    check(
+        json!({"type": "string", "anyOf": [{"type": "integer"}]}),
+        json!({"type": "string", "anyOf": [{"type": "integer"}]}),
+        &[],
     );
 }
 

@@ -7,7 +7,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::part::{WirePart, read_media};
-use super::{CALL_PREFIX, camel, field, is_made_id, path, schema, thinking};
+use super::{CALL_PREFIX, camel, field, is_made_id, json_schema, path, thinking};
 use crate::names::NameMap;
 use crate::wire::{Incoming, Mode, Wire};
 use crate::{
@@ -239,7 +239,7 @@ fn function_tool(function: &Value, place: &str) -> Result<ToolSpec, Error> {
     let name = text("name").ok_or_else(|| invalid(place, "has no name"))?;
     let parameters = match (field(function, "parametersJsonSchema"), field(function, "parameters")) {
         (Some(parameters), _) => parameters.clone(),
-        (None, Some(parameters)) => schema::from_gemini(parameters),
+        (None, Some(parameters)) => json_schema::from_gemini(parameters),
         (None, None) => json!({"type": "object", "properties": {}}),
     };
     Ok(ToolSpec::foreign(name, text("description").unwrap_or_default(), parameters))
@@ -288,10 +288,10 @@ fn generation_config(
             }
             "responseMimeType" if value == "application/json" => json_answer = true,
             "responseMimeType" if value == "text/plain" => {
-                request.response_format = Some(ResponseFormat::Text)
+                request.response_format = Some(ResponseFormat::Text);
             }
             "responseJsonSchema" => answer_schema = Some(value.clone()),
-            "responseSchema" => answer_schema = Some(schema::from_gemini(value)),
+            "responseSchema" => answer_schema = Some(json_schema::from_gemini(value)),
             "thinkingConfig" => {
                 let thinking = object(value, "generationConfig.thinkingConfig")?;
                 request.reasoning_effort = thinking::to_effort(thinking);

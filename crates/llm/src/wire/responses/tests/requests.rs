@@ -269,6 +269,7 @@ fn the_mode_the_session_and_the_model_matter() {
         structured_output: true,
         price: None,
         aliases: Vec::new(),
+        flagship: false,
     };
     let cx = EncodeCx {
         origin: &origin(),

@@ -172,7 +172,7 @@ impl Default for Timeouts {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
-            request: Duration::from_secs(120),
+            request: Duration::from_mins(2),
             idle: Duration::from_secs(30),
         }
     }

@@ -1,12 +1,19 @@
 //! What is known of models: windows, abilities, prices. A data file, not code.
+//!
+//! [`Catalog::builtin`] is `catalog.toml`; a user's own entries go over it with
+//! [`Catalog::overlay`]. Models that no catalog knows still work: their ids are passed through, and
+//! only their cost stays unknown.
+
+use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cost, Usage, Usd};
+use crate::{Cost, Error, Usage, Usd};
 
 /// What is known of one model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each says a thing of its own, as the data file spells it")]
 pub struct ModelInfo {
     /// The provider's own id.
     pub id: String,
@@ -23,6 +30,10 @@ pub struct ModelInfo {
     pub knowledge_cutoff: Option<String>,
     /// The day it came out, `2026-02-05`; the latest wins.
     pub released: String,
+    /// Whether it is what the provider's users get who name no model. A cheaper sibling that came
+    /// out later does not take its place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flagship: bool,
     /// Whether it calls tools.
     #[serde(default)]
     pub tools: bool,
@@ -43,6 +54,36 @@ pub struct ModelInfo {
     pub aliases: Vec<String>,
 }
 
+impl ModelInfo {
+    /// Whether it can do this.
+    pub fn can(&self, capability: Capability) -> bool {
+        match capability {
+            Capability::Tools => self.tools,
+            Capability::Vision => self.vision,
+            Capability::Reasoning => self.reasoning != Reasoning::None,
+            Capability::StructuredOutput => self.structured_output,
+        }
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        self.id == name || self.aliases.iter().any(|alias| alias == name)
+    }
+}
+
+/// Something that not every model can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Capability {
+    /// Calling tools.
+    Tools,
+    /// Seeing pictures.
+    Vision,
+    /// Reasoning before it answers.
+    Reasoning,
+    /// Answering in JSON that fits a schema.
+    StructuredOutput,
+}
+
 /// How a model reasons, which decides how an effort is said on its wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -57,7 +98,7 @@ pub enum Reasoning {
 }
 
 /// Dollars per million tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// Input that was not cached.
@@ -70,19 +111,156 @@ pub struct Price {
     /// Input written to a cache; absent: as `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
+    /// What long prompts cost more; absent: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub long_prompt: Option<Surcharge>,
+}
+
+/// By how much the prices rise for a request whose input is longer than a limit. They rise for
+/// every token of that request.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Surcharge {
+    /// The limit: more input tokens than this.
+    pub above: u64,
+    /// The factor on all input, cached or not.
+    pub input: f64,
+    /// The factor on output.
+    pub output: f64,
 }
 
 impl Price {
     /// What this usage costs.
     #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
     pub fn cost(&self, usage: &Usage) -> Cost {
+        let (dearer_in, dearer_out) = match self.long_prompt {
+            Some(long) if usage.input > long.above => (long.input, long.output),
+            _ => (1.0, 1.0),
+        };
         let read = usage.cache_read.unwrap_or(0);
         let write = usage.cache_write.unwrap_or(0);
         let fresh = usage.input.saturating_sub(read).saturating_sub(write);
-        let dollars = fresh as f64 * self.input
+        let input = fresh as f64 * self.input
             + read as f64 * self.cache_read.unwrap_or(self.input)
-            + write as f64 * self.cache_write.unwrap_or(self.input)
-            + usage.output as f64 * self.output;
+            + write as f64 * self.cache_write.unwrap_or(self.input);
+        let dollars = input * dearer_in + usage.output as f64 * self.output * dearer_out;
         Cost::Estimated(Usd::from_dollars(dollars / 1e6))
     }
 }
+
+/// A list of known models. Cheap to clone; never changes.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    models: Arc<[ModelInfo]>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    model: Vec<ModelInfo>,
+}
+
+static BUILTIN: LazyLock<Catalog> =
+    LazyLock::new(|| Catalog::parse(include_str!("catalog.toml")).unwrap_or_else(|_| Catalog::empty()));
+
+impl Catalog {
+    /// The models this version knows.
+    pub fn builtin() -> Self {
+        BUILTIN.clone()
+    }
+
+    /// A catalog that knows nothing.
+    pub fn empty() -> Self {
+        Self { models: Arc::default() }
+    }
+
+    /// A catalog from TOML, one `[[model]]` per entry.
+    ///
+    /// # Errors
+    /// `configuration`, with the line and the field.
+    pub fn parse(toml: &str) -> Result<Self, Error> {
+        let file: File = toml::from_str(toml).map_err(|e| {
+            let line = e.span().map_or(1, |span| {
+                toml.get(..span.start).unwrap_or_default().bytes().filter(|b| *b == b'\n').count() + 1
+            });
+            Error::configuration(format!("the model catalog, line {line}: {}", e.message()))
+                .with_hint("each `[[model]]` needs id, provider, name, context_window, max_output, released")
+                .with_source(e)
+        })?;
+        Ok(Self { models: file.model.into() })
+    }
+
+    /// The model with this id; else the one with this alias; else the one whose id this is with a
+    /// date behind it (`claude-x-20250929`, `gpt-x-2026-01-01`).
+    pub fn get(&self, name: &str) -> Option<&ModelInfo> {
+        self.find(name, |_| true)
+    }
+
+    /// The models, or a provider's, in the order of the file.
+    pub fn list(&self, provider: Option<&str>) -> Vec<&ModelInfo> {
+        self.models.iter().filter(|m| provider.is_none_or(|p| m.provider == p)).collect()
+    }
+
+    /// What to ask a provider for when no model is named: of the models that can do this, the
+    /// flagship that came out last, or, if none is a flagship, the model that came out last. Of
+    /// several the first in the file.
+    pub fn latest(&self, provider: &str, capability: Option<Capability>) -> Option<&ModelInfo> {
+        let fits = |m: &&ModelInfo| m.provider == provider && capability.is_none_or(|c| m.can(c));
+        // `max_by` takes the last of equals, so the list is walked backwards. Days in ISO form
+        // sort as text.
+        self.models.iter().rev().filter(fits).max_by_key(|m| (m.flagship, m.released.as_str()))
+    }
+
+    /// This catalog with a user's entries: an entry replaces the one of the same provider and id,
+    /// in its place; the others come last. An alias of a user's entry wins over one of ours.
+    pub fn overlay(&self, entries: Vec<ModelInfo>) -> Self {
+        let mut models = self.models.to_vec();
+        for entry in entries {
+            for other in models.iter_mut().filter(|m| m.provider == entry.provider && m.id != entry.id) {
+                other.aliases.retain(|alias| !entry.is_called(alias));
+            }
+            match models.iter_mut().find(|m| m.provider == entry.provider && m.id == entry.id) {
+                Some(old) => *old = entry,
+                None => models.push(entry),
+            }
+        }
+        Self { models: models.into() }
+    }
+
+    /// What this usage of a provider's model costs; unknown if its price is.
+    pub fn cost(&self, provider: &str, model: &str, usage: &Usage) -> Cost {
+        self.find(model, |m| m.provider == provider)
+            .and_then(|m| m.price)
+            .map_or(Cost::Unknown, |price| price.cost(usage))
+    }
+
+    fn find(&self, name: &str, among: impl Fn(&ModelInfo) -> bool) -> Option<&ModelInfo> {
+        let first = |is: &dyn Fn(&ModelInfo) -> bool| self.models.iter().find(|m| among(m) && is(m));
+        first(&|m| m.id == name)
+            .or_else(|| first(&|m| m.is_called(name)))
+            .or_else(|| undated(name).and_then(|base| first(&|m| m.is_called(base))))
+    }
+}
+
+impl Default for Catalog {
+    fn default() -> Self {
+        Self::builtin()
+    }
+}
+
+/// The name without a date at its end, if it has one.
+fn undated(name: &str) -> Option<&str> {
+    const SHAPES: [&str; 2] = ["-dddddddd", "-dddd-dd-dd"];
+    SHAPES.iter().find_map(|shape| {
+        let (base, tail) = name.split_at_checked(name.len().checked_sub(shape.len())?)?;
+        let fits = tail.bytes().zip(shape.bytes()).all(|(byte, like)| match like {
+            b'd' => byte.is_ascii_digit(),
+            _ => byte == like,
+        });
+        (fits && !base.is_empty()).then_some(base)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -7,24 +7,46 @@
 //!
 //! Four layers, each usable alone:
 //! 1. the contract: [`Provider`] and the types of this page;
-//! 2. the utilities for people who write adapters: [`sse`], [`wire`], [`names`], [`schema`];
+//! 2. the utilities for people who write adapters: [`sse`], [`wire`], [`retry`], [`names`], [`schema`];
+//! 3. the [`Client`]: named providers, routing, [`middleware`];
+//! 4. the convenience functions in [`mod@generate`]: tools that run by themselves, objects, retries.
+//!
+//! ```no_run
+//! # async fn run() -> Result<(), junto_llm::Error> {
+//! use futures_util::StreamExt;
+//! use junto_llm::{CallCx, Client, Request, StreamEvent};
+//! let client = Client::from_env()?;
+//! let mut events = client.stream(Request::prompt("What is a junto?"), &CallCx::new()).await?;
+//! while let Some(event) = events.next().await {
+//!     if let StreamEvent::TextDelta { text, .. } = event? {
+//!         print!("{text}");
+//!     }
+//! }
+//! # Ok(()) }
+//! ```
 //!
 //! What this crate does not know: what a tool means, what a file is for, what an agent is. It reads
-//! the environment in one place only (`Client::from_env`) and a file only when a message names a
+//! the environment in one place only ([`Client::from_env`]) and a file only when a message names a
 //! local image, sound or document by path.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod accumulate;
 mod call;
 pub mod catalog;
+mod client;
 mod cost;
 mod error;
 mod event;
+pub mod generate;
+pub mod http;
+mod media;
 mod message;
+pub mod middleware;
 pub mod names;
 mod provider;
 mod request;
 mod response;
+pub mod retry;
 pub mod schema;
 mod secret;
 pub mod sse;
@@ -35,16 +57,25 @@ pub use accumulate::Accumulator;
 pub use call::{
     Budget, CallCx, CallId, Chore, Exhausted, Reservation, SessionId, Timeouts, Traffic, Unlimited,
 };
+pub use client::{Client, ClientBuilder, default_client, native_endpoints, set_default_client};
 pub use cost::{Cost, Usd};
 pub use error::{Error, ErrorKind};
 pub use event::{SegmentId, StreamEvent};
+pub use generate::{generate, generate_object, stream, stream_object};
+pub use http::{Auth, Endpoint, HttpProvider, HttpVersion};
 pub use message::{
     Content, Detail, Media, MediaSource, Message, Origin, Part, ResultOutput, Role, Thinking, ToolCall,
     ToolCallKind, ToolResult,
 };
-pub use provider::{EventStream, Fut, Passthrough, Provider};
+pub use middleware::Middleware;
+pub use provider::{ByteStream, EventStream, Fut, Passthrough, Provider};
 pub use request::{Effort, ForeignThinking, Request, ResponseFormat};
 pub use response::{Finish, FinishReason, RateLimit, Response, Usage, Warning};
 pub use secret::Secret;
 pub use tool::{ToolChoice, ToolKind, ToolSpec};
 pub use wire::Wire;
+
+/// The examples of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,40 +1,74 @@
 //! OpenAI Responses.
+//!
+//! A conversation is a flat list of items: messages, reasoning, calls and their outputs stand side
+//! by side, and the answer is again such a list. Each item read off the wire is kept whole beside
+//! its part, so that a conversation with one model goes back to it exactly as it came.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `request` | the body a client sends |
+//! | `input` | a conversation as items |
+//! | `incoming` | the body and the items as a server reads them |
+//! | `items` | the items of an answer, read and written |
+//! | `response` | the whole answer, read and written |
+//! | `stream`, `segment` | the streamed answer, read |
+//! | `stream_encoder` | the streamed answer, written |
+//! | `error` | failures, read and written |
+
+mod call_ids;
+mod error;
+mod incoming;
+mod input;
+mod items;
+mod request;
+mod response;
+mod segment;
+mod stream;
+mod stream_encoder;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
 use super::{Codec, DecodeCx, EncodeCx, Encoded, Incoming, Mode, StreamDecoder, StreamEncoder};
 use crate::{Error, Origin, Request, Response};
-use serde_json::Value;
-use std::sync::Arc;
 
 /// The codec of this wire.
 #[derive(Clone, Copy, Debug)]
 pub struct Responses;
 
 impl Codec for Responses {
-    fn encode_request(&self, _request: &Request, _cx: &EncodeCx<'_>) -> Result<Encoded, Error> {
-        todo!()
+    fn encode_request(&self, request: &Request, cx: &EncodeCx<'_>) -> Result<Encoded, Error> {
+        request::encode(request, cx)
     }
-    fn decode_response(&self, _body: &[u8], _cx: &DecodeCx) -> Result<Response, Error> {
-        todo!()
+
+    fn decode_response(&self, body: &[u8], cx: &DecodeCx) -> Result<Response, Error> {
+        response::decode(body, cx)
     }
-    fn stream_decoder(&self, _cx: DecodeCx) -> Box<dyn StreamDecoder> {
-        todo!()
+
+    fn stream_decoder(&self, cx: DecodeCx) -> Box<dyn StreamDecoder> {
+        Box::new(stream::Decoder::new(cx))
     }
-    fn decode_error(&self, _status: u16, _body: &[u8]) -> Error {
-        todo!()
+
+    fn decode_error(&self, status: u16, body: &[u8]) -> Error {
+        error::decode(status, body)
     }
-    fn decode_request(
-        &self,
-        _incoming: Incoming<'_>,
-        _origin: &Arc<Origin>,
-    ) -> Result<(Request, Mode), Error> {
-        todo!()
+
+    fn decode_request(&self, incoming: Incoming<'_>, origin: &Arc<Origin>) -> Result<(Request, Mode), Error> {
+        incoming::decode(incoming.body, origin)
     }
-    fn encode_response(&self, _response: &Response) -> Value {
-        todo!()
+
+    fn encode_response(&self, response: &Response) -> Value {
+        response::encode(response)
     }
+
     fn stream_encoder(&self) -> Box<dyn StreamEncoder> {
-        todo!()
+        Box::new(stream_encoder::Encoder::default())
     }
-    fn encode_error(&self, _error: &Error) -> (u16, Value) {
-        todo!()
+
+    fn encode_error(&self, error: &Error) -> (u16, Value) {
+        error::encode(error)
     }
 }

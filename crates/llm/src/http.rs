@@ -1,0 +1,382 @@
+//! Providers that are reached over HTTP: an endpoint, a wire, and a connection pool.
+//!
+//! This is the only place where a model connection is opened.
+
+mod headers;
+mod stream;
+
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+
+use crate::catalog::Catalog;
+use crate::names::NameMap;
+use crate::provider::ByteStream;
+use crate::wire::{DecodeCx, EncodeCx, Encoded, Mode};
+use crate::{
+    CallCx, Error, ErrorKind, EventStream, Fut, Origin, Passthrough, Provider, Request, Response, Secret,
+    Timeouts, ToolChoice, Wire, media,
+};
+
+/// The largest answer that is read whole.
+const MAX_BODY: usize = 128 * 1024 * 1024;
+/// The most of an error's body that is read.
+const MAX_ERROR_BODY: usize = 64 * 1024;
+
+/// Where a provider is and how to talk to it.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// The provider's name in the client.
+    pub name: String,
+    /// The wire it speaks.
+    pub wire: Wire,
+    /// The URL that the wire's paths are added to.
+    pub base_url: String,
+    /// How it knows us.
+    pub auth: Auth,
+    /// Headers for every request.
+    pub headers: Vec<(String, String)>,
+    /// How long to wait.
+    pub timeouts: Timeouts,
+    /// Whether to place cache breakpoints on wires that need them.
+    pub auto_cache: bool,
+    /// Which HTTP to speak.
+    pub http: HttpVersion,
+}
+
+/// How a provider knows us.
+#[derive(Clone, Debug)]
+pub enum Auth {
+    /// It does not ask.
+    None,
+    /// With a key, in the header that the wire has for it.
+    Key(Secret),
+    /// With a bearer token, whatever the wire.
+    Bearer(Secret),
+}
+
+/// Which HTTP to speak.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HttpVersion {
+    /// What TLS negotiates; HTTP/1.1 without TLS.
+    #[default]
+    Negotiated,
+    /// HTTP/2 from the first byte, also without TLS.
+    Http2,
+}
+
+impl Endpoint {
+    /// An endpoint without a key, with default timeouts.
+    pub fn new(name: impl Into<String>, wire: Wire, base_url: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            wire,
+            base_url: base_url.into(),
+            auth: Auth::None,
+            headers: Vec::new(),
+            timeouts: Timeouts::default(),
+            auto_cache: true,
+            http: HttpVersion::default(),
+        }
+    }
+
+    /// This endpoint with a key.
+    pub fn key(mut self, key: impl Into<Secret>) -> Self {
+        self.auth = Auth::Key(key.into());
+        self
+    }
+
+    /// This endpoint with timeouts.
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.timeouts = timeouts;
+        self
+    }
+
+    fn secret(&self) -> Option<&Secret> {
+        match &self.auth {
+            Auth::None => None,
+            Auth::Key(secret) | Auth::Bearer(secret) => Some(secret),
+        }
+    }
+}
+
+/// A provider that is reached over HTTP.
+#[derive(Clone)]
+pub struct HttpProvider {
+    endpoint: Arc<Endpoint>,
+    client: reqwest::Client,
+    headers: HeaderMap,
+    catalog: Catalog,
+}
+
+impl HttpProvider {
+    /// A provider for this endpoint, with the built-in catalog. Opens no connection yet.
+    ///
+    /// # Errors
+    /// `configuration` for a base URL or header that cannot be.
+    pub fn new(endpoint: Endpoint) -> Result<Self, Error> {
+        install_crypto();
+        let fault = |message: String| Error::configuration(message).with_provider(&endpoint.name);
+        let url = reqwest::Url::parse(&endpoint.base_url)
+            .map_err(|e| fault(format!("`{}` is not a base URL: {e}", endpoint.base_url)))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(fault(format!("`{}` is not an http or https URL", endpoint.base_url)));
+        }
+        let headers = headers::for_endpoint(&endpoint)?;
+        let builder = reqwest::Client::builder()
+            .connect_timeout(endpoint.timeouts.connect)
+            .redirect(reqwest::redirect::Policy::none())
+            .user_agent(concat!("junto/", env!("CARGO_PKG_VERSION")))
+            .tcp_nodelay(true);
+        let builder = match endpoint.http {
+            HttpVersion::Negotiated => builder,
+            HttpVersion::Http2 => builder.http2_prior_knowledge(),
+        };
+        // What runs on this machine is not behind a proxy, whatever the environment says.
+        let builder = if is_loopback(&url) { builder.no_proxy() } else { builder };
+        let client =
+            builder.build().map_err(|e| fault("cannot make an HTTP client".into()).with_source(e))?;
+        Ok(Self { endpoint: Arc::new(endpoint), client, headers, catalog: Catalog::builtin() })
+    }
+
+    /// This provider with another catalog.
+    pub fn with_catalog(mut self, catalog: Catalog) -> Self {
+        self.catalog = catalog;
+        self
+    }
+
+    /// The endpoint.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Encodes a request, sends it, and gives the successful response with what its decoder needs.
+    async fn send(
+        &self,
+        request: Request,
+        cx: &CallCx,
+        mode: Mode,
+    ) -> Result<(reqwest::Response, DecodeCx), Error> {
+        let request = media::load(request).await?;
+        let wire = self.endpoint.wire;
+        let model = request.model.clone().ok_or_else(|| {
+            Error::configuration("the request names no model")
+                .with_hint("name a model, or use a Client, which takes the latest")
+        })?;
+        let names = Arc::new(NameMap::for_request(&request, wire));
+        let origin = Arc::new(Origin { wire, provider: self.endpoint.name.clone(), model });
+        let encoded = wire.codec().encode_request(
+            &request,
+            &EncodeCx {
+                origin: &origin,
+                mode,
+                session: cx.session.as_ref().map(|s| s.0.as_str()),
+                model: self.catalog.get(&origin.model),
+                names: &names,
+                auto_cache: self.endpoint.auto_cache,
+            },
+        )?;
+        // The history may be large and lives on in `encoded.body`.
+        drop(request);
+        let Encoded { path, headers, body, warnings } = encoded;
+        let body = serde_json::to_vec(&body).map_err(|e| {
+            Error::new(ErrorKind::InvalidRequest, "the request cannot be written as JSON").with_source(e)
+        })?;
+        let mut extra = HeaderMap::new();
+        for (name, value) in headers {
+            let value = HeaderValue::try_from(value).map_err(|e| {
+                Error::configuration(format!("the value of header `{name}` is not valid")).with_source(e)
+            })?;
+            extra.insert(HeaderName::from_static(name), value);
+        }
+        let accept = if mode == Mode::Stream { "text/event-stream" } else { "application/json" };
+        extra.insert(header::ACCEPT, HeaderValue::from_static(accept));
+        let response = self.post(&path, extra, body.into()).await?;
+        let rate_limit = headers::rate_limit(response.headers());
+        if !response.status().is_success() {
+            return Err(self.failure(response).await);
+        }
+        Ok((response, DecodeCx { origin, names, warnings, rate_limit }))
+    }
+
+    async fn post(&self, path: &str, extra: HeaderMap, body: Bytes) -> Result<reqwest::Response, Error> {
+        let url = format!("{}{path}", self.endpoint.base_url.trim_end_matches('/'));
+        let mut headers = self.headers.clone();
+        headers.extend(extra);
+        self.client
+            .post(url)
+            .headers(headers)
+            .body(body)
+            .send()
+            .await
+            .map_err(|e| network(e, "cannot reach the provider"))
+    }
+
+    /// Turns an answer that is no success into an error.
+    async fn failure(&self, response: reqwest::Response) -> Error {
+        let status = response.status();
+        let retry_after = headers::retry_after(response.headers());
+        let body = read_bounded(response, MAX_ERROR_BODY, Excess::Cut).await.unwrap_or_default();
+        let error = self.endpoint.wire.codec().decode_error(status.as_u16(), &body);
+        let wait = retry_after.or(error.retry_after());
+        let error = error.with_status(status.as_u16()).with_body(&body).with_retry_after(wait);
+        if status == StatusCode::UNAUTHORIZED && matches!(self.endpoint.auth, Auth::None) {
+            return error.with_hint("no API key is configured for this provider; set one");
+        }
+        error
+    }
+
+    /// What every error of this provider gets: its name, and no key.
+    fn own(&self, error: Error) -> Error {
+        let error = if error.provider().is_none() { error.with_provider(&self.endpoint.name) } else { error };
+        match self.endpoint.secret() {
+            Some(secret) => error.redacted(secret),
+            None => error,
+        }
+    }
+
+    fn timeouts(&self, cx: &CallCx) -> Timeouts {
+        cx.timeouts.unwrap_or(self.endpoint.timeouts)
+    }
+}
+
+impl Provider for HttpProvider {
+    fn complete<'a>(&'a self, request: Request, cx: &'a CallCx) -> Fut<'a, Result<Response, Error>> {
+        Box::pin(async move {
+            let call = async {
+                let (response, decode) = self.send(request, cx, Mode::Complete).await?;
+                let body = read_bounded(response, MAX_BODY, Excess::Refuse).await?;
+                self.endpoint.wire.codec().decode_response(&body, &decode)
+            };
+            bounded(call, cx, self.timeouts(cx).request).await.map_err(|e| self.own(e))
+        })
+    }
+
+    fn stream<'a>(&'a self, request: Request, cx: &'a CallCx) -> Fut<'a, Result<EventStream, Error>> {
+        Box::pin(async move {
+            let timeouts = self.timeouts(cx);
+            let open = async {
+                let (response, decode) = self.send(request, cx, Mode::Stream).await?;
+                headers::check_event_stream(response.headers())?;
+                Ok((response, decode))
+            };
+            let (response, decode) = bounded(open, cx, timeouts.request).await.map_err(|e| self.own(e))?;
+            let decoder = self.endpoint.wire.codec().stream_decoder(decode);
+            let provider = self.clone();
+            Ok(stream::events(response, decoder, timeouts.idle, cx.cancel.clone(), move |e| provider.own(e)))
+        })
+    }
+
+    fn supports_tool_choice(&self, choice: &ToolChoice) -> bool {
+        self.endpoint.wire.codec().supports_tool_choice(choice)
+    }
+
+    fn passthrough(&self, wire: Wire) -> Option<&dyn Passthrough> {
+        (wire == self.endpoint.wire).then_some(self as &dyn Passthrough)
+    }
+}
+
+impl Passthrough for HttpProvider {
+    fn send<'a>(
+        &'a self,
+        path: &'a str,
+        headers: HeaderMap,
+        body: Bytes,
+        cx: &'a CallCx,
+    ) -> Fut<'a, Result<http::Response<ByteStream>, Error>> {
+        Box::pin(async move {
+            let timeouts = self.timeouts(cx);
+            let response = bounded(self.post(path, headers, body), cx, timeouts.request)
+                .await
+                .map_err(|e| self.own(e))?;
+            let mut answer = http::Response::builder().status(response.status());
+            if let Some(headers) = answer.headers_mut() {
+                headers.clone_from(response.headers());
+            }
+            let bytes = stream::bytes(response, timeouts.idle, cx.cancel.clone());
+            let provider = self.clone();
+            let bytes: ByteStream = Box::pin(bytes.map(move |item| item.map_err(|e| provider.own(e))));
+            answer.body(bytes).map_err(|e| {
+                Error::new(ErrorKind::Server, "the answer's headers make no sense").with_source(e)
+            })
+        })
+    }
+}
+
+/// Runs a call until it ends, is cancelled, or takes too long.
+async fn bounded<T>(
+    call: impl Future<Output = Result<T, Error>>,
+    cx: &CallCx,
+    limit: Duration,
+) -> Result<T, Error> {
+    tokio::select! {
+        biased;
+        () = cx.cancel.cancelled() => Err(aborted()),
+        result = tokio::time::timeout(limit, call) => result.unwrap_or_else(|_| {
+            Err(Error::new(ErrorKind::Timeout, format!("no answer within {limit:?} (request timeout)")))
+        }),
+    }
+}
+
+fn aborted() -> Error {
+    Error::new(ErrorKind::Aborted, "the call was cancelled")
+}
+
+/// A transport failure, without the URL (which may hold user information) and with what to say.
+fn network(error: reqwest::Error, what: &str) -> Error {
+    let error = error.without_url();
+    if error.is_timeout() {
+        return Error::new(ErrorKind::Timeout, "no connection in time (connect timeout)").with_source(error);
+    }
+    let mut cause: &dyn std::error::Error = &error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    Error::new(ErrorKind::Network, format!("{what}: {cause}")).with_source(error)
+}
+
+/// What to do with bytes beyond a limit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Excess {
+    Cut,
+    Refuse,
+}
+
+async fn read_bounded(response: reqwest::Response, limit: usize, excess: Excess) -> Result<Bytes, Error> {
+    let mut body = BytesMut::new();
+    let mut chunks = response.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|e| network(e, "the connection broke while the answer was read"))?;
+        let room = limit - body.len();
+        if chunk.len() > room {
+            if excess == Excess::Refuse {
+                return Err(Error::new(
+                    ErrorKind::Server,
+                    format!("the answer is larger than {limit} bytes"),
+                ));
+            }
+            body.extend_from_slice(&chunk[..room]);
+            break;
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body.freeze())
+}
+
+fn is_loopback(url: &reqwest::Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// Installs ring as the process's TLS provider, unless the host has installed another one.
+fn install_crypto() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // An error only says that the host was first, which is its right.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+}

@@ -1,0 +1,100 @@
+//! One row for each call: who asked, what it used, what it cost.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::{End, Middleware, Next, ended, watch};
+use crate::catalog::Catalog;
+use crate::{CallCx, CallId, Cost, Error, EventStream, Fut, Request, Response, SessionId, Usage};
+
+/// What a call used and cost.
+#[derive(Clone, Debug, Serialize)]
+pub struct Entry {
+    /// The call.
+    pub call: CallId,
+    /// The call that caused it.
+    pub parent: Option<CallId>,
+    /// The session it belongs to.
+    pub session: Option<SessionId>,
+    /// The provider's name.
+    pub provider: String,
+    /// The model as it was asked for.
+    pub model: String,
+    /// Tokens used; zero where the call failed before any were counted.
+    pub usage: Usage,
+    /// What it cost. A failed or dropped call's cost is unknown unless nothing was used.
+    pub cost: Cost,
+    /// The failure, if it failed.
+    pub error: Option<Error>,
+}
+
+/// Where rows go.
+type Sink = Arc<dyn Fn(Entry) + Send + Sync>;
+
+/// Writes one [`Entry`] for each call to a sink.
+#[derive(Clone)]
+pub struct Ledger {
+    catalog: Catalog,
+    sink: Sink,
+}
+
+impl Ledger {
+    /// A ledger with the prices of this catalog.
+    pub fn new(catalog: Catalog, sink: impl Fn(Entry) + Send + Sync + 'static) -> Self {
+        Self { catalog, sink: Arc::new(sink) }
+    }
+
+    /// What writes the row once the call has ended.
+    fn row(&self, request: &Request, cx: &CallCx) -> impl FnOnce(End) + Send + 'static {
+        let ledger = self.clone();
+        let (call, parent, session) = (cx.call.clone(), cx.parent.clone(), cx.session.clone());
+        let provider = request.provider.clone().unwrap_or_default();
+        let model = request.model.clone().unwrap_or_default();
+        move |end| {
+            let (usage, cost, error) = match end {
+                End::Finished(usage) => {
+                    let cost = ledger.catalog.cost(&provider, &model, &usage);
+                    (usage, cost, None)
+                }
+                End::Failed(error) => (Usage::default(), Cost::Unknown, Some(error)),
+                End::Dropped(usage) => (usage, Cost::Unknown, None),
+            };
+            (ledger.sink)(Entry { call, parent, session, provider, model, usage, cost, error });
+        }
+    }
+}
+
+impl Middleware for Ledger {
+    fn complete<'a>(
+        &'a self,
+        request: Request,
+        cx: &'a CallCx,
+        next: Next<'a>,
+    ) -> Fut<'a, Result<Response, Error>> {
+        let row = self.row(&request, cx);
+        Box::pin(async move {
+            let result = next.complete(request, cx).await;
+            row(ended(&result));
+            result
+        })
+    }
+
+    fn stream<'a>(
+        &'a self,
+        request: Request,
+        cx: &'a CallCx,
+        next: Next<'a>,
+    ) -> Fut<'a, Result<EventStream, Error>> {
+        let row = self.row(&request, cx);
+        Box::pin(async move {
+            match next.stream(request, cx).await {
+                Ok(events) => Ok(watch(events, row)),
+                Err(error) => {
+                    row(End::Failed(error.clone()));
+                    Err(error)
+                }
+            }
+        })
+    }
+}

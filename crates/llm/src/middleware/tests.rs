@@ -1,0 +1,258 @@
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
+
+use super::*;
+use crate::catalog::Catalog;
+use crate::{
+    Budget, Client, Cost, ErrorKind, Exhausted, Finish, FinishReason, Message, Reservation, SegmentId, Usd,
+};
+
+/// Answers `text`, or fails while `failing` is above zero; counts its calls.
+#[derive(Default)]
+struct Fake {
+    calls: AtomicU32,
+    failing: AtomicU32,
+}
+
+impl Fake {
+    fn outcome(&self) -> Result<(), Error> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        match self.failing.load(Ordering::SeqCst) {
+            0 => Ok(()),
+            n => {
+                self.failing.store(n - 1, Ordering::SeqCst);
+                Err(Error::new(ErrorKind::Server, "down"))
+            }
+        }
+    }
+}
+
+impl Provider for Fake {
+    fn complete<'a>(&'a self, request: Request, _cx: &'a CallCx) -> Fut<'a, Result<Response, Error>> {
+        Box::pin(async move {
+            self.outcome()?;
+            let mut response = Response::empty("fake", request.model.unwrap_or_default());
+            response.message = Message::assistant("text");
+            response.usage = Usage::new(100, 10);
+            Ok(response)
+        })
+    }
+
+    fn stream<'a>(&'a self, _request: Request, _cx: &'a CallCx) -> Fut<'a, Result<EventStream, Error>> {
+        Box::pin(async move {
+            self.outcome()?;
+            let id = SegmentId(0);
+            Ok(EventStream::new(stream::iter([
+                Ok(StreamEvent::TextStart { id }),
+                Ok(StreamEvent::TextDelta { id, text: "text".into() }),
+                Ok(StreamEvent::TextEnd { id, raw: None }),
+                Ok(StreamEvent::Finish {
+                    reason: FinishReason::new(Finish::Stop),
+                    usage: Usage::new(100, 10),
+                    response: None,
+                }),
+            ])))
+        })
+    }
+}
+
+const MODEL: &str = r#"
+[[model]]
+id = "m"
+provider = "fake"
+name = "M"
+context_window = 1000
+max_output = 100
+released = "2026-01-01"
+price = { input = 10.0, output = 100.0 }
+"#;
+
+fn client(fake: &Arc<Fake>, layers: Vec<Arc<dyn Middleware>>) -> Client {
+    let mut builder =
+        Client::builder().provider("fake", fake.clone()).catalog(Catalog::parse(MODEL).unwrap());
+    for layer in layers {
+        builder = builder.middleware(layer);
+    }
+    builder.build().unwrap()
+}
+
+async fn drain(events: EventStream) -> Vec<Result<StreamEvent, Error>> {
+    events.collect().await
+}
+
+#[tokio::test]
+async fn layers_run_in_order_inwards_and_in_reverse_outwards() {
+    struct Tag(&'static str, Arc<Mutex<Vec<String>>>);
+    impl Middleware for Tag {
+        fn complete<'a>(
+            &'a self,
+            request: Request,
+            cx: &'a CallCx,
+            next: Next<'a>,
+        ) -> Fut<'a, Result<Response, Error>> {
+            Box::pin(async move {
+                self.1.lock().unwrap().push(format!("{} in", self.0));
+                let result = next.complete(request, cx).await;
+                self.1.lock().unwrap().push(format!("{} out", self.0));
+                result
+            })
+        }
+    }
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let layers: Vec<Arc<dyn Middleware>> =
+        vec![Arc::new(Tag("a", seen.clone())), Arc::new(Tag("b", seen.clone()))];
+    client(&Arc::default(), layers).complete(Request::prompt("x"), &CallCx::new()).await.unwrap();
+    assert_eq!(*seen.lock().unwrap(), ["a in", "b in", "b out", "a out"]);
+}
+
+#[tokio::test]
+async fn the_ledger_has_one_row_per_call_however_it_ends() {
+    let rows = Arc::new(Mutex::new(Vec::new()));
+    let sink = rows.clone();
+    let ledger = Ledger::new(Catalog::parse(MODEL).unwrap(), move |e| sink.lock().unwrap().push(e));
+    let fake = Arc::new(Fake::default());
+    let client = client(&fake, vec![Arc::new(ledger)]);
+    let cx = CallCx::new();
+    client.complete(Request::prompt("x"), &cx).await.unwrap();
+    drain(client.stream(Request::prompt("x"), &cx).await.unwrap()).await;
+    drop(client.stream(Request::prompt("x"), &cx).await.unwrap());
+    fake.failing.store(1, Ordering::SeqCst);
+    client.stream(Request::prompt("x"), &cx).await.unwrap_err();
+    let rows = rows.lock().unwrap();
+    let costs: Vec<Cost> = rows.iter().map(|r| r.cost).collect();
+    let two_mills = Cost::Estimated(Usd::from_dollars(0.002));
+    assert_eq!(costs, [two_mills, two_mills, Cost::Unknown, Cost::Unknown]);
+    assert!(rows.iter().all(|r| r.provider == "fake" && r.model == "m" && r.call == cx.call));
+    assert_eq!(rows[3].error.as_ref().unwrap().kind(), ErrorKind::Server);
+}
+
+#[derive(Clone, Default)]
+struct Purse(Arc<Mutex<Usd>>);
+
+impl Budget for Purse {
+    fn reserve(&self, worst: Cost) -> Result<Box<dyn Reservation>, Exhausted> {
+        let worst = worst.amount().unwrap_or_default();
+        let mut left = self.0.lock().unwrap();
+        if worst > *left {
+            return Err(Exhausted { message: format!("{worst} is more than the {left} left") });
+        }
+        *left = *left - worst;
+        Ok(Box::new(Held(self.clone(), worst)))
+    }
+}
+
+struct Held(Purse, Usd);
+
+impl Reservation for Held {
+    fn settle(mut self: Box<Self>, actual: Cost) {
+        self.1 = self.1 - actual.amount().unwrap_or_default();
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        *self.0.0.lock().unwrap() += self.1;
+    }
+}
+
+#[tokio::test]
+async fn the_budget_is_reserved_settled_and_given_back() {
+    let fake = Arc::new(Fake::default());
+    let client = client(&fake, vec![Arc::new(BudgetGuard::new(Catalog::parse(MODEL).unwrap()))]);
+    let purse = Purse(Arc::new(Mutex::new(Usd::from_dollars(0.02))));
+    let cx = CallCx { budget: Arc::new(purse.clone()), ..CallCx::new() };
+    client.complete(Request::prompt("x"), &cx).await.unwrap();
+    assert_eq!(*purse.0.lock().unwrap(), Usd::from_dollars(0.018));
+    fake.failing.store(1, Ordering::SeqCst);
+    client.complete(Request::prompt("x"), &cx).await.unwrap_err();
+    assert_eq!(*purse.0.lock().unwrap(), Usd::from_dollars(0.018), "a failed call costs nothing");
+    drain(client.stream(Request::prompt("x"), &cx).await.unwrap()).await;
+    assert_eq!(*purse.0.lock().unwrap(), Usd::from_dollars(0.016));
+    let calls = fake.calls.load(Ordering::SeqCst);
+    let error = client.complete(Request::prompt("x".repeat(10_000)), &cx).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Quota);
+    assert_eq!(fake.calls.load(Ordering::SeqCst), calls, "the provider was not asked");
+}
+
+#[tokio::test]
+async fn the_cache_asks_once_and_stays_small() {
+    let fake = Arc::new(Fake::default());
+    let client = client(&fake, vec![Arc::new(ResponseCache::new(2))]);
+    for (prompt, expected) in [("a", 1), ("a", 1), ("b", 2), ("c", 3), ("c", 3), ("a", 4)] {
+        client.complete(Request::prompt(prompt), &CallCx::new()).await.unwrap();
+        assert_eq!(fake.calls.load(Ordering::SeqCst), expected, "{prompt}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_breaker_opens_and_lets_one_try() {
+    let fake = Arc::new(Fake::default());
+    let client = client(&fake, vec![Arc::new(CircuitBreaker::new(2, Duration::from_secs(10)))]);
+    let ask = async || client.complete(Request::prompt("x"), &CallCx::new()).await.map(drop);
+    fake.failing.store(3, Ordering::SeqCst);
+    for _ in 0..3 {
+        ask().await.unwrap_err();
+    }
+    assert_eq!(fake.calls.load(Ordering::SeqCst), 2, "the third call was not made");
+    tokio::time::advance(Duration::from_secs(11)).await;
+    ask().await.unwrap_err();
+    ask().await.unwrap_err();
+    assert_eq!(fake.calls.load(Ordering::SeqCst), 3, "one trial");
+    tokio::time::advance(Duration::from_secs(11)).await;
+    ask().await.unwrap();
+    ask().await.unwrap();
+    assert_eq!(fake.calls.load(Ordering::SeqCst), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_throttle_spaces_calls_and_can_be_cancelled() {
+    let fake = Arc::new(Fake::default());
+    let client = client(&fake, vec![Arc::new(Throttle::new(1, Duration::from_secs(5)))]);
+    let begin = tokio::time::Instant::now();
+    for _ in 0..3 {
+        client.complete(Request::prompt("x"), &CallCx::new()).await.unwrap();
+    }
+    assert_eq!(begin.elapsed().as_secs(), 10);
+    let held = client.stream(Request::prompt("x"), &CallCx::new()).await.unwrap();
+    let cx = CallCx::new();
+    cx.cancel.cancel();
+    assert_eq!(client.complete(Request::prompt("x"), &cx).await.unwrap_err().kind(), ErrorKind::Aborted);
+    drop(held);
+    client.complete(Request::prompt("x"), &CallCx::new()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_recording_replays_byte_for_byte() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("calls.jsonl");
+    let fake = Arc::new(Fake::default());
+    let cx = CallCx::new();
+    let run = async |client: Client| {
+        let mut seen = Vec::new();
+        for prompt in ["a", "a", "b"] {
+            seen.push(serde_json::to_string(&client.complete(Request::prompt(prompt), &cx).await).unwrap());
+            match client.stream(Request::prompt(prompt), &cx).await {
+                Ok(events) => seen.push(serde_json::to_string(&drain(events).await).unwrap()),
+                Err(error) => seen.push(serde_json::to_string(&error).unwrap()),
+            }
+        }
+        seen
+    };
+    fake.failing.store(1, Ordering::SeqCst);
+    let first = run(client(&fake, vec![Arc::new(Record::to(&path).unwrap())])).await;
+    assert!(first[0].contains("down") && first[1].contains("text"));
+    // A crash tore the last line: everything before it still counts.
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes.extend_from_slice(b"{\"v\":1,\"key\":\"x");
+    std::fs::write(&path, bytes).unwrap();
+    let calls = fake.calls.load(Ordering::SeqCst);
+    let replay = client(&fake, vec![Arc::new(Replay::from(&path).unwrap())]);
+    assert_eq!(run(replay.clone()).await, first);
+    assert_eq!(fake.calls.load(Ordering::SeqCst), calls, "nothing was asked");
+    let error = replay.complete(Request::prompt("new"), &cx).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration);
+}

@@ -61,7 +61,9 @@ fn apply(lines: &mut Vec<String>, damage: &Damage) {
 
 fn damaged(wire: Wire, damages: &[Damage]) {
     let mut lines: Vec<String> = recorded(wire).lines().map(str::to_owned).collect();
-    damages.iter().for_each(|damage| apply(&mut lines, damage));
+    for damage in damages {
+        apply(&mut lines, damage);
+    }
     targets::stream(wire, lines.join("\n").as_bytes());
 }
 

@@ -12,7 +12,7 @@ async fn drive(script: &str) {
     let python = std::env::var_os("JUNTO_PEER_PYTHON")
         .expect("JUNTO_PEER_PYTHON is not set: run the tests with `cargo xtask test`");
     let play = Play::from_toml(&std::fs::read_to_string(format!("{PEERS}/sdk_play.toml")).unwrap()).unwrap();
-    let twin = Twin::start(play, Options::default()).await.unwrap();
+    let twin = Twin::start(play, Options::default()).unwrap();
     // Anthropic's base URL is the bare address.
     let url = twin.base_url(Wire::Anthropic);
     let mut command = Command::new(python);

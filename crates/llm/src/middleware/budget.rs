@@ -1,6 +1,6 @@
 //! Refuses a call whose worst case the budget cannot pay.
 
-use super::{End, Middleware, Next, ended, watch};
+use super::{End, Middleware, Next, watch_complete, watch_stream};
 use crate::catalog::Catalog;
 use crate::{CallCx, Cost, Error, EventStream, Fut, Request, Reservation, Response, Usage};
 
@@ -57,9 +57,7 @@ impl Middleware for BudgetGuard {
     ) -> Fut<'a, Result<Response, Error>> {
         Box::pin(async move {
             let settle = self.settle(&request, cx.budget.reserve(self.worst(&request))?);
-            let result = next.complete(request, cx).await;
-            settle(ended(&result));
-            result
+            watch_complete(next, request, cx, settle).await
         })
     }
 
@@ -71,7 +69,7 @@ impl Middleware for BudgetGuard {
     ) -> Fut<'a, Result<EventStream, Error>> {
         Box::pin(async move {
             let settle = self.settle(&request, cx.budget.reserve(self.worst(&request))?);
-            Ok(watch(next.stream(request, cx).await?, settle))
+            watch_stream(next, request, cx, settle).await
         })
     }
 }

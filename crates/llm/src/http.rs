@@ -240,6 +240,11 @@ impl HttpProvider {
         }
         let retry_after = headers::retry_after(response.headers());
         let body = read_bounded(response, MAX_ERROR_BODY, Excess::Cut).await.unwrap_or_default();
+        // Before the error cuts the body, or half a key could be left at the cut.
+        let body = match self.endpoint.secret() {
+            Some(secret) => secret.redact(&String::from_utf8_lossy(&body)).into(),
+            None => body,
+        };
         let error = self.endpoint.wire.codec().decode_error(status.as_u16(), &body);
         let wait = retry_after.or(error.retry_after());
         let error = error.with_status(status.as_u16()).with_body(&body).with_retry_after(wait);

@@ -30,7 +30,8 @@ impl BudgetGuard {
         self.catalog.cost(request.provider.as_deref().unwrap_or_default(), model, &usage)
     }
 
-    /// What books the call once it has ended. A failed call gives the money back.
+    /// What books the call once it has ended. A call that failed before it gave anything gives the
+    /// money back; what a call used that broke off half-way, nobody knows.
     fn settle(
         &self,
         request: &Request,
@@ -40,10 +41,9 @@ impl BudgetGuard {
         let provider = request.provider.clone().unwrap_or_default();
         let model = request.model.clone().unwrap_or_default();
         move |end| match end {
-            End::Finished(usage) | End::Dropped(usage) => {
-                reservation.settle(catalog.cost(&provider, &model, &usage));
-            }
-            End::Failed(_) => drop(reservation),
+            End::Finished(usage) => reservation.settle(catalog.cost(&provider, &model, &usage)),
+            End::Failed(error) if !error.is_after_content() => drop(reservation),
+            End::Failed(_) | End::Dropped(_) => reservation.settle(Cost::Unknown),
         }
     }
 }

@@ -36,7 +36,9 @@ pub(crate) fn fuzz(target: Option<&str>, seconds: u32) -> Outcome {
     for target in targets {
         // Through rustup, and not the cargo that runs us, because the sanitizers need a nightly.
         run(Command::new("rustup")
-            .args(["run", "nightly", "cargo", "fuzz", "run", target, "--"])
+            .args(["run", "nightly", "cargo", "fuzz", "run", target])
+            // The first folder takes what the fuzzer finds, the second has what it starts from.
+            .args([format!("fuzz/corpus/{target}"), format!("fuzz/seeds/{target}"), "--".to_owned()])
             .arg(format!("-max_total_time={seconds}"))
             .env_remove("CARGO")
             .env_remove("RUSTUP_TOOLCHAIN")

@@ -1,2 +1,20 @@
-//! bin
-fn main() {}
+//! The `junto` command. This file only starts things: the commands are in [`commands`].
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod args;
+mod choice;
+mod commands;
+mod config;
+mod connect;
+mod environment;
+mod failure;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse();
+    commands::run(cli, &environment::Environment::of_process()).into()
+}

@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 /// Answers one request with the start, so many times the middle, and the end.
-pub async fn serve([start, middle, end]: [Vec<u8>; 3], times: usize) -> SocketAddr {
+pub(crate) async fn serve([start, middle, end]: [Vec<u8>; 3], times: usize) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {

@@ -241,7 +241,7 @@ fn encode(wire: Wire, table: &mut Table) {
 
 /// A whole answer, against a bare HTTP call with the same body to the same server.
 async fn complete(wire: Wire, table: &mut Table) {
-    let twin = Twin::start(Play::of([Step::text("A short answer.")]), Options::default()).await.unwrap();
+    let twin = Twin::start(Play::of([Step::text("A short answer.")]), Options::default()).unwrap();
     let endpoint = Endpoint::new("twin", wire, twin.base_url(wire)).key("twin-key");
     let client =
         Client::builder().provider("twin", Arc::new(HttpProvider::new(endpoint).unwrap())).build().unwrap();

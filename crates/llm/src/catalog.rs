@@ -13,7 +13,7 @@ use crate::{Cost, Error, Usage, Usd};
 /// What is known of one model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "abilities are independent, and read as a table")]
+#[expect(clippy::struct_excessive_bools, reason = "each says a thing of its own, as the data file spells it")]
 pub struct ModelInfo {
     /// The provider's own id.
     pub id: String,

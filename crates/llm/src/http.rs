@@ -135,6 +135,8 @@ impl HttpProvider {
             HttpVersion::Negotiated => builder,
             HttpVersion::Http2 => builder.http2_prior_knowledge(),
         };
+        // What runs on this machine is not behind a proxy, whatever the environment says.
+        let builder = if is_loopback(&url) { builder.no_proxy() } else { builder };
         let client =
             builder.build().map_err(|e| fault("cannot make an HTTP client".into()).with_source(e))?;
         Ok(Self { endpoint: Arc::new(endpoint), client, headers, catalog: Catalog::builtin() })
@@ -362,6 +364,12 @@ async fn read_bounded(response: reqwest::Response, limit: usize, excess: Excess)
         body.extend_from_slice(&chunk);
     }
     Ok(body.freeze())
+}
+
+fn is_loopback(url: &reqwest::Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// Installs ring as the process's TLS provider, unless the host has installed another one.

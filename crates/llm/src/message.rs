@@ -398,6 +398,13 @@ impl ToolCall {
         }
     }
 
+    /// This call as the call of a custom tool. On wires without custom tools such a tool is a
+    /// function with one parameter, `input`, whose text this takes out.
+    pub(crate) fn into_custom(self) -> Self {
+        let input = self.arguments.get("input").and_then(Value::as_str).map(str::to_owned);
+        Self::custom(self.id, self.name, input.unwrap_or(self.raw_arguments))
+    }
+
     /// Whether a function call's arguments are a JSON object, as they must be.
     pub fn is_well_formed(&self) -> bool {
         self.kind == ToolCallKind::Custom || self.arguments.is_object()

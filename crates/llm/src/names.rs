@@ -1,8 +1,8 @@
 //! Tool names: what our own constructor takes, and how foreign names are fitted to a wire.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use crate::{Content, Error, Request, Wire};
+use crate::{Content, Error, Request, ToolKind, Wire};
 
 /// The longest tool name every wire takes.
 pub const MAX: usize = 64;
@@ -31,6 +31,7 @@ pub fn check_own(name: &str) -> Result<(), Error> {
 pub struct NameMap {
     to_wire: HashMap<String, String>,
     from_wire: HashMap<String, String>,
+    custom: HashSet<String>,
 }
 
 impl NameMap {
@@ -42,7 +43,10 @@ impl NameMap {
                 Content::ToolCall(call) => Some(call.name.as_str()),
                 _ => None,
             });
-        Self::new(declared.chain(called), wire)
+        let mut map = Self::new(declared.chain(called), wire);
+        let custom = request.tools.iter().filter(|tool| matches!(tool.kind, ToolKind::Custom { .. }));
+        map.custom = custom.map(|tool| tool.name.clone()).collect();
+        map
     }
 
     /// The map for these names.
@@ -79,6 +83,13 @@ impl NameMap {
     pub fn from_wire<'a>(&'a self, name: &'a str) -> &'a str {
         self.from_wire.get(name).map_or(name, String::as_str)
     }
+
+    /// Whether the request declared a custom tool under this name (the caller's, not the wire's).
+    /// A wire that has only functions sends it as one, and turns the call that comes back into a
+    /// custom one again.
+    pub fn is_custom(&self, name: &str) -> bool {
+        self.custom.contains(name)
+    }
 }
 
 fn allowed(c: char, wire: Wire) -> bool {
@@ -102,6 +113,7 @@ fn fit(name: &str, wire: Wire) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ToolSpec;
 
     #[test]
     fn own_names_are_plain() {
@@ -129,5 +141,17 @@ mod tests {
             }
         }
         assert_eq!(NameMap::new(names, Wire::Chat).to_wire("a_b"), "a_b");
+    }
+
+    #[test]
+    fn custom_tools_are_known_by_the_callers_name() {
+        let custom = ToolSpec {
+            name: "a/b".into(),
+            description: String::new(),
+            kind: ToolKind::Custom { format: None },
+        };
+        let function = ToolSpec::foreign("f", "", serde_json::json!({"type": "object"}));
+        let map = NameMap::for_request(&Request::default().tools([custom, function]), Wire::Chat);
+        assert!(map.is_custom("a/b") && !map.is_custom("a_b") && !map.is_custom("f"));
     }
 }

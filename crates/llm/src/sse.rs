@@ -93,10 +93,11 @@ impl Decoder {
                     None => self.skip_lf = true,
                 }
             }
+            // Of the whole line, however it came: a limit that depended on the split would too.
+            self.check(line.len())?;
             if self.line.is_empty() {
                 self.take_line(line, &mut sink)?;
             } else {
-                self.check(line.len())?;
                 self.line.extend_from_slice(line);
                 let whole = std::mem::take(&mut self.line);
                 self.take_line(&whole, &mut sink)?;

@@ -34,6 +34,8 @@ mod server_block;
 mod stream;
 mod stream_block;
 mod stream_encoder;
+#[cfg(test)]
+mod testing;
 mod tools;
 
 use std::sync::Arc;

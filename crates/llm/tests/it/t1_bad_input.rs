@@ -139,3 +139,35 @@ async fn foreign_tool_names_come_back_as_they_were() {
         }
     }
 }
+
+/// A custom tool is one on every wire, also where it has to travel as a function.
+#[tokio::test]
+async fn custom_tools_get_their_text() {
+    use junto_llm::{Message, ToolCallKind, ToolKind, ToolResult};
+    use junto_twin::{Call, Step};
+    let patch = "*** Begin Patch\n\"quoted\" and \\ more\n*** End Patch";
+    for wire in Wire::ALL {
+        let call = Call { input: Some(patch.into()), ..Call::bare("apply") };
+        let s =
+            stand(wire, Play::of([Step::calls([call.clone()]), Step::calls([call]), Step::text("applied")]))
+                .await;
+        let tool = ToolSpec {
+            name: "apply".into(),
+            description: "Applies a patch".into(),
+            kind: ToolKind::Custom { format: None },
+        };
+        let request = s.ask("go").tools([tool]);
+        let whole = s.client.complete(request.clone(), &CallCx::new()).await.unwrap();
+        let streamed =
+            s.client.stream(request.clone(), &CallCx::new()).await.unwrap().into_response().await.unwrap();
+        for response in [&whole, &streamed] {
+            let call = response.tool_calls().next().unwrap();
+            assert_eq!((call.kind, call.raw_arguments.as_str()), (ToolCallKind::Custom, patch), "{wire:?}");
+        }
+        let result =
+            Message::tool_results([ToolResult::text(&streamed.tool_calls().next().unwrap().id, "ok")]);
+        let messages = vec![request.messages[0].clone(), streamed.message.clone(), result];
+        let last = s.client.complete(Request { messages, ..request }, &CallCx::new()).await;
+        assert_eq!(last.unwrap_or_else(|e| panic!("{wire:?}: {e}")).text(), "applied");
+    }
+}

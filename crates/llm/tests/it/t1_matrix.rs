@@ -260,7 +260,7 @@ async fn wrong_key_401(wire: Wire) {
 async fn too_many_requests_429(wire: Wire) {
     let limited = |f: Fault| Options { fault: Some(f), ..Options::default() };
     let fault = Fault { retry_after: Some(RetryAfter::Seconds(7)), ..Fault::status(429) };
-    let twin = Twin::start(Play::text("at last"), limited(fault.times(1))).await.unwrap();
+    let twin = Twin::start(Play::text("at last"), limited(fault.times(1))).unwrap();
     let client = client(endpoint(&twin, wire));
     let ask = || Request::prompt("hi").model(model(wire));
     let error = client.complete(ask(), &CallCx::new()).await.unwrap_err();
@@ -274,7 +274,7 @@ async fn too_many_requests_429(wire: Wire) {
         Fault { retry_after_date: Some(0), ..Fault::status(429) },
         Fault::status(503),
     ] {
-        let twin = Twin::start(Play::text("at last"), limited(form.times(2))).await.unwrap();
+        let twin = Twin::start(Play::text("at last"), limited(form.times(2))).unwrap();
         let client = crate::support::client(endpoint(&twin, wire));
         let told = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&told);
@@ -344,7 +344,7 @@ async fn provider_options(wire: Wire) {
     s.client.complete(request, &CallCx::new()).await.unwrap();
     assert_eq!(s.last_body().pointer(pointer), Some(&expected));
     if wire == Wire::Anthropic {
-        assert_eq!(s.twin.requests()[0].headers["anthropic-beta"], "a-1,b-2");
+        assert_eq!(s.twin.requests()[0].header("anthropic-beta"), Some("a-1,b-2"));
     }
 }
 

@@ -91,7 +91,7 @@ async fn no_failure_shows_the_key() {
                     record: Some(dir.path().join("twin")),
                     ..Options::default()
                 };
-                let twin = Twin::start(Play::of([Step::text("text ".repeat(50))]), options).await.unwrap();
+                let twin = Twin::start(Play::of([Step::text("text ".repeat(50))]), options).unwrap();
                 let short = Duration::from_millis(150);
                 let timeouts = Timeouts { request: short, idle: short, ..Timeouts::default() };
                 let endpoint =
@@ -129,7 +129,7 @@ async fn no_failure_shows_the_key() {
         }
         files += 1;
     }
-    assert!(files > 10);
+    assert!(files >= 3, "the recording, a request and a reply: {files}");
     let logged = sink.0.lock().unwrap();
     assert!(!logged.contains(SECRET));
     assert!(logged.contains("failed"), "the log did see the failures");

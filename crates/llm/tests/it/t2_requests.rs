@@ -24,7 +24,7 @@ async fn every_request_fits_the_vendors_types() {
     for wire in Wire::ALL {
         let recording = |name: &str| folder.path().join(format!("{}-{name}", wire.name()));
         let options = Options { record: Some(recording("variety")), ..Options::default() };
-        let twin = Twin::start(Play::default(), options).await.unwrap();
+        let twin = Twin::start(Play::default(), options).unwrap();
         let one_after_another = client(endpoint(&twin, wire));
         for request in variety(wire) {
             let whole = one_after_another.complete(request.clone(), &session()).await;
@@ -40,7 +40,7 @@ async fn every_request_fits_the_vendors_types() {
             ])
         };
         let options = Options { record: Some(recording("loop")), ..Options::default() };
-        let twin = Twin::start(Play::of([both(), both(), Step::text("done")]), options).await.unwrap();
+        let twin = Twin::start(Play::of([both(), both(), Step::text("done")]), options).unwrap();
         let client = client(endpoint(&twin, wire));
         let options = || {
             let request =

@@ -14,7 +14,7 @@ const TEXT: &str = "The quick brown fox jumps over the lazy dog, again and again
 
 async fn with(fault: Fault) -> Twin {
     let step = Step { repeat: Some(40), ..Step::text(TEXT) };
-    Twin::start(Play::of([step]), Options { fault: Some(fault), ..Options::default() }).await.unwrap()
+    Twin::start(Play::of([step]), Options { fault: Some(fault), ..Options::default() }).unwrap()
 }
 
 fn ask(wire: Wire) -> Request {
@@ -77,7 +77,7 @@ async fn each_fault_ends_a_whole_answer_with_its_kind() {
         (Fault::status(500), &[K::Server]),
         (Fault::status(503), &[K::Server]),
         (Fault::status(529), &[K::Server]),
-        (Fault::status(302), &[K::Unknown]),
+        (Fault::status(302), &[K::Unknown, K::InvalidRequest]),
     ];
     for wire in Wire::ALL {
         for (fault, kinds) in &cases {

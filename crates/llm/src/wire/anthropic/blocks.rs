@@ -97,15 +97,15 @@ impl Blocks<'_> {
 }
 
 fn misplaced(content: &Content, role: Role) -> Result<(), Error> {
-    let (what, place) = match (content, role) {
-        (Content::ToolCall(_), Role::Assistant) => return Ok(()),
-        (Content::ToolCall(_), _) => ("tool call", "only in an assistant message"),
-        (Content::ToolResult(_), Role::User | Role::Tool) => return Ok(()),
-        (Content::ToolResult(_), _) => ("tool result", "only in a tool or user message"),
-        (
-            Content::Image(_) | Content::Audio(_) | Content::Document(_) | Content::Thinking(_),
-            Role::System | Role::Developer,
-        ) => ("system message", "with text only"),
+    let instructs = matches!(role, Role::System | Role::Developer);
+    let (what, place) = match content {
+        Content::ToolCall(_) if role != Role::Assistant => ("tool call", "only in an assistant message"),
+        Content::ToolResult(_) if instructs || role == Role::Assistant => {
+            ("tool result", "only in a tool or user message")
+        }
+        Content::Image(_) | Content::Audio(_) | Content::Document(_) | Content::Thinking(_) if instructs => {
+            ("system message", "with text only")
+        }
         _ => return Ok(()),
     };
     Err(Error::new(ErrorKind::InvalidRequest, format!("the Anthropic wire takes a {what} {place}")))

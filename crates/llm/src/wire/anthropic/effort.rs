@@ -149,26 +149,8 @@ fn warn_forced(warnings: &mut Warnings) {
 }
 
 #[cfg(test)]
-pub(super) fn model(reasoning: Reasoning, structured_output: bool) -> ModelInfo {
-    ModelInfo {
-        id: "m".into(),
-        provider: "anthropic".into(),
-        name: "M".into(),
-        context_window: 200_000,
-        max_output: 32_000,
-        knowledge_cutoff: None,
-        released: "2026-01-01".into(),
-        tools: true,
-        vision: true,
-        reasoning,
-        structured_output,
-        price: None,
-        aliases: Vec::new(),
-    }
-}
-
-#[cfg(test)]
 mod tests {
+    use super::super::testing::model;
     use super::*;
 
     const FREE: Circumstances = Circumstances { forced_call: false, continues_without_thinking: false };

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{Error, ErrorKind};
 
-/// The wire's error types in our words. `timeout_error` is settled by its status.
+/// The wire's error types in our words. A time-out (408) is known by its status.
 const TYPES: [(&str, ErrorKind); 10] = [
     ("invalid_request_error", ErrorKind::InvalidRequest),
     ("authentication_error", ErrorKind::Authentication),
@@ -53,7 +53,7 @@ pub(super) fn from_envelope(status: Option<u16>, envelope: &Value) -> Error {
     let message = envelope["error"]["message"].as_str().unwrap_or("the provider reports an error");
     let by_status = status.map_or(ErrorKind::Unknown, ErrorKind::from_status);
     let kind = match TYPES.iter().find(|(name, _)| *name == code) {
-        Some(("timeout_error", _)) if by_status == ErrorKind::Timeout => ErrorKind::Timeout,
+        Some(_) if by_status == ErrorKind::Timeout => ErrorKind::Timeout,
         Some((_, kind)) => *kind,
         None => by_status,
     };

@@ -44,9 +44,9 @@ pub(super) fn lay_out(
         };
         add(message, role, &mut turns, blocks)?;
     }
+    let turns = turns.settled();
     let continues_without_thinking = turns.continues_without_thinking();
-    let messages: Vec<Value> =
-        turns.0.into_iter().filter(|turn| !turn.is_empty()).map(Turn::into_value).collect();
+    let messages: Vec<Value> = turns.0.into_iter().map(Turn::into_value).collect();
     if messages.is_empty() {
         return Err(Error::new(ErrorKind::InvalidRequest, "the request has nothing to say to the model")
             .with_hint("add a user message that is not blank"));
@@ -58,13 +58,17 @@ fn is_system(message: &Message) -> bool {
     matches!(message.role, Role::System | Role::Developer)
 }
 
-/// Whether a later system message keeps its role: as asked, else where the catalog knows the model
-/// for one that takes it, or a client has sent it to this very model.
+/// Whether a later system message may keep its role: as asked, else where the catalog knows the
+/// model for one that takes it, or a client has sent it to this very model.
 fn keeps_role(message: &Message, asked: Option<bool>, blocks: &Blocks<'_>) -> bool {
     asked.unwrap_or_else(|| {
-        blocks.cx.model.is_some_and(|m| m.reasoning == Reasoning::Effort)
-            || message.content.iter().any(|part| part.is_from(blocks.cx.origin))
+        blocks.cx.model.is_some_and(|m| m.reasoning == Reasoning::Effort) || is_theirs(message, blocks)
     })
+}
+
+/// Whether the message came off this wire, for this very model.
+fn is_theirs(message: &Message, blocks: &Blocks<'_>) -> bool {
+    message.content.iter().any(|part| part.is_from(blocks.cx.origin))
 }
 
 fn add(message: &Message, role: Role, turns: &mut Turns, blocks: &mut Blocks<'_>) -> Result<(), Error> {
@@ -73,7 +77,8 @@ fn add(message: &Message, role: Role, turns: &mut Turns, blocks: &mut Blocks<'_>
         Role::Assistant => "assistant",
         Role::User | Role::Tool => "user",
     };
-    let mut turn = Turn { role: name, blocks: Vec::new(), fields: Map::new() };
+    let is_theirs = is_theirs(message, blocks);
+    let mut turn = Turn { role: name, blocks: Vec::new(), fields: Map::new(), is_theirs };
     for part in &message.content {
         if let Some(fields) = fields_of(part) {
             if part.is_from(blocks.cx.origin) {
@@ -105,6 +110,8 @@ struct Turn {
     role: &'static str,
     blocks: Vec<Value>,
     fields: Map<String, Value>,
+    /// A client placed it; the encoder does not know better.
+    is_theirs: bool,
 }
 
 impl Turn {
@@ -133,6 +140,7 @@ impl Turns {
         match self.0.last_mut() {
             Some(last) if last.role == turn.role && last.fields.is_empty() && turn.fields.is_empty() => {
                 last.blocks.extend(turn.blocks);
+                last.is_theirs |= turn.is_theirs;
             }
             _ => self.0.push(turn),
         }
@@ -148,18 +156,38 @@ impl Turns {
                 turn.blocks.insert(at, block);
             }
             _ => {
-                let turn = Turn { role: "user", blocks: vec![block], fields: Map::new() };
+                let turn = Turn { role: "user", blocks: vec![block], fields: Map::new(), is_theirs: false };
                 self.0.insert(after_calls, turn);
             }
         }
     }
 
+    /// The turns as the API takes them once their order is known. A system turn stands right after
+    /// a user's and before an answer or the end, else it becomes the user's; an answer does not end
+    /// in thinking.
+    fn settled(self) -> Self {
+        let mut settled = Self::default();
+        let mut rest = self.0.into_iter().peekable();
+        while let Some(mut turn) = rest.next() {
+            if turn.role == "system" && !turn.is_theirs {
+                let follows_user = settled.0.last().is_some_and(|before| before.role == "user");
+                let ends_input = rest.peek().is_none_or(|after| after.role == "assistant");
+                if !(follows_user && ends_input) {
+                    turn.role = "user";
+                }
+            }
+            while turn.role == "assistant" && turn.blocks.last().is_some_and(is_thinking) {
+                turn.blocks.pop();
+            }
+            settled.push(turn);
+        }
+        settled
+    }
+
     fn continues_without_thinking(&self) -> bool {
         let Some(at) = self.0.iter().rposition(|turn| turn.role == "assistant") else { return false };
         let answers = self.0.get(at + 1).and_then(|turn| turn.blocks.first()).is_some_and(is_result);
-        let thinks = self.0.get(at).is_some_and(|turn| {
-            turn.blocks.iter().any(|b| b["type"] == "thinking" || b["type"] == "redacted_thinking")
-        });
+        let thinks = self.0.get(at).is_some_and(|turn| turn.blocks.iter().any(is_thinking));
         answers && !thinks
     }
 }
@@ -167,3 +195,10 @@ impl Turns {
 fn is_result(block: &Value) -> bool {
     block["type"] == "tool_result"
 }
+
+fn is_thinking(block: &Value) -> bool {
+    block["type"] == "thinking" || block["type"] == "redacted_thinking"
+}
+
+#[cfg(test)]
+mod tests;

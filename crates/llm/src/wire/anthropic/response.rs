@@ -65,6 +65,7 @@ fn part(block: &Value, cx: &DecodeCx) -> Part {
             let call =
                 ToolCall::function(text(&block["id"]), cx.names.from_wire(name), input(&block["input"]));
             let raw = surplus(block, &CALL).filter(|_| call.is_well_formed());
+            let call = if cx.names.is_custom(&call.name) { call.into_custom() } else { call };
             received(Content::ToolCall(call), raw)
         }
         _ => received(Content::Other(block.clone()), None),

@@ -39,7 +39,7 @@ pub(super) fn decode(body: &Value, origin: &Arc<Origin>) -> Result<(Request, Mod
                 request.stop_sequences =
                     list(value, name)?.iter().map(|s| string(s, name)).collect::<Result<_, _>>()?;
             }
-            "metadata" => request.metadata = object(value, name)?.clone(),
+            "metadata" => request.metadata.clone_from(object(value, name)?),
             "tools" => tools(list(value, name)?, &mut request, &mut options)?,
             "tool_choice" => tool_choice(value, &mut request)?,
             "output_config" => output_config(object(value, name)?, &mut request, &mut options),

@@ -50,11 +50,18 @@ pub(super) struct Delta<'a> {
     stop_reason: Option<String>,
 }
 
+/// How far the answer has come.
+#[derive(Clone, Copy, PartialEq)]
+enum Stage {
+    Silent,
+    Speaking,
+    Done,
+}
+
 /// The decoder of one stream.
 pub(super) struct Decoder {
     cx: DecodeCx,
-    started: bool,
-    finished: bool,
+    stage: Stage,
     /// The blocks that have started and not stopped, in the order of their starts.
     open: Vec<(u32, Block)>,
     held: usize,
@@ -69,8 +76,7 @@ impl Decoder {
     pub(super) fn new(cx: DecodeCx) -> Self {
         Self {
             cx,
-            started: false,
-            finished: false,
+            stage: Stage::Silent,
             open: Vec::new(),
             held: 0,
             usage: Map::new(),
@@ -85,10 +91,10 @@ impl Decoder {
     }
 
     fn start(&mut self, message: Option<&RawValue>, out: &mut Vec<StreamEvent>) {
-        if self.started {
+        if self.stage != Stage::Silent {
             return;
         }
-        self.started = true;
+        self.stage = Stage::Speaking;
         let message: Value = message.and_then(|m| serde_json::from_str(m.get()).ok()).unwrap_or_default();
         if let Some(usage) = message["usage"].as_object() {
             self.usage.clone_from(usage);
@@ -168,7 +174,7 @@ impl Decoder {
     }
 
     fn finish(&mut self, out: &mut Vec<StreamEvent>) {
-        self.finished = true;
+        self.stage = Stage::Done;
         for (index, block) in std::mem::take(&mut self.open) {
             block.stop(SegmentId(index), &self.cx.origin, out);
         }
@@ -202,7 +208,7 @@ const KNOWN: [&str; 6] = [
 
 impl StreamDecoder for Decoder {
     fn frame(&mut self, frame: Frame<'_>, out: &mut Vec<StreamEvent>) -> Result<(), Error> {
-        if self.finished || frame.data.is_empty() {
+        if self.stage == Stage::Done || frame.data.is_empty() {
             return Ok(());
         }
         if frame.event == "error" {
@@ -249,7 +255,7 @@ impl StreamDecoder for Decoder {
     }
 
     fn end(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), Error> {
-        if self.finished {
+        if self.stage == Stage::Done {
             return Ok(());
         }
         if self.stop_reason.is_none() {

@@ -19,8 +19,8 @@ pub(super) enum Block {
     Text { start: Value, kept: Kept, citations: Vec<Value>, cited: usize },
     /// Reasoning, kept only if the block says more than text and signature.
     Thinking { start: Option<Value>, kept: Kept, signature: Option<String> },
-    /// A tool call.
-    Call { start: Value, name: String, arguments: String },
+    /// A tool call. A custom tool's text is handed on only once its JSON is whole.
+    Call { start: Value, name: String, kind: ToolCallKind, arguments: String },
     /// A call of the reserved answer tool, handed on as text.
     Answer { input: String, started: bool },
     /// A block that is whole from its start.
@@ -72,13 +72,10 @@ impl Block {
             }
             Some("tool_use") => {
                 let name = names.from_wire(block["name"].as_str().unwrap_or_default()).to_owned();
-                out.push(StreamEvent::ToolCallStart {
-                    id,
-                    call_id: response::text(&block["id"]),
-                    name: name.clone(),
-                    kind: ToolCallKind::Function,
-                });
-                Self::Call { start: block, name, arguments: String::new() }
+                let kind = if names.is_custom(&name) { ToolCallKind::Custom } else { ToolCallKind::Function };
+                let call_id = response::text(&block["id"]);
+                out.push(StreamEvent::ToolCallStart { id, call_id, name: name.clone(), kind });
+                Self::Call { start: block, name, kind, arguments: String::new() }
             }
             Some("redacted_thinking") => Self::Redacted(block),
             _ => Self::Other {
@@ -107,17 +104,17 @@ impl Block {
             (Self::Thinking { signature, .. }, Delta { signature: Some(new), .. }) => {
                 *signature = Some(new).filter(|s| !s.is_empty());
             }
-            (Self::Call { arguments, .. }, Delta { partial_json: Some(json), .. }) => {
+            (Self::Call { arguments, kind, .. }, Delta { partial_json: Some(json), .. })
+                if !json.is_empty() =>
+            {
                 arguments.push_str(&json);
-                if !json.is_empty() {
+                if *kind == ToolCallKind::Function {
                     out.push(StreamEvent::ToolCallDelta { id, arguments: json });
                 }
             }
-            (Self::Answer { started, .. }, Delta { partial_json: Some(text), .. }) => {
-                if !text.is_empty() {
-                    *started = true;
-                    out.push(StreamEvent::TextDelta { id, text });
-                }
+            (Self::Answer { started, .. }, Delta { partial_json: Some(text), .. }) if !text.is_empty() => {
+                *started = true;
+                out.push(StreamEvent::TextDelta { id, text });
             }
             (Self::Other { json, .. }, Delta { partial_json: Some(more), .. }) => json.push_str(&more),
             (Self::Other { block, bytes, .. }, _) => {
@@ -149,13 +146,21 @@ impl Block {
                 });
                 StreamEvent::ReasoningEnd { id, signature, raw }
             }
-            Self::Call { mut start, name, arguments } => {
+            Self::Call { mut start, name, kind, arguments } => {
                 let arguments =
                     if arguments.trim().is_empty() { response::input(&start["input"]) } else { arguments };
                 let call = ToolCall::function(response::text(&start["id"]), name, arguments);
                 // An item whose arguments are no object would be refused: it goes back rebuilt.
                 put(&mut start, "input", call.arguments.clone());
                 let raw = response::surplus(&start, &CALL).filter(|_| call.is_well_formed());
+                let call = match kind {
+                    ToolCallKind::Function => call,
+                    ToolCallKind::Custom => {
+                        let call = call.into_custom();
+                        out.push(StreamEvent::ToolCallDelta { id, arguments: call.raw_arguments.clone() });
+                        call
+                    }
+                };
                 StreamEvent::ToolCallEnd { id, call, raw }
             }
             Self::Answer { input, started } => {

@@ -48,7 +48,7 @@ pub(super) fn decode(body: &Value, origin: &Arc<Origin>) -> Result<(Request, Mod
                 let limit = value.as_u64().ok_or_else(|| bad(field, "is not a number of tokens"))?;
                 request.max_tokens = Some(limit);
             }
-            "metadata" => request.metadata = object(field, value)?.clone(),
+            "metadata" => request.metadata.clone_from(object(field, value)?),
             "reasoning" => {
                 let mut rest = object(field, value)?.clone();
                 if let Some(effort) = rest.get("effort").and_then(Value::as_str) {

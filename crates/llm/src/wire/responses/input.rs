@@ -80,13 +80,14 @@ impl Writer<'_> {
                     self.items.push(raw.clone());
                 }
                 Some(raw) if message.role != Role::Assistant && is_piece(raw) => pieces.push(raw.clone()),
-                _ => match piece(part).filter(|_| message.role != Role::Assistant) {
-                    Some(piece) => pieces.push(piece?),
-                    None => {
+                _ => {
+                    if let Some(piece) = piece(part).filter(|_| message.role != Role::Assistant) {
+                        pieces.push(piece?);
+                    } else {
                         self.flush(role, &mut pieces);
                         self.item(part)?;
                     }
-                },
+                }
             }
         }
         self.flush(role, &mut pieces);

@@ -104,8 +104,10 @@ pub(super) fn usage(raw: &Value) -> Usage {
 
 /// Writes a whole answer.
 pub(super) fn encode(response: &Response) -> Value {
-    let parts = response.message.content.iter().enumerate();
-    let output = parts.filter_map(|(index, part)| items::of_part(part, &response.id, index)).collect();
+    let mut output = Vec::with_capacity(response.message.content.len());
+    for part in &response.message.content {
+        output.extend(items::of_part(part, &response.id, output.len()));
+    }
     finished(&response.id, &response.model, output, &response.finish_reason, &response.usage)
 }
 

@@ -68,8 +68,8 @@ struct Delta<'a> {
     item_id: Option<Text<'a>>,
     summary_index: Option<u64>,
     content_index: Option<u64>,
-    #[serde(borrow)]
-    delta: Cow<'a, str>,
+    #[serde(borrow, rename = "delta")]
+    text: Cow<'a, str>,
     sequence_number: Option<u64>,
 }
 
@@ -221,7 +221,7 @@ impl Decoder {
         }
         self.start(Answer::default(), out);
         let mut segment = self.take(class, delta.output_index, [item_id, ""], out);
-        let text = delta.delta.into_owned();
+        let text = delta.text.into_owned();
         let taken = match class {
             Class::Text => {
                 segment.text(text, out);

@@ -1,69 +1,14 @@
-use std::sync::Arc;
-
 use super::super::ANSWER_TOOL;
-use super::super::effort::model;
+use super::super::testing::{
+    call, codes, encoded, function, model, options, origin, text, theirs, try_encode,
+};
 use super::*;
 use crate::catalog::ModelInfo;
 use crate::names::NameMap;
 use crate::{
-    Content, Effort, ErrorKind, ForeignThinking, Media, Message, Origin, Part, Role, Thinking, ToolCall,
-    ToolChoice, ToolKind, ToolResult, ToolSpec, Wire,
+    Content, Effort, ErrorKind, Media, Message, Part, Role, Thinking, ToolChoice, ToolKind, ToolResult,
+    ToolSpec, Wire,
 };
-
-fn origin() -> Origin {
-    Origin { wire: Wire::Anthropic, provider: "anthropic".into(), model: "m".into() }
-}
-
-fn try_encode(request: &Request, model: Option<&ModelInfo>, auto_cache: bool) -> Result<Encoded, Error> {
-    let names = NameMap::for_request(request, Wire::Anthropic);
-    let cx =
-        EncodeCx { origin: &origin(), mode: Mode::Complete, session: None, model, names: &names, auto_cache };
-    encode(request, &cx)
-}
-
-fn encoded(request: &Request) -> Encoded {
-    try_encode(request, None, false).unwrap()
-}
-
-fn codes(encoded: &Encoded) -> Vec<&str> {
-    encoded.warnings.iter().map(|w| w.code.as_str()).collect()
-}
-
-fn options(request: &mut Request, options: Value) {
-    request.provider_options.insert("anthropic".into(), options);
-}
-
-fn text(text: &str) -> Value {
-    json!({"type": "text", "text": text})
-}
-
-fn theirs(content: Content, raw: Option<Value>) -> Part {
-    Part::received(content, Arc::new(origin()), raw)
-}
-
-fn foreign(content: Content) -> Part {
-    let origin = Origin { model: "other".into(), ..origin() };
-    Part::received(content, Arc::new(origin), Some(json!({"type": "raw of another model"})))
-}
-
-fn call(id: &str, name: &str, arguments: &str) -> Part {
-    Part::new(Content::ToolCall(ToolCall::function(id, name, arguments)))
-}
-
-fn function(name: &str) -> ToolSpec {
-    ToolSpec::foreign(name, "does", json!({"type": "object"}))
-}
-
-/// `system` and `messages` of a request with these messages.
-fn check(messages: Vec<Message>, system: Value, expected: Value) {
-    check_with(Request::of(messages), system, expected);
-}
-
-fn check_with(request: Request, system: Value, expected: Value) {
-    let body = encoded(&request).body;
-    assert_eq!(body.get("system").cloned().unwrap_or_default(), system);
-    assert_eq!(body["messages"], expected);
-}
 
 #[test]
 fn a_whole_body_in_its_order() {
@@ -100,185 +45,7 @@ fn a_whole_body_in_its_order() {
     );
 }
 
-#[test]
-fn leading_instructions_go_to_system_and_neighbours_merge() {
-    check(
-        vec![
-            Message::system("a"),
-            Message::developer("b"),
-            Message::user("1"),
-            Message::user(" "),
-            Message::user("2"),
-            Message::assistant(""),
-            Message::assistant("3"),
-            Message::developer("c"),
-            Message::user("4"),
-        ],
-        json!([text("a"), text("b")]),
-        json!([
-            {"role": "user", "content": [text("1"), text("2")]},
-            {"role": "assistant", "content": [text("3")]},
-            {"role": "user", "content": [text("c"), text("4")]},
-        ]),
-    );
-}
-
-#[test]
-fn later_instructions_keep_their_place_where_the_model_takes_them() {
-    let messages = [Message::user("1"), Message::developer("c"), Message::user("2")];
-    let kept = json!([
-        {"role": "user", "content": [text("1")]},
-        {"role": "system", "content": [text("c")]},
-        {"role": "user", "content": [text("2")]},
-    ]);
-    let merged = json!([{"role": "user", "content": [text("1"), text("c"), text("2")]}]);
-    let request = Request::of(messages);
-    let mut forced = request.clone();
-    options(&mut forced, json!({"mid_system": true}));
-    let mut forbidden = request.clone();
-    options(&mut forbidden, json!({"mid_system": false}));
-    let adaptive = model(Reasoning::Effort, true);
-    let budget = model(Reasoning::Budget, true);
-    for (request, model, expected) in [
-        (&request, None, &merged),
-        (&request, Some(&adaptive), &kept),
-        (&request, Some(&budget), &merged),
-        (&forced, Some(&budget), &kept),
-        (&forbidden, Some(&adaptive), &merged),
-    ] {
-        assert_eq!(try_encode(request, model, false).unwrap().body["messages"], *expected);
-    }
-    let from_client = Message::new(Role::System, vec![theirs(Content::Text("c".into()), None)]);
-    let request = Request::of([Message::user("1"), from_client, Message::user("2")]);
-    assert_eq!(encoded(&request).body["messages"], kept);
-}
-
-#[test]
-fn results_stand_together_and_first_right_after_their_calls() {
-    let calls = Message::new(Role::Assistant, vec![call("c1", "f", "{\"a\":1}"), call("c2", "g", "")]);
-    let mut request = Request::of([
-        Message::user("go"),
-        calls,
-        Message::developer("hurry"),
-        Message::tool_results([ToolResult::text("c1", "one")]),
-        Message::user("and"),
-        Message::tool_results([ToolResult::error("c2", "no")]),
-    ]);
-    let assistant = json!({"role": "assistant", "content": [
-        {"type": "tool_use", "id": "c1", "name": "f", "input": {"a": 1}},
-        {"type": "tool_use", "id": "c2", "name": "g", "input": {}},
-    ]});
-    let one = json!({"type": "tool_result", "tool_use_id": "c1", "content": "one"});
-    let two = json!({"type": "tool_result", "tool_use_id": "c2", "content": "no", "is_error": true});
-    check_with(
-        request.clone(),
-        Value::Null,
-        json!([
-            {"role": "user", "content": [text("go")]},
-            assistant,
-            {"role": "user", "content": [one, two, text("hurry"), text("and")]},
-        ]),
-    );
-    options(&mut request, json!({"mid_system": true}));
-    check_with(
-        request,
-        Value::Null,
-        json!([
-            {"role": "user", "content": [text("go")]},
-            assistant,
-            {"role": "user", "content": [one, two]},
-            {"role": "system", "content": [text("hurry")]},
-            {"role": "user", "content": [text("and")]},
-        ]),
-    );
-}
-
-#[test]
-fn results_hold_text_json_and_images() {
-    let image = Media { media_type: Some("image/png".into()), ..Media::bytes(vec![1]) };
-    let picture =
-        json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AQ=="}});
-    check(
-        vec![Message::tool_results([
-            ToolResult::json("a", json!({"k": [1]})),
-            ToolResult { images: vec![image.clone()], ..ToolResult::text("b", "see") },
-            ToolResult { images: vec![image], ..ToolResult::text("c", "") },
-        ])],
-        Value::Null,
-        json!([{"role": "user", "content": [
-            {"type": "tool_result", "tool_use_id": "a", "content": "{\"k\":[1]}"},
-            {"type": "tool_result", "tool_use_id": "b", "content": [text("see"), picture]},
-            {"type": "tool_result", "tool_use_id": "c", "content": [picture]},
-        ]}]),
-    );
-}
-
-#[test]
-fn thinking_goes_back_to_its_maker_only() {
-    let signed = || Thinking { text: " hm\n".into(), signature: Some("sig=".into()) };
-    let raw = json!({"type": "thinking", "thinking": "x", "signature": "y", "extra": 1});
-    let item = json!({"type": "server_tool_use", "id": "s", "input": {"q": "é"}});
-    let own = Message::new(
-        Role::Assistant,
-        vec![
-            theirs(Content::Thinking(signed()), None),
-            theirs(Content::Thinking(signed()), Some(raw.clone())),
-            theirs(Content::RedactedThinking("xx".into()), None),
-            theirs(Content::Other(item.clone()), None),
-            theirs(Content::Thinking(Thinking { text: "cut off".into(), signature: None }), None),
-            Part::text("a"),
-        ],
-    );
-    check(
-        vec![own],
-        Value::Null,
-        json!([{"role": "assistant", "content": [
-            {"type": "thinking", "thinking": " hm\n", "signature": "sig="}, raw,
-            {"type": "redacted_thinking", "data": "xx"}, item, text("a"),
-        ]}]),
-    );
-    let others = Message::new(
-        Role::Assistant,
-        vec![
-            foreign(Content::Thinking(signed())),
-            foreign(Content::RedactedThinking("xx".into())),
-            foreign(Content::Other(item)),
-            foreign(Content::Text("a".into())),
-        ],
-    );
-    let mut request = Request::of([others]);
-    check_with(request.clone(), Value::Null, json!([{"role": "assistant", "content": [text("a")]}]));
-    assert_eq!(codes(&encoded(&request)), ["foreign_item_dropped"]);
-    request.foreign_thinking = ForeignThinking::AsText;
-    check_with(request, Value::Null, json!([{"role": "assistant", "content": [text(" hm\n"), text("a")]}]));
-}
-
-#[test]
-fn calls_of_any_origin_become_valid() {
-    let raw = json!({"type": "tool_use", "id": "toolu_1", "name": "old", "input": {"a": 1}, "caller": {"type": "direct"}});
-    let request = Request::of([
-        Message::new(
-            Role::Assistant,
-            vec![
-                theirs(Content::ToolCall(ToolCall::function("toolu_1", "a.b", "{\"a\":1}")), Some(raw)),
-                call("call|2", "f", "{\"broken"),
-                Part::new(Content::ToolCall(ToolCall::custom("c3", "patch", "*** text"))),
-            ],
-        ),
-        Message::tool_results([ToolResult::text("call|2", "x")]),
-    ]);
-    let body = encoded(&request).body;
-    let blocks = &body["messages"][0]["content"];
-    assert_eq!(
-        blocks[0],
-        json!({"type": "tool_use", "id": "toolu_1", "name": "a_b", "input": {"a": 1}, "caller": {"type": "direct"}})
-    );
-    assert_eq!(blocks[1]["input"], json!({"_raw": "{\"broken"}));
-    assert_eq!(blocks[1]["id"], body["messages"][1]["content"][0]["tool_use_id"]);
-    assert!(blocks[1]["id"].as_str().unwrap().starts_with("call_2_"));
-    assert_eq!(blocks[2]["input"], json!({"input": "*** text"}));
-}
-
+/// The API takes a system message after the user's and before an answer or the end only.
 #[test]
 fn tools_of_every_kind() {
     let search = json!({"type": "web_search_20250305", "name": "web_search"});
@@ -346,14 +113,6 @@ fn what_cannot_be_said_is_an_error_that_names_it() {
     check(Request::of([Message::system("only")]), Bad, "nothing to say");
     check(Request::prompt("  "), Bad, "nothing to say");
     check(Request::prompt("x").tools([function(ANSWER_TOOL)]), ErrorKind::Configuration, ANSWER_TOOL);
-}
-
-#[test]
-fn media_of_an_assistant_is_left_out_with_a_warning() {
-    let painted = Message::new(Role::Assistant, vec![Part::text("a"), Part::image(Media::url("u"))]);
-    let request = Request::of([painted]);
-    assert_eq!(encoded(&request).body["messages"], json!([{"role": "assistant", "content": [text("a")]}]));
-    assert_eq!(codes(&encoded(&request)), ["media_dropped"]);
 }
 
 #[test]

@@ -390,8 +390,8 @@ proptest! {
             })
             .collect();
         if let Ok(events) = run(&events) {
-            prop_assert!(matches!(events.first(), Some(StreamEvent::StreamStart { .. })));
-            prop_assert!(matches!(events.last(), Some(StreamEvent::Finish { .. })));
+            prop_assert!(matches!(events.first(), Some(StreamEvent::StreamStart { .. })), "no start");
+            prop_assert!(matches!(events.last(), Some(StreamEvent::Finish { .. })), "no finish");
         }
     }
 }

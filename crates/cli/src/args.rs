@@ -1,0 +1,176 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::FlagValue;
+
+/// Models, command-line agents and councils of them behind one interface.
+#[derive(Debug, Parser)]
+#[command(name = "junto", version, propagate_version = false, max_term_width = 100, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  junto demo                               see an answer without any key
+  junto ask \"What is a junto?\"             ask the default model
+  git diff | junto ask \"Review this.\"      ask about what is piped in
+  junto models                             what is known, and which keys are there
+  junto config show                        what is set, and where it came from";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Ask a model; the answer goes to standard output as it comes
+    Ask(AskArgs),
+    /// List the known models, their prices, and which providers have keys
+    Models(ModelsArgs),
+    /// Show and check the configuration
+    Config(ConfigArgs),
+    /// Ask a scripted model that runs inside this program; needs no key and no network
+    Demo(DemoArgs),
+}
+
+/// What `junto ask` takes.
+#[derive(Debug, Args)]
+#[command(after_help = ASK_EXAMPLES)]
+pub(crate) struct AskArgs {
+    /// The question; what is piped in is added below it
+    pub(crate) prompt: Option<String>,
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+    /// A picture to look at, as a file or a URL; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image: Vec<String>,
+    /// Instructions that come before the question
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) system: Option<String>,
+    /// Print one JSON object with text, model, usage and cost when the answer is complete
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Ask for JSON that fits the JSON Schema in FILE, and check it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schema: Option<PathBuf>,
+    /// Wait for the whole answer instead of streaming it
+    #[arg(long)]
+    pub(crate) no_stream: bool,
+    /// Nothing on standard error but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+const ASK_EXAMPLES: &str = "\
+Examples:
+  junto ask \"Why is the sky blue?\"
+  junto ask --model anthropic/claude-opus-5-5 --effort high \"Prove it.\"
+  junto ask --image chart.png \"What does this show?\"
+  junto ask --schema person.json \"Invent a person.\" | jq .name
+  cargo test 2>&1 | junto ask \"What broke?\"
+
+Exit codes: 0 answered, 1 failed, 2 wrong usage or configuration, 3 the provider failed,
+4 the answer was cut at its limit, 130 interrupted.";
+
+/// Flags that are also settings.
+#[derive(Debug, Default, Args)]
+pub(crate) struct SettingArgs {
+    /// The provider to ask
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// The model to ask: an id, an alias, or PROVIDER/MODEL
+    #[arg(long, short, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// How hard the model thinks: low, medium, high, or a level of the provider's
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) effort: Option<String>,
+    /// The most tokens the answer may have
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
+}
+
+impl SettingArgs {
+    /// The flags that were given, as a layer of configuration.
+    pub(crate) fn values(&self) -> Vec<FlagValue> {
+        [
+            ("provider", "--provider", self.provider.clone()),
+            ("model", "--model", self.model.clone()),
+            ("effort", "--effort", self.effort.clone()),
+            ("max_tokens", "--max-tokens", self.max_tokens.map(|n| n.to_string())),
+        ]
+        .into_iter()
+        .filter_map(|(key, flag, text)| Some(FlagValue { key, flag, text: text? }))
+        .collect()
+    }
+}
+
+/// What `junto models` takes.
+#[derive(Debug, Args)]
+pub(crate) struct ModelsArgs {
+    /// Only this provider's
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What `junto config` takes.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct ConfigArgs {
+    /// What to do with the configuration.
+    #[command(subcommand)]
+    pub(crate) command: ConfigCommand,
+}
+
+/// The commands below `junto config`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print every setting and where it came from
+    Show {
+        #[command(flatten)]
+        settings: SettingArgs,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print which files are considered, and whether they exist and are trusted
+    Path,
+    /// Check the configuration, or one file of it, and list everything that is wrong
+    Validate {
+        /// The file to check instead of all that are in force
+        file: Option<PathBuf>,
+    },
+    /// Let a project's own .junto/config.toml count
+    Trust {
+        /// A folder of the project [default: the working directory]
+        path: Option<PathBuf>,
+    },
+    /// Let a project's own .junto/config.toml count no more
+    Untrust {
+        /// A folder of the project [default: the working directory]
+        path: Option<PathBuf>,
+    },
+}
+
+/// What `junto demo` takes.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// The question
+    #[arg(default_value = "What is a junto?")]
+    pub(crate) prompt: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        super::Cli::command().debug_assert();
+    }
+}

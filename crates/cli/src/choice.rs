@@ -1,0 +1,218 @@
+//! Which provider and which model are meant.
+
+use junto_llm::Wire;
+use junto_llm::catalog::Catalog;
+
+use crate::config::{Config, Origin, ProviderSettings, nearest};
+use crate::failure::Failure;
+
+/// What to ask. Absent parts are the client's to settle.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Choice {
+    /// The provider's name.
+    pub(crate) provider: Option<String>,
+    /// The provider's own id of the model.
+    pub(crate) model: Option<String>,
+}
+
+impl Choice {
+    fn of(provider: Option<&str>, model: Option<&str>) -> Self {
+        Self { provider: provider.map(str::to_owned), model: model.map(str::to_owned) }
+    }
+}
+
+/// Settles which model is meant.
+///
+/// A model may be an alias of the user's, `PROVIDER/MODEL`, a name from the catalog, or an id that
+/// only its provider knows. A provider that was chosen more specifically than the model (a flag
+/// before a variable before a file), or that was given as a flag too, is asked whatever the name
+/// says. Otherwise the name may tell its provider, and the `provider` setting is for names that do
+/// not.
+///
+/// # Errors
+/// If the name can only be an alias, and there is none.
+pub(crate) fn choose(
+    config: &Config,
+    catalog: &Catalog,
+    usable: &[ProviderSettings],
+) -> Result<Choice, Failure> {
+    let provider = config.text("provider");
+    let Some((name, model_origin)) = config.text("model") else {
+        return Ok(Choice::of(provider.map(|(name, _)| name), None));
+    };
+    let target = config.alias(name).unwrap_or(name);
+    let named = split(target, config);
+    let outweighs = |origin: &Origin| origin.weight() > model_origin.weight();
+    let demanded = provider.filter(|(_, origin)| outweighs(origin) || matches!(origin, Origin::Flag(_)));
+
+    let (owner, model) = match (demanded, named) {
+        (Some((demanded, _)), Some((owner, model))) if owner == demanded => {
+            return Ok(Choice::of(Some(owner), Some(model)));
+        }
+        (Some((demanded, origin)), _) => {
+            let its_own = catalog.get(target).is_some_and(|info| info.provider == demanded);
+            if outweighs(origin) && !its_own {
+                // The model was meant for another provider; this one is asked for its latest.
+                return Ok(Choice::of(Some(demanded), None));
+            }
+            (Some(demanded), target)
+        }
+        (None, Some((owner, model))) => return Ok(Choice::of(Some(owner), Some(model))),
+        (None, None) => {
+            let beside = provider.filter(|(_, origin)| origin.weight() == model_origin.weight());
+            let known = catalog.get(target).map(|info| info.provider.as_str());
+            let known = known.filter(|owner| beside.is_none() && usable.iter().any(|p| p.name == **owner));
+            (known.or(provider.map(|(name, _)| name)), target)
+        }
+    };
+    check_name(model, owner, config, catalog, usable)?;
+    Ok(Choice::of(owner, Some(model)))
+}
+
+/// Splits `PROVIDER/MODEL`, if the first part is a provider. Other names may have slashes too.
+fn split<'a>(target: &'a str, config: &Config) -> Option<(&'a str, &'a str)> {
+    let (owner, model) = target.split_once('/')?;
+    config.providers().iter().any(|p| p.name == owner).then_some((owner, model))
+}
+
+/// Refuses a name that is a plain word and that neither aliases nor catalog know. The vendors' ids
+/// all have a digit or a dash; only compatible servers have models such as `mistral`.
+fn check_name(
+    model: &str,
+    owner: Option<&str>,
+    config: &Config,
+    catalog: &Catalog,
+    usable: &[ProviderSettings],
+) -> Result<(), Failure> {
+    let asked = owner.map_or(usable.first(), |owner| usable.iter().find(|p| p.name == owner));
+    let word = model.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_');
+    if !word || catalog.get(model).is_some() || asked.is_none_or(|p| p.wire == Wire::Chat) {
+        return Ok(());
+    }
+    let known: Vec<&str> = config
+        .aliases()
+        .map(|(alias, _)| alias)
+        .chain(catalog.list(None).into_iter().flat_map(|info| info.aliases.iter().map(String::as_str)))
+        .collect();
+    let near = nearest(model, known).map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
+    Err(Failure::usage(
+        format!("unknown model alias \"{model}\"{near}"),
+        "define it under [aliases] in the configuration, or give a model's id; `junto models` lists what is known",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::FlagValue;
+    use crate::connect;
+    use crate::environment::Environment;
+
+    /// `variables` are set beside two keys; `flags` are `key=value`.
+    fn choice(
+        file: &str,
+        variables: &[(&str, &str)],
+        flags: &[(&'static str, &str)],
+    ) -> Result<Choice, Failure> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.toml");
+        std::fs::write(&path, file).unwrap();
+        let mut all = vec![
+            ("JUNTO_CONFIG", path.to_str().unwrap()),
+            ("OPENAI_API_KEY", "k"),
+            ("ANTHROPIC_API_KEY", "k"),
+        ];
+        all.extend_from_slice(variables);
+        let environment = Environment::of(Path::new("/"), &all);
+        let flags: Vec<_> = flags
+            .iter()
+            .map(|(key, text)| FlagValue { key, flag: "--flag", text: (*text).to_owned() })
+            .collect();
+        let config = Config::load(&environment, &flags).unwrap();
+        choose(&config, &connect::catalog(&config), &connect::usable(&config, &environment))
+    }
+
+    fn check(file: &str, flags: &[(&'static str, &str)], provider: Option<&str>, model: Option<&str>) {
+        assert_eq!(choice(file, &[], flags), Ok(Choice::of(provider, model)), "{file} {flags:?}");
+    }
+
+    #[test]
+    fn names_tell_their_provider() {
+        check("", &[], None, None);
+        check("", &[("model", "openai/gpt-x")], Some("openai"), Some("gpt-x"));
+        check("", &[("model", "claude-opus-5-5")], Some("anthropic"), Some("claude-opus-5-5"));
+        check(
+            "provider = \"openai\"",
+            &[("model", "claude-opus-5-5")],
+            Some("anthropic"),
+            Some("claude-opus-5-5"),
+        );
+        check("", &[("model", "some-unknown-1")], None, Some("some-unknown-1"));
+        check("", &[("model", "org/some-model")], None, Some("org/some-model"));
+        check("aliases.fast = \"openai/mini-1\"", &[("model", "fast")], Some("openai"), Some("mini-1"));
+        check(
+            "aliases.big = \"claude-opus-5-5\"",
+            &[("model", "big")],
+            Some("anthropic"),
+            Some("claude-opus-5-5"),
+        );
+    }
+
+    #[test]
+    fn the_usual_provider_is_for_names_that_tell_none() {
+        let file = |model: &str| {
+            format!(
+                "provider = \"local\"\nmodel = \"{model}\"\naliases.fast = \"openai/mini-1\"\n\
+                 [providers.local]\nwire = \"chat\"\nbase_url = \"http://x\"\n"
+            )
+        };
+        check(&file("some-1"), &[], Some("local"), Some("some-1"));
+        check(&file("claude-opus-5-5"), &[], Some("local"), Some("claude-opus-5-5"));
+        check(&file("openai/gpt-x"), &[], Some("openai"), Some("gpt-x"));
+        check(&file("local/openai/gpt-x"), &[], Some("local"), Some("openai/gpt-x"));
+        check(&file("fast"), &[], Some("openai"), Some("mini-1"));
+        check(&file("some-1"), &[("model", "claude-opus-5-5")], Some("anthropic"), Some("claude-opus-5-5"));
+    }
+
+    #[test]
+    fn a_provider_given_as_a_flag_keeps_the_name() {
+        let local = "[providers.local]\nwire = \"chat\"\nbase_url = \"http://x\"\n";
+        check(
+            local,
+            &[("provider", "local"), ("model", "openai/gpt-x")],
+            Some("local"),
+            Some("openai/gpt-x"),
+        );
+        check(local, &[("provider", "local"), ("model", "local/m")], Some("local"), Some("m"));
+        check(
+            local,
+            &[("provider", "local"), ("model", "claude-opus-5-5")],
+            Some("local"),
+            Some("claude-opus-5-5"),
+        );
+        check(local, &[("provider", "local"), ("model", "mistral")], Some("local"), Some("mistral"));
+    }
+
+    #[test]
+    fn a_provider_chosen_more_specifically_sets_the_usual_model_aside() {
+        check("model = \"gpt-x-1\"", &[("provider", "anthropic")], Some("anthropic"), None);
+        check("model = \"openai/gpt-x\"", &[("provider", "anthropic")], Some("anthropic"), None);
+        check(
+            "model = \"claude-opus-5-5\"",
+            &[("provider", "anthropic")],
+            Some("anthropic"),
+            Some("claude-opus-5-5"),
+        );
+        check("model = \"anthropic/new-1\"", &[("provider", "anthropic")], Some("anthropic"), Some("new-1"));
+    }
+
+    #[test]
+    fn unknown_aliases_are_named() {
+        let failure = choice("aliases.fast = \"openai/mini-1\"", &[], &[("model", "fsat")]).unwrap_err();
+        assert_eq!(failure.errors, ["unknown model alias \"fsat\"; did you mean \"fast\"?"]);
+        let failure = choice("", &[("JUNTO_MODEL", "zebra")], &[]).unwrap_err();
+        assert_eq!(failure.errors, ["unknown model alias \"zebra\""]);
+    }
+}

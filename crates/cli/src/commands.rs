@@ -1,0 +1,56 @@
+//! The commands, one file for each.
+
+mod ask;
+mod config;
+mod demo;
+mod models;
+
+use clap::CommandFactory;
+
+use crate::args::{Cli, Command};
+use crate::environment::Environment;
+use crate::failure::{Exit, Failure};
+use crate::output::{Output, Talk};
+
+/// Runs a command, and says on standard error what went wrong if something did.
+pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
+    let talk = match &cli.command {
+        Some(Command::Ask(args)) if args.quiet => Talk::Quiet,
+        _ => Talk::Normal,
+    };
+    let output = Output::of_process(talk);
+    let result = match cli.command {
+        None => output.data(&Cli::command().render_help().to_string()).map(|()| Exit::Done),
+        Some(Command::Ask(args)) => interruptible(ask::run(args, environment, &output)),
+        Some(Command::Models(args)) => models::run(&args, environment, &output),
+        Some(Command::Config(args)) => config::run(args.command, environment, &output),
+        Some(Command::Demo(args)) => interruptible(demo::run(&args, &output)),
+    };
+    result.unwrap_or_else(|failure| {
+        output.failure(&failure);
+        failure.exit
+    })
+}
+
+/// Runs a command until it ends or the user interrupts it. An interrupt drops what it was doing,
+/// which closes its connections.
+fn interruptible(command: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
+        Failure::new(
+            Exit::Failed,
+            format!("cannot start: {error}"),
+            "the system may be out of memory or file handles",
+        )
+    })?;
+    let result = runtime.block_on(async {
+        tokio::select! {
+            // Asked first, so that we listen for interrupts before the command does anything.
+            biased;
+            Ok(()) = tokio::signal::ctrl_c() => Err(Failure::interrupted()),
+            result = command => result,
+        }
+    });
+    // Reading standard input cannot be interrupted; the process ends without waiting for it.
+    runtime.shutdown_background();
+    result
+}

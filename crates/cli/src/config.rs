@@ -1,0 +1,326 @@
+//! Configuration in layers: built-in defaults, the user's file, the file of a trusted project,
+//! `JUNTO_*` variables, flags. Each layer overrides the one before, key by key, and every value
+//! remembers where it came from.
+//!
+//! The keys are one table ([`schema::KEYS`]). No secret is ever part of the configuration: it holds
+//! only the names of the variables that hold keys.
+
+mod check;
+mod files;
+mod problem;
+mod schema;
+mod settings;
+mod trust;
+mod value;
+mod vendors;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use junto_llm::catalog::ModelInfo;
+use junto_llm::retry::Policy;
+use junto_llm::{Timeouts, Wire};
+
+use crate::environment::Environment;
+use crate::failure::Failure;
+
+pub(crate) use files::{Files, Project};
+pub(crate) use problem::{Problem, failure as problems_failure, nearest};
+pub(crate) use settings::{KeyPath, Layer, Origin, Setting, Settings, in_order};
+pub(crate) use trust::Trust;
+pub(crate) use value::{Value, duration_text};
+pub(crate) use vendors::{BEARER_VARIABLES, VENDORS, vendor};
+
+/// A value given by a flag.
+#[derive(Clone, Debug)]
+pub(crate) struct FlagValue {
+    /// The key it sets.
+    pub(crate) key: &'static str,
+    /// The flag, with its dashes.
+    pub(crate) flag: &'static str,
+    /// What was given.
+    pub(crate) text: String,
+}
+
+/// The configuration in force.
+#[derive(Debug)]
+pub(crate) struct Config {
+    /// All settings.
+    pub(crate) settings: Settings,
+    /// What the user should know of how it came about.
+    pub(crate) notes: Vec<String>,
+}
+
+/// A provider as it is configured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ProviderSettings {
+    /// Its name.
+    pub(crate) name: String,
+    /// The wire it speaks.
+    pub(crate) wire: Wire,
+    /// Where it is.
+    pub(crate) base_url: String,
+    /// The variable that holds its key.
+    pub(crate) key_variable: Option<String>,
+    /// Headers for every request.
+    pub(crate) headers: Vec<(String, String)>,
+}
+
+impl Config {
+    /// Loads all layers.
+    ///
+    /// # Errors
+    /// All problems of all layers at once.
+    pub(crate) fn load(environment: &Environment, flags: &[FlagValue]) -> Result<Self, Failure> {
+        let (layer, notes) = layers(environment, flags);
+        let config = Self { settings: layer.settings, notes };
+        let problems = [layer.problems, config.incomplete_providers()].concat();
+        if problems.is_empty() { Ok(config) } else { Err(problems_failure(&problems)) }
+    }
+
+    /// The setting of a key without a name in its path.
+    pub(crate) fn setting(&self, key: &str) -> Option<&Setting> {
+        self.settings.get(&KeyPath::of(&key.split('.').collect::<Vec<_>>()))
+    }
+
+    /// The keys that nobody set and that have no default.
+    pub(crate) fn unset(&self) -> impl Iterator<Item = &'static schema::Key> {
+        schema::KEYS.iter().filter(|key| !key.path.contains('*') && self.setting(key.path).is_none())
+    }
+
+    /// A text and where it came from.
+    pub(crate) fn text(&self, key: &str) -> Option<(&str, &Origin)> {
+        let setting = self.setting(key)?;
+        match &setting.value {
+            Value::Text(text) => Some((text, &setting.origin)),
+            _ => None,
+        }
+    }
+
+    /// A whole number.
+    pub(crate) fn count(&self, key: &str) -> Option<u64> {
+        match self.setting(key)?.value {
+            Value::Count(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Whether caches are used on wires where one must ask for it.
+    pub(crate) fn auto_cache(&self) -> bool {
+        !matches!(self.setting("auto_cache"), Some(Setting { value: Value::Flag(false), .. }))
+    }
+
+    /// The timeouts.
+    pub(crate) fn timeouts(&self) -> Timeouts {
+        let usual = Timeouts::default();
+        Timeouts {
+            connect: self.duration("timeouts.connect").unwrap_or(usual.connect),
+            request: self.duration("timeouts.request").unwrap_or(usual.request),
+            idle: self.duration("timeouts.idle").unwrap_or(usual.idle),
+        }
+    }
+
+    /// The retry policy.
+    pub(crate) fn retry(&self) -> Policy {
+        let usual = Policy::default();
+        Policy {
+            max_retries: self
+                .count("retry.max_retries")
+                .map_or(usual.max_retries, |number| u32::try_from(number).unwrap_or(u32::MAX)),
+            base: self.duration("retry.base").unwrap_or(usual.base),
+            cap: self.duration("retry.cap").unwrap_or(usual.cap),
+            ..usual
+        }
+    }
+
+    /// The providers: the built-in ones first, in their order, then the user's by name.
+    pub(crate) fn providers(&self) -> Vec<ProviderSettings> {
+        let names = self.provider_names();
+        names.into_iter().filter_map(|name| self.provider(&name)).collect()
+    }
+
+    /// What a name stands for, if it is an alias.
+    pub(crate) fn alias(&self, name: &str) -> Option<&str> {
+        match &self.settings.get(&KeyPath::of(&["aliases", name]))?.value {
+            Value::Text(target) => Some(target),
+            _ => None,
+        }
+    }
+
+    /// The aliases and what they stand for.
+    pub(crate) fn aliases(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.settings.iter().filter_map(|(path, setting)| match (path.segments(), &setting.value) {
+            ([section, name], Value::Text(target)) if section == "aliases" => {
+                Some((name.as_str(), target.as_str()))
+            }
+            _ => None,
+        })
+    }
+
+    /// The models that are laid over the catalog.
+    pub(crate) fn models(&self) -> Vec<ModelInfo> {
+        self.settings
+            .values()
+            .filter_map(|setting| match &setting.value {
+                Value::Model(model) => Some((**model).clone()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn duration(&self, key: &str) -> Option<Duration> {
+        match self.setting(key)?.value {
+            Value::Duration(duration) => Some(duration),
+            _ => None,
+        }
+    }
+
+    fn provider_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = VENDORS.iter().map(|vendor| vendor.name.to_owned()).collect();
+        let all: BTreeSet<&String> = self
+            .settings
+            .keys()
+            .filter(|path| path.segments().first().is_some_and(|section| section == "providers"))
+            .filter_map(|path| path.segments().get(1))
+            .collect();
+        names.extend(all.into_iter().filter(|name| vendor(name).is_none()).cloned());
+        names
+    }
+
+    /// A provider, if its wire and address are known.
+    fn provider(&self, name: &str) -> Option<ProviderSettings> {
+        let text = |key: &str| match &self.settings.get(&KeyPath::of(&["providers", name, key]))?.value {
+            Value::Text(text) => Some(text.clone()),
+            _ => None,
+        };
+        let wire = text("wire")?;
+        let headers =
+            self.settings.iter().filter_map(|(path, setting)| match (path.segments(), &setting.value) {
+                ([section, owner, table, header], Value::Text(text))
+                    if section == "providers" && owner == name && table == "headers" =>
+                {
+                    Some((header.clone(), text.clone()))
+                }
+                _ => None,
+            });
+        Some(ProviderSettings {
+            name: name.to_owned(),
+            wire: Wire::ALL.into_iter().find(|known| known.name() == wire)?,
+            base_url: text("base_url")?,
+            key_variable: text("key_env"),
+            headers: headers.collect(),
+        })
+    }
+
+    /// Providers that no layer told how or where to reach them.
+    fn incomplete_providers(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for name in self.provider_names() {
+            let of_it = |path: &KeyPath| matches!(path.segments(), [section, owner, ..] if section == "providers" && *owner == name);
+            for needed in ["wire", "base_url"] {
+                if !self.settings.contains_key(&KeyPath::of(&["providers", &name, needed]))
+                    && let Some((_, setting)) = self.settings.iter().find(|(path, _)| of_it(path))
+                {
+                    problems.push(Problem::at(
+                        &setting.origin,
+                        format!("`{}` has no `{needed}`", KeyPath::of(&["providers", &name])),
+                    ));
+                }
+            }
+        }
+        problems
+    }
+}
+
+/// Reads and checks one file as a layer; a file that is not there is an empty one.
+pub(crate) fn file_layer(file: &Path) -> Layer {
+    match check::read(file) {
+        Ok(Some(text)) => check::check(file, &text),
+        Ok(None) => Layer::default(),
+        Err(problem) => Layer { problems: vec![problem], ..Layer::default() },
+    }
+}
+
+/// All layers over each other, and notes for the user.
+fn layers(environment: &Environment, flags: &[FlagValue]) -> (Layer, Vec<String>) {
+    let files = Files::find(environment);
+    let mut all = defaults(environment);
+    let mut notes = Vec::new();
+    if let Some(file) = &files.user {
+        if files.user_is_named && !file.exists() {
+            all.problems
+                .push(Problem::at("env JUNTO_CONFIG", format!("there is no file {}", file.display())));
+        }
+        all.under(file_layer(file));
+    }
+    if let Some(project) = files.project.as_ref().filter(|project| project.file.exists()) {
+        match is_trusted(&files, project) {
+            Ok(true) => all.under(file_layer(&project.file)),
+            Ok(false) => notes.push(format!(
+                "note: {} is ignored because its project is not trusted; \
+                 to use it, read it and run `junto config trust {}`",
+                project.file.display(),
+                project.root.display()
+            )),
+            Err(problem) => all.problems.push(problem),
+        }
+    }
+    let (variables, doubts) = variables(environment);
+    all.under(variables);
+    notes.extend(doubts);
+    for flag in flags {
+        let path = KeyPath::of(&flag.key.split('.').collect::<Vec<_>>());
+        all.set_text(path, &flag.text, Origin::Flag(flag.flag.to_owned()));
+    }
+    (all, notes)
+}
+
+/// Whether a project's file counts.
+///
+/// # Errors
+/// If the list of trusted projects cannot be read.
+pub(crate) fn is_trusted(files: &Files, project: &Project) -> Result<bool, Problem> {
+    match &files.trust {
+        Some(file) => Ok(Trust::read(file)?.holds(&project.root)),
+        None => Ok(false),
+    }
+}
+
+fn defaults(environment: &Environment) -> Layer {
+    let mut layer = Layer::default();
+    for key in schema::KEYS {
+        if let Some(default) = key.default {
+            layer.set_text(KeyPath::of(&key.path.split('.').collect::<Vec<_>>()), default, Origin::Default);
+        }
+    }
+    for vendor in VENDORS {
+        vendor.settings(environment, &mut layer);
+    }
+    layer
+}
+
+/// The layer of `JUNTO_*` variables, and a doubt for each that looks misspelled.
+fn variables(environment: &Environment) -> (Layer, Vec<String>) {
+    let mut layer = Layer::default();
+    for key in schema::KEYS {
+        if let Some(name) = key.variable
+            && let Some(text) = environment.get(name)
+        {
+            let path = KeyPath::of(&key.path.split('.').collect::<Vec<_>>());
+            layer.set_text(path, text, Origin::Variable(name.to_owned()));
+        }
+    }
+    let known: Vec<&str> =
+        schema::KEYS.iter().filter_map(|key| key.variable).chain(["JUNTO_CONFIG"]).collect();
+    let doubts = environment
+        .names_from("JUNTO_")
+        .filter(|name| !known.contains(name))
+        .filter_map(|name| Some((name, nearest(name, known.iter().copied())?)))
+        .map(|(name, near)| format!("warning: the variable {name} means nothing; did you mean {near}?"))
+        .collect();
+    (layer, doubts)
+}
+
+#[cfg(test)]
+mod tests;

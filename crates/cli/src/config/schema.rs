@@ -1,0 +1,229 @@
+//! Every key of the configuration, in one table: validation, environment variables, `config show`
+//! and the guide all follow it.
+
+use super::value::Kind;
+
+/// One known key.
+#[derive(Debug)]
+pub(crate) struct Key {
+    /// Its path; `*` stands for a name of the user's (and, under `models`, for an entry).
+    pub(crate) path: &'static str,
+    /// What it takes.
+    pub(crate) kind: Kind,
+    /// Its value where nobody sets one, written as in an environment variable.
+    pub(crate) default: Option<&'static str>,
+    /// The variable that sets it.
+    pub(crate) variable: Option<&'static str>,
+    /// What it does.
+    pub(crate) about: &'static str,
+}
+
+impl Key {
+    const fn new(path: &'static str, kind: Kind, about: &'static str) -> Self {
+        Self { path, kind, default: None, variable: None, about }
+    }
+
+    const fn or(mut self, default: &'static str) -> Self {
+        self.default = Some(default);
+        self
+    }
+
+    const fn var(mut self, variable: &'static str) -> Self {
+        self.variable = Some(variable);
+        self
+    }
+
+    /// The path's last segment.
+    pub(crate) fn name(&self) -> &'static str {
+        self.path.rsplit('.').next().unwrap_or(self.path)
+    }
+}
+
+/// The wires by their names in configuration.
+pub(crate) const WIRES: &[&str] = &["anthropic", "openai", "gemini", "chat"];
+
+/// All keys, in the order in which they are shown.
+pub(crate) static KEYS: &[Key] = &[
+    Key::new("provider", Kind::Text, "the provider to ask when none is named").var("JUNTO_PROVIDER"),
+    Key::new("model", Kind::Text, "the model to ask: an id, an alias, or PROVIDER/MODEL").var("JUNTO_MODEL"),
+    Key::new("effort", Kind::Text, "how hard the model thinks: low, medium, high, or a provider's own level")
+        .var("JUNTO_EFFORT"),
+    Key::new("max_tokens", Kind::Count, "the most tokens an answer may have").var("JUNTO_MAX_TOKENS"),
+    Key::new("auto_cache", Kind::Flag, "place cache breakpoints on wires that need them")
+        .or("true")
+        .var("JUNTO_AUTO_CACHE"),
+    Key::new("timeouts.connect", Kind::Timeout, "to reach the provider")
+        .or("10s")
+        .var("JUNTO_CONNECT_TIMEOUT"),
+    Key::new("timeouts.request", Kind::Timeout, "for a whole answer that is not streamed")
+        .or("2m")
+        .var("JUNTO_REQUEST_TIMEOUT"),
+    Key::new("timeouts.idle", Kind::Timeout, "between two events of a stream")
+        .or("30s")
+        .var("JUNTO_IDLE_TIMEOUT"),
+    Key::new("retry.max_retries", Kind::Count, "how often a failed call is made again")
+        .or("2")
+        .var("JUNTO_MAX_RETRIES"),
+    Key::new("retry.base", Kind::Pause, "the pause before the first retry; it doubles from there")
+        .or("1s")
+        .var("JUNTO_RETRY_BASE"),
+    Key::new("retry.cap", Kind::Pause, "the longest pause").or("1m").var("JUNTO_RETRY_CAP"),
+    Key::new("providers.*.wire", Kind::Choice(WIRES), "the wire it speaks"),
+    Key::new("providers.*.base_url", Kind::Url, "where it is"),
+    Key::new("providers.*.key_env", Kind::Variable, "the environment variable that holds its key"),
+    Key::new("providers.*.headers.*", Kind::Header, "a header sent with every request"),
+    Key::new("aliases.*", Kind::Text, "another name for a model: \"PROVIDER/MODEL\" or \"MODEL\""),
+    Key::new("models.*.id", Kind::Text, "the provider's own id"),
+    Key::new("models.*.provider", Kind::Text, "the provider"),
+    Key::new("models.*.name", Kind::Text, "a name for people"),
+    Key::new("models.*.context_window", Kind::Count, "tokens in and out together"),
+    Key::new("models.*.max_output", Kind::Count, "the most tokens of an answer"),
+    Key::new("models.*.knowledge_cutoff", Kind::Text, "the month up to which it knows the world"),
+    Key::new("models.*.released", Kind::Text, "the day it came out, as \"2026-02-05\""),
+    Key::new("models.*.flagship", Kind::Flag, "whether it is asked when no model is named"),
+    Key::new("models.*.tools", Kind::Flag, "whether it calls tools"),
+    Key::new("models.*.vision", Kind::Flag, "whether it sees pictures"),
+    Key::new("models.*.reasoning", Kind::Choice(&["none", "effort", "budget"]), "how it reasons"),
+    Key::new("models.*.structured_output", Kind::Flag, "whether it takes a JSON schema"),
+    Key::new("models.*.price.input", Kind::Number, "dollars per million tokens of input"),
+    Key::new("models.*.price.output", Kind::Number, "of output"),
+    Key::new("models.*.price.cache_read", Kind::Number, "of input read from a cache"),
+    Key::new("models.*.price.cache_write", Kind::Number, "of input written to a cache"),
+    Key::new("models.*.price.long_prompt.above", Kind::Count, "prompts longer than this cost more"),
+    Key::new("models.*.price.long_prompt.input", Kind::Number, "by this factor on input"),
+    Key::new("models.*.price.long_prompt.output", Kind::Number, "and by this factor on output"),
+    Key::new("models.*.aliases", Kind::Texts, "other names"),
+];
+
+/// What stands at a path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    /// A value.
+    Value(&'static Key),
+    /// A table with keys below it.
+    Table,
+    /// The list of `[[models]]`.
+    Models,
+    /// Nothing we know.
+    Unknown,
+}
+
+/// Looks up what may stand at this path.
+pub(crate) fn place(path: &[String]) -> Place {
+    if path.len() == 1 && path.first().is_some_and(|name| name == "models") {
+        return Place::Models;
+    }
+    let mut place = Place::Unknown;
+    for key in KEYS {
+        let mut pattern = key.path.split('.');
+        if path.iter().all(|name| pattern.next().is_some_and(|p| p == "*" || p == name)) {
+            if pattern.next().is_none() {
+                return Place::Value(key);
+            }
+            place = Place::Table;
+        }
+    }
+    place
+}
+
+/// The names that may stand directly below this table, in the order of [`KEYS`]. Empty where the
+/// user chooses the names.
+pub(crate) fn names_below(table: &[String]) -> Vec<&'static str> {
+    let mut names: Vec<&'static str> = Vec::new();
+    for key in KEYS {
+        let mut pattern = key.path.split('.');
+        if table.iter().all(|name| pattern.next().is_some_and(|p| p == "*" || p == name))
+            && let Some(next) = pattern.next()
+            && next != "*"
+            && !names.contains(&next)
+        {
+            names.push(next);
+        }
+    }
+    names
+}
+
+/// The rank of a key in [`KEYS`].
+pub(crate) fn rank(key: &Key) -> usize {
+    KEYS.iter().position(|k| k.path == key.path).unwrap_or(KEYS.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use junto_llm::catalog::{ModelInfo, Price, Reasoning, Surcharge};
+
+    use super::*;
+
+    fn at(path: &str) -> Place {
+        place(&path.split('.').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn paths_are_found() {
+        assert!(matches!(at("model"), Place::Value(key) if key.path == "model"));
+        assert!(matches!(at("providers.mine.wire"), Place::Value(key) if key.path == "providers.*.wire"));
+        assert!(matches!(at("providers.mine.headers.x"), Place::Value(_)));
+        assert!(matches!(at("providers.mine"), Place::Table));
+        assert!(matches!(at("timeouts"), Place::Table));
+        assert!(matches!(at("models"), Place::Models));
+        for unknown in ["modle", "timeouts.conect", "model.x", "providers.mine.wire.x", ""] {
+            assert!(matches!(at(unknown), Place::Unknown), "{unknown}");
+        }
+        assert_eq!(names_below(&["timeouts".to_owned()]), ["connect", "request", "idle"]);
+        assert_eq!(names_below(&["aliases".to_owned()]), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn defaults_fit_their_kinds() {
+        for key in KEYS {
+            if let Some(default) = key.default {
+                assert!(key.kind.read_text(key.name(), default).is_ok(), "{}", key.path);
+            }
+        }
+    }
+
+    fn leaves(path: &str, value: &serde_json::Value, into: &mut BTreeSet<String>) {
+        match value.as_object() {
+            Some(fields) => {
+                for (name, value) in fields {
+                    leaves(&format!("{path}.{name}"), value, into);
+                }
+            }
+            None => drop(into.insert(path.to_owned())),
+        }
+    }
+
+    /// The catalog's form lives in another crate: the table must know exactly its fields.
+    #[test]
+    fn model_keys_are_the_fields_of_the_catalog() {
+        let model = ModelInfo {
+            id: "m".into(),
+            provider: "p".into(),
+            name: "M".into(),
+            context_window: 1,
+            max_output: 1,
+            knowledge_cutoff: Some("2026-01".into()),
+            released: "2026-01-01".into(),
+            flagship: true,
+            tools: true,
+            vision: true,
+            reasoning: Reasoning::Effort,
+            structured_output: true,
+            price: Some(Price {
+                input: 1.0,
+                output: 1.0,
+                cache_read: Some(1.0),
+                cache_write: Some(1.0),
+                long_prompt: Some(Surcharge { above: 1, input: 2.0, output: 2.0 }),
+            }),
+            aliases: vec!["a".into()],
+        };
+        let mut fields = BTreeSet::new();
+        leaves("models.*", &serde_json::to_value(&model).unwrap(), &mut fields);
+        let known: BTreeSet<String> =
+            KEYS.iter().map(|k| k.path.to_owned()).filter(|p| p.starts_with("models.")).collect();
+        assert_eq!(known, fields);
+    }
+}

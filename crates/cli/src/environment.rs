@@ -1,0 +1,56 @@
+//! The one place where the process's environment is read.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// The environment variables and the working directory, read once at the start and then passed as
+/// a value. It holds keys, so it has no `Debug`.
+pub(crate) struct Environment {
+    variables: BTreeMap<OsString, OsString>,
+    directory: PathBuf,
+}
+
+impl Environment {
+    /// The environment of this process.
+    #[expect(clippy::disallowed_methods, reason = "this is the place that reads the environment")]
+    pub(crate) fn of_process() -> Self {
+        Self {
+            variables: std::env::vars_os().collect(),
+            directory: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+        }
+    }
+
+    /// An environment of these variables.
+    #[cfg(test)]
+    pub(crate) fn of(directory: &Path, variables: &[(&str, &str)]) -> Self {
+        Self {
+            variables: variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+            directory: directory.to_owned(),
+        }
+    }
+
+    /// A variable's text. An empty variable counts as absent, and so does one that is not UTF-8.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.raw(name)?.to_str()
+    }
+
+    /// A variable that holds a path.
+    pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
+        self.raw(name).map(PathBuf::from)
+    }
+
+    /// The names of all variables that are set and start so.
+    pub(crate) fn names_from<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+        self.variables.keys().filter_map(|name| name.to_str()).filter(move |name| name.starts_with(prefix))
+    }
+
+    /// The working directory.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    fn raw(&self, name: &str) -> Option<&OsStr> {
+        self.variables.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+}

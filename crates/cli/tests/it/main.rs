@@ -1,0 +1,116 @@
+//! The built `junto`, driven as a user drives it: with a home of its own and an empty environment.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(clippy::disallowed_methods, reason = "tests start the command and interrupt it")]
+
+mod stage;
+mod t1_ask;
+mod t1_config;
+mod t1_demo;
+mod t1_interrupt;
+mod t1_models;
+mod t1_usage;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+
+/// A fresh machine: a home, a project in it, and nothing in the environment.
+struct Machine {
+    folder: tempfile::TempDir,
+    variables: Vec<(String, String)>,
+}
+
+/// What a run left behind.
+#[derive(Debug)]
+struct Run {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let machine = Self { folder: tempfile::tempdir().unwrap(), variables: Vec::new() };
+        fs::create_dir_all(machine.path("project/.git")).unwrap();
+        machine
+    }
+
+    /// With this text in the user's file.
+    fn configured(text: &str) -> Self {
+        let machine = Self::new();
+        machine.write(".config/junto/config.toml", text);
+        machine
+    }
+
+    fn with(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// A path below the home.
+    fn path(&self, below: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(below)
+    }
+
+    fn write(&self, below: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(below);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// The command in the project's folder.
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_junto"));
+        command.env_clear().envs(self.environment()).current_dir(self.path("project")).args(args);
+        command
+    }
+
+    /// All that the command finds in its environment.
+    fn environment(&self) -> Vec<(String, String)> {
+        let usual =
+            [("HOME".to_owned(), text(&self.path(""))), ("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
+        usual.into_iter().chain(self.variables.clone()).collect()
+    }
+
+    fn run(&self, args: &[&str]) -> Run {
+        Run::of(&mut self.command(args))
+    }
+}
+
+impl Run {
+    fn of(command: &mut Command) -> Self {
+        let output = command.output().unwrap();
+        Self {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Checks that it did what was asked, and gives standard output.
+    #[track_caller]
+    fn ok(self) -> String {
+        assert_eq!(self.code, Some(0), "{self:#?}");
+        self.out
+    }
+
+    /// Checks that it failed so, said all of this on standard error, ended with what to do, and
+    /// printed nothing.
+    #[track_caller]
+    fn fails(self, code: i32, said: &[&str]) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        assert_eq!(self.out, "", "{self:#?}");
+        for part in said {
+            assert!(self.err.contains(part), "no {part:?} in {self:#?}");
+        }
+        let last = self.err.lines().last().unwrap_or_default();
+        assert!(last.starts_with("hint: ") || last.contains("--help"), "{self:#?}");
+        self
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,79 @@
+//! Tool schemas, from the API's subset of OpenAPI 3.0 to JSON Schema.
+
+use serde_json::{Map, Value, json};
+
+use super::camel;
+use super::schema::{MAX_DEPTH, open_object};
+
+/// Counts that the API writes as strings.
+const COUNTS: [&str; 6] =
+    ["minItems", "maxItems", "minProperties", "maxProperties", "minLength", "maxLength"];
+
+/// Translates the API's schema into JSON Schema.
+pub(super) fn from_gemini(schema: &Value) -> Value {
+    read(schema, 0)
+}
+
+fn read(schema: &Value, depth: usize) -> Value {
+    let Value::Object(schema) = schema else { return schema.clone() };
+    if depth > 2 * MAX_DEPTH {
+        return Value::Object(open_object());
+    }
+    let mut out = Map::new();
+    for (key, value) in schema {
+        let key = camel(key);
+        let value = match (&*key, value) {
+            ("nullable", _) => continue,
+            ("type", Value::String(kind)) if kind == "TYPE_UNSPECIFIED" => continue,
+            ("type", Value::String(kind)) => kind.to_ascii_lowercase().into(),
+            ("items", items) => read(items, depth + 1),
+            ("anyOf", Value::Array(members)) => {
+                members.iter().map(|member| read(member, depth + 1)).collect()
+            }
+            ("properties", Value::Object(properties)) => {
+                let read = |(name, property): (&String, &Value)| (name.clone(), read(property, depth + 1));
+                Value::Object(properties.iter().map(read).collect())
+            }
+            (key, Value::String(count)) if COUNTS.contains(&key) => {
+                count.parse::<u64>().map_or_else(|_| value.clone(), Value::from)
+            }
+            _ => value.clone(),
+        };
+        out.insert(key.into_owned(), value);
+    }
+    if out.get("type").is_some_and(|kind| kind == "integer") {
+        plain_integers(&mut out);
+    }
+    if schema.get("nullable") == Some(&Value::Bool(true)) {
+        allow_null(&mut out);
+    }
+    Value::Object(out)
+}
+
+/// An enum of integers is written as strings.
+fn plain_integers(schema: &mut Map<String, Value>) {
+    let Some(Value::Array(values)) = schema.get_mut("enum") else { return };
+    for value in values {
+        if let Some(number) = value.as_str().and_then(|text| text.parse::<i64>().ok()) {
+            *value = number.into();
+        }
+    }
+    if schema.get("format").is_some_and(|format| format == "enum") {
+        schema.shift_remove("format");
+    }
+}
+
+fn allow_null(schema: &mut Map<String, Value>) {
+    if !schema.contains_key("type") && !schema.contains_key("anyOf") {
+        schema.insert("nullable".to_owned(), true.into());
+    }
+    if let Some(kind) = schema.get_mut("type") {
+        *kind = json!([kind, "null"]);
+    }
+    if let Some(Value::Array(members)) = schema.get_mut("anyOf") {
+        members.push(json!({"type": "null"}));
+    }
+    if let Some(Value::Array(values)) = schema.get_mut("enum") {
+        values.push(Value::Null);
+    }
+}

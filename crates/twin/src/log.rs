@@ -1,0 +1,109 @@
+//! What a twin has received, as far back as memory allows.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+use junto_llm::{Usage, Wire};
+
+/// How many requests are kept.
+const MOST: usize = 1000;
+/// How many bytes of bodies are kept.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
+
+/// One request, and how it was answered. Keys are not shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Received {
+    /// Which one it was, from 1.
+    pub number: u64,
+    /// The wire.
+    pub wire: Wire,
+    /// The HTTP method.
+    pub method: String,
+    /// The path with its query.
+    pub path: String,
+    /// The headers, in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body; a string if it was no JSON, null if there was none.
+    pub body: Value,
+    /// The status it was answered with.
+    pub status: u16,
+    /// The tokens it was charged; absent where there was no answer of a model.
+    pub usage: Option<Usage>,
+    /// The step of the play that answered, from 0.
+    pub step: Option<usize>,
+}
+
+impl Received {
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// The latest requests, and the sum of all.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    entries: VecDeque<(Received, usize)>,
+    bytes: usize,
+    total: Usage,
+}
+
+impl Log {
+    /// Notes a request whose body had this many bytes; the oldest are forgotten.
+    pub(crate) fn push(&mut self, received: Received, bytes: usize) {
+        if let Some(usage) = &received.usage {
+            self.total += usage;
+        }
+        self.bytes += bytes;
+        self.entries.push_back((received, bytes));
+        while self.entries.len() > MOST || self.bytes > MOST_BYTES {
+            let Some((_, bytes)) = self.entries.pop_front() else { break };
+            self.bytes -= bytes;
+        }
+    }
+
+    pub(crate) fn entries(&self) -> Vec<Received> {
+        self.entries.iter().map(|(received, _)| received.clone()).collect()
+    }
+
+    pub(crate) fn total(&self) -> Usage {
+        self.total.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn received(number: u64) -> Received {
+        Received {
+            number,
+            wire: Wire::Chat,
+            method: "POST".into(),
+            path: "/v1/chat/completions".into(),
+            headers: vec![("accept".into(), "*/*".into())],
+            body: Value::Null,
+            status: 200,
+            usage: Some(Usage::new(2, 1)),
+            step: Some(0),
+        }
+    }
+
+    #[test]
+    fn the_log_is_bounded_and_the_sum_is_not() {
+        let mut log = Log::default();
+        for number in 0..2 * MOST as u64 {
+            log.push(received(number), 1);
+        }
+        assert_eq!(log.entries().len(), MOST);
+        assert_eq!(log.entries()[0].number, MOST as u64);
+        assert_eq!(log.total().total, 6 * MOST as u64);
+        log.push(received(0), MOST_BYTES);
+        assert_eq!(log.entries().len(), 1);
+        log.push(received(0), 1);
+        assert_eq!(log.bytes, 1);
+        assert_eq!(log.entries()[0].header("Accept"), Some("*/*"));
+    }
+}

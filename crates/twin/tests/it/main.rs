@@ -1,0 +1,8 @@
+//! Behaviour of the twins through their public interface: plain HTTP and the built program.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod client;
+mod t1_answers;
+mod t1_faults;
+mod t1_program;
+mod t1_server;

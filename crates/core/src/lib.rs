@@ -25,13 +25,14 @@ mod tool;
 
 pub use action::{Action, ApprovalRequest, Rule, Via};
 pub use agent::{
-    Abilities, Agent, AgentSpec, Approve, Limits, Mode, Outcome, Parent, ResumeHandle, Spawner, Steer, Workdir,
+    Abilities, Agent, AgentSpec, Approve, Limits, Mode, Outcome, Parent, ResumeHandle, Spawner, Steer,
+    Workdir,
 };
 pub use budget::Purse;
 pub use command::{Ack, Change, Command, Decision, Input, When};
 pub use error::{AgentError, AgentErrorKind};
 pub use event::{Body, Delta, EndReason, Event, EventError, VERSION, event_schema};
-pub use gate::{Gate, Open, OnReject, Permit, Policy, Rejected, Verdict};
+pub use gate::{Gate, OnReject, Open, Permit, Policy, Rejected, Verdict};
 pub use id::{AgentId, AskId, BlobId, Seq};
 pub use journal::{Durability, Journal, JournalError, MemoryJournal};
 pub use log::{Committed, EventLog, Item, Subscription};

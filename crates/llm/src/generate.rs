@@ -9,7 +9,7 @@
 //!     "The weather in a city",
 //!     json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}),
 //! )?
-//! .handler(|call| async move { Ok(format!("sunny in {}", call.arguments["city"])) });
+//! .handler(|call| async move { Ok::<_, String>(format!("sunny in {}", call.arguments["city"])) });
 //! let result = generate(Generate::prompt("Is it sunny in Rome?").tool(weather)).await?;
 //! println!("{} after {} steps", result.text(), result.steps.len());
 //! # Ok(()) }

@@ -110,7 +110,9 @@ fn kind(name: &str, status: Option<u16>, message: &str, details: &[Value], may_w
     if let Some((.., kind)) = PHRASES.iter().find(|(of, phrase, _)| *of == name && said.contains(phrase)) {
         return *kind;
     }
-    let by_name = STATUSES.iter().find(|(known, ..)| *known == name).map(|(.., kind)| *kind);
+    // `UNKNOWN` says less than the HTTP status does.
+    let named = STATUSES.iter().find(|(known, ..)| *known == name && (name != "UNKNOWN" || status.is_none()));
+    let by_name = named.map(|(.., kind)| *kind);
     let kind = by_name.unwrap_or_else(|| status.map_or(ErrorKind::Unknown, ErrorKind::from_status));
     if kind != ErrorKind::RateLimit {
         return kind;

@@ -41,14 +41,20 @@ pub(super) fn encode(request: &Request, cx: &EncodeCx<'_>) -> Result<Encoded, Er
     put("stream", (cx.mode == Mode::Stream).then_some(Value::Bool(true)));
     // Nothing is kept on the other side; the reasoning comes back to us instead, encrypted.
     put("store", Some(Value::Bool(false)));
-    put("include", Some(json!(["reasoning.encrypted_content"])));
+    put("include", may_reason(cx).then(|| json!(["reasoning.encrypted_content"])));
     put("prompt_cache_key", cx.session.map(Value::from));
     put("metadata", (!request.metadata.is_empty()).then(|| metadata(&request.metadata)));
     put("reasoning", reasoning(request, cx));
     put("text", request.response_format.as_ref().map(|format| json!({"format": text_format(format)})));
     put("max_output_tokens", request.max_tokens.map(Value::from));
-    put("temperature", request.temperature.map(Value::from));
-    put("top_p", request.top_p.map(Value::from));
+    for (field, value) in [("temperature", request.temperature), ("top_p", request.top_p)] {
+        if value.is_some() && cx.model.is_some_and(|model| model.reasoning != Reasoning::None) {
+            let message = format!("{field} was left out: models that reason refuse it");
+            warnings.push(Warning::new("sampling_dropped", message));
+        } else {
+            put(field, value.map(Value::from));
+        }
+    }
     put("parallel_tool_calls", request.parallel_tool_calls.map(Value::from));
     put("tool_choice", request.tool_choice.as_ref().map(|choice| tool_choice(choice, request, cx)));
     let tools = tools(request, cx, &mut warnings);
@@ -102,6 +108,15 @@ fn metadata(labels: &Map<String, Value>) -> Value {
         other => other.to_string(),
     };
     labels.iter().map(|(label, value)| (label.clone(), as_text(value))).collect()
+}
+
+/// Whether the model may have reasoning to send back. One that has none refuses to be asked for it;
+/// a model nobody knows is taken for a new one, unless its name says otherwise.
+fn may_reason(cx: &EncodeCx<'_>) -> bool {
+    match cx.model {
+        Some(model) => model.reasoning != Reasoning::None,
+        None => !["gpt-4", "gpt-3", "chatgpt-4"].iter().any(|old| cx.origin.model.starts_with(old)),
+    }
 }
 
 fn reasoning(request: &Request, cx: &EncodeCx<'_>) -> Option<Value> {

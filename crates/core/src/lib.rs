@@ -35,7 +35,7 @@ pub use event::{Body, Delta, EndReason, Event, EventError, VERSION, event_schema
 pub use gate::{Gate, OnReject, Open, Permit, Policy, Rejected, Verdict};
 pub use id::{AgentId, AskId, BlobId, Seq};
 pub use journal::{Durability, Journal, JournalError, MemoryJournal};
-pub use log::{Committed, EventLog, Item, Subscription};
+pub use log::{Clock, Committed, EventLog, Item, Subscription};
 pub use payload::Payload;
 pub use tool::{Tool, ToolCx, ToolError, ToolHost, ToolOutcome};
 

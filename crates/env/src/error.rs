@@ -46,12 +46,19 @@ impl Error {
     pub fn io(subject: impl fmt::Display, source: std::io::Error) -> Self {
         let kind = match source.kind() {
             std::io::ErrorKind::NotFound => ErrorKind::NotFound,
-            std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => ErrorKind::Denied,
+            std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+                ErrorKind::Denied
+            }
             std::io::ErrorKind::AlreadyExists => ErrorKind::Exists,
             std::io::ErrorKind::IsADirectory | std::io::ErrorKind::NotADirectory => ErrorKind::WrongKind,
             _ => ErrorKind::Io,
         };
-        Self { kind, subject: subject.to_string(), message: source.to_string(), source: Some(Arc::new(source)) }
+        Self {
+            kind,
+            subject: subject.to_string(),
+            message: source.to_string(),
+            source: Some(Arc::new(source)),
+        }
     }
 
     /// The kind.
@@ -73,7 +80,11 @@ impl fmt::Display for Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Error").field("kind", &self.kind).field("subject", &self.subject).field("message", &self.message).finish()
+        f.debug_struct("Error")
+            .field("kind", &self.kind)
+            .field("subject", &self.subject)
+            .field("message", &self.message)
+            .finish_non_exhaustive()
     }
 }
 

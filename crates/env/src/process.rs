@@ -23,7 +23,12 @@ pub struct CommandSpec {
 impl CommandSpec {
     /// A line for the shell.
     pub fn shell(line: impl Into<String>) -> Self {
-        Self { program: Program::Shell(line.into()), cwd: None, variables: BTreeMap::new(), stdin: Stdin::Empty }
+        Self {
+            program: Program::Shell(line.into()),
+            cwd: None,
+            variables: BTreeMap::new(),
+            stdin: Stdin::Empty,
+        }
     }
 
     /// A program and its arguments, without a shell between.

@@ -37,7 +37,10 @@ pub(super) struct Started {
 /// Starts a command in a session of its own.
 pub(super) async fn start(command: std::process::Command, mark: Mark) -> io::Result<Started> {
     let (ready, started) = oneshot::channel();
-    thread::Builder::new().name("junto-child".into()).stack_size(STACK).spawn(move || keep(command, mark, ready))?;
+    thread::Builder::new()
+        .name("junto-child".into())
+        .stack_size(STACK)
+        .spawn(move || keep(command, mark, ready))?;
     started.await.unwrap_or_else(|_| Err(io::Error::other("the thread that starts processes ended")))
 }
 

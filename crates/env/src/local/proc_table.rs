@@ -56,7 +56,8 @@ pub(crate) fn of(pid: i32) -> Option<Entry> {
 fn parse(pid: Pid, stat: &[u8]) -> Option<Entry> {
     // The second field is the program's name in brackets, and a program may be called anything.
     let end = stat.iter().rposition(|byte| *byte == b')')?;
-    let fields: Vec<&str> = std::str::from_utf8(stat.get(end + 1..)?).ok()?.split_ascii_whitespace().collect();
+    let fields: Vec<&str> =
+        std::str::from_utf8(stat.get(end + 1..)?).ok()?.split_ascii_whitespace().collect();
     // Numbered as in proc(5), where the first field after the name is the third.
     let field = |number: usize| fields.get(number - 3).copied();
     let pid_at = |number| Some(Pid::from_raw(field(number)?.parse().ok()?));

@@ -48,18 +48,23 @@ impl Tree {
         Self { root, start, mark, pipes, seen: Mutex::default() }
     }
 
-    /// How many processes of the tree live.
-    pub(super) fn count(&self) -> usize {
-        self.look().members.len()
+    /// Whether any of the tree lives.
+    pub(super) fn lives(&self) -> bool {
+        !self.look().members.is_empty()
     }
 
-    /// Asks the whole tree to end; says how many processes it asked.
-    pub(super) fn terminate(&self) -> usize {
-        let found = self.look();
-        found.signal(found.members.iter(), Signal::SIGTERM);
+    /// Asks the whole tree to end; says whether there was anything to ask. Nothing is asked twice, and
+    /// what a process starts when it is asked, to clean up, is left to it.
+    pub(super) fn terminate(&self) -> bool {
+        let mut asked = HashSet::new();
         // What is stopped hears nothing before it goes on.
-        found.signal(found.members.iter(), Signal::SIGCONT);
-        found.members.len()
+        self.signal_all(&[Signal::SIGTERM, Signal::SIGCONT], |found, entry| {
+            asked.insert(if found.is_whole(entry.group) {
+                (entry.group, None)
+            } else {
+                (entry.group, Some(entry.pid))
+            })
+        })
     }
 
     /// Sends a signal to the root's group, as a terminal would.
@@ -67,20 +72,30 @@ impl Tree {
         killpg(self.root, signal)
     }
 
-    /// Kills the tree. It is looked for again until nothing new is found, because what was seen may
-    /// have forked before it was hit; what was hit cannot fork any more.
+    /// Kills the tree.
     pub(super) fn kill(&self) {
         // Most trees are one group, and this needs no look.
         let _ = self.signal_group(Signal::SIGKILL);
         let mut hit = HashSet::new();
+        self.signal_all(&[Signal::SIGKILL], |_, entry| hit.insert((entry.identity(), entry.group)));
+    }
+
+    /// Signals what is `fresh`, and looks again until nothing is: what was seen may have forked, or
+    /// left its group, before it was hit. Says whether there was anything.
+    fn signal_all(&self, signals: &[Signal], mut fresh: impl FnMut(&Found, &Entry) -> bool) -> bool {
+        let mut any = false;
         for _ in 0..SWEEPS {
             let found = self.look();
-            let fresh: Vec<&Entry> = found.members.iter().filter(|entry| hit.insert(entry.identity())).collect();
-            if fresh.is_empty() {
-                return;
+            let targets: Vec<&Entry> = found.members.iter().filter(|entry| fresh(&found, entry)).collect();
+            if targets.is_empty() {
+                break;
             }
-            found.signal(fresh.into_iter(), Signal::SIGKILL);
+            any = true;
+            for signal in signals {
+                found.signal(&targets, *signal);
+            }
         }
+        any
     }
 
     /// Finds the living processes of the tree, and remembers them.
@@ -167,8 +182,9 @@ impl Found {
 
     /// Sends a signal to some of the members: to their whole group where all of it belongs, because a
     /// group is hit in one moment in which none of it can fork.
-    fn signal<'a>(&self, targets: impl Iterator<Item = &'a Entry>, signal: Signal) {
-        let (whole, shared): (Vec<&Entry>, Vec<&Entry>) = targets.partition(|target| self.is_whole(target.group));
+    fn signal(&self, targets: &[&Entry], signal: Signal) {
+        let (whole, shared): (Vec<&Entry>, Vec<&Entry>) =
+            targets.iter().partition(|target| self.is_whole(target.group));
         for group in whole.into_iter().map(|target| target.group).collect::<HashSet<_>>() {
             // Whoever is gone meanwhile needs no signal.
             let _ = killpg(group, signal);

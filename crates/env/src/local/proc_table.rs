@@ -50,27 +50,26 @@ pub(crate) fn all() -> Table {
 
 /// One process, if it is there.
 pub(crate) fn of(pid: i32) -> Option<Entry> {
-    parse(Pid::from_raw(pid), &fs::read(format!("/proc/{pid}/stat")).ok()?)
+    // The kernel gives the line, which is never this long, in one read; a table of hundreds of
+    // processes is read after every command.
+    let mut line = [0; 2048];
+    let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
+    parse(Pid::from_raw(pid), line.get(..length)?)
 }
 
 fn parse(pid: Pid, stat: &[u8]) -> Option<Entry> {
     // The second field is the program's name in brackets, and a program may be called anything.
     let end = stat.iter().rposition(|byte| *byte == b')')?;
-    let fields: Vec<&str> =
-        std::str::from_utf8(stat.get(end + 1..)?).ok()?.split_ascii_whitespace().collect();
-    // Numbered as in proc(5), where the first field after the name is the third.
-    let field = |number: usize| fields.get(number - 3).copied();
-    let pid_at = |number| Some(Pid::from_raw(field(number)?.parse().ok()?));
-    let threads: u32 = field(20)?.parse().ok()?;
-    Some(Entry {
-        pid,
-        parent: pid_at(4)?,
-        group: pid_at(5)?,
-        session: pid_at(6)?,
-        start: field(22)?.parse().ok()?,
-        // A process whose first thread has ended looks dead while its other threads go on.
-        alive: !matches!(field(3)?, "Z" | "X" | "x") || threads > 1,
-    })
+    let mut fields = std::str::from_utf8(stat.get(end + 1..)?).ok()?.split_ascii_whitespace();
+    let state = fields.next()?;
+    let mut next_pid = || Some(Pid::from_raw(fields.next()?.parse().ok()?));
+    let (parent, group, session) = (next_pid()?, next_pid()?, next_pid()?);
+    // The 20th and the 22nd field, as proc(5) counts them; the last one read was the 6th.
+    let threads: u32 = fields.nth(13)?.parse().ok()?;
+    let start = fields.nth(1)?.parse().ok()?;
+    // A process whose first thread has ended looks dead while its other threads go on.
+    let alive = !matches!(state, "Z" | "X" | "x") || threads > 1;
+    Some(Entry { pid, parent, group, session, start, alive })
 }
 
 /// The value of a variable in the environment a process was started with.

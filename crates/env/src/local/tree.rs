@@ -3,7 +3,7 @@
 //! A process belongs to a tree if it
 //! - is in the session of the tree's root, or in one that a process of the tree leads,
 //! - descends from a process of the tree,
-//! - was started with the tree's mark among its variables, or
+//! - was started with the tree's mark among its variables,
 //! - has one of the root's output pipes as a standard stream, or
 //! - was found to belong by an earlier look, and is the same process still.
 //!
@@ -74,10 +74,11 @@ impl Tree {
 
     /// Kills the tree.
     pub(super) fn kill(&self) {
-        // Most trees are one group, and this needs no look.
-        let _ = self.signal_group(Signal::SIGKILL);
         let mut hit = HashSet::new();
         self.signal_all(&[Signal::SIGKILL], |_, entry| hit.insert((entry.identity(), entry.group)));
+        // For what in the root's group runs from number to number, always ahead of a look. Not before:
+        // the living are how some of their children are found.
+        let _ = self.signal_group(Signal::SIGKILL);
     }
 
     /// Signals what is `fresh`, and looks again until nothing is: what was seen may have forked, or
@@ -194,8 +195,12 @@ impl Found {
         }
     }
 
+    /// Whether nobody else is in a group. One from outside our namespace of numbers shows as 0, which
+    /// as a target would mean ourselves.
     fn is_whole(&self, group: Pid) -> bool {
-        !self.foreign.contains(&group) && !self.candidates.iter().any(|other| other.group == group)
+        group.as_raw() > 1
+            && !self.foreign.contains(&group)
+            && !self.candidates.iter().any(|other| other.group == group)
     }
 }
 
@@ -249,5 +254,7 @@ mod tests {
         assert!(whole.is_whole(Pid::from_raw(20)));
         let shared = check(&[(60, 1, 60), (61, 60, 60)], 61, &[61]);
         assert!(!shared.is_whole(Pid::from_raw(60)));
+        let outside = check(&[(70, 1, 0)], 70, &[70]);
+        assert!(!outside.is_whole(Pid::from_raw(0)));
     }
 }

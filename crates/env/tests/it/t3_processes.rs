@@ -25,6 +25,10 @@ const ESCAPES: &[(&str, &str)] = &[
         "a child of an escaped process without our mark",
         "setsid env -i /bin/bash -c '/bin/sleep 1000 & echo $!; wait' & wait",
     ),
+    (
+        "a child with a session of its own, a wiped environment and no pipe of ours",
+        "setsid env -i /bin/bash -c 'echo $$; exec /bin/sleep 1000 >/dev/null 2>&1' & wait",
+    ),
     ("one that ignores SIGTERM", "(trap '' TERM; echo $BASHPID; exec sleep 1000) & wait"),
     ("an orphan session that ignores SIGTERM", "(trap '' TERM; setsid bash -c 'echo $$; exec sleep 1000' &)"),
     ("one that is stopped", "(echo $BASHPID; kill -STOP $BASHPID; sleep 1000) & wait"),

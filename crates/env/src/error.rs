@@ -84,7 +84,7 @@ impl fmt::Debug for Error {
             .field("kind", &self.kind)
             .field("subject", &self.subject)
             .field("message", &self.message)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

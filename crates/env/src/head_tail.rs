@@ -52,20 +52,20 @@ impl HeadTail {
         self.tail.iter().copied().collect()
     }
 
-    /// What was kept as text, with `gap` of the number of omitted bytes between the two parts if
-    /// any were omitted. A character that the gap cuts in two is left out; bytes that are no text
+    /// What was kept as text. If some was not, `gap` of the number of bytes left out stands between
+    /// the two parts. A character that was cut in two is left out with them; bytes that are no text
     /// become replacement characters.
     pub fn text(&self, gap: impl FnOnce(u64) -> String) -> String {
         let mut bytes = self.head.clone();
-        let omitted = self.omitted();
-        if omitted == 0 {
+        if self.omitted() == 0 {
             bytes.extend(&self.tail);
             return lossy(bytes);
         }
         bytes.truncate(whole_characters(&bytes));
-        let tail = self.tail();
-        let torn = tail.iter().take(3).take_while(|byte| is_continuation(**byte)).count();
-        lossy(bytes) + &gap(omitted) + &String::from_utf8_lossy(&tail[torn..])
+        let mut tail = self.tail();
+        tail.drain(..tail.iter().take(3).take_while(|byte| is_continuation(**byte)).count());
+        let shown = bytes.len() + tail.len();
+        lossy(bytes) + &gap(self.total - shown as u64) + &lossy(tail)
     }
 }
 
@@ -125,9 +125,9 @@ mod tests {
 
     #[test]
     fn never_shows_half_a_character() {
-        check((4, 4), &["ab…xxxx…yz"], "ab<8>yz");
-        check((3, 3), &["ééééé"], "é<4>é");
-        check((5, 6), &["🦀🦀🦀"], "🦀<1>🦀");
+        check((4, 4), &["ab…xxxx…yz"], "ab<10>yz");
+        check((3, 3), &["ééééé"], "é<6>é");
+        check((5, 6), &["🦀🦀🦀"], "🦀<4>🦀");
         check((8, 4), &["🦀é🦀é"], "🦀é🦀é");
     }
 
@@ -138,6 +138,6 @@ mod tests {
         assert_eq!(kept.text(|_| String::new()), "a\u{fffd}b");
         let mut kept = HeadTail::new(4, 2);
         kept.push(b"\xffab\xc3\xa9cd");
-        assert_eq!(kept.text(|n| format!("<{n}>")), "\u{fffd}ab<1>cd");
+        assert_eq!(kept.text(|n| format!("<{n}>")), "\u{fffd}ab<2>cd");
     }
 }

@@ -25,8 +25,8 @@ use self::process::LocalProcess;
 use crate::survivors::Survivor;
 use crate::variables::{self, Inherit, Variables};
 use crate::{
-    ByteRange, CommandSpec, DirEntry, EnvFacts, Error, ErrorKind, ExecutionEnvironment, Expect, Fut, Process, Program,
-    Reader, RealPath, Result, Stamp, Stdin,
+    ByteRange, CommandSpec, DirEntry, EnvFacts, Error, ErrorKind, ExecutionEnvironment, Expect, Fut, Process,
+    Program, Reader, RealPath, Result, Stamp, Stdin,
 };
 
 /// The files and processes of this machine.
@@ -88,9 +88,9 @@ impl LocalEnvironment {
                 command
             }
             Program::Argv(argv) => {
-                let (program, arguments) = argv
-                    .split_first()
-                    .ok_or_else(|| Error::new(ErrorKind::NotFound, "(empty command)", "a program is needed"))?;
+                let (program, arguments) = argv.split_first().ok_or_else(|| {
+                    Error::new(ErrorKind::NotFound, "(empty command)", "a program is needed")
+                })?;
                 let mut command = Command::new(program);
                 command.args(arguments);
                 command
@@ -110,7 +110,7 @@ impl LocalEnvironment {
         Ok(command)
     }
 
-    async fn start(&self, spec: CommandSpec) -> Result<Process> {
+    fn start(&self, spec: CommandSpec) -> Result<Process> {
         let mark = Mark::tree(&self.id, self.started.fetch_add(1, Ordering::Relaxed));
         let command = self.command(&spec, &mark)?;
         let name = command.get_program().to_string_lossy().into_owned();
@@ -118,8 +118,9 @@ impl LocalEnvironment {
             // The system would say of the program that it is not there.
             check_directory(cwd)?;
         }
-        let started = child::start(command, mark).await.map_err(|e| Error::io(&name, e))?;
-        let process = LocalProcess::new(name.clone(), started, spec.stdin).map_err(|e| Error::io(&name, e))?;
+        let started = child::start(command, mark).map_err(|e| Error::io(&name, e))?;
+        let process =
+            LocalProcess::new(name.clone(), started, spec.stdin).map_err(|e| Error::io(&name, e))?;
         Ok(Process::new(process))
     }
 }
@@ -175,7 +176,8 @@ impl LocalBuilder {
     pub fn build(self) -> Result<LocalEnvironment> {
         let cwd = self.cwd.canonicalize().map_err(|e| Error::io(self.cwd.display(), e))?;
         check_directory(&cwd)?;
-        let home = self.home.or_else(|| self.base.get("HOME".as_ref() as &std::ffi::OsStr).map(PathBuf::from));
+        let home =
+            self.home.or_else(|| self.base.get("HOME".as_ref() as &std::ffi::OsStr).map(PathBuf::from));
         Ok(LocalEnvironment {
             id: Uuid::now_v7().simple().to_string(),
             facts: EnvFacts {
@@ -228,7 +230,9 @@ impl ExecutionEnvironment for LocalEnvironment {
     fn resolve<'a>(&'a self, path: &'a str) -> Fut<'a, Result<RealPath>> {
         let path = path.to_owned();
         let home = self.facts.home.clone();
-        Box::pin(blocking(&self.facts.cwd, move |cwd| resolve::resolve(&path, cwd.as_path(), home.as_deref())))
+        Box::pin(blocking(&self.facts.cwd, move |cwd| {
+            resolve::resolve(&path, cwd.as_path(), home.as_deref())
+        }))
     }
 
     fn stamp<'a>(&'a self, path: &'a RealPath) -> Fut<'a, Result<Option<Stamp>>> {
@@ -263,6 +267,6 @@ impl ExecutionEnvironment for LocalEnvironment {
     }
 
     fn spawn(&self, command: CommandSpec) -> Fut<'_, Result<Process>> {
-        Box::pin(self.start(command))
+        Box::pin(async { self.start(command) })
     }
 }

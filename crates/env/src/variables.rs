@@ -184,7 +184,9 @@ mod tests {
         ] {
             assert!(is_secret(OsStr::new(name)), "{name}");
         }
-        for name in ["PATH", "PWD", "OLDPWD", "TOKENIZER", "KEYBOARD", "SECRETARY", "PASSWORD_FILE_DIR", "KEY"] {
+        for name in
+            ["PATH", "PWD", "OLDPWD", "TOKENIZER", "KEYBOARD", "SECRETARY", "PASSWORD_FILE_DIR", "KEY"]
+        {
             assert!(!is_secret(OsStr::new(name)), "{name}");
         }
     }

@@ -92,7 +92,7 @@ impl CliAgent {
             commands: inbox,
             close: close.clone(),
             kill: kill.clone(),
-            cli_session: resume,
+            resumable: resume,
             totals: crate::session::Totals::default(),
             waiting: std::collections::VecDeque::new(),
         };

@@ -23,7 +23,7 @@ const TEXT_LIMIT: usize = crate::LINE_LIMIT;
 const SYNTHETIC: &str = "<synthetic>";
 
 /// Reads the lines of one run of `claude`.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ClaudeParser {
     partial: Partial,
     /// The model's current message.
@@ -37,7 +37,7 @@ pub struct ClaudeParser {
 }
 
 /// A text, and the message it stood in: what one message says in several blocks is one text.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Answer {
     message: String,
     text: String,

@@ -17,7 +17,10 @@ pub(crate) fn flatten(request: &Request) -> (String, Vec<Warning>) {
             for message in messages {
                 // What a message says cannot end it.
                 let text = body(message, &mut pictures).replace("</message>", "<\\/message>");
-                prompt += &format!("\n<message role=\"{}\">\n{text}\n</message>\n", name(message.role));
+                let role = name(message.role);
+                for piece in ["\n<message role=\"", role, "\">\n", &text, "\n</message>\n"] {
+                    prompt.push_str(piece);
+                }
             }
             prompt
         }

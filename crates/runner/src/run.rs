@@ -9,7 +9,7 @@ use junto_env::{CommandSpec, Exit, HeadTail, Output, OutputStream, Process, Real
 use junto_llm::{Error, ErrorKind, Secret};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::{CliEvent, Definition, Host, Invocation, LINE_LIMIT, Line, Lines, Parser, Patience};
+use crate::{CliEvent, Definition, Host, Invocation, LINE_LIMIT, Line, Lines, Parser, Patience, PromptBy};
 
 /// How much is kept of each end of what a command prints on standard error.
 const STDERR_KEPT: usize = 2 << 10;
@@ -109,7 +109,9 @@ impl Run {
         let command = CommandSpec {
             cwd,
             variables: definition.variables(&host.variables, depth),
-            stdin: Stdin::Bytes(prompt.into()),
+            stdin: match definition.prompt {
+                PromptBy::Stdin => Stdin::Bytes(prompt.into()),
+            },
             ..CommandSpec::argv(definition.argv(&invocation)?)
         };
         let process = host.env.spawn(command).await.map_err(|e| not_started(definition, e))?;

@@ -46,7 +46,7 @@ pub(crate) struct Session {
     /// Ends the session at once.
     pub(crate) kill: CancellationToken,
     /// The command's own session, once it is known.
-    pub(crate) cli_session: Option<String>,
+    pub(crate) resumable: Option<String>,
     pub(crate) totals: Totals,
     /// Inputs for later.
     pub(crate) waiting: VecDeque<Input>,
@@ -198,7 +198,7 @@ impl Session {
             purpose: Purpose::Work(self.mode),
             detail: Detail::Deltas,
             model: self.model.as_deref(),
-            resume: self.cli_session.as_deref(),
+            resume: self.resumable.as_deref(),
             max_turns,
         }
     }

@@ -42,14 +42,15 @@ fn run(argv: &[String]) -> Result<u8, String> {
     let behaviour = Behaviour::from_environment()?;
     let arguments = Arguments::parse(argv)?;
     let session = arguments.resume.clone().unwrap_or_else(|| script::SESSION.to_owned());
+    if behaviour.escape {
+        // First, because a child inherits which signals are held back.
+        escape::leave_behind().map_err(|e| format!("cannot leave a process behind: {e}"))?;
+    }
     signals::handle(behaviour.ignore.clone(), script::interrupted(&session))?;
 
     let prompt = read_prompt(&arguments)?;
     if let Some(path) = &behaviour.record {
         record(path, argv, &prompt).map_err(|e| format!("cannot record the run: {e}"))?;
-    }
-    if behaviour.escape {
-        escape::leave_behind().map_err(|e| format!("cannot leave a process behind: {e}"))?;
     }
     let replay = if arguments.resume.is_some() { behaviour.resumed.as_deref() } else { None };
     let (lines, recorded) = match replay.or(behaviour.replay.as_deref()) {

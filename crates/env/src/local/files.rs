@@ -110,7 +110,7 @@ pub(super) fn list(path: &RealPath, depth: u32, limit: usize) -> Result<Vec<DirE
             if metadata.is_dir() {
                 pending.push((below.clone(), deeper));
             }
-            let size = metadata.is_file().then(|| metadata.len());
+            let size = metadata.is_file().then_some(metadata.len());
             entries.push(DirEntry { path: below, is_dir: metadata.is_dir(), size });
         }
     }

@@ -103,6 +103,6 @@ impl Streams {
     /// Reads and forgets, so that whoever writes can go on. Does not end.
     pub(super) async fn discard(&mut self) {
         while let Ok(Some(_)) = self.next().await {}
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }

@@ -111,7 +111,7 @@ impl LocalProcess {
 
     async fn end_tree(&mut self, grace: Duration) -> io::Result<Exit> {
         self.input.end();
-        if self.child.with_tree(Tree::terminate).await? > 0 && !self.is_gone_within(grace).await? {
+        if self.child.with_tree(Tree::terminate).await? && !self.is_gone_within(grace).await? {
             self.child.with_tree(Tree::kill).await?;
             if !self.is_gone_within(DEATH).await? {
                 return Err(io::Error::other("processes that were killed did not die"));
@@ -127,7 +127,7 @@ impl LocalProcess {
         let deadline = sleep(limit);
         tokio::pin!(deadline);
         let mut pause = FIRST_PAUSE;
-        while self.child.with_tree(Tree::count).await? > 0 {
+        while self.child.with_tree(Tree::lives).await? {
             if deadline.is_elapsed() {
                 return Ok(false);
             }

@@ -139,7 +139,9 @@ mod tests {
 
     #[test]
     fn what_does_not_exist_is_kept() {
-        for (path, expected) in [("a/b/c", "a/b/c"), ("a/../dir/file", "dir/file"), ("to_dir/a/../file", "dir/file")] {
+        for (path, expected) in
+            [("a/b/c", "a/b/c"), ("a/../dir/file", "dir/file"), ("to_dir/a/../file", "dir/file")]
+        {
             check(path, Ok(expected));
         }
     }

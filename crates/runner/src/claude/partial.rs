@@ -45,12 +45,12 @@ impl Shape {
 }
 
 /// The text or reasoning that is being written, if any.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Partial {
     open: Option<Segment>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Segment {
     shape: Shape,
     message: String,
@@ -93,16 +93,15 @@ impl Partial {
         let continued = self.open.take_if(|open| {
             open.shape == shape && (open.message == message || open.stopped) && whole.starts_with(&open.text)
         });
-        let said = match continued {
-            Some(open) => open.text.len(),
-            None => {
-                self.abandon(events);
-                if whole.is_empty() {
-                    return;
-                }
-                events.push(shape.start());
-                0
+        let said = if let Some(open) = continued {
+            open.text.len()
+        } else {
+            self.abandon(events);
+            if whole.is_empty() {
+                return;
             }
+            events.push(shape.start());
+            0
         };
         if let Some(rest) = whole.get(said..).filter(|rest| !rest.is_empty()) {
             events.push(shape.delta(rest));

@@ -15,7 +15,7 @@ use super::number;
 use crate::ModelUse;
 
 /// What was reported so far in a run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Accounts {
     models: BTreeMap<String, Sums>,
     dollars: f64,

@@ -102,10 +102,7 @@ impl Session {
                 },
             }
         };
-        for event in run.rest() {
-            self.take(event, &mut scribe, &mut progress).await?;
-        }
-        scribe.end_tools().await?;
+        let rest = run.rest();
         let closed = async {
             match stop {
                 Stop::Drained => run.end().await,
@@ -118,6 +115,10 @@ impl Session {
             () = self.kill.cancelled() => None,
             ending = closed => Some(ending),
         };
+        for event in rest {
+            self.take(event, &mut scribe, &mut progress).await?;
+        }
+        scribe.end_tools().await?;
         Ok((stop, progress, ending))
     }
 
@@ -130,12 +131,12 @@ impl Session {
     ) -> Result<(), JournalError> {
         match event {
             CliEvent::Session { id, .. } => {
-                if self.cli_session.as_ref() != Some(&id) {
+                if self.resumable.as_ref() != Some(&id) {
                     let data = json!({"session": id});
                     let kind = self.definition.kind.clone();
                     let handle = ResumeHandle { kind, v: HANDLE_VERSION, data };
                     scribe.emit(Body::Handle { handle }).await?;
-                    self.cli_session = Some(id);
+                    self.resumable = Some(id);
                 }
             }
             CliEvent::Turn => self.totals.turns = self.totals.turns.saturating_add(1),
@@ -165,7 +166,8 @@ impl Session {
         let text = report.as_ref().map(|report| report.text.clone()).unwrap_or_default();
         let failed = |error: EventError| EndReason::Failed { error };
         let reason = match (stop, report.map(|report| report.verdict)) {
-            (Stop::Killed | Stop::Closed | Stop::Overdue, _) => EndReason::Interrupted,
+            (Stop::Killed | Stop::Closed | Stop::Overdue, _)
+            | (Stop::Drained, Some(Verdict::Interrupted)) => EndReason::Interrupted,
             (Stop::Stalled(stall), _) => failed(EventError::from(&stall.error(&self.definition.kind))),
             // It may have been done before it heard of the interrupt.
             (Stop::Drained, Some(Verdict::Done)) => {
@@ -175,7 +177,6 @@ impl Session {
                 }
                 EndReason::Done
             }
-            (Stop::Drained, Some(Verdict::Interrupted)) => EndReason::Interrupted,
             (Stop::Drained, _) if interrupted => EndReason::Interrupted,
             (Stop::Drained, Some(Verdict::Limit(limit))) => {
                 self.log.emit(Body::TurnLimit { limit, reached: self.totals.turns }).await?;

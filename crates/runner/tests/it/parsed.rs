@@ -5,7 +5,7 @@ use junto_runner::{ClaudeParser, CliEvent, Line, Lines, Parser, Report, Verdict}
 
 /// The events of an output.
 #[track_caller]
-pub fn parse(output: &[u8]) -> Vec<CliEvent> {
+pub(crate) fn parse(output: &[u8]) -> Vec<CliEvent> {
     let mut parser = ClaudeParser::new();
     let mut events = Vec::new();
     let mut lines = Lines::new(1 << 20);
@@ -23,7 +23,7 @@ pub fn parse(output: &[u8]) -> Vec<CliEvent> {
 
 /// Every start has one end, nothing else is open meanwhile, and the deltas join to the end.
 #[track_caller]
-fn assert_paired(events: &[CliEvent]) {
+pub(crate) fn assert_paired(events: &[CliEvent]) {
     let mut open: Option<(&str, String)> = None;
     for event in events {
         match (event, &mut open) {
@@ -54,7 +54,7 @@ fn assert_paired(events: &[CliEvent]) {
     assert_eq!(open, None, "{events:#?}");
 }
 
-pub fn reports(events: &[CliEvent]) -> Vec<&Report> {
+pub(crate) fn reports(events: &[CliEvent]) -> Vec<&Report> {
     let reports = events.iter().filter_map(|event| match event {
         CliEvent::Report(report) => Some(report.as_ref()),
         _ => None,
@@ -63,7 +63,7 @@ pub fn reports(events: &[CliEvent]) -> Vec<&Report> {
 }
 
 /// Everything that was used, and what it cost.
-pub fn used(events: &[CliEvent]) -> (Usage, Cost) {
+pub(crate) fn used(events: &[CliEvent]) -> (Usage, Cost) {
     let mut sum = (Usage::default(), Cost::Reported(Usd::ZERO));
     for used in reports(events).iter().flat_map(|report| &report.used) {
         sum = (&sum.0 + &used.usage, sum.1 + used.cost);
@@ -71,7 +71,7 @@ pub fn used(events: &[CliEvent]) -> (Usage, Cost) {
     sum
 }
 
-pub fn verdict(report: &Report) -> &'static str {
+pub(crate) fn verdict(report: &Report) -> &'static str {
     match report.verdict {
         Verdict::Done => "done",
         Verdict::Limit(_) => "limit",
@@ -81,7 +81,7 @@ pub fn verdict(report: &Report) -> &'static str {
 }
 
 /// The events in short, for comparing.
-pub fn short(events: &[CliEvent]) -> Vec<String> {
+pub(crate) fn short(events: &[CliEvent]) -> Vec<String> {
     let words = events.iter().map(|event| match event {
         CliEvent::Session { id, .. } => format!("session {id}"),
         CliEvent::Turn => "turn".to_owned(),

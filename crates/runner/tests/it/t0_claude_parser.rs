@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::parsed::{parse, short, used};
 
 fn output(lines: &[Value]) -> Vec<u8> {
-    lines.iter().map(|line| format!("{line}\n")).collect::<String>().into_bytes()
+    lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n").into_bytes()
 }
 
 #[track_caller]

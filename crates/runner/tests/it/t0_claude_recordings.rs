@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use junto_llm::{Cost, ErrorKind, Usd};
-use junto_runner::{CliEvent, Verdict};
+use junto_runner::{ClaudeParser, CliEvent, Parser as _, Verdict};
 
-use crate::parsed::{parse, reports, short, used, verdict};
+use crate::parsed::{assert_paired, parse, reports, short, used, verdict};
 
 struct Facts {
     name: &'static str,
@@ -183,10 +183,18 @@ fn a_subagent_acts_in_the_open_and_answers_nobody_but_its_parent() {
 #[test]
 fn an_output_cut_anywhere_is_read_as_far_as_it_goes() {
     for name in ["partial", "err-drop-mid"] {
-        let whole = recorded(name);
-        for end in 0..whole.len() {
-            let events = parse(&whole[..end]);
-            assert!(reports(&events).len() <= 1, "{name} cut at {end}");
+        let mut parser = ClaudeParser::new();
+        let mut before = Vec::new();
+        for line in recorded(name).split(|byte| *byte == b'\n') {
+            for end in 0..line.len() {
+                let (mut cut, mut events) = (parser.clone(), before.clone());
+                cut.line(&line[..end], &mut events);
+                cut.finish(&mut events);
+                assert_paired(&events);
+                assert!(reports(&events).is_empty(), "{name}: the result is its last line, {end} bytes of it");
+            }
+            parser.line(line, &mut before);
         }
+        assert_eq!(reports(&before).len(), 1, "{name}");
     }
 }

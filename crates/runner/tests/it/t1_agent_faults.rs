@@ -29,7 +29,7 @@ async fn a_refusal() {
 async fn a_crash_in_the_middle_of_a_line() {
     // While a text is being written, and while a tool is running.
     for (recording, after, ended) in
-        [("partial", 12, "assistant_text_end"), ("tools-all", 5, "tool_call_end")]
+        [("partial", 12, "assistant_text_end"), ("tools-all", 7, "tool_call_end")]
     {
         let events = play(Behaviour::replaying(recording).then(after, Fault::Crash)).await;
         let (kind, message) = the_failure(&events);

@@ -159,12 +159,7 @@ async fn cancelling_kills_everything() {
     let stage = Stage::new(stubborn());
     let cx = CallCx::new();
     let mut stream = stage.provider().stream(Request::prompt("x"), &cx).await.unwrap();
-    loop {
-        match stream.next().await.unwrap().unwrap() {
-            StreamEvent::TextDelta { .. } => break,
-            _ => {}
-        }
-    }
+    while !matches!(stream.next().await.unwrap().unwrap(), StreamEvent::TextDelta { .. }) {}
     cx.cancel.cancel();
     let error = stream.next().await.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Aborted);

@@ -22,7 +22,8 @@ fn run(arguments: &[&str], prompt: &str, behaviour: &Behaviour) -> Run {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(prompt.as_bytes()).unwrap();
+    // Whoever is refused has not read it.
+    let _ = child.stdin.take().unwrap().write_all(prompt.as_bytes());
     let output = child.wait_with_output().unwrap();
     Run {
         code: output.status.code(),

@@ -191,7 +191,10 @@ fn an_output_cut_anywhere_is_read_as_far_as_it_goes() {
                 cut.line(&line[..end], &mut events);
                 cut.finish(&mut events);
                 assert_paired(&events);
-                assert!(reports(&events).is_empty(), "{name}: the result is its last line, {end} bytes of it");
+                assert!(
+                    reports(&events).is_empty(),
+                    "{name}: the result is its last line, {end} bytes of it"
+                );
             }
             parser.line(line, &mut before);
         }

@@ -1,5 +1,6 @@
 //! A command as an agent.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use junto_core::{
@@ -10,7 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::run::directory;
-use crate::session::{HANDLE_VERSION, Session, Told};
+use crate::session::{HANDLE_VERSION, Session, Told, Totals};
 use crate::{Definition, Host};
 
 /// How many commands may wait to be looked at.
@@ -93,8 +94,8 @@ impl CliAgent {
             close: close.clone(),
             kill: kill.clone(),
             resumable: resume,
-            totals: crate::session::Totals::default(),
-            waiting: std::collections::VecDeque::new(),
+            totals: Totals::default(),
+            waiting: VecDeque::new(),
         };
         session.check_arguments().map_err(|e| invalid(e.to_string()))?;
         log.emit(start).await?;

@@ -1,0 +1,124 @@
+//! What an agent can be told. The same on a terminal, over HTTP, ACP and MCP.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{AskId, Rule};
+
+/// What an agent is told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "command", rename_all = "snake_case")]
+pub enum Command {
+    /// Work on this.
+    Submit {
+        /// The task.
+        input: Input,
+    },
+    /// Take this into account while you work.
+    Steer {
+        /// The message.
+        input: Input,
+        /// When it takes effect.
+        #[serde(default)]
+        when: When,
+    },
+    /// Work on this afterwards.
+    FollowUp {
+        /// The task.
+        input: Input,
+    },
+    /// Stop what you are doing; the session goes on.
+    Interrupt,
+    /// Stop everything; the session is over.
+    Abort,
+    /// The answer to a question for approval.
+    Answer {
+        /// The question.
+        ask: AskId,
+        /// The answer.
+        decision: Decision,
+    },
+    /// Change how you work, from the next model call on.
+    Configure {
+        /// What changes.
+        change: Change,
+    },
+}
+
+/// What a person, or a program, says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Input {
+    /// The text.
+    pub text: String,
+    /// Pictures, by local path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<std::path::PathBuf>,
+}
+
+impl Input {
+    /// A text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), images: Vec::new() }
+    }
+}
+
+impl From<&str> for Input {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+/// When a steering message takes effect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// After the current round of tools.
+    #[default]
+    Round,
+    /// At once: the current model call or round of tools is interrupted.
+    Now,
+}
+
+/// The answer to a question for approval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Decision {
+    /// Do it.
+    Allow {
+        /// A rule to keep, so that the like is not asked again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        remember: Option<Rule>,
+    },
+    /// Do not.
+    Reject {
+        /// Why, for the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+}
+
+/// What can be changed between two model calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Change {
+    /// Another model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Another provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Another effort; an empty text is the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
+}
+
+/// What became of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ack {
+    /// It is being done.
+    Started,
+    /// It waits for its moment.
+    Queued,
+    /// It is done.
+    Done,
+}

@@ -1,0 +1,117 @@
+//! What every agent's log must look like, whatever the agent is: checked by tests and by hosts that
+//! do not trust an agent.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::{AgentId, Body, Event, Seq};
+
+/// Checks the events of a whole, finished session, in order.
+///
+/// - positions go up by one; the first event of each agent is its `session_start`, its last its
+///   `session_end`, and each comes once;
+/// - each `user_input` has exactly one `input_end` after it, and none comes without one;
+/// - every started text, reasoning and tool call ends, once;
+/// - a child starts after its parent and ends before it.
+///
+/// # Errors
+/// Everything that is wrong, in words.
+pub fn check(events: &[Event]) -> Result<(), Vec<String>> {
+    let mut faults = Vec::new();
+    for pair in events.windows(2) {
+        if pair[1].seq != pair[0].seq.next() {
+            faults.push(format!("event {} follows event {}", pair[1].seq, pair[0].seq));
+        }
+    }
+    let mut order: Vec<&AgentId> = Vec::new();
+    let mut agents: HashMap<&AgentId, Life> = HashMap::new();
+    for event in events {
+        let life = agents.entry(&event.agent).or_insert_with(|| {
+            order.push(&event.agent);
+            Life { parent: event.parent.as_ref(), ..Life::default() }
+        });
+        life.take(event, &mut faults);
+    }
+    for agent in &order {
+        let life = &agents[*agent];
+        life.close(agent, &mut faults);
+        if let Some(parent) = life.parent.and_then(|parent| agents.get(parent))
+            && (life.start < parent.start || life.end > parent.end)
+        {
+            faults.push(format!("agent {agent} does not live within its parent's life"));
+        }
+    }
+    if events.is_empty() {
+        faults.push("there are no events".to_owned());
+    }
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+/// What is known of one agent.
+#[derive(Default)]
+struct Life<'a> {
+    parent: Option<&'a AgentId>,
+    start: Option<Seq>,
+    end: Option<Seq>,
+    open_input: bool,
+    /// Started texts, reasonings and tool calls that have not ended.
+    open: HashSet<Seq>,
+}
+
+impl Life<'_> {
+    fn take(&mut self, event: &Event, faults: &mut Vec<String>) {
+        let seq = event.seq;
+        let mut fault = |what: &str| faults.push(format!("event {seq} ({}): {what}", event.body.name()));
+        if self.end.is_some() {
+            fault("comes after the session's end");
+        }
+        if self.start.is_none() && !matches!(event.body, Body::SessionStart { .. }) {
+            fault("comes before the session's start");
+        }
+        match &event.body {
+            Body::SessionStart { .. } => {
+                if self.start.replace(seq).is_some() {
+                    fault("starts the session a second time");
+                }
+            }
+            Body::SessionEnd { .. } => {
+                self.end = Some(seq);
+                if self.open_input {
+                    fault("ends the session while an input is open");
+                }
+            }
+            Body::UserInput { .. } => {
+                if std::mem::replace(&mut self.open_input, true) {
+                    fault("comes while another input is open");
+                }
+            }
+            Body::InputEnd { .. } => {
+                if !std::mem::replace(&mut self.open_input, false) {
+                    fault("ends an input that is not open");
+                }
+                if !self.open.is_empty() {
+                    fault("ends an input while something it started is open");
+                }
+            }
+            Body::AssistantTextStart {} | Body::ReasoningStart {} | Body::ToolCallStart { .. } => {
+                self.open.insert(seq);
+            }
+            Body::AssistantTextEnd { of, .. }
+            | Body::ReasoningEnd { of, .. }
+            | Body::ToolCallEnd { of: Some(of), .. } => {
+                if !self.open.remove(of) {
+                    fault("ends what is not open");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn close(&self, agent: &AgentId, faults: &mut Vec<String>) {
+        if self.end.is_none() {
+            faults.push(format!("agent {agent} has no session_end"));
+        }
+        for seq in &self.open {
+            faults.push(format!("what event {seq} of agent {agent} started never ended"));
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The shared vocabulary of Junto.
+//!
+//! An [`Agent`] takes [`Command`]s and speaks in [`Event`]s. The events stand in an [`EventLog`]: an
+//! append-only record that any number of subscribers read by position and that loses nothing, since
+//! every event is in its [`Journal`] before anyone sees it. Whatever an agent does to the world passes
+//! the [`Gate`], which alone makes [`Permit`]s, and goes through a [`Tool`].
+//!
+//! This crate has types, the log and the gate, and otherwise only small pure functions. It runs no
+//! model, opens no file and starts no process.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod action;
+mod agent;
+mod budget;
+mod command;
+mod error;
+mod event;
+mod gate;
+pub mod grammar;
+mod id;
+mod journal;
+mod log;
+mod payload;
+mod tool;
+
+pub use action::{Action, ApprovalRequest, Rule, Via};
+pub use agent::{
+    Abilities, Agent, AgentSpec, Approve, Limits, Mode, Outcome, Parent, ResumeHandle, Spawner, Steer,
+    Workdir,
+};
+pub use budget::Purse;
+pub use command::{Ack, Change, Command, Decision, Input, When};
+pub use error::{AgentError, AgentErrorKind};
+pub use event::{Body, Delta, EndReason, Event, EventError, VERSION, event_schema};
+pub use gate::{Gate, OnReject, Open, Permit, Policy, Rejected, Verdict};
+pub use id::{AgentId, AskId, BlobId, Seq};
+pub use journal::{Durability, Journal, JournalError, MemoryJournal};
+pub use log::{Clock, Committed, EventLog, Item, Subscription};
+pub use payload::Payload;
+pub use tool::{Tool, ToolCx, ToolError, ToolHost, ToolOutcome};
+
+/// A boxed future, as traits used as objects return it.
+pub use junto_llm::Fut;

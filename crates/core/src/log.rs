@@ -1,0 +1,415 @@
+//! The record of what an agent did, and its readers.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use jiff::Timestamp;
+use junto_llm::{CallId, SessionId};
+use tokio::sync::{Mutex, broadcast};
+
+use crate::{
+    AgentId, BlobId, Body, Delta, Durability, Event, Journal, JournalError, MemoryJournal, Payload, Seq,
+    VERSION,
+};
+
+/// How many items a reader may be behind before it has to catch up from the journal.
+const LIVE: usize = 4096;
+/// How many events a reader takes from the journal at once.
+const BATCH: usize = 256;
+
+/// The clock that stamps events.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// An append-only record of events. Every event is in the journal before any reader sees it, readers
+/// go by position, and a slow one catches up from the journal: no event is ever lost.
+///
+/// Clones are the same log. A child agent writes to its parent's log through [`EventLog::child`].
+#[derive(Clone)]
+pub struct EventLog {
+    shared: Arc<Shared>,
+    agent: AgentId,
+    parent: Option<AgentId>,
+    turn: Arc<AtomicU32>,
+}
+
+struct Shared {
+    session: SessionId,
+    journal: Arc<dyn Journal>,
+    clock: Clock,
+    /// Held while an event is given its position and written, so that order in the journal, order of
+    /// positions and order of delivery are one.
+    writing: Mutex<()>,
+    /// The last position that was written.
+    last: AtomicU64,
+    live: broadcast::Sender<Item>,
+}
+
+/// What a reader gets.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// An event.
+    Event(Arc<Event>),
+    /// A piece of a segment, for whoever reads along live. A reader that fell behind misses deltas,
+    /// never events.
+    Delta(Delta),
+}
+
+/// The position of an event that is safely in the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Committed(Seq);
+
+impl Committed {
+    /// The position.
+    pub fn seq(self) -> Seq {
+        self.0
+    }
+}
+
+impl EventLog {
+    /// A log over a journal, which may hold earlier events of the session: `last` is the position of
+    /// the last of them.
+    pub fn new(session: SessionId, journal: Arc<dyn Journal>, last: Seq, clock: Clock) -> Self {
+        let shared = Shared {
+            session,
+            journal,
+            clock,
+            writing: Mutex::new(()),
+            last: AtomicU64::new(last.0),
+            live: broadcast::Sender::new(LIVE),
+        };
+        Self { shared: Arc::new(shared), agent: AgentId::fresh(), parent: None, turn: Arc::default() }
+    }
+
+    /// A new log in memory.
+    pub fn in_memory(clock: Clock) -> Self {
+        Self::new(SessionId::fresh(), Arc::new(MemoryJournal::default()), Seq(0), clock)
+    }
+
+    /// The same log, as a child of this agent writes to it.
+    pub fn child(&self) -> Self {
+        Self {
+            agent: AgentId::fresh(),
+            parent: Some(self.agent.clone()),
+            turn: Arc::default(),
+            ..self.clone()
+        }
+    }
+
+    /// The session.
+    pub fn session(&self) -> &SessionId {
+        &self.shared.session
+    }
+
+    /// The agent that writes through this handle.
+    pub fn agent(&self) -> &AgentId {
+        &self.agent
+    }
+
+    /// The agent's parent, if it is a child.
+    pub fn parent(&self) -> Option<&AgentId> {
+        self.parent.as_ref()
+    }
+
+    /// Counts a new input; its events carry the number.
+    pub fn begin_turn(&self) -> u32 {
+        self.turn.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Writes an event; readers see it after that.
+    ///
+    /// # Errors
+    /// If the journal cannot be written. The event did not happen then.
+    pub async fn emit(&self, body: Body) -> Result<Seq, JournalError> {
+        self.write(body, None, Durability::Written).await
+    }
+
+    /// Writes an event that belongs to a model call.
+    ///
+    /// # Errors
+    /// As [`EventLog::emit`].
+    pub async fn emit_for(&self, call: &CallId, body: Body) -> Result<Seq, JournalError> {
+        self.write(body, Some(call.clone()), Durability::Written).await
+    }
+
+    /// Writes an event so that it survives a crash of the machine: before a side effect, at the end of
+    /// a turn.
+    ///
+    /// # Errors
+    /// As [`EventLog::emit`].
+    pub async fn commit(&self, body: Body) -> Result<Committed, JournalError> {
+        self.write(body, None, Durability::Synced).await.map(Committed)
+    }
+
+    /// Hands a piece of a segment to whoever reads along live.
+    pub fn delta(&self, delta: Delta) {
+        // An error only says that nobody reads along.
+        let _ = self.shared.live.send(Item::Delta(delta));
+    }
+
+    /// The last position that was written; 0 if there is none.
+    pub fn last(&self) -> Seq {
+        Seq(self.shared.last.load(Ordering::Acquire))
+    }
+
+    /// A reader from this position on. Dropping it changes nothing for anybody.
+    pub fn subscribe(&self, from: Seq) -> Subscription {
+        let live = self.shared.live.subscribe();
+        Subscription {
+            shared: Arc::clone(&self.shared),
+            next: from.max(Seq::START),
+            live,
+            batch: VecDeque::new(),
+        }
+    }
+
+    /// The whole of a payload.
+    ///
+    /// # Errors
+    /// If the journal cannot be read.
+    pub async fn read(&self, payload: &Payload) -> Result<String, JournalError> {
+        match payload {
+            Payload::Inline(text) => Ok(text.clone()),
+            Payload::Spilled { blob, .. } => self.shared.journal.blob(blob).await,
+        }
+    }
+
+    async fn write(
+        &self,
+        mut body: Body,
+        corr: Option<CallId>,
+        durability: Durability,
+    ) -> Result<Seq, JournalError> {
+        self.spill(&mut body).await?;
+        let _writing = self.shared.writing.lock().await;
+        let seq = self.last().next();
+        let event = Event {
+            v: VERSION,
+            seq,
+            at: (self.shared.clock)(),
+            session: self.shared.session.clone(),
+            agent: self.agent.clone(),
+            parent: self.parent.clone(),
+            turn: self.turn.load(Ordering::Relaxed),
+            corr,
+            body,
+        };
+        self.shared.journal.append(std::slice::from_ref(&event), durability).await?;
+        self.shared.last.store(seq.0, Ordering::Release);
+        let _ = self.shared.live.send(Item::Event(Arc::new(event)));
+        Ok(seq)
+    }
+
+    /// Keeps what is too large beside the journal.
+    async fn spill(&self, body: &mut Body) -> Result<(), JournalError> {
+        let Some(payload) = body.payload_mut() else { return Ok(()) };
+        let Payload::Inline(text) = &payload else { return Ok(()) };
+        if text.len() > Payload::INLINE_LIMIT {
+            let blob = BlobId::fresh();
+            self.shared.journal.put_blob(&blob, text).await?;
+            *payload = Payload::spilled(text, blob);
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for EventLog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EventLog")
+            .field("session", &self.shared.session)
+            .field("agent", &self.agent)
+            .field("last", &self.last())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A reader of a log: every event from its position on, in order, once; deltas while it keeps up.
+pub struct Subscription {
+    shared: Arc<Shared>,
+    /// The next position to hand out.
+    next: Seq,
+    live: broadcast::Receiver<Item>,
+    /// Events read from the journal and not handed out yet.
+    batch: VecDeque<Event>,
+}
+
+impl Subscription {
+    /// The next item; waits for it.
+    ///
+    /// # Errors
+    /// If the journal cannot be read.
+    pub async fn next(&mut self) -> Result<Item, JournalError> {
+        loop {
+            if let Some(event) = self.batch.pop_front() {
+                self.next = event.seq.next();
+                return Ok(Item::Event(Arc::new(event)));
+            }
+            match self.live.try_recv() {
+                Ok(item) => {
+                    if let Some(item) = self.live_item(item).await? {
+                        return Ok(item);
+                    }
+                }
+                Err(broadcast::error::TryRecvError::Lagged(_)) => self.catch_up().await?,
+                Err(_) => {
+                    // What was written before this reader came, or while it was behind.
+                    if self.next.0 <= self.shared.last.load(Ordering::Acquire) {
+                        self.catch_up().await?;
+                        continue;
+                    }
+                    match self.live.recv().await {
+                        Ok(item) => {
+                            if let Some(item) = self.live_item(item).await? {
+                                return Ok(item);
+                            }
+                        }
+                        // The sender lives in `shared`, which this reader holds.
+                        Err(_) => self.catch_up().await?,
+                    }
+                }
+            }
+        }
+    }
+
+    /// What is left of the log without waiting for more: for readers of a finished session.
+    ///
+    /// # Errors
+    /// If the journal cannot be read.
+    pub async fn rest(&mut self) -> Result<Vec<Event>, JournalError> {
+        let mut events = Vec::new();
+        while self.next.0 <= self.shared.last.load(Ordering::Acquire) {
+            if self.batch.is_empty() {
+                self.catch_up().await?;
+            }
+            let Some(event) = self.batch.pop_front() else { break };
+            self.next = event.seq.next();
+            events.push(event);
+        }
+        Ok(events)
+    }
+
+    /// Hands a live item out, unless it was handed out before, or something before it was missed.
+    async fn live_item(&mut self, item: Item) -> Result<Option<Item>, JournalError> {
+        match &item {
+            Item::Event(event) if event.seq == self.next => {
+                self.next = event.seq.next();
+                Ok(Some(item))
+            }
+            Item::Event(event) if event.seq < self.next => Ok(None),
+            Item::Event(_) => {
+                self.catch_up().await?;
+                Ok(None)
+            }
+            // A delta of a segment whose start is still to come from the journal would be out of order.
+            Item::Delta(delta) => Ok((delta.of() < self.next).then_some(item)),
+        }
+    }
+
+    async fn catch_up(&mut self) -> Result<(), JournalError> {
+        let events = self.shared.journal.read(self.next, BATCH).await?;
+        self.batch.extend(events);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log() -> EventLog {
+        EventLog::in_memory(Arc::new(|| Timestamp::UNIX_EPOCH))
+    }
+
+    fn progress(n: usize) -> Body {
+        Body::Progress { text: n.to_string() }
+    }
+
+    async fn events(reader: &mut Subscription, count: usize) -> Vec<u64> {
+        let mut seen = Vec::new();
+        while seen.len() < count {
+            if let Item::Event(event) = reader.next().await.unwrap() {
+                seen.push(event.seq.0);
+            }
+        }
+        seen
+    }
+
+    #[tokio::test]
+    async fn readers_see_every_event_once_and_in_order() {
+        let log = log();
+        let mut early = log.subscribe(Seq::START);
+        for n in 0..10 {
+            log.emit(progress(n)).await.unwrap();
+        }
+        let mut late = log.subscribe(Seq(4));
+        for n in 10..20 {
+            log.emit(progress(n)).await.unwrap();
+        }
+        assert_eq!(events(&mut early, 20).await, (1..=20).collect::<Vec<_>>());
+        assert_eq!(events(&mut late, 17).await, (4..=20).collect::<Vec<_>>());
+    }
+
+    #[tokio::test]
+    async fn a_slow_reader_loses_deltas_and_no_event() {
+        let log = log();
+        let mut slow = log.subscribe(Seq::START);
+        let of = log.emit(Body::AssistantTextStart {}).await.unwrap();
+        for n in 0..3 * LIVE {
+            log.delta(Delta::AssistantTextDelta { of, text: n.to_string() });
+            log.emit(progress(n)).await.unwrap();
+        }
+        assert_eq!(events(&mut slow, 1 + 3 * LIVE).await, (1..=1 + 3 * LIVE as u64).collect::<Vec<_>>());
+    }
+
+    #[tokio::test]
+    async fn deltas_come_between_their_start_and_their_end() {
+        let log = log();
+        let mut reader = log.subscribe(Seq::START);
+        let of = log.emit(Body::AssistantTextStart {}).await.unwrap();
+        for text in ["a", "b", "c"] {
+            log.delta(Delta::AssistantTextDelta { of, text: text.into() });
+        }
+        log.emit(Body::AssistantTextEnd { of, text: "abc".into() }).await.unwrap();
+        let mut joined = String::new();
+        loop {
+            match reader.next().await.unwrap() {
+                Item::Delta(Delta::AssistantTextDelta { text, .. }) => joined += &text,
+                Item::Event(e) if e.body.name() == "assistant_text_end" => break,
+                _ => {}
+            }
+        }
+        assert_eq!(joined, "abc");
+    }
+
+    #[tokio::test]
+    async fn many_writers_get_positions_without_gaps() {
+        let log = log();
+        let child = log.child();
+        let writers = (0..8).map(|n| {
+            let log = if n % 2 == 0 { log.clone() } else { child.clone() };
+            tokio::spawn(async move {
+                for i in 0..50 {
+                    log.emit(progress(i)).await.unwrap();
+                }
+            })
+        });
+        for writer in writers.collect::<Vec<_>>() {
+            writer.await.unwrap();
+        }
+        let all = log.subscribe(Seq::START).rest().await.unwrap();
+        assert_eq!(all.iter().map(|e| e.seq.0).collect::<Vec<_>>(), (1..=400).collect::<Vec<_>>());
+        assert!(all.iter().any(|e| e.parent.as_ref() == Some(log.agent())));
+    }
+
+    #[tokio::test]
+    async fn large_payloads_spill_and_can_be_read_whole() {
+        let log = log();
+        let text = "é".repeat(Payload::INLINE_LIMIT);
+        log.emit(Body::AssistantTextEnd { of: Seq(1), text: text.clone().into() }).await.unwrap();
+        let event = log.subscribe(Seq::START).rest().await.unwrap().remove(0);
+        let Body::AssistantTextEnd { text: payload, .. } = &event.body else { panic!("{event:?}") };
+        assert!(matches!(payload, Payload::Spilled { bytes, .. } if *bytes == text.len() as u64));
+        assert!(serde_json::to_string(&event).unwrap().len() < 100_000);
+        assert_eq!(log.read(payload).await.unwrap(), text);
+    }
+}

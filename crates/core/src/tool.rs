@@ -1,0 +1,97 @@
+//! The contract of everything a model can call.
+
+use std::sync::Arc;
+
+use junto_env::ExecutionEnvironment;
+use junto_llm::{Media, ToolCall, ToolSpec};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Action, Fut, Permit, Via};
+
+/// Something a model can call.
+///
+/// Contract: `actions` changes nothing; `run` does what `actions` said and nothing else, takes its
+/// arguments from the permit only, stops soon when the token is cancelled, and never panics on bad
+/// arguments: failures are outcomes the model sees.
+pub trait Tool: Send + Sync {
+    /// How the model sees it.
+    fn spec(&self) -> &ToolSpec;
+
+    /// What this call would do.
+    ///
+    /// # Errors
+    /// Arguments that make no sense; the model is told.
+    fn actions<'a>(&'a self, call: &'a ToolCall, cx: &'a ToolCx) -> Fut<'a, Result<Vec<Action>, ToolError>>;
+
+    /// Does it.
+    fn run<'a>(&'a self, permit: Permit, cx: &'a ToolCx) -> Fut<'a, ToolOutcome>;
+}
+
+/// What a tool works with.
+#[derive(Clone)]
+pub struct ToolCx {
+    /// Where it acts.
+    pub env: Arc<dyn ExecutionEnvironment>,
+    /// Ends the call.
+    pub cancel: CancellationToken,
+    /// Takes output as it comes, for people to watch.
+    pub output: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+/// Why a call makes no sense; told to the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolError(pub String);
+
+impl std::fmt::Display for ToolError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<junto_env::Error> for ToolError {
+    fn from(error: junto_env::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolOutcome {
+    /// The whole output. What the model sees of it is cut by the loop.
+    pub output: String,
+    /// Whether it failed.
+    pub is_error: bool,
+    /// Pictures for models that see.
+    pub images: Vec<Media>,
+}
+
+impl ToolOutcome {
+    /// It worked.
+    pub fn ok(output: impl Into<String>) -> Self {
+        Self { output: output.into(), is_error: false, images: Vec::new() }
+    }
+
+    /// It failed.
+    pub fn error(output: impl Into<String>) -> Self {
+        Self { output: output.into(), is_error: true, images: Vec::new() }
+    }
+}
+
+impl<E: std::fmt::Display> From<Result<String, E>> for ToolOutcome {
+    fn from(result: Result<String, E>) -> Self {
+        match result {
+            Ok(output) => Self::ok(output),
+            Err(error) => Self::error(error.to_string()),
+        }
+    }
+}
+
+/// Tools that somebody other than the loop may call: the kernel's socket, an MCP server. Each call
+/// is judged and journaled like any other.
+pub trait ToolHost: Send + Sync {
+    /// What there is.
+    fn specs(&self) -> Vec<ToolSpec>;
+
+    /// Calls a tool.
+    fn call(&self, call: ToolCall, via: Via) -> Fut<'_, ToolOutcome>;
+}

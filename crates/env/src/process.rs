@@ -1,0 +1,188 @@
+//! Processes: what to start, and the handle of what was started.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::{Fut, RealPath, Result};
+
+/// What to start, and with what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandSpec {
+    /// What runs.
+    pub program: Program,
+    /// Where it runs; absent: the environment's working directory.
+    pub cwd: Option<RealPath>,
+    /// Variables beside those the environment gives by its own policy. They win.
+    pub variables: BTreeMap<String, String>,
+    /// What it reads.
+    pub stdin: Stdin,
+}
+
+impl CommandSpec {
+    /// A line for the shell.
+    pub fn shell(line: impl Into<String>) -> Self {
+        Self {
+            program: Program::Shell(line.into()),
+            cwd: None,
+            variables: BTreeMap::new(),
+            stdin: Stdin::Empty,
+        }
+    }
+
+    /// A program and its arguments, without a shell between.
+    pub fn argv(argv: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let argv = argv.into_iter().map(Into::into).collect();
+        Self { program: Program::Argv(argv), cwd: None, variables: BTreeMap::new(), stdin: Stdin::Empty }
+    }
+}
+
+/// What runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// A line for the environment's shell.
+    Shell(String),
+    /// A program and its arguments.
+    Argv(Vec<String>),
+}
+
+/// What a process reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Stdin {
+    /// Nothing.
+    #[default]
+    Empty,
+    /// These bytes, then nothing.
+    Bytes(Bytes),
+    /// What [`Process::write`] gives it, until [`Process::close_stdin`].
+    Open,
+}
+
+/// Which of its two mouths a process spoke with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputStream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// A piece of output, in the order it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Which stream.
+    pub stream: OutputStream,
+    /// The bytes.
+    pub bytes: Bytes,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// Its exit code, unless a signal ended it.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+}
+
+impl Exit {
+    /// Whether it ended well.
+    pub fn success(self) -> bool {
+        self.code == Some(0)
+    }
+}
+
+/// What an environment implements for its processes.
+pub trait RawProcess: Send + Sync {
+    /// Its id on its host, for people.
+    fn id(&self) -> u32;
+    /// The next piece of output; `None` once both streams are at their end, or soon after the process
+    /// has ended, even if something it started still holds them. Nothing is buffered without bound: a
+    /// process whose output nobody reads is made to wait. Nothing is lost if the future is dropped.
+    fn output(&mut self) -> Fut<'_, Result<Option<Output>>>;
+    /// Writes to its standard input.
+    fn write<'a>(&'a mut self, data: &'a [u8]) -> Fut<'a, Result<()>>;
+    /// Ends its standard input.
+    fn close_stdin(&mut self) -> Fut<'_, Result<()>>;
+    /// Waits for its end. The tree may live on; see `close`.
+    fn wait(&mut self) -> Fut<'_, Result<Exit>>;
+    /// Asks the whole tree to end (SIGTERM), kills what is left after the grace, and waits for it.
+    fn close(&mut self, grace: Duration) -> Fut<'_, Result<Exit>>;
+    /// Sends SIGINT to the process, as a terminal would.
+    fn interrupt(&mut self) -> Result<()>;
+    /// Kills the whole tree at once. Called by the handle's `Drop`.
+    fn kill(&mut self);
+}
+
+/// The handle of a process. Dropping it kills the whole tree at once.
+pub struct Process(Box<dyn RawProcess>);
+
+impl Process {
+    /// Wraps an environment's process.
+    pub fn new(raw: impl RawProcess + 'static) -> Self {
+        Self(Box::new(raw))
+    }
+
+    /// Its id on its host, for people.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// The next piece of output; `None` once both streams are at their end, or soon after the process
+    /// has ended: what it started may hold the streams open for ever. What the process itself wrote
+    /// is given whole. Nothing is lost if the future is dropped.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub async fn output(&mut self) -> Result<Option<Output>> {
+        self.0.output().await
+    }
+
+    /// Writes to its standard input.
+    ///
+    /// # Errors
+    /// What the system says; `Unsupported` if its input is not open.
+    pub async fn write(&mut self, data: &[u8]) -> Result<()> {
+        self.0.write(data).await
+    }
+
+    /// Ends its standard input.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub async fn close_stdin(&mut self) -> Result<()> {
+        self.0.close_stdin().await
+    }
+
+    /// Waits for its end. What it started may live on until the handle is closed or dropped. Output
+    /// is not read meanwhile: a process that has more to say than its pipes hold does not end.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub async fn wait(&mut self) -> Result<Exit> {
+        self.0.wait().await
+    }
+
+    /// Sends SIGINT to the process, as a terminal would.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn interrupt(&mut self) -> Result<()> {
+        self.0.interrupt()
+    }
+
+    /// Asks the whole tree to end, kills what is left after the grace, and waits for it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub async fn close(mut self, grace: Duration) -> Result<Exit> {
+        self.0.close(grace).await
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.0.kill();
+    }
+}

@@ -169,15 +169,14 @@ impl Telling<'_> {
         if more.is_empty() {
             return Ok(());
         }
-        let of = match segment.start {
-            Some(start) => start,
-            None => {
-                let body = match segment.kind {
-                    Kind::Text => Body::AssistantTextStart {},
-                    Kind::Reasoning => Body::ReasoningStart {},
-                };
-                *segment.start.insert(self.log.emit_for(self.call, body).await?)
-            }
+        let of = if let Some(start) = segment.start {
+            start
+        } else {
+            let body = match segment.kind {
+                Kind::Text => Body::AssistantTextStart {},
+                Kind::Reasoning => Body::ReasoningStart {},
+            };
+            *segment.start.insert(self.log.emit_for(self.call, body).await?)
         };
         segment.text.push_str(more);
         let text = more.to_owned();

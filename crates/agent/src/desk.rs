@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use junto_core::{Ack, AgentError, AgentErrorKind, Change, Input, When};
+use junto_core::{Ack, AgentError, AgentErrorKind, Change, When};
 use junto_llm::Effort;
 use tokio_util::sync::CancellationToken;
+
+use crate::said::Said;
 
 /// How many messages may wait at once; a host that says more is told to wait.
 const MOST_WAITING: usize = 256;
@@ -31,9 +33,9 @@ pub(crate) struct Desk {
 struct Papers {
     settings: Settings,
     /// For the model, between two steps.
-    steering: VecDeque<Input>,
+    steering: VecDeque<Said>,
     /// Inputs of their own, for afterwards.
-    follow_ups: VecDeque<Input>,
+    follow_ups: VecDeque<Said>,
     /// The input under way; absent while the session is idle.
     work: Option<Work>,
 }
@@ -99,7 +101,7 @@ impl Desk {
         }
     }
 
-    pub(crate) fn take_steering(&self) -> VecDeque<Input> {
+    pub(crate) fn take_steering(&self) -> VecDeque<Said> {
         std::mem::take(&mut self.papers().steering)
     }
 
@@ -107,15 +109,15 @@ impl Desk {
         !self.papers().steering.is_empty()
     }
 
-    pub(crate) fn take_follow_up(&self) -> Option<Input> {
+    pub(crate) fn take_follow_up(&self) -> Option<Said> {
         self.papers().follow_ups.pop_front()
     }
 
     /// A message for the work under way. While there is none it waits for the next input.
-    pub(crate) fn steer(&self, input: Input, when: When) -> Result<Ack, AgentError> {
+    pub(crate) fn steer(&self, said: Said, when: When) -> Result<Ack, AgentError> {
         let mut papers = self.papers();
         check_room(&papers.steering)?;
-        papers.steering.push_back(input);
+        papers.steering.push_back(said);
         if let (When::Now, Some(work)) = (when, &papers.work) {
             work.step.cancel();
         }
@@ -123,10 +125,10 @@ impl Desk {
     }
 
     /// An input for afterwards.
-    pub(crate) fn follow_up(&self, input: Input) -> Result<Ack, AgentError> {
+    pub(crate) fn follow_up(&self, said: Said) -> Result<Ack, AgentError> {
         let mut papers = self.papers();
         check_room(&papers.follow_ups)?;
-        papers.follow_ups.push_back(input);
+        papers.follow_ups.push_back(said);
         Ok(Ack::Queued)
     }
 
@@ -157,7 +159,7 @@ impl Desk {
     }
 }
 
-fn check_room(queue: &VecDeque<Input>) -> Result<(), AgentError> {
+fn check_room(queue: &VecDeque<Said>) -> Result<(), AgentError> {
     if queue.len() < MOST_WAITING {
         return Ok(());
     }

@@ -1,8 +1,9 @@
 //! The conversation, as the model sees it. It only grows, and it is valid for the strictest provider
 //! at every moment between two steps: each tool call has its result.
 
-use junto_core::Input;
-use junto_llm::{Media, Message, Part, Response, Role, ToolResult};
+use junto_llm::{Message, Response, ToolResult};
+
+use crate::said::Said;
 
 /// The conversation.
 #[derive(Debug)]
@@ -19,13 +20,8 @@ impl History {
     }
 
     /// What somebody said, at the start or while the model worked.
-    pub(crate) fn say(&mut self, input: &Input) {
-        let images = input.images.iter().map(|path| Part::image(Media::path(path)));
-        let mut parts: Vec<Part> = images.collect();
-        if !input.text.is_empty() || parts.is_empty() {
-            parts.push(Part::text(&input.text));
-        }
-        self.0.push(Message::new(Role::User, parts));
+    pub(crate) fn say(&mut self, said: &Said) {
+        self.0.push(said.message());
     }
 
     /// A whole answer, verbatim. One that says nothing is left out: no provider takes it back.

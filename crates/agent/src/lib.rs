@@ -23,6 +23,7 @@ mod host;
 mod output;
 mod panics;
 mod round;
+mod said;
 mod session;
 mod state;
 mod task;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use junto_core::{
-    Ack, AgentError, AgentErrorKind, Body, Command, EndReason, EventError, Input, JournalError, Outcome,
+    Ack, AgentError, AgentErrorKind, Body, Command, EndReason, EventError, Fut, Input, JournalError, Outcome,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -11,7 +11,9 @@ use crate::desk::Desk;
 use crate::family::Family;
 use crate::host::{Door, Sign};
 use crate::panics::caught;
+use crate::said::Said;
 use crate::state::State;
+use crate::toolbox::Toolbox;
 use crate::turn::turn;
 
 /// A command, and who waits to hear what became of it.
@@ -28,7 +30,7 @@ fn tell(reply: Option<oneshot::Sender<Result<Ack, AgentError>>>, result: Result<
 }
 
 /// An input, and who waits to hear that work on it began; nobody, for one that was queued.
-type Begun = (Input, Option<oneshot::Sender<Result<Ack, AgentError>>>);
+type Begun = (Said, Option<oneshot::Sender<Result<Ack, AgentError>>>);
 
 /// A session's life.
 pub(crate) struct Life {
@@ -43,8 +45,8 @@ impl Life {
     /// Works on inputs until the session is over; then ends what is left, and says how it was.
     pub(crate) async fn run(mut self) -> Outcome {
         let mut outcome = Outcome { reason: EndReason::Done, text: String::new() };
-        while let Some((input, reply)) = self.next_input().await {
-            match self.work_on(input, reply).await {
+        while let Some((said, reply)) = self.next_input().await {
+            match self.work_on(said, reply).await {
                 Ok(ended) => outcome = ended,
                 Err(error) => {
                     outcome = Outcome { reason: failed(&error.into()), text: String::new() };
@@ -66,8 +68,8 @@ impl Life {
         if session.is_cancelled() {
             return None;
         }
-        if let Some(input) = self.reception.desk.take_follow_up() {
-            return Some((input, None));
+        if let Some(said) = self.reception.desk.take_follow_up() {
+            return Some((said, None));
         }
         loop {
             let order = tokio::select! {
@@ -77,7 +79,10 @@ impl Life {
             };
             match order.command {
                 Command::Submit { input } | Command::FollowUp { input } => {
-                    return Some((input, Some(order.reply)));
+                    match Said::read(input, &**self.state.toolbox.env()).await {
+                        Ok(said) => return Some((said, Some(order.reply))),
+                        Err(error) => tell(Some(order.reply), Err(error)),
+                    }
                 }
                 command => tell(Some(order.reply), self.reception.take(command).await),
             }
@@ -87,18 +92,18 @@ impl Life {
     /// Works on one input, from its `user_input` to its `input_end`.
     async fn work_on(
         &mut self,
-        input: Input,
+        said: Said,
         reply: Option<oneshot::Sender<Result<Ack, AgentError>>>,
     ) -> Result<Outcome, JournalError> {
         self.state.log.begin_turn();
-        if let Err(error) = self.state.log.commit(Body::UserInput { input: input.clone() }).await {
+        if let Err(error) = self.state.log.commit(Body::UserInput { input: said.input.clone() }).await {
             tell(reply, Err(error.clone().into()));
             return Err(error);
         }
         self.reception.desk.begin_input();
         tell(reply, Ok(Ack::Started));
         self.state.text.clear();
-        let turned = self.turn(&input).await;
+        let turned = self.turn(&said).await;
         self.reception.desk.end_input();
         let _nobody_inside = self.door.clear().await;
         let reason = match &turned {
@@ -122,17 +127,31 @@ impl Life {
     }
 
     /// The turn, while commands are listened to.
-    async fn turn(&mut self, input: &Input) -> Result<Result<EndReason, JournalError>, String> {
-        let mut turn = std::pin::pin!(caught(turn(&mut self.state, input)));
-        loop {
+    async fn turn(&mut self, said: &Said) -> Result<Result<EndReason, JournalError>, String> {
+        let mut turn = std::pin::pin!(caught(turn(&mut self.state, said)));
+        // The turn goes on while a command is served: one may need the log, which the other may hold.
+        let mut serving: Option<Fut<'_, ()>> = None;
+        let reason = loop {
+            let free = serving.is_none();
+            let served = async {
+                match &mut serving {
+                    Some(serving) => serving.await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 biased;
-                reason = &mut turn => return reason,
-                Some(order) = self.orders.recv() => {
-                    tell(Some(order.reply), self.reception.take(order.command).await);
+                reason = &mut turn => break reason,
+                () = served => serving = None,
+                Some(order) = self.orders.recv(), if free => {
+                    serving = Some(Box::pin(self.reception.serve(order)));
                 }
             }
+        };
+        if let Some(serving) = serving {
+            serving.await;
         }
+        reason
     }
 
     /// Ends everything in order: calls from outside, inputs that nobody worked on, children, the
@@ -142,13 +161,13 @@ impl Life {
         self.orders.close();
         *self.door.clear().await = Sign::Closed;
         // Every accepted input has its end; these never had their turn.
-        while let Some(input) = self.reception.desk.take_follow_up() {
+        while let Some(said) = self.reception.desk.take_follow_up() {
             let reason = match &outcome.reason {
                 failed @ EndReason::Failed { .. } => failed.clone(),
                 _ => EndReason::Interrupted,
             };
             self.state.log.begin_turn();
-            let begun = self.state.log.commit(Body::UserInput { input }).await;
+            let begun = self.state.log.commit(Body::UserInput { input: said.input }).await;
             let end = Body::InputEnd { reason: reason.clone(), text: "".into() };
             if begun.is_err() || self.state.log.commit(end).await.is_err() {
                 break;
@@ -171,19 +190,24 @@ fn failed(error: &AgentError) -> EndReason {
 /// Takes the commands that begin no input.
 pub(crate) struct Reception {
     pub(crate) desk: Arc<Desk>,
-    pub(crate) toolbox: Arc<crate::toolbox::Toolbox>,
+    pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) family: Arc<Family>,
 }
 
 impl Reception {
+    async fn serve(&self, order: Order) {
+        let result = self.take(order.command).await;
+        tell(Some(order.reply), result);
+    }
+
     async fn take(&self, command: Command) -> Result<Ack, AgentError> {
         match command {
             Command::Submit { .. } => {
                 let busy = AgentError::new(AgentErrorKind::WrongState, "the session works on another input");
                 Err(busy.with_hint("follow_up queues an input, steer changes the one under way"))
             }
-            Command::FollowUp { input } => self.desk.follow_up(input),
-            Command::Steer { input, when } => self.desk.steer(input, when),
+            Command::FollowUp { input } => self.desk.follow_up(self.hear(input).await?),
+            Command::Steer { input, when } => self.desk.steer(self.hear(input).await?, when),
             Command::Interrupt => self.desk.interrupt(),
             Command::Abort => {
                 self.desk.session().cancel();
@@ -196,5 +220,8 @@ impl Reception {
             },
             Command::Configure { change } => Ok(self.desk.configure(change)),
         }
+    }
+    async fn hear(&self, input: Input) -> Result<Said, AgentError> {
+        Said::read(input, &**self.toolbox.env()).await
     }
 }

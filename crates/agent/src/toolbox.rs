@@ -1,13 +1,13 @@
 //! A session's tools, and the way of one call: look up, validate, judge, run, tell.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use junto_core::{
     Action, AgentError, AgentErrorKind, Body, Delta, EventLog, Gate, JournalError, Permit, Rejected, Seq,
     Tool, ToolCx, ToolOutcome, Via,
 };
-use junto_env::{ExecutionEnvironment, RealPath};
+use junto_env::{ExecutionEnvironment, HeadTail, RealPath};
 use junto_llm::schema::{self, Validator};
 use junto_llm::{ErrorKind, ToolCall, ToolSpec};
 use tokio_util::sync::CancellationToken;
@@ -17,6 +17,9 @@ use crate::panics::caught;
 
 /// How long a tool that was told to stop may take. A command that is ended politely needs some of it.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How many bytes are kept of the beginning, and as many of the end, of what a tool shows.
+const SHOWN: usize = 64 * 1024;
 
 /// What the model is told of a call that was stopped.
 pub(crate) const INTERRUPTED: &str = "interrupted before it was done";
@@ -184,13 +187,9 @@ impl Toolbox {
     }
 
     async fn run(&self, tool: &dyn Tool, permit: Permit, stop: &CancellationToken) -> ToolOutcome {
-        let (log, of) = (self.log.clone(), permit.start());
-        let show = move |text: &str| {
-            if !text.is_empty() {
-                log.delta(Delta::ToolCallOutputDelta { of, text: text.to_owned() });
-            }
-        };
-        let cx = self.cx(stop.clone(), Arc::new(show));
+        let shown = Arc::new(Shown { log: self.log.clone(), of: permit.start(), ends: Mutex::default() });
+        let show = Arc::clone(&shown);
+        let cx = self.cx(stop.clone(), Arc::new(move |text: &str| show.show(text)));
         let out_of_patience = async {
             stop.cancelled().await;
             tokio::time::sleep(PATIENCE).await;
@@ -198,9 +197,9 @@ impl Toolbox {
         tokio::select! {
             biased;
             outcome = caught(tool.run(permit, &cx)) => {
-                outcome.unwrap_or_else(|panic| ToolOutcome::error(format!("the tool crashed: {panic}")))
+                outcome.unwrap_or_else(|panic| shown.broken_off(&format!("the tool crashed: {panic}")))
             }
-            () = out_of_patience => ToolOutcome::error(INTERRUPTED),
+            () = out_of_patience => shown.broken_off(INTERRUPTED),
         }
     }
 
@@ -223,5 +222,39 @@ impl Toolbox {
 
     fn cx(&self, cancel: CancellationToken, output: Arc<dyn Fn(&str) + Send + Sync>) -> ToolCx {
         ToolCx { env: Arc::clone(&self.env), cancel, output }
+    }
+}
+
+/// What a running tool shows. The ends of it are kept for a tool that never comes to say the whole.
+struct Shown {
+    log: EventLog,
+    of: Seq,
+    ends: Mutex<Option<HeadTail>>,
+}
+
+impl Shown {
+    fn ends(&self) -> MutexGuard<'_, Option<HeadTail>> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn show(&self, text: &str) {
+        if !text.is_empty() {
+            let mut ends = self.ends();
+            ends.get_or_insert_with(|| HeadTail::new(SHOWN, SHOWN)).push(text.as_bytes());
+            self.log.delta(Delta::ToolCallOutputDelta { of: self.of, text: text.to_owned() });
+        }
+    }
+
+    /// The outcome of a tool that did not end by itself: what it had shown, and why it ended.
+    fn broken_off(&self, why: &str) -> ToolOutcome {
+        if self.ends().is_some() {
+            self.show(&format!("\n[{why}]"));
+        }
+        match self.ends().take() {
+            Some(ends) => {
+                ToolOutcome::error(ends.text(|left_out| format!("\n[{left_out} bytes left out]\n")))
+            }
+            None => ToolOutcome::error(why),
+        }
     }
 }

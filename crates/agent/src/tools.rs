@@ -26,10 +26,10 @@ pub use write_file::WriteFile;
 /// The four tools every session has use for: `read_file`, `write_file`, `edit_file` and `shell`.
 pub fn standard() -> Vec<Arc<dyn Tool>> {
     vec![
-        Arc::new(ReadFile::new()),
-        Arc::new(WriteFile::new()),
-        Arc::new(EditFile::new()),
-        Arc::new(Shell::new(Timeouts::default())),
+        Arc::new(ReadFile::default()),
+        Arc::new(WriteFile::default()),
+        Arc::new(EditFile::default()),
+        Arc::new(Shell::default()),
     ]
 }
 

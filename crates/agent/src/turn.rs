@@ -1,10 +1,11 @@
 //! The loop.
 
-use junto_core::{Body, EndReason, EventError, Input, JournalError, OnReject};
+use junto_core::{Body, EndReason, EventError, JournalError, OnReject};
 use junto_llm::ToolCall;
 
 use crate::call::Ended;
 use crate::round::round;
+use crate::said::Said;
 use crate::state::State;
 
 /// Works on one input until the model answers without calling tools, a limit is reached, somebody
@@ -12,7 +13,7 @@ use crate::state::State;
 ///
 /// # Errors
 /// If the journal cannot be written: then nothing more may happen in this session.
-pub(crate) async fn turn(state: &mut State, input: &Input) -> Result<EndReason, JournalError> {
+pub(crate) async fn turn(state: &mut State, input: &Said) -> Result<EndReason, JournalError> {
     state.history.say(input);
     let mut rounds = 0;
     loop {
@@ -20,13 +21,14 @@ pub(crate) async fn turn(state: &mut State, input: &Input) -> Result<EndReason, 
         // cannot wait, and by whatever ends the input or the session.
         let step = state.desk.begin_step();
 
-        // What was said before the input, or while the last step went on.
-        for said in state.desk.take_steering() {
-            state.log.emit(Body::SteeringInjected { input: said.clone() }).await?;
-            state.history.say(&said);
-        }
         if state.desk.is_stopped() {
             return Ok(EndReason::Interrupted);
+        }
+
+        // What was said before the input, or while the last step went on.
+        for said in state.desk.take_steering() {
+            state.log.emit(Body::SteeringInjected { input: said.input.clone() }).await?;
+            state.history.say(&said);
         }
         if let Some(limit) = state.limit_reached(rounds) {
             state.log.emit(limit).await?;

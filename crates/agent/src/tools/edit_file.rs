@@ -26,10 +26,8 @@ struct Arguments {
     replace_all: bool,
 }
 
-impl EditFile {
-    /// The tool.
-    #[expect(clippy::new_without_default, reason = "a tool has no default; this is its only form")]
-    pub fn new() -> Self {
+impl Default for EditFile {
+    fn default() -> Self {
         Self(ToolSpec::foreign(
             "edit_file",
             "Replace a text in a file. The text must be in the file exactly as given, and only once \
@@ -46,7 +44,9 @@ impl EditFile {
             }),
         ))
     }
+}
 
+impl EditFile {
     async fn edit(call: &ToolCall, cx: &ToolCx) -> Result<String, ToolError> {
         let Arguments { file_path, old_string, new_string, replace_all } = arguments(call)?;
         let path = resolve(&*cx.env, &file_path).await?;

@@ -1,5 +1,7 @@
 //! The lines of a file with their numbers, as they come, within bounds.
 
+use std::fmt::Write as _;
+
 use super::utf8::Utf8;
 
 /// How many bytes of a line are shown.
@@ -88,11 +90,9 @@ impl Numbered {
             let mut utf8 = Utf8::default();
             let text = utf8.push(bytes) + &if hidden == 0 { utf8.finish() } else { String::new() };
             let text = if self.line == 1 { text.trim_start_matches('\u{feff}') } else { &text };
-            self.shown.push_str(&format!("{:>3} | {text}", self.line));
-            if hidden > 0 {
-                self.shown.push_str(&format!(" [{hidden} more bytes of this line]"));
-            }
-            self.shown.push('\n');
+            let more =
+                if hidden > 0 { format!(" [{hidden} more bytes of this line]") } else { String::new() };
+            let _ = writeln!(self.shown, "{:>3} | {text}{more}", self.line);
         }
         self.current.clear();
         self.length = 0;
@@ -110,7 +110,7 @@ impl Numbered {
         let total = self.line - 1;
         if !self.shown.is_empty() {
             if self.goes_on {
-                self.shown.push_str(&format!("[the file goes on: continue with offset {}]\n", self.line));
+                let _ = writeln!(self.shown, "[the file goes on: continue with offset {}]", self.line);
             }
             return Ok(self.shown);
         }

@@ -26,10 +26,8 @@ struct Arguments {
     limit: Option<u64>,
 }
 
-impl ReadFile {
-    /// The tool.
-    #[expect(clippy::new_without_default, reason = "a tool has no default; this is its only form")]
-    pub fn new() -> Self {
+impl Default for ReadFile {
+    fn default() -> Self {
         Self(ToolSpec::foreign(
             "read_file",
             "Read a text file. Each line comes with its number.",
@@ -44,7 +42,9 @@ impl ReadFile {
             }),
         ))
     }
+}
 
+impl ReadFile {
     async fn read(call: &ToolCall, cx: &ToolCx) -> Result<String, ToolError> {
         let Arguments { file_path, offset, limit } = arguments(call)?;
         let path = resolve(&*cx.env, &file_path).await?;

@@ -42,8 +42,14 @@ struct Arguments {
     timeout_ms: Option<u64>,
 }
 
+impl Default for Shell {
+    fn default() -> Self {
+        Self::new(Timeouts::default())
+    }
+}
+
 impl Shell {
-    /// The tool.
+    /// The tool, with these timeouts.
     pub fn new(timeouts: Timeouts) -> Self {
         let (default, max) = (timeouts.default.as_millis(), timeouts.max.as_millis());
         let timeout = format!("How long it may take, in milliseconds; {default} by default, {max} at most");

@@ -17,10 +17,8 @@ struct Arguments {
     content: String,
 }
 
-impl WriteFile {
-    /// The tool.
-    #[expect(clippy::new_without_default, reason = "a tool has no default; this is its only form")]
-    pub fn new() -> Self {
+impl Default for WriteFile {
+    fn default() -> Self {
         Self(ToolSpec::foreign(
             "write_file",
             "Write a whole file. What was in it is replaced; directories are made as needed.",
@@ -34,7 +32,9 @@ impl WriteFile {
             }),
         ))
     }
+}
 
+impl WriteFile {
     async fn write(call: &ToolCall, cx: &ToolCx) -> Result<String, ToolError> {
         let Arguments { file_path, content } = arguments(call)?;
         let path = resolve(&*cx.env, &file_path).await?;

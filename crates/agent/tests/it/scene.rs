@@ -123,7 +123,7 @@ impl Scene {
                 }
             }
         };
-        tokio::time::timeout(Duration::from_secs(60), wait).await.expect("what is waited for comes")
+        tokio::time::timeout(Duration::from_mins(1), wait).await.expect("what is waited for comes")
     }
 
     /// Waits until the model has begun to say something.
@@ -141,11 +141,6 @@ impl Scene {
     pub(crate) async fn end(self) -> Record {
         let outcome = self.session.close().await;
         assert_eq!(self.session.close().await, outcome, "a second close gives the same");
-        self.check(outcome).await
-    }
-
-    /// As `end`, after everybody has let go of the session.
-    pub(crate) async fn check_after(self, outcome: Outcome) -> Record {
         self.check(outcome).await
     }
 

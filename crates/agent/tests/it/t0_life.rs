@@ -11,7 +11,7 @@ use junto_core::{
     Input, Item, Journal, JournalError, Limits, MemoryJournal, Seq, When,
 };
 use junto_env::LocalEnvironment;
-use junto_llm::{Effort, Error, ErrorKind, Role, SessionId};
+use junto_llm::{Content, Effort, Error, ErrorKind, Media, Message, Role, SessionId};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -106,7 +106,7 @@ async fn what_is_said_to_an_idle_session_reaches_the_next_input() {
     scene.ask("Well?").await;
     let record = scene.end().await;
     assert_eq!(record.count("steering_injected"), 2);
-    let texts: Vec<String> = model.requests.lock().unwrap()[0].messages.iter().map(|m| m.text()).collect();
+    let texts: Vec<String> = model.requests.lock().unwrap()[0].messages.iter().map(Message::text).collect();
     assert_eq!(texts[1..], ["Well?", "Be brief", "Very brief"]);
 }
 
@@ -204,7 +204,7 @@ async fn a_failed_input_leaves_the_session_open_unless_the_key_was_refused() {
     let (reason, text) = scene.ask("2").await;
     assert_eq!((kind(&reason), text.as_str()), ("stream", "Half"));
     assert_eq!(scene.ask("3").await.0, EndReason::Done);
-    let texts: Vec<String> = model.requests.lock().unwrap()[2].messages.iter().map(|m| m.text()).collect();
+    let texts: Vec<String> = model.requests.lock().unwrap()[2].messages.iter().map(Message::text).collect();
     assert_eq!(texts[1..], ["1", "2", "Half", "3"], "what was said before the break is kept");
     assert_eq!(kind(&scene.ask("4").await.0), "authentication");
     scene.event("session_end").await;
@@ -333,7 +333,8 @@ impl Journal for Full {
 #[tokio::test]
 async fn a_journal_that_fails_ends_the_session() {
     let dir = tempfile::tempdir().unwrap();
-    // The eleventh event is the session's end: then all was written.
+    // In order: session_start, user_input, call, tool_call_start, tool_call_end, assistant_text_start,
+    // assistant_text_end, call, input_end, session_end.
     for room in 0..=10 {
         let journal = Arc::new(Full { inner: MemoryJournal::default(), room: AtomicU64::new(room) });
         let log = EventLog::new(SessionId::fresh(), journal, Seq(0), Arc::new(|| Timestamp::UNIX_EPOCH));
@@ -354,13 +355,18 @@ async fn a_journal_that_fails_ends_the_session() {
         let mut reader = log.subscribe(Seq::START);
         let submitted = session.send(Command::Submit { input: Input::text("Go") }).await;
         assert_eq!(submitted.is_ok(), room > 1, "{room}");
-        if room == 10 {
+        if room >= 9 {
             while !matches!(reader.next().await.unwrap(), Item::Event(e) if e.body.name() == "input_end") {}
+        } else {
+            let idle = || Command::Configure { change: Change::default() };
+            while session.send(idle()).await.is_ok() {}
         }
         let outcome = tokio::time::timeout(Duration::from_secs(20), session.close()).await.unwrap();
-        assert_eq!(outcome.reason == EndReason::Done, false, "{room}: {outcome:?}");
-        // session_start, user_input, call, tool_call_start: only then may it have run.
-        assert_eq!(mark.exists() && room < 4, false, "{room}: it ran unseen");
+        match room {
+            10 => assert_eq!(outcome.reason, EndReason::Done),
+            _ => assert_eq!(kind(&outcome.reason), "journal", "{room}"),
+        }
+        assert_eq!(mark.exists(), room >= 4, "{room}: it runs if and only if its start was written");
     }
 }
 
@@ -381,4 +387,32 @@ async fn the_log_has_the_whole_output_and_the_model_a_part() {
     let requests = model.requests.lock().unwrap();
     let result = requests[1].messages.last().unwrap().results().next().unwrap().output.to_text();
     assert!(result.len() < 400 && result.starts_with("1\n2\n") && result.contains("left out"), "{result}");
+}
+
+#[tokio::test]
+async fn pictures_are_read_when_they_are_said() {
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+    let model = script([Line::Text("A cat.")]);
+    let mut scene = Scene::start(Arc::clone(&model) as _).await;
+    scene.write("cat.png", PNG);
+    scene.write("notes.txt", "a cat");
+    let with = |text: &str, image: &str| Input { text: text.into(), images: vec![image.into()] };
+    let nothing = Input::text(" \n");
+    for input in [nothing, with("What?", "dog.png"), with("What?", "notes.txt"), with("What?", ".")] {
+        for command in [
+            Command::Submit { input: input.clone() },
+            Command::FollowUp { input: input.clone() },
+            Command::Steer { input: input.clone(), when: When::Round },
+        ] {
+            let refused = scene.session.send(command).await.unwrap_err();
+            assert_eq!(refused.kind(), AgentErrorKind::Invalid, "{input:?}: {refused}");
+        }
+    }
+    scene.session.send(Command::Submit { input: with("What?", "cat.png") }).await.unwrap();
+    scene.input_end().await;
+    scene.end().await;
+    let requests = model.requests.lock().unwrap();
+    let said = requests[0].messages.last().unwrap();
+    assert_eq!(said.content[0].content(), &Content::Image(Media::bytes(PNG)));
+    assert_eq!(said.text(), "What?");
 }

@@ -8,12 +8,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use junto_agent::{Session, SessionConfig, tools};
 use junto_core::{
-    Agent, Body, Command, Delta, EndReason, Event, EventLog, Item, Outcome, Payload, Seq, Subscription, When,
-    grammar,
+    Agent, BlobId, Body, Command, Delta, Durability, EndReason, Event, EventLog, Fut, Item, Journal,
+    JournalError, MemoryJournal, Outcome, Payload, Seq, Subscription, When, grammar,
 };
 use junto_env::{ExecutionEnvironment, LocalEnvironment, survivors};
 use junto_llm::retry::Policy;
-use junto_llm::{Provider, Usage};
+use junto_llm::{Provider, SessionId, Usage};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
@@ -38,8 +38,36 @@ pub(crate) struct Record {
     pub(crate) outcome: Outcome,
 }
 
-pub(crate) fn log() -> EventLog {
-    EventLog::in_memory(Arc::new(|| Timestamp::UNIX_EPOCH))
+/// A journal that takes its time, as one on a disk does: whoever writes holds the log meanwhile.
+#[derive(Default)]
+struct Slow(MemoryJournal);
+
+impl Journal for Slow {
+    fn append<'a>(&'a self, events: &'a [Event], d: Durability) -> Fut<'a, Result<(), JournalError>> {
+        Box::pin(async move {
+            for _ in 0..3 {
+                tokio::task::yield_now().await;
+            }
+            self.0.append(events, d).await
+        })
+    }
+
+    fn read(&self, from: Seq, max: usize) -> Fut<'_, Result<Vec<Event>, JournalError>> {
+        self.0.read(from, max)
+    }
+
+    fn put_blob<'a>(&'a self, blob: &'a BlobId, text: &'a str) -> Fut<'a, Result<(), JournalError>> {
+        self.0.put_blob(blob, text)
+    }
+
+    fn blob<'a>(&'a self, blob: &'a BlobId) -> Fut<'a, Result<String, JournalError>> {
+        self.0.blob(blob)
+    }
+}
+
+fn log() -> EventLog {
+    let clock = Arc::new(|| Timestamp::UNIX_EPOCH);
+    EventLog::new(SessionId::fresh(), Arc::new(Slow::default()), Seq(0), clock)
 }
 
 impl Scene {

@@ -102,7 +102,8 @@ async fn edits_of_one_file_go_in_the_order_of_the_calls() {
 async fn commands_say_what_they_say_and_how_they_end() {
     let shell = |command: &str| ("shell", json!({"command": command}));
     let nothing = |_: &Scene| {};
-    check(shell("echo out; echo err >&2"), nothing, "out\nerr\n[exit code 0]", false).await;
+    check(shell("echo out"), nothing, "out\n[exit code 0]", false).await;
+    check(shell("echo err >&2"), nothing, "err\n[exit code 0]", false).await;
     check(shell("printf x; exit 3"), nothing, "x\n[exit code 3]", true).await;
     check(shell("kill -9 $$"), nothing, "[ended by signal 9]", true).await;
     check(shell("printf '\\303'; sleep 0.01; printf '\\251'"), nothing, "\u{e9}", false).await;

@@ -6,7 +6,7 @@
 //! it is what a policy judges and what is then opened.
 //!
 //! No process outlives its owner: dropping a [`Process`] kills its whole tree at once; grace exists
-//! only in [`Process::close`]. [`exec`] runs a command to its end.
+//! only in [`Process::close`]. [`exec()`] runs a command to its end.
 //!
 //! ```
 //! # async fn example() -> junto_env::Result<()> {

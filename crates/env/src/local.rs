@@ -110,7 +110,7 @@ impl LocalEnvironment {
         Ok(command)
     }
 
-    async fn start(&self, spec: CommandSpec) -> Result<Process> {
+    fn start(&self, spec: CommandSpec) -> Result<Process> {
         let mark = Mark::tree(&self.id, self.started.fetch_add(1, Ordering::Relaxed));
         let command = self.command(&spec, &mark)?;
         let name = command.get_program().to_string_lossy().into_owned();
@@ -118,7 +118,7 @@ impl LocalEnvironment {
             // The system would say of the program that it is not there.
             check_directory(cwd)?;
         }
-        let started = child::start(command, mark).await.map_err(|e| Error::io(&name, e))?;
+        let started = child::start(command, mark).map_err(|e| Error::io(&name, e))?;
         let process =
             LocalProcess::new(name.clone(), started, spec.stdin).map_err(|e| Error::io(&name, e))?;
         Ok(Process::new(process))
@@ -267,6 +267,6 @@ impl ExecutionEnvironment for LocalEnvironment {
     }
 
     fn spawn(&self, command: CommandSpec) -> Fut<'_, Result<Process>> {
-        Box::pin(self.start(command))
+        Box::pin(async { self.start(command) })
     }
 }

@@ -8,6 +8,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -16,7 +17,7 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 use super::mark::Mark;
 use super::tree::Tree;
@@ -35,20 +36,21 @@ pub(super) struct Started {
 }
 
 /// Starts a command in a session of its own.
-pub(super) async fn start(command: std::process::Command, mark: Mark) -> io::Result<Started> {
-    let (ready, started) = oneshot::channel();
-    thread::Builder::new()
-        .name("junto-child".into())
-        .stack_size(STACK)
-        .spawn(move || keep(command, mark, ready))?;
-    started.await.unwrap_or_else(|_| Err(io::Error::other("the thread that starts processes ended")))
+///
+/// This blocks until the program runs, as long as a fork takes. Were it awaited, somebody could stop
+/// waiting and end this process between the fork and the kill that then follows.
+pub(super) fn start(command: std::process::Command, mark: Mark) -> io::Result<Started> {
+    let (ready, started) = sync_channel(1);
+    let keeper = thread::Builder::new().name("junto-child".into()).stack_size(STACK);
+    keeper.spawn(move || keep(command, mark, &ready))?;
+    started.recv().unwrap_or_else(|_| Err(io::Error::other("the thread that starts processes ended")))
 }
 
-fn keep(command: std::process::Command, mark: Mark, ready: oneshot::Sender<io::Result<Started>>) {
+fn keep(command: std::process::Command, mark: Mark, ready: &SyncSender<io::Result<Started>>) {
     match spawn(command, mark) {
         Ok(started) => {
             let shared = Arc::clone(&started.child.0);
-            // If nobody waits for it any more, what was sent is dropped and the child killed.
+            // There is room for one, and it is waited for.
             drop(ready.send(Ok(started)));
             shared.watch();
         }

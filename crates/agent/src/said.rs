@@ -1,0 +1,58 @@
+//! What somebody said, made ready for the model.
+
+use junto_core::{AgentError, AgentErrorKind, Input};
+use junto_env::{ByteRange, ExecutionEnvironment};
+use junto_llm::{Media, Message, Part, Role};
+use tokio::io::AsyncReadExt as _;
+
+/// The largest picture, in bytes.
+const MOST: u64 = 20 * 1024 * 1024;
+
+/// An input whose pictures were read. They are read once, when it is said: a file that is missing is
+/// the speaker's mistake then, and one that changes later does not change the conversation.
+#[derive(Clone, Debug)]
+pub(crate) struct Said {
+    pub(crate) input: Input,
+    pictures: Vec<Media>,
+}
+
+impl Said {
+    /// # Errors
+    /// `invalid` if it says nothing, or a picture cannot be read or is none.
+    pub(crate) async fn read(input: Input, env: &dyn ExecutionEnvironment) -> Result<Self, AgentError> {
+        if input.text.trim().is_empty() && input.images.is_empty() {
+            return Err(AgentError::new(AgentErrorKind::Invalid, "the input says nothing"));
+        }
+        let mut pictures = Vec::new();
+        for path in &input.images {
+            let path = path.to_string_lossy();
+            let picture = picture(&path, env).await;
+            pictures.push(picture.map_err(|message| AgentError::new(AgentErrorKind::Invalid, message))?);
+        }
+        Ok(Self { input, pictures })
+    }
+
+    /// The message for the model.
+    pub(crate) fn message(&self) -> Message {
+        let mut parts: Vec<Part> = self.pictures.iter().cloned().map(Part::image).collect();
+        if !self.input.text.is_empty() {
+            parts.push(Part::text(&self.input.text));
+        }
+        Message::new(Role::User, parts)
+    }
+}
+
+async fn picture(path: &str, env: &dyn ExecutionEnvironment) -> Result<Media, String> {
+    let real = env.resolve(path).await.map_err(|e| e.to_string())?;
+    let file = env.open(&real, ByteRange::ALL).await.map_err(|e| e.to_string())?;
+    let mut bytes = Vec::new();
+    file.take(MOST + 1).read_to_end(&mut bytes).await.map_err(|e| format!("{real}: {e}"))?;
+    if bytes.len() as u64 > MOST {
+        return Err(format!("{real}: larger than {MOST} bytes"));
+    }
+    let media = Media::bytes(bytes);
+    if !media.mime().starts_with("image/") {
+        return Err(format!("{real}: no picture"));
+    }
+    Ok(media)
+}

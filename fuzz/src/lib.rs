@@ -52,9 +52,10 @@ fn split<'a>(mut bytes: &'a [u8], cuts: &[u8]) -> Vec<&'a [u8]> {
 }
 
 /// A stream's decoder never panics, keeps the promises of [`StreamEvent`], and hands on no more than a
-/// small multiple of what it was given. Each line of the input is the data of one frame.
-pub fn stream(wire: Wire, data: &[u8]) {
-    let Ok(text) = std::str::from_utf8(data) else { return };
+/// small multiple of what it was given. Each line of the input is the data of one frame. Tells whether
+/// the answer came to its end.
+pub fn stream(wire: Wire, data: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(data) else { return false };
     let origin = Origin { wire, provider: "fuzz".into(), model: "model".into() };
     let mut decoder = wire.codec().stream_decoder(DecodeCx {
         origin: Arc::new(origin),
@@ -76,12 +77,14 @@ pub fn stream(wire: Wire, data: &[u8]) {
             break;
         }
     }
-    if !failed && decoder.end(&mut events).is_ok() {
+    let complete = !failed && decoder.end(&mut events).is_ok();
+    if complete {
         promises.check(&events);
         assert!(promises.finished, "a stream ended well without a finish");
     }
     assert!(promises.bytes <= 64 * data.len() + 4096, "the events are far larger than the stream");
     let _ = promises.accumulator.into_partial();
+    complete
 }
 
 /// What a consumer may rely on, whatever the server sends.

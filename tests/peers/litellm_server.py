@@ -1,23 +1,34 @@
 """The litellm proxy with mock models: a second independent peer on three wires.
 
-Serves /v1/chat/completions, /v1/responses and /v1/messages at a free port of the loopback interface.
-Prints one JSON line with its address and key when it serves, then serves until its standard input
-closes. The models and what they answer are in litellm_config.yaml.
+Serves /v1/chat/completions, /v1/responses and /v1/messages at a free port of the loopback interface. The
+models are in litellm_config.yaml, what they answer in litellm_mock.py. Of an error in the middle of a
+stream it makes an error event on Messages and a `response.failed` on Responses, with status 200; its
+Responses streams have no event names and end with `[DONE]`.
 """
 
 import asyncio
-import json
 import os
 import pathlib
 import secrets
 import socket
-import sys
-import threading
 
-HERE = pathlib.Path(__file__).parent
+import peer
+
+CONFIG = pathlib.Path(__file__).parent / "litellm_config.yaml"
 
 
-async def serve(answer, key: str) -> None:
+def serve(announce) -> None:
+    key = f"sk-{secrets.token_hex(16)}"
+    # Read when the proxy is imported.
+    os.environ["CONFIG_FILE_PATH"] = str(CONFIG)
+    os.environ["LITELLM_MASTER_KEY"] = key
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    os.environ["LITELLM_TELEMETRY"] = "False"
+    asyncio.run(run_proxy(announce, key))
+    raise RuntimeError("the proxy ended by itself")
+
+
+async def run_proxy(announce, key: str) -> None:
     import uvicorn
     from litellm.proxy.proxy_server import app
 
@@ -28,31 +39,9 @@ async def serve(answer, key: str) -> None:
         await asyncio.sleep(0.05)
     if server.started:
         host, port = listener.getsockname()
-        print(json.dumps({"url": f"http://{host}:{port}", "key": key}), file=answer, flush=True)
+        announce(url=f"http://{host}:{port}", key=key)
     await serving
 
 
-def end_with_input() -> None:
-    sys.stdin.read()
-    # Nothing to save, and requests that still run must not hold up the end.
-    os._exit(0)
-
-
-def main() -> None:
-    # The address goes to whoever started this; the proxy's own chatter goes to the log.
-    answer = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    threading.Thread(target=end_with_input, daemon=True).start()
-
-    key = f"sk-{secrets.token_hex(16)}"
-    # Read when the proxy is imported.
-    os.environ["CONFIG_FILE_PATH"] = str(HERE / "litellm_config.yaml")
-    os.environ["LITELLM_MASTER_KEY"] = key
-    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-    os.environ["LITELLM_TELEMETRY"] = "False"
-    asyncio.run(serve(answer, key))
-    sys.exit("the proxy ended by itself")
-
-
 if __name__ == "__main__":
-    main()
+    peer.run(serve)

@@ -1,8 +1,7 @@
 """A real small model behind llama.cpp's own server: an independent peer on three wires.
 
 Serves SmolLM2-135M-Instruct on /v1/chat/completions, /v1/responses and /v1/messages at a free port of
-the loopback interface. Prints one JSON line with its address when it serves, then serves until its
-standard input closes.
+the loopback interface.
 
 What it can (each tried): whole and streamed answers on all three wires with usage and cached tokens,
 stop sequences, token limits, count_tokens, and output held to a JSON schema: `response_format` on Chat
@@ -15,12 +14,12 @@ indices and no sequence numbers. Errors have the envelope of Chat Completions on
 """
 
 import importlib.util
-import json
-import os
 import pathlib
-import sys
+import threading
 
 import xllamacpp
+
+import peer
 
 
 def weights() -> pathlib.Path:
@@ -31,11 +30,7 @@ def weights() -> pathlib.Path:
     return path
 
 
-def main() -> None:
-    # The address goes to whoever started this; the server's own chatter goes to the log.
-    answer = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-
+def serve(announce) -> None:
     params = xllamacpp.CommonParams()
     params.model.path = str(weights())
     params.model_alias = {"smollm2"}
@@ -55,12 +50,9 @@ def main() -> None:
     params.sampling.temp = 0.0
     params.warmup = False
     server = xllamacpp.Server(params)
-
-    print(json.dumps({"url": server.listening_address}), file=answer, flush=True)
-    sys.stdin.read()
-    # Nothing to save, and requests that still run must not hold up the end.
-    os._exit(0)
+    announce(url=server.listening_address)
+    threading.Event().wait()
 
 
 if __name__ == "__main__":
-    main()
+    peer.run(serve)

@@ -88,7 +88,7 @@ def check_errors(url: str, api) -> None:
 
 def check_rest(api) -> None:
     prompt = [{"role": "user", "content": "A person, please"}]
-    schema = {"type": "json_schema", "schema": Person.model_json_schema()}
+    schema = {"type": "json_schema", "schema": anthropic.transform_schema(Person)}
     for name, ask in [("whole", whole), ("streamed", streamed)]:
         answer = ask(api, messages=prompt, output_config={"format": schema})
         equal(f"{name}: structured output", Person.model_validate_json(text_of(answer)), ADA)

@@ -18,7 +18,6 @@ CITY_SCHEMA = {
 
 
 class Person(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(extra="forbid")
     name: str
     age: int
 

@@ -124,9 +124,13 @@ def typed_dict_fields(cls: type) -> dict[str, tuple[object, bool]]:
 def model_fields(cls: type[pydantic.BaseModel]) -> dict[str, tuple[object, bool]]:
     # Types that are named before they are defined are looked up only now.
     cls.model_rebuild()
-    return {
-        field.alias or name: (field.annotation, field.is_required()) for name, field in cls.model_fields.items()
-    }
+    fields = {}
+    for name, field in cls.model_fields.items():
+        fields[field.alias or name] = (field.annotation, field.is_required())
+        # The vendor who uses aliases takes both spellings, and its own SDK sends both.
+        if field.alias and cls.model_config.get("populate_by_name"):
+            fields[name] = (field.annotation, False)
+    return fields
 
 
 def is_base64(text: str) -> bool:

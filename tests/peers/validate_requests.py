@@ -39,16 +39,23 @@ GeminiBody = typing.TypedDict(
 GeminiCount = typing.TypedDict("GeminiCount", {"contents": list[gemini.Content]}, total=False)
 
 
+# The SDK's types are those of version 2026-10-21 of Anthropic's API, which took these away; a request that
+# names the version before may have them.
+OLDER_VERSION = "2023-06-01"
+OlderSampling = typing.TypedDict(
+    "OlderSampling", {"temperature": float, "top_p": float, "top_k": int}, total=False
+)
+
+
 def expected_type(request: dict) -> object | None:
     """The type of a request's body; None for a request without one."""
     wire, path, body = request["wire"], request["path"], request["body"]
     if request["method"] != "POST":
         return None
     stream = isinstance(body, dict) and body.get("stream") is True
-    headers = {name.lower() for name in request.get("headers", {})}
     match wire:
         case "anthropic":
-            beta = "anthropic-beta" in headers
+            beta = "anthropic-beta" in request["headers"]
             if "/count_tokens" in path:
                 return (anthropic_beta if beta else anthropic).message_count_tokens_params.MessageCountTokensParams
             create = anthropic_beta_create if beta else anthropic_create
@@ -70,7 +77,13 @@ def mistakes_in(request: dict) -> Mistakes:
         expected = expected_type(request)
     except ValueError as error:
         return [str(error)]
-    return [] if expected is None else check(request["body"], expected)
+    if expected is None:
+        return []
+    body, older = request["body"], {}
+    if request["wire"] == "anthropic" and request["headers"].get("anthropic-version") == OLDER_VERSION:
+        older = {name: value for name, value in body.items() if name in OlderSampling.__annotations__}
+        body = {name: value for name, value in body.items() if name not in older}
+    return check(body, expected) + check(older, OlderSampling)
 
 
 def validate(folder: pathlib.Path) -> None:

@@ -165,12 +165,13 @@ fn run_doc_tests(tools: &Tools, selection: &Selection) -> Outcome<Vec<Ran>> {
 
 /// Reads lines such as `test src/a.rs - a::B (line 7) ... ok`.
 fn parse_doc_tests(output: &str) -> Vec<Ran> {
-    output
+    let (names, verdicts): (Vec<&str>, Vec<&str>) = output
         .lines()
         .filter_map(|line| line.strip_prefix("test ")?.rsplit_once(" ... "))
         .filter(|(_, verdict)| !verdict.starts_with("ignored"))
-        .map(|(name, verdict)| Ran { id: TestId::doc(name), passed: verdict == "ok" })
-        .collect()
+        .unzip();
+    let passed = verdicts.into_iter().map(|verdict| verdict == "ok");
+    TestId::docs(names).into_iter().zip(passed).map(|(id, passed)| Ran { id, passed }).collect()
 }
 
 /// Cargo as the tests get it: nothing to download, nothing of the user's.
@@ -201,11 +202,10 @@ mod tests {
             test crates/a/src/b.rs - b::D (line 30) ... FAILED\n\
             test crates/a/src/b.rs - b::E (line 40) ... ignored\n\n\
             test result: FAILED. 1 passed; 1 failed; 1 ignored\n";
-        let doc = |name: &str, passed| Ran { id: TestId::doc(name), passed };
-        assert_eq!(
-            parse_doc_tests(output),
-            [doc("crates/a/src/b.rs - b::C", true), doc("crates/a/src/b.rs - b::D", false)]
-        );
+        let seen: Vec<_> =
+            parse_doc_tests(output).iter().map(|ran| (ran.id.to_string(), ran.passed)).collect();
+        let expected = [("doc crates/a/src/b.rs - b::C", true), ("doc crates/a/src/b.rs - b::D", false)];
+        assert_eq!(seen, expected.map(|(id, passed)| (id.to_owned(), passed)));
     }
 
     #[test]

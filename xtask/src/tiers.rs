@@ -3,7 +3,7 @@
 //! The lists are checked in. A test that no longer runs, because a name, a filter or a feature
 //! changed, is then a difference that somebody has to sign, and not a silence.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 use std::fs;
 use std::path::PathBuf;
@@ -72,7 +72,12 @@ impl Tier {
 
 impl fmt::Display for Tier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
+        f.pad(match self {
+            Self::T0 => "T0",
+            Self::T1 => "T1",
+            Self::T2 => "T2",
+            Self::T3 => "T3",
+        })
     }
 }
 
@@ -86,14 +91,17 @@ impl TestId {
         Self(format!("{binary} {name}"))
     }
 
-    /// The id of a documentation example, from the name the test harness gives it. The line number
-    /// is left out: it changes with every edit above it.
-    pub(crate) fn doc(name: &str) -> Self {
-        let name = match name.split_once(" (line ") {
-            Some((item, rest)) => format!("{item}{}", rest.split_once(')').map_or("", |(_, kind)| kind)),
-            None => name.to_owned(),
+    /// The ids of documentation examples, from the names the test harness gives them. Line numbers
+    /// are left out, as they change with every edit above; an item's examples are numbered instead.
+    pub(crate) fn docs<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Self> {
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        let number = |name: &'a str| {
+            let item = name.split_once(" (line ").map_or(name, |(item, _)| item);
+            let count = seen.entry(item).or_default();
+            *count += 1;
+            Self(if *count == 1 { format!("doc {item}") } else { format!("doc {item} #{count}") })
         };
-        Self(format!("doc {name}"))
+        names.into_iter().map(number).collect()
     }
 }
 
@@ -137,7 +145,7 @@ impl Inventory {
         let mut tests = parse_listing(&listing)?;
         let docs = capture(tools.cargo().args(["test", "--quiet", "--workspace", "--doc", "--", "--list"]))?;
         let docs = docs.lines().filter_map(|line| line.strip_suffix(": test"));
-        tests.extend(docs.map(|name| (Tier::T0, TestId::doc(name))));
+        tests.extend(TestId::docs(docs).into_iter().map(|id| (Tier::T0, id)));
         Ok(Self { tests })
     }
 
@@ -200,9 +208,9 @@ mod tests {
 
     #[test]
     fn doc_ids_have_no_line_numbers() {
-        let check = |name, expected: &str| assert_eq!(TestId::doc(name).to_string(), expected);
-        check("crates/a/src/b.rs - b::C (line 24)", "doc crates/a/src/b.rs - b::C");
-        check("crates/a/src/b.rs - b (line 3) - compile fail", "doc crates/a/src/b.rs - b - compile fail");
+        let names = ["a/b.rs - b::C (line 24)", "a/b.rs - b (line 3) - compile", "a/b.rs - b::C (line 30)"];
+        let ids: Vec<String> = TestId::docs(names).iter().map(TestId::to_string).collect();
+        assert_eq!(ids, ["doc a/b.rs - b::C", "doc a/b.rs - b", "doc a/b.rs - b::C #2"]);
     }
 
     #[test]

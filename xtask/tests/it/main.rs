@@ -2,4 +2,3 @@
 #![allow(clippy::disallowed_methods, reason = "tests start programs and read what xtask tells them")]
 
 mod t0_arrows;
-mod t2_validator;

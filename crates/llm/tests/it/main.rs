@@ -6,6 +6,7 @@
 )]
 
 mod support;
+mod t0_fuzz;
 mod t1_bad_input;
 mod t1_matrix;
 mod t1_secrets;

@@ -54,18 +54,24 @@ const FIELDS: &[&str] = &[
     "workspace_id",
 ];
 
-const VERSIONS: &[&str] = &["2023-06-01", "2023-01-01"];
+/// The versions of the API. The names are dates, so their order is that of time.
+const VERSIONS: &[&str] = &["2026-10-21", "2023-06-01", "2023-01-01"];
+/// The fields that the newest version no longer takes, whatever their value.
+const REMOVED: &[&str] = &["temperature", "top_p", "top_k"];
 const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
 const MAX_BREAKPOINTS: usize = 4;
 const MIN_BUDGET: u64 = 1024;
 
 /// Refuses what the Messages API refuses.
 pub(super) fn check(body: &Value, mut cx: Cx<'_>) -> Verdict {
-    version(cx.headers)?;
+    let version = version(cx.headers)?;
     if !body.is_object() {
         return Err(bad("Input should be an object"));
     }
     known("", body, FIELDS)?;
+    if version >= "2026-10-21" {
+        no_longer_taken(body)?;
+    }
     match body.get("model") {
         Some(Value::String(name)) if !name.is_empty() => model::exists(Wire::Anthropic, name)?,
         Some(Value::String(_)) => return Err(bad("model: String should have at least 1 character")),
@@ -96,14 +102,39 @@ fn known(at: &str, object: &Value, fields: &[&str]) -> Verdict {
     }
 }
 
-fn version(headers: &HeaderMap) -> Verdict {
+fn version(headers: &HeaderMap) -> Result<&str, Refusal> {
     match headers.get("anthropic-version").map(|v| v.to_str().unwrap_or_default()) {
         None => Err(bad("anthropic-version: header is required")),
         Some(version) if !VERSIONS.contains(&version) => {
             Err(bad(format!("anthropic-version: \"{version}\" is not a valid version")))
         }
-        Some(_) => Ok(()),
+        Some(version) => Ok(version),
     }
+}
+
+/// Refuses what version 2026-10-21 took away: sampling parameters, documents in the assistant's
+/// messages, and citations in the user's.
+fn no_longer_taken(body: &Value) -> Verdict {
+    if let Some(name) = REMOVED.iter().find(|name| body.get(**name).is_some()) {
+        return Err(bad(format!("{name}: Extra inputs are not permitted")));
+    }
+    for (i, message) in body["messages"].as_array().into_iter().flatten().enumerate() {
+        for (j, block) in message["content"].as_array().into_iter().flatten().enumerate() {
+            let at = format!("messages.{i}.content.{j}");
+            match (json::text(message, "role"), json::text(block, "type")) {
+                (Some("assistant"), Some("document")) => {
+                    return Err(bad(format!("{at}: `document` blocks can only be in `user` messages")));
+                }
+                (Some("user"), Some("text"))
+                    if block["citations"].as_array().is_some_and(|c| !c.is_empty()) =>
+                {
+                    return Err(bad(format!("{at}.text.citations: not permitted in `user` messages")));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
 }
 
 fn max_tokens(body: &Value, counting: bool) -> Result<Option<u64>, Refusal> {

@@ -62,8 +62,10 @@ enum Stage {
 pub(super) struct Decoder {
     cx: DecodeCx,
     stage: Stage,
-    /// The blocks that have started and not stopped, in the order of their starts.
-    open: Vec<(u32, Block)>,
+    /// The blocks that have started and not stopped, in the order of their starts, by their index.
+    open: Vec<(u32, SegmentId, Block)>,
+    /// The next segment. Counted, as nothing keeps a server from using an index again.
+    next: u32,
     held: usize,
     usage: Map<String, Value>,
     stop_reason: Option<String>,
@@ -78,6 +80,7 @@ impl Decoder {
             cx,
             stage: Stage::Silent,
             open: Vec::new(),
+            next: 0,
             held: 0,
             usage: Map::new(),
             stop_reason: None,
@@ -116,7 +119,7 @@ impl Decoder {
         block: Option<&RawValue>,
         out: &mut Vec<StreamEvent>,
     ) -> Result<(), Error> {
-        if self.open.iter().any(|(open, _)| *open == index) {
+        if self.open.iter().any(|(open, ..)| *open == index) {
             return Ok(());
         }
         if self.open.len() >= MAX_OPEN {
@@ -130,9 +133,11 @@ impl Decoder {
         } else if block["type"] == "tool_use" {
             self.called = true;
         }
-        let block = Block::start(SegmentId(index), block, &self.cx.names, out);
+        let id = SegmentId(self.next);
+        self.next = self.next.saturating_add(1);
+        let block = Block::start(id, block, &self.cx.names, out);
         self.held = self.held.saturating_add(block.held());
-        self.open.push((index, block));
+        self.open.push((index, id, block));
         Ok(())
     }
 
@@ -143,11 +148,11 @@ impl Decoder {
         data: &str,
         out: &mut Vec<StreamEvent>,
     ) -> Result<(), Error> {
-        let Some((_, block)) = self.open.iter_mut().rev().find(|(open, _)| *open == index) else {
+        let Some((_, id, block)) = self.open.iter_mut().rev().find(|(open, ..)| *open == index) else {
             return Ok(());
         };
         let before = block.held();
-        block.delta(SegmentId(index), delta, data, out);
+        block.delta(*id, delta, data, out);
         self.held = self.held.saturating_sub(before).saturating_add(block.held());
         if self.held > MAX_HELD {
             return Err(self.fail(format!("the arguments of a call are larger than {MAX_HELD} bytes")));
@@ -156,10 +161,10 @@ impl Decoder {
     }
 
     fn block_stop(&mut self, index: u32, out: &mut Vec<StreamEvent>) {
-        if let Some(at) = self.open.iter().rposition(|(open, _)| *open == index) {
-            let (_, block) = self.open.remove(at);
+        if let Some(at) = self.open.iter().rposition(|(open, ..)| *open == index) {
+            let (_, id, block) = self.open.remove(at);
             self.held = self.held.saturating_sub(block.held());
-            block.stop(SegmentId(index), &self.cx.origin, out);
+            block.stop(id, &self.cx.origin, out);
         }
     }
 
@@ -175,8 +180,8 @@ impl Decoder {
 
     fn finish(&mut self, out: &mut Vec<StreamEvent>) {
         self.stage = Stage::Done;
-        for (index, block) in std::mem::take(&mut self.open) {
-            block.stop(SegmentId(index), &self.cx.origin, out);
+        for (_, id, block) in std::mem::take(&mut self.open) {
+            block.stop(id, &self.cx.origin, out);
         }
         out.push(StreamEvent::Finish {
             reason: response::finish(self.stop_reason.as_deref(), self.answered && !self.called),
@@ -192,7 +197,10 @@ impl Decoder {
         if raw["type"].as_str().is_some_and(|kind| KNOWN.contains(&kind)) {
             return Err(self.fail("an event of the stream makes no sense").with_body(frame.data.as_bytes()));
         }
-        out.push(StreamEvent::ProviderEvent { raw });
+        // The start is the first event of every answer; what comes before it belongs to none.
+        if self.stage == Stage::Speaking {
+            out.push(StreamEvent::ProviderEvent { raw });
+        }
         Ok(())
     }
 }

@@ -373,7 +373,9 @@ fn breakpoints() {
 #[test]
 fn the_version_header_is_required() {
     let checker = Checker::new(KEY.to_owned());
-    for (version, status) in [(None, 400), (Some("2020-01-01"), 400), (Some("2023-06-01"), 200)] {
+    for (version, status) in
+        [(None, 400), (Some("2020-01-01"), 400), (Some("2023-06-01"), 200), (Some("2026-10-21"), 200)]
+    {
         let mut headers = good_headers(WIRE);
         headers.remove("anthropic-version");
         if let Some(version) = version {
@@ -381,6 +383,31 @@ fn the_version_header_is_required() {
         }
         let result = checker.check(WIRE, "/v1/messages", &headers, base().to_string().as_bytes());
         judged(WIRE, "version", result, status, BAD, "anthropic-version");
+    }
+}
+
+#[test]
+fn the_newest_version_takes_less() {
+    let checker = Checker::new(KEY.to_owned());
+    let citation = json!({"type": "char_location", "cited_text": "x", "document_index": 0});
+    let cited = json!([{"type": "text", "text": "hi", "citations": [citation]}]);
+    let document =
+        json!({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "x"}});
+    let answered = json!({"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": [document]},
+        {"role": "user", "content": "on"}]});
+    for (change, phrase) in [
+        (json!({"temperature": 1}), "temperature: Extra inputs"),
+        (json!({"top_p": 1}), "top_p: Extra inputs"),
+        (user(cited), "messages.0.content.0.text.citations"),
+        (answered, "messages.1.content.0: `document` blocks"),
+    ] {
+        let body = patch(&base(), &change).to_string();
+        for (version, status) in [("2023-06-01", 200), ("2026-10-21", 400)] {
+            let mut headers = good_headers(WIRE);
+            headers.insert("anthropic-version", version.parse().unwrap());
+            let result = checker.check(WIRE, "/v1/messages", &headers, body.as_bytes());
+            judged(WIRE, version, result, status, BAD, phrase);
+        }
     }
 }
 

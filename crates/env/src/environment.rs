@@ -39,12 +39,13 @@ pub trait ExecutionEnvironment: Send + Sync {
     fn write<'a>(&'a self, path: &'a RealPath, data: &'a [u8], expect: Expect) -> Fut<'a, Result<Stamp>>;
 
     /// What is in a directory, `depth` levels deep (1 is the directory itself), sorted by path.
+    /// Links are not followed. More than an environment gives at once is `TooLarge`.
     fn list<'a>(&'a self, path: &'a RealPath, depth: u32) -> Fut<'a, Result<Vec<DirEntry>>>;
 
     /// Removes a file.
     fn remove<'a>(&'a self, path: &'a RealPath) -> Fut<'a, Result<()>>;
 
-    /// Renames a file; what was there is replaced.
+    /// Renames a file; what was there is replaced. Makes the directories it needs.
     fn rename<'a>(&'a self, from: &'a RealPath, to: &'a RealPath) -> Fut<'a, Result<()>>;
 
     /// Starts a process.
@@ -73,6 +74,18 @@ pub struct Stamp {
     pub modified: Option<SystemTime>,
     /// A digest of the content, where the environment computed one.
     pub digest: Option<[u8; 32]>,
+}
+
+impl Stamp {
+    /// Whether the content is the same, as far as the two can tell: by its digest if both have one,
+    /// and by size and time if not. A file that was written again with what it had is the same.
+    pub fn same_content(&self, other: &Self) -> bool {
+        self.size == other.size
+            && match (self.digest, other.digest) {
+                (Some(one), Some(other)) => one == other,
+                _ => self.modified.is_some() && self.modified == other.modified,
+            }
+    }
 }
 
 /// What must hold for a write to happen.

@@ -19,6 +19,8 @@ pub enum ErrorKind {
     Changed,
     /// It is a directory, or it is none, against expectation.
     WrongKind,
+    /// There is more of it than is given at once.
+    TooLarge,
     /// The environment cannot do this.
     Unsupported,
     /// Anything else the system says.
@@ -82,7 +84,7 @@ impl fmt::Debug for Error {
             .field("kind", &self.kind)
             .field("subject", &self.subject)
             .field("message", &self.message)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

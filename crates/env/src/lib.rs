@@ -6,15 +6,46 @@
 //! it is what a policy judges and what is then opened.
 //!
 //! No process outlives its owner: dropping a [`Process`] kills its whole tree at once; grace exists
-//! only in [`Process::close`].
+//! only in [`Process::close`]. [`exec()`] runs a command to its end.
+//!
+//! ```
+//! # async fn example() -> junto_env::Result<()> {
+//! use std::time::Duration;
+//! use junto_env::{CommandSpec, ExecutionEnvironment, Expect, LocalEnvironment, exec};
+//! use tokio_util::sync::CancellationToken;
+//!
+//! let env = LocalEnvironment::builder(".").variables([("PATH", "/usr/bin:/bin")]).build()?;
+//! let notes = env.resolve("notes.txt").await?;
+//! env.write(&notes, b"remember\n", Expect::Absent).await?;
+//!
+//! let count = CommandSpec::shell("wc -l notes.txt");
+//! let limit = Duration::from_secs(10);
+//! let result = exec(&env, count, limit, &CancellationToken::new(), &mut |_| {}).await?;
+//! assert!(result.exit.success());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`LocalEnvironment`] is this machine, which must be a Linux so far.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod environment;
 mod error;
+mod exec;
+mod head_tail;
+#[cfg(target_os = "linux")]
+mod local;
 mod path;
 mod process;
+#[cfg(target_os = "linux")]
+pub mod survivors;
+pub mod variables;
 
 pub use environment::{ByteRange, DirEntry, EnvFacts, ExecutionEnvironment, Expect, Fut, Reader, Stamp};
 pub use error::{Error, ErrorKind, Result};
+pub use exec::{ExecResult, GRACE, exec};
+pub use head_tail::HeadTail;
+#[cfg(target_os = "linux")]
+pub use local::{LocalBuilder, LocalEnvironment};
 pub use path::RealPath;
 pub use process::{CommandSpec, Exit, Output, OutputStream, Process, Program, RawProcess, Stdin};

@@ -97,8 +97,9 @@ impl Exit {
 pub trait RawProcess: Send + Sync {
     /// Its id on its host, for people.
     fn id(&self) -> u32;
-    /// The next piece of output; `None` once both streams are at their end. Nothing is buffered
-    /// without bound: a process whose output nobody reads is made to wait.
+    /// The next piece of output; `None` once both streams are at their end, or soon after the process
+    /// has ended, even if something it started still holds them. Nothing is buffered without bound: a
+    /// process whose output nobody reads is made to wait. Nothing is lost if the future is dropped.
     fn output(&mut self) -> Fut<'_, Result<Option<Output>>>;
     /// Writes to its standard input.
     fn write<'a>(&'a mut self, data: &'a [u8]) -> Fut<'a, Result<()>>;
@@ -128,7 +129,9 @@ impl Process {
         self.0.id()
     }
 
-    /// The next piece of output; `None` once both streams are at their end.
+    /// The next piece of output; `None` once both streams are at their end, or soon after the process
+    /// has ended: what it started may hold the streams open for ever. What the process itself wrote
+    /// is given whole. Nothing is lost if the future is dropped.
     ///
     /// # Errors
     /// What the system says.
@@ -152,7 +155,8 @@ impl Process {
         self.0.close_stdin().await
     }
 
-    /// Waits for its end. What it started may live on until the handle is closed or dropped.
+    /// Waits for its end. What it started may live on until the handle is closed or dropped. Output
+    /// is not read meanwhile: a process that has more to say than its pipes hold does not end.
     ///
     /// # Errors
     /// What the system says.

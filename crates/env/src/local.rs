@@ -1,0 +1,272 @@
+//! This machine.
+
+mod child;
+mod files;
+mod input;
+mod locks;
+mod mark;
+mod output;
+mod proc_table;
+mod process;
+mod resolve;
+mod tree;
+mod write;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::io::AsyncReadExt as _;
+use uuid::Uuid;
+
+use self::mark::Mark;
+use self::process::LocalProcess;
+use crate::survivors::Survivor;
+use crate::variables::{self, Inherit, Variables};
+use crate::{
+    ByteRange, CommandSpec, DirEntry, EnvFacts, Error, ErrorKind, ExecutionEnvironment, Expect, Fut, Process,
+    Program, Reader, RealPath, Result, Stamp, Stdin,
+};
+
+/// The files and processes of this machine.
+///
+/// Files are as their user sees them; what may be touched is for a policy to judge before. Commands
+/// run in a session of their own, with the variables that the policy lets through. Each has the
+/// variable `JUNTO_TREE`, by which what it started is found again.
+pub struct LocalEnvironment {
+    /// In the mark of every process, and of no other environment's.
+    id: String,
+    facts: EnvFacts,
+    shell: &'static str,
+    /// What every child gets.
+    variables: Variables,
+    /// The mark of the process we run under, if an environment of this kind started it.
+    outer: Option<OsString>,
+    list_limit: usize,
+    started: AtomicU64,
+}
+
+impl LocalEnvironment {
+    /// An environment in a directory, whose children inherit nothing.
+    ///
+    /// # Errors
+    /// If there is no such directory.
+    pub fn new(cwd: impl AsRef<Path>) -> Result<Self> {
+        Self::builder(cwd).build()
+    }
+
+    /// An environment in a directory, to be described further.
+    pub fn builder(cwd: impl AsRef<Path>) -> LocalBuilder {
+        LocalBuilder {
+            cwd: cwd.as_ref().to_owned(),
+            home: None,
+            base: Variables::new(),
+            inherit: Inherit::default(),
+            extra: Variables::new(),
+            list_limit: 100_000,
+        }
+    }
+
+    /// The processes that this environment started, or that these started, and that live.
+    pub fn survivors(&self) -> Vec<Survivor> {
+        tree::marked(&Mark::Environment(self.id.clone()))
+            .into_iter()
+            .map(|entry| Survivor {
+                pid: entry.pid.as_raw().unsigned_abs(),
+                command: proc_table::command_line(entry.pid),
+            })
+            .collect()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the module that spawns processes")]
+    fn command(&self, spec: &CommandSpec, mark: &Mark) -> Result<Command> {
+        let mut command = match &spec.program {
+            Program::Shell(line) => {
+                let mut command = Command::new(self.shell);
+                command.arg("-c").arg(line);
+                command
+            }
+            Program::Argv(argv) => {
+                let (program, arguments) = argv.split_first().ok_or_else(|| {
+                    Error::new(ErrorKind::NotFound, "(empty command)", "a program is needed")
+                })?;
+                let mut command = Command::new(program);
+                command.args(arguments);
+                command
+            }
+        };
+        let cwd = spec.cwd.as_ref().unwrap_or(&self.facts.cwd).as_path();
+        command
+            .current_dir(cwd)
+            .env_clear()
+            .envs(&self.variables)
+            .env("PWD", cwd)
+            .envs(&spec.variables)
+            .env(mark::VARIABLE, mark.value(self.outer.as_deref()))
+            .stdin(if spec.stdin == Stdin::Empty { Stdio::null() } else { Stdio::piped() })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        Ok(command)
+    }
+
+    fn start(&self, spec: CommandSpec) -> Result<Process> {
+        let mark = Mark::tree(&self.id, self.started.fetch_add(1, Ordering::Relaxed));
+        let command = self.command(&spec, &mark)?;
+        let name = command.get_program().to_string_lossy().into_owned();
+        if let Some(cwd) = command.get_current_dir() {
+            // The system would say of the program that it is not there.
+            check_directory(cwd)?;
+        }
+        let started = child::start(command, mark).map_err(|e| Error::io(&name, e))?;
+        let process =
+            LocalProcess::new(name.clone(), started, spec.stdin).map_err(|e| Error::io(&name, e))?;
+        Ok(Process::new(process))
+    }
+}
+
+/// Describes a [`LocalEnvironment`].
+pub struct LocalBuilder {
+    cwd: PathBuf,
+    home: Option<PathBuf>,
+    base: Variables,
+    inherit: Inherit,
+    extra: Variables,
+    list_limit: usize,
+}
+
+impl LocalBuilder {
+    /// What `~` stands for; if this is not called, the variable `HOME`.
+    pub fn home(mut self, home: impl Into<PathBuf>) -> Self {
+        self.home = Some(home.into());
+        self
+    }
+
+    /// The variables to choose from for children; usually those of the host process.
+    pub fn variables<N: Into<OsString>, V: Into<OsString>>(
+        mut self,
+        variables: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        self.base = variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        self
+    }
+
+    /// What children inherit of these.
+    pub fn inherit(mut self, inherit: Inherit) -> Self {
+        self.inherit = inherit;
+        self
+    }
+
+    /// A variable for every child, whatever it is called.
+    pub fn variable(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.extra.insert(name.into(), value.into());
+        self
+    }
+
+    /// How many entries a listing may have.
+    pub fn list_limit(mut self, entries: usize) -> Self {
+        self.list_limit = entries;
+        self
+    }
+
+    /// The environment.
+    ///
+    /// # Errors
+    /// If the working directory is none.
+    pub fn build(self) -> Result<LocalEnvironment> {
+        let cwd = self.cwd.canonicalize().map_err(|e| Error::io(self.cwd.display(), e))?;
+        check_directory(&cwd)?;
+        let home =
+            self.home.or_else(|| self.base.get("HOME".as_ref() as &std::ffi::OsStr).map(PathBuf::from));
+        Ok(LocalEnvironment {
+            id: Uuid::now_v7().simple().to_string(),
+            facts: EnvFacts {
+                cwd: RealPath::resolved(cwd),
+                platform: std::env::consts::OS.to_owned(),
+                os_version: os_version(),
+                home: home.filter(|home| home.is_absolute()),
+            },
+            shell: if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" },
+            variables: variables::select(self.inherit, &self.base, &self.extra),
+            outer: self.base.get(mark::VARIABLE.as_ref() as &std::ffi::OsStr).cloned(),
+            list_limit: self.list_limit,
+            started: AtomicU64::new(0),
+        })
+    }
+}
+
+fn check_directory(path: &Path) -> Result<()> {
+    let metadata = path.metadata().map_err(|e| Error::io(path.display(), e))?;
+    if metadata.is_dir() {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::WrongKind, path.display(), "it is no directory"))
+}
+
+/// As `uname` says it, such as `Linux 6.8.0`.
+fn os_version() -> String {
+    match nix::sys::utsname::uname() {
+        Ok(name) => format!("{} {}", name.sysname().to_string_lossy(), name.release().to_string_lossy()),
+        Err(_) => std::env::consts::OS.to_owned(),
+    }
+}
+
+/// Does what may block on a thread for it. Work on a file is finished once begun, so that a future
+/// that is dropped leaves nothing half done.
+async fn blocking<T: Send + 'static>(
+    path: &RealPath,
+    work: impl FnOnce(&RealPath) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let own = path.clone();
+    let done = tokio::task::spawn_blocking(move || work(&own)).await;
+    done.unwrap_or_else(|e| Err(Error::io(path, std::io::Error::other(e))))
+}
+
+impl ExecutionEnvironment for LocalEnvironment {
+    fn facts(&self) -> &EnvFacts {
+        &self.facts
+    }
+
+    fn resolve<'a>(&'a self, path: &'a str) -> Fut<'a, Result<RealPath>> {
+        let path = path.to_owned();
+        let home = self.facts.home.clone();
+        Box::pin(blocking(&self.facts.cwd, move |cwd| {
+            resolve::resolve(&path, cwd.as_path(), home.as_deref())
+        }))
+    }
+
+    fn stamp<'a>(&'a self, path: &'a RealPath) -> Fut<'a, Result<Option<Stamp>>> {
+        Box::pin(blocking(path, files::stamp))
+    }
+
+    fn open<'a>(&'a self, path: &'a RealPath, range: ByteRange) -> Fut<'a, Result<Reader>> {
+        Box::pin(async move {
+            let file = blocking(path, move |path| files::open(path, range)).await?;
+            let file = tokio::fs::File::from_std(file);
+            Ok(Box::pin(file.take(range.length.unwrap_or(u64::MAX))) as Reader)
+        })
+    }
+
+    fn write<'a>(&'a self, path: &'a RealPath, data: &'a [u8], expect: Expect) -> Fut<'a, Result<Stamp>> {
+        let data = data.to_vec();
+        Box::pin(blocking(path, move |path| write::write(path, &data, expect)))
+    }
+
+    fn list<'a>(&'a self, path: &'a RealPath, depth: u32) -> Fut<'a, Result<Vec<DirEntry>>> {
+        let limit = self.list_limit;
+        Box::pin(blocking(path, move |path| files::list(path, depth, limit)))
+    }
+
+    fn remove<'a>(&'a self, path: &'a RealPath) -> Fut<'a, Result<()>> {
+        Box::pin(blocking(path, files::remove))
+    }
+
+    fn rename<'a>(&'a self, from: &'a RealPath, to: &'a RealPath) -> Fut<'a, Result<()>> {
+        let to = to.clone();
+        Box::pin(blocking(from, move |from| files::rename(from, &to)))
+    }
+
+    fn spawn(&self, command: CommandSpec) -> Fut<'_, Result<Process>> {
+        Box::pin(async { self.start(command) })
+    }
+}

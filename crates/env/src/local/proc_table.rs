@@ -1,0 +1,128 @@
+//! The system's table of processes, read from `/proc`.
+
+use std::fs::{self, File};
+use std::io::Read;
+
+use nix::unistd::Pid;
+
+/// One process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) pid: Pid,
+    pub(crate) parent: Pid,
+    pub(crate) group: Pid,
+    pub(crate) session: Pid,
+    /// When it started, in ticks since the machine did. With the pid this is its identity: the
+    /// number alone may be somebody else's tomorrow.
+    pub(crate) start: u64,
+    /// Whether it can still do anything. The dead whose parent has not looked yet cannot.
+    pub(crate) alive: bool,
+}
+
+/// A process and no other, ever.
+pub(crate) type Identity = (Pid, u64);
+
+impl Entry {
+    pub(crate) fn identity(&self) -> Identity {
+        (self.pid, self.start)
+    }
+}
+
+/// All processes, as far as one look can see.
+#[derive(Default)]
+pub(crate) struct Table {
+    pub(crate) entries: Vec<Entry>,
+    /// Whether some were listed and gone when they were looked at: they may have left successors that
+    /// were not listed.
+    pub(crate) moved: bool,
+}
+
+/// All processes. Where there is no `/proc` there are none.
+pub(crate) fn all() -> Table {
+    let Ok(dir) = fs::read_dir("/proc") else { return Table::default() };
+    let mut pids: Vec<i32> =
+        dir.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    // The youngest first: they are the first to be gone.
+    pids.sort_unstable_by(|one, other| other.cmp(one));
+    let entries: Vec<Entry> = pids.iter().copied().filter_map(of).collect();
+    Table { moved: entries.len() < pids.len(), entries }
+}
+
+/// One process, if it is there.
+pub(crate) fn of(pid: i32) -> Option<Entry> {
+    // The kernel gives the line, which is never this long, in one read; a table of hundreds of
+    // processes is read after every command.
+    let mut line = [0; 2048];
+    let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
+    parse(Pid::from_raw(pid), line.get(..length)?)
+}
+
+fn parse(pid: Pid, stat: &[u8]) -> Option<Entry> {
+    // The second field is the program's name in brackets, and a program may be called anything.
+    let end = stat.iter().rposition(|byte| *byte == b')')?;
+    let mut fields = std::str::from_utf8(stat.get(end + 1..)?).ok()?.split_ascii_whitespace();
+    let state = fields.next()?;
+    let mut next_pid = || Some(Pid::from_raw(fields.next()?.parse().ok()?));
+    let (parent, group, session) = (next_pid()?, next_pid()?, next_pid()?);
+    // The 20th and the 22nd field, as proc(5) counts them; the last one read was the 6th.
+    let threads: u32 = fields.nth(13)?.parse().ok()?;
+    let start = fields.nth(1)?.parse().ok()?;
+    // A process whose first thread has ended looks dead while its other threads go on.
+    let alive = !matches!(state, "Z" | "X" | "x") || threads > 1;
+    Some(Entry { pid, parent, group, session, start, alive })
+}
+
+/// The value of a variable in the environment a process was started with.
+pub(crate) fn variable(pid: Pid, name: &str) -> Option<String> {
+    /// More than any environment the kernel lets a program start with by default.
+    const LONGEST: u64 = 8 << 20;
+    let mut environ = Vec::new();
+    File::open(format!("/proc/{pid}/environ")).ok()?.take(LONGEST).read_to_end(&mut environ).ok()?;
+    environ.split(|byte| *byte == 0).find_map(|entry| {
+        let value = entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+        String::from_utf8(value.to_vec()).ok()
+    })
+}
+
+/// What a process reads from and writes to: its first three descriptors as the kernel names them.
+pub(crate) fn standard_streams(pid: Pid) -> impl Iterator<Item = String> {
+    (0..3).filter_map(move |fd| {
+        fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok()?.into_os_string().into_string().ok()
+    })
+}
+
+/// The command line of a process, for people.
+pub(crate) fn command_line(pid: Pid) -> String {
+    let raw = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&raw).trim_end_matches('\0').replace('\0', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(stat: &str, expected: Option<(i32, i32, i32, u64, bool)>) {
+        let found = parse(Pid::from_raw(7), stat.as_bytes())
+            .map(|e| (e.parent.as_raw(), e.group.as_raw(), e.session.as_raw(), e.start, e.alive));
+        assert_eq!(found, expected, "{stat}");
+    }
+
+    #[test]
+    fn lines_of_stat() {
+        let rest = |state, threads| format!("{state} 2 3 4 0 -1 0 0 0 0 0 0 0 0 0 20 0 {threads} 0 99 0 0");
+        check(&format!("7 (sleep) {}", rest("S", 1)), Some((2, 3, 4, 99, true)));
+        check(&format!("7 (a) S 1 1 (b) {}", rest("R", 1)), Some((2, 3, 4, 99, true)));
+        check(&format!("7 (gone) {}", rest("Z", 1)), Some((2, 3, 4, 99, false)));
+        check(&format!("7 (half) {}", rest("Z", 3)), Some((2, 3, 4, 99, true)));
+        check("7 (short) S 1 2", None);
+        check("", None);
+    }
+
+    #[test]
+    fn this_process_is_in_the_table() {
+        let own = Pid::this();
+        let found = all().entries.into_iter().find(|entry| entry.pid == own).unwrap();
+        assert!(found.alive);
+        assert_eq!(of(own.as_raw()).unwrap().identity(), found.identity());
+    }
+}

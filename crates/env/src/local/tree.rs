@@ -1,0 +1,260 @@
+//! Everything a process started, wherever it went.
+//!
+//! A process belongs to a tree if it
+//! - is in the session of the tree's root, or in one that a process of the tree leads,
+//! - descends from a process of the tree,
+//! - was started with the tree's mark among its variables,
+//! - has one of the root's output pipes as a standard stream, or
+//! - was found to belong by an earlier look, and is the same process still.
+//!
+//! So a daemon that forked twice and called `setsid` belongs, by its variables. One that besides
+//! wiped its environment and let go of the pipes is out of reach; only a cgroup would hold it.
+//!
+//! Nothing else is ever signalled: not a process with a number that was ours (a process is known by
+//! number and start), and not the daemon of somebody else that runs a marked process for us.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+
+use super::mark::Mark;
+use super::proc_table::{self, Entry, Identity};
+
+/// How often a tree is looked for that keeps forking. It ends long before; a bound is a bound.
+const SWEEPS: usize = 100;
+
+/// How often a look that found nothing is repeated because processes came and went meanwhile.
+const QUIET_SWEEPS: usize = 3;
+
+/// A process and everything it started.
+///
+/// The root must not be reaped as long as this is used: a dead root keeps its number, and with it
+/// its session and group, from being given to others.
+pub(super) struct Tree {
+    root: Pid,
+    /// Nothing that is older belongs.
+    start: u64,
+    mark: Mark,
+    /// The root's output pipes, as the kernel names them.
+    pipes: Vec<String>,
+    seen: Mutex<HashSet<Identity>>,
+}
+
+impl Tree {
+    pub(super) fn new(root: Pid, mark: Mark, pipes: Vec<String>) -> Self {
+        let start = proc_table::of(root.as_raw()).map_or(0, |entry| entry.start);
+        Self { root, start, mark, pipes, seen: Mutex::default() }
+    }
+
+    /// Whether any of the tree lives.
+    pub(super) fn lives(&self) -> bool {
+        !self.look().members.is_empty()
+    }
+
+    /// Asks the whole tree to end; says whether there was anything to ask. Nothing is asked twice, and
+    /// what a process starts when it is asked, to clean up, is left to it.
+    pub(super) fn terminate(&self) -> bool {
+        let mut asked = HashSet::new();
+        // What is stopped hears nothing before it goes on.
+        self.signal_all(&[Signal::SIGTERM, Signal::SIGCONT], |found, entry| {
+            asked.insert(if found.is_whole(entry.group) {
+                (entry.group, None)
+            } else {
+                (entry.group, Some(entry.pid))
+            })
+        })
+    }
+
+    /// Sends a signal to the root's group, as a terminal would.
+    pub(super) fn signal_group(&self, signal: Signal) -> nix::Result<()> {
+        killpg(self.root, signal)
+    }
+
+    /// Kills the tree.
+    pub(super) fn kill(&self) {
+        let mut hit = HashSet::new();
+        self.signal_all(&[Signal::SIGKILL], |_, entry| hit.insert((entry.identity(), entry.group)));
+        // For what in the root's group runs from number to number, always ahead of a look. Not before:
+        // the living are how some of their children are found.
+        let _ = self.signal_group(Signal::SIGKILL);
+    }
+
+    /// Signals what is `fresh`, and looks again until nothing is: what was seen may have forked, or
+    /// left its group, before it was hit. Says whether there was anything.
+    fn signal_all(&self, signals: &[Signal], mut fresh: impl FnMut(&Found, &Entry) -> bool) -> bool {
+        let mut any = false;
+        for _ in 0..SWEEPS {
+            let found = self.look();
+            let targets: Vec<&Entry> = found.members.iter().filter(|entry| fresh(&found, entry)).collect();
+            if targets.is_empty() {
+                break;
+            }
+            any = true;
+            for signal in signals {
+                found.signal(&targets, *signal);
+            }
+        }
+        any
+    }
+
+    /// Finds the living processes of the tree, and remembers them.
+    fn look(&self) -> Found {
+        let mut seen = self.seen();
+        let mut found = Found::default();
+        for _ in 0..QUIET_SWEEPS {
+            let table = proc_table::all();
+            found = Found::new(table.entries, self.start);
+            found.sessions.insert(self.root);
+            found.add(|entry| entry.pid == self.root || seen.contains(&entry.identity()));
+            found.add(|entry| {
+                self.mark.is_on(entry.pid)
+                    || proc_table::standard_streams(entry.pid).any(|stream| self.pipes.contains(&stream))
+            });
+            found.members.retain(|entry| entry.alive);
+            if !found.members.is_empty() || !table.moved {
+                break;
+            }
+        }
+        // Only the living: the dead do not come back, and the set must not grow for ever.
+        *seen = found.members.iter().map(Entry::identity).collect();
+        found
+    }
+
+    fn seen(&self) -> MutexGuard<'_, HashSet<Identity>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The living processes with a mark, and what belongs to them.
+pub(super) fn marked(mark: &Mark) -> Vec<Entry> {
+    let mut found = Found::new(proc_table::all().entries, 0);
+    found.add(|entry| mark.is_on(entry.pid));
+    found.members.retain(|entry| entry.alive);
+    found.members
+}
+
+/// The processes that belong together, among all.
+#[derive(Default)]
+struct Found {
+    members: Vec<Entry>,
+    pids: HashSet<Pid>,
+    /// Sessions whose leader belongs, and with it all that is in them.
+    sessions: HashSet<Pid>,
+    /// Those that may belong and have not been found to.
+    candidates: Vec<Entry>,
+    /// The groups of those that cannot belong.
+    foreign: HashSet<Pid>,
+}
+
+impl Found {
+    /// Nothing yet, of a table of which whatever is older than `start` is foreign, and we are.
+    fn new(table: Vec<Entry>, start: u64) -> Self {
+        let own = Pid::this();
+        let (candidates, foreign): (Vec<Entry>, Vec<Entry>) =
+            table.into_iter().partition(|entry| entry.start >= start && entry.pid != own);
+        Self { candidates, foreign: foreign.iter().map(|entry| entry.group).collect(), ..Self::default() }
+    }
+
+    /// Adds what `belongs`, and then what belongs by descent and session.
+    fn add(&mut self, belongs: impl Fn(&Entry) -> bool) {
+        self.take(&belongs);
+        while self.take(|_| false) {}
+    }
+
+    fn take(&mut self, belongs: impl Fn(&Entry) -> bool) -> bool {
+        let before = self.members.len();
+        let Self { members, pids, sessions, candidates, .. } = self;
+        candidates.retain(|entry| {
+            let related = pids.contains(&entry.parent) || sessions.contains(&entry.session);
+            if !related && !belongs(entry) {
+                return true;
+            }
+            pids.insert(entry.pid);
+            if entry.pid == entry.session {
+                sessions.insert(entry.session);
+            }
+            members.push(*entry);
+            false
+        });
+        members.len() > before
+    }
+
+    /// Sends a signal to some of the members: to their whole group where all of it belongs, because a
+    /// group is hit in one moment in which none of it can fork.
+    fn signal(&self, targets: &[&Entry], signal: Signal) {
+        let (whole, shared): (Vec<&Entry>, Vec<&Entry>) =
+            targets.iter().partition(|target| self.is_whole(target.group));
+        for group in whole.into_iter().map(|target| target.group).collect::<HashSet<_>>() {
+            // Whoever is gone meanwhile needs no signal.
+            let _ = killpg(group, signal);
+        }
+        for target in shared.into_iter().filter(|target| still_there(target)) {
+            let _ = kill(target.pid, signal);
+        }
+    }
+
+    /// Whether nobody else is in a group. One from outside our namespace of numbers shows as 0, which
+    /// as a target would mean ourselves.
+    fn is_whole(&self, group: Pid) -> bool {
+        group.as_raw() > 1
+            && !self.foreign.contains(&group)
+            && !self.candidates.iter().any(|other| other.group == group)
+    }
+}
+
+fn still_there(entry: &Entry) -> bool {
+    proc_table::of(entry.pid.as_raw()).is_some_and(|now| now.identity() == entry.identity())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Processes as `pid parent session`, with the session for a group.
+    fn check(table: &[(i32, i32, i32)], seed: i32, expected: &[i32]) -> Found {
+        let pid = Pid::from_raw;
+        let entries: Vec<Entry> = table
+            .iter()
+            .map(|(own, parent, session)| Entry {
+                pid: pid(*own),
+                parent: pid(*parent),
+                group: pid(*session),
+                session: pid(*session),
+                start: 1,
+                alive: true,
+            })
+            .collect();
+        let mut found = Found::new(entries, 1);
+        found.add(|entry| entry.pid == pid(seed));
+        let mut pids: Vec<i32> = found.members.iter().map(|entry| entry.pid.as_raw()).collect();
+        pids.sort_unstable();
+        assert_eq!(pids, expected, "{table:?}");
+        found
+    }
+
+    #[test]
+    fn what_belongs() {
+        // The host, its child in a session of its own, a grandchild.
+        check(&[(10, 1, 10), (20, 10, 20), (30, 20, 20)], 20, &[20, 30]);
+        // The order of the table does not matter.
+        check(&[(50, 40, 20), (40, 30, 20), (30, 20, 20), (20, 10, 20)], 20, &[20, 30, 40, 50]);
+        // An orphan in the session.
+        check(&[(20, 10, 20), (30, 1, 20)], 20, &[20, 30]);
+        // A child that leads a session of its own, and its orphan.
+        check(&[(20, 10, 20), (30, 20, 30), (40, 1, 30)], 20, &[20, 30, 40]);
+        // A worker that a daemon outside runs for us: neither the daemon nor what is in its session.
+        check(&[(60, 1, 60), (61, 60, 60), (62, 60, 60)], 61, &[61]);
+    }
+
+    #[test]
+    fn a_group_is_signalled_only_if_all_of_it_belongs() {
+        let whole = check(&[(20, 10, 20), (30, 20, 20)], 20, &[20, 30]);
+        assert!(whole.is_whole(Pid::from_raw(20)));
+        let shared = check(&[(60, 1, 60), (61, 60, 60)], 61, &[61]);
+        assert!(!shared.is_whole(Pid::from_raw(60)));
+        let outside = check(&[(70, 1, 0)], 70, &[70]);
+        assert!(!outside.is_whole(Pid::from_raw(0)));
+    }
+}

@@ -1,0 +1,105 @@
+//! Writing a file, atomically and only if it is as expected.
+
+use std::fs::{self, File, Metadata, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::path::Path;
+
+use nix::unistd::{AccessFlags, eaccess};
+use sha2::{Digest, Sha256};
+use tempfile::NamedTempFile;
+
+use super::files::{DIGEST_LIMIT, regular, stamp};
+use super::locks;
+use crate::{Error, ErrorKind, Expect, RealPath, Result, Stamp};
+
+/// Writes a whole file: beside it, to the disk, then in its place. A reader sees the old content or
+/// the new, and a failure leaves the old and nothing beside it.
+///
+/// Of all writers in this process that expect the same, one wins. A writer elsewhere is seen up to
+/// the moment of replacement; that a new file is new holds against everybody.
+pub(super) fn write(path: &RealPath, data: &[u8], expect: Expect) -> Result<Stamp> {
+    let _turn = locks::lock(path.as_path());
+    let before = existing(path)?;
+    check(path, before.is_some(), expect)?;
+    let parent = path
+        .as_path()
+        .parent()
+        .ok_or_else(|| Error::new(ErrorKind::WrongKind, path, "it is no regular file but a directory"))?;
+    replace(path, parent, data, before.as_ref(), expect).map_err(|e| Error::io(path, e))
+}
+
+/// What is there now, if it may be written.
+fn existing(path: &RealPath) -> Result<Option<Metadata>> {
+    let metadata = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(Error::io(path, e)),
+    };
+    regular(path, &metadata)?;
+    // Renaming over a file asks only its directory. Whoever protected the file meant it.
+    eaccess(path.as_path(), AccessFlags::W_OK).map_err(|e| Error::io(path, e.into()))?;
+    Ok(Some(metadata))
+}
+
+fn check(path: &RealPath, exists: bool, expect: Expect) -> Result<()> {
+    match expect {
+        Expect::Absent if exists => Err(Error::new(ErrorKind::Exists, path, "it is already there")),
+        Expect::Any | Expect::Absent => Ok(()),
+        Expect::Unchanged(then) => match stamp(path)? {
+            Some(now) if now.same_content(&then) => Ok(()),
+            Some(_) => Err(Error::new(ErrorKind::Changed, path, "it changed since it was read")),
+            None => Err(Error::new(ErrorKind::Changed, path, "it was removed since it was read")),
+        },
+    }
+}
+
+fn replace(
+    path: &RealPath,
+    parent: &Path,
+    data: &[u8],
+    before: Option<&Metadata>,
+    expect: Expect,
+) -> io::Result<Stamp> {
+    fs::create_dir_all(parent)?;
+    let mut temp = beside(parent, before)?;
+    temp.write_all(data)?;
+    if let Some(before) = before {
+        dress(temp.as_file(), before)?;
+    }
+    temp.as_file().sync_all()?;
+    let metadata = temp.as_file().metadata()?;
+    if expect == Expect::Absent {
+        temp.persist_noclobber(path)?;
+    } else {
+        temp.persist(path)?;
+    }
+    // The file is in place whatever becomes of this; it only makes the name last a power cut.
+    drop(File::open(parent).and_then(|dir| dir.sync_all()));
+    Ok(Stamp {
+        size: metadata.len(),
+        modified: metadata.modified().ok(),
+        digest: (metadata.len() <= DIGEST_LIMIT).then(|| Sha256::digest(data).into()),
+    })
+}
+
+/// A temporary file in the directory: closed to others while it stands for a file that may be, or
+/// with the mode that any new file gets.
+fn beside(parent: &Path, before: Option<&Metadata>) -> io::Result<NamedTempFile> {
+    let mode = if before.is_some() { 0o600 } else { 0o666 };
+    tempfile::Builder::new()
+        .prefix(".junto-")
+        .suffix(".tmp")
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(parent)
+}
+
+/// Gives a file the owner, if we may, and the mode of another.
+fn dress(file: &File, like: &Metadata) -> io::Result<()> {
+    let own = file.metadata()?;
+    if (own.uid(), own.gid()) != (like.uid(), like.gid()) {
+        // Only root may give files away; for others the file becomes theirs, as any editor does it.
+        drop(fchown(file, Some(like.uid()), Some(like.gid())));
+    }
+    file.set_permissions(like.permissions())
+}

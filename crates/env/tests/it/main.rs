@@ -1,0 +1,8 @@
+//! Behaviour tests through the public interface. The tier of a module is in its name.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![cfg(target_os = "linux")]
+
+mod support;
+mod t1_exec;
+mod t1_local;
+mod t3_processes;

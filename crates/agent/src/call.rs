@@ -1,0 +1,212 @@
+//! One model call: asked through the retries, told to the log as it comes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use junto_core::{Body, Delta, EventError, EventLog, JournalError, Seq};
+use junto_llm::retry::{self, Attempt, Observer};
+use junto_llm::{
+    Accumulator, CallCx, CallId, Error, ErrorKind, EventStream, Provider, Request, Response, SegmentId,
+    StreamEvent,
+};
+use tokio::sync::mpsc;
+
+use crate::panics::caught;
+
+/// How many retries may wait to be told of. They are told at once, so it is a bound and not a limit.
+const MOST_RETRIES: u32 = 1024;
+
+/// What came of a model call.
+pub(crate) struct Answer {
+    /// The answer, or as much of it as there is.
+    pub(crate) response: Response,
+    /// Whether the model began to answer, so that tokens were used.
+    pub(crate) began: bool,
+    pub(crate) end: Ended,
+}
+
+/// How a model call ended.
+pub(crate) enum Ended {
+    Whole,
+    Interrupted,
+    Failed(Error),
+}
+
+/// Makes a model call. Retries, text, reasoning and progress are in the log as they come. The token in
+/// `cx` ends it, and closes the connection.
+pub(crate) async fn ask(
+    log: &EventLog,
+    provider: &Arc<dyn Provider>,
+    policy: retry::Policy,
+    request: Request,
+    cx: &CallCx,
+) -> Result<Answer, JournalError> {
+    let (tell, mut retries) = mpsc::channel(policy.max_retries.clamp(1, MOST_RETRIES) as usize);
+    let observer: Observer = Arc::new(move |attempt: &Attempt| {
+        let _ = tell.try_send(attempt.clone());
+    });
+    let mut events = open(Arc::clone(provider), policy, observer, request, cx.clone());
+    let mut telling = Telling { log, call: &cx.call, open: BTreeMap::new() };
+    let mut accumulator = Accumulator::new();
+    let mut whole = None;
+    let mut began = false;
+    let end = loop {
+        let item = tokio::select! {
+            biased;
+            () = cx.cancel.cancelled() => break Ended::Interrupted,
+            Some(attempt) = retries.recv() => {
+                telling.retry(attempt).await?;
+                continue;
+            }
+            item = caught(events.next()) => item,
+        };
+        while let Ok(attempt) = retries.try_recv() {
+            telling.retry(attempt).await?;
+        }
+        let event = match item {
+            Ok(Some(Ok(event))) => event,
+            // A provider that was told of the cancel may answer before we look.
+            Ok(Some(Err(error))) if error.kind() == ErrorKind::Aborted && cx.cancel.is_cancelled() => {
+                break Ended::Interrupted;
+            }
+            Ok(Some(Err(error))) => break Ended::Failed(error),
+            Ok(None) => break Ended::Failed(Error::stream("the stream ended before the answer was complete")),
+            Err(panic) => {
+                break Ended::Failed(Error::new(ErrorKind::Unknown, format!("the provider crashed: {panic}")));
+            }
+        };
+        began = true;
+        accumulator.push(&event);
+        telling.event(&event).await?;
+        if let StreamEvent::Finish { response, .. } = event {
+            whole = response;
+            break Ended::Whole;
+        }
+    };
+    telling.close().await?;
+    let response = match (whole, &end) {
+        (Some(response), _) => *response,
+        (None, Ended::Whole) => accumulator.into_response(),
+        (None, _) => accumulator.into_partial(),
+    };
+    Ok(Answer { response, began, end })
+}
+
+fn open(
+    provider: Arc<dyn Provider>,
+    policy: retry::Policy,
+    observer: Observer,
+    request: Request,
+    cx: CallCx,
+) -> EventStream {
+    let cancel = cx.cancel.clone();
+    let attempt = move || {
+        let (provider, request, cx) = (Arc::clone(&provider), request.clone(), cx.clone());
+        Box::pin(async move { provider.stream(request, &cx).await })
+    };
+    EventStream::new(stream::once(retry::stream(policy, cancel, observer, attempt)).try_flatten())
+}
+
+/// Puts a stream into the log.
+struct Telling<'a> {
+    log: &'a EventLog,
+    call: &'a CallId,
+    /// The segments of text and reasoning that have not ended.
+    open: BTreeMap<SegmentId, Segment>,
+}
+
+struct Segment {
+    kind: Kind,
+    /// Its start in the log; absent until there is something to show.
+    start: Option<Seq>,
+    text: String,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Text,
+    Reasoning,
+}
+
+impl Telling<'_> {
+    async fn event(&mut self, event: &StreamEvent) -> Result<(), JournalError> {
+        match event {
+            StreamEvent::TextStart { id } => self.begin(*id, Kind::Text).await,
+            StreamEvent::ReasoningStart { id } => self.begin(*id, Kind::Reasoning).await,
+            StreamEvent::TextDelta { id, text } | StreamEvent::ReasoningDelta { id, text } => {
+                self.more(*id, text).await
+            }
+            StreamEvent::TextEnd { id, .. } | StreamEvent::ReasoningEnd { id, .. } => self.end(*id).await,
+            StreamEvent::Progress { text } => self.emit(Body::Progress { text: text.clone() }).await.map(drop),
+            StreamEvent::StreamStart { .. }
+            | StreamEvent::ToolCallStart { .. }
+            | StreamEvent::ToolCallDelta { .. }
+            | StreamEvent::ToolCallEnd { .. }
+            | StreamEvent::Part { .. }
+            | StreamEvent::StepFinish { .. }
+            | StreamEvent::Finish { .. }
+            | StreamEvent::ProviderEvent { .. } => Ok(()),
+        }
+    }
+
+    async fn begin(&mut self, id: SegmentId, kind: Kind) -> Result<(), JournalError> {
+        // A provider that reuses an id means a new segment.
+        self.end(id).await?;
+        self.open.insert(id, Segment { kind, start: None, text: String::new() });
+        Ok(())
+    }
+
+    async fn more(&mut self, id: SegmentId, more: &str) -> Result<(), JournalError> {
+        let Some(segment) = self.open.get_mut(&id) else { return Ok(()) };
+        if more.is_empty() {
+            return Ok(());
+        }
+        let of = match segment.start {
+            Some(start) => start,
+            None => {
+                let body = match segment.kind {
+                    Kind::Text => Body::AssistantTextStart {},
+                    Kind::Reasoning => Body::ReasoningStart {},
+                };
+                *segment.start.insert(self.log.emit_for(self.call, body).await?)
+            }
+        };
+        segment.text.push_str(more);
+        let text = more.to_owned();
+        self.log.delta(match segment.kind {
+            Kind::Text => Delta::AssistantTextDelta { of, text },
+            Kind::Reasoning => Delta::ReasoningDelta { of, text },
+        });
+        Ok(())
+    }
+
+    async fn end(&mut self, id: SegmentId) -> Result<(), JournalError> {
+        let Some(Segment { kind, start: Some(of), text }) = self.open.remove(&id) else { return Ok(()) };
+        let text = text.into();
+        self.emit(match kind {
+            Kind::Text => Body::AssistantTextEnd { of, text },
+            Kind::Reasoning => Body::ReasoningEnd { of, text },
+        })
+        .await
+        .map(drop)
+    }
+
+    /// Ends what is still open: an answer that was broken off.
+    async fn close(&mut self) -> Result<(), JournalError> {
+        while let Some(id) = self.open.keys().next().copied() {
+            self.end(id).await?;
+        }
+        Ok(())
+    }
+
+    async fn retry(&self, attempt: Attempt) -> Result<(), JournalError> {
+        let delay_ms = u64::try_from(attempt.delay.as_millis()).unwrap_or(u64::MAX);
+        let error = EventError::from(&attempt.error);
+        self.emit(Body::Retry { attempt: attempt.number, delay_ms, error }).await.map(drop)
+    }
+
+    async fn emit(&self, body: Body) -> Result<Seq, JournalError> {
+        self.log.emit_for(self.call, body).await
+    }
+}

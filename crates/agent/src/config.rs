@@ -1,0 +1,126 @@
+//! What a session is made of.
+
+use std::sync::Arc;
+
+use junto_core::{AgentSpec, EventLog, Limits, OnReject, Open, Parent, Policy, Spawner, Tool};
+use junto_env::ExecutionEnvironment;
+use junto_llm::catalog::Catalog;
+use junto_llm::{Budget, Effort, Provider, Unlimited, retry};
+use tokio_util::sync::CancellationToken;
+
+use crate::OutputLimits;
+
+/// What a session is made of. [`SessionConfig::new`] takes what has no default; the rest is set field
+/// by field:
+///
+/// ```
+/// # use junto_agent::{SessionConfig, tools};
+/// # fn config(provider: std::sync::Arc<dyn junto_llm::Provider>,
+/// #     env: std::sync::Arc<dyn junto_env::ExecutionEnvironment>,
+/// #     log: junto_core::EventLog) -> SessionConfig {
+/// SessionConfig {
+///     model: Some("claude-opus-5-5".into()),
+///     system: "You mend programs.".into(),
+///     tools: tools::standard(),
+///     ..SessionConfig::new(provider, env, log)
+/// }
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct SessionConfig {
+    /// Who answers.
+    pub provider: Arc<dyn Provider>,
+    /// Where tools act.
+    pub env: Arc<dyn ExecutionEnvironment>,
+    /// Where events go; a child's is its parent's [`EventLog::child`].
+    pub log: EventLog,
+    /// What models cost.
+    pub catalog: Catalog,
+    /// The provider to ask, where `provider` holds several; absent: its default.
+    pub provider_name: Option<String>,
+    /// The model to ask; absent: the provider's default.
+    pub model: Option<String>,
+    /// How hard it shall think; absent: the provider's default.
+    pub effort: Option<Effort>,
+    /// The system prompt; empty: none.
+    pub system: String,
+    /// What the model can call. Of two with one name the later wins.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// What may be done. By default everything.
+    pub policy: Arc<dyn Policy>,
+    /// What it means when somebody refuses a call. What the *policy* denies is always told to the
+    /// model.
+    pub on_reject: OnReject,
+    /// When it must stop. By default never.
+    pub limits: Limits,
+    /// How often a failed model call is made again.
+    pub retry: retry::Policy,
+    /// What may be spent; shared with children.
+    pub budget: Arc<dyn Budget>,
+    /// Makes children. With one, and `depth` below `max_depth`, the model can call `spawn_agent`.
+    pub spawner: Option<Arc<dyn Spawner>>,
+    /// How many agents are above this one.
+    pub depth: u8,
+    /// How many levels of children there may be.
+    pub max_depth: u8,
+    /// Ends the session.
+    pub cancel: CancellationToken,
+    /// The kind of agent that `session_start` names.
+    pub kind: String,
+    /// How much of a tool's output the model sees.
+    pub output_limits: OutputLimits,
+}
+
+impl SessionConfig {
+    /// A session without tools, limits or prompt that may do everything.
+    pub fn new(provider: Arc<dyn Provider>, env: Arc<dyn ExecutionEnvironment>, log: EventLog) -> Self {
+        Self {
+            provider,
+            env,
+            log,
+            catalog: Catalog::builtin(),
+            provider_name: None,
+            model: None,
+            effort: None,
+            system: String::new(),
+            tools: Vec::new(),
+            policy: Arc::new(Open),
+            on_reject: OnReject::default(),
+            limits: Limits::default(),
+            retry: retry::Policy::default(),
+            budget: Arc::new(Unlimited),
+            spawner: None,
+            depth: 0,
+            max_depth: 1,
+            cancel: CancellationToken::new(),
+            kind: "native".to_owned(),
+            output_limits: OutputLimits::default(),
+        }
+    }
+
+    /// A child of a session with this configuration: it speaks through the same log, ends and pays
+    /// with its parent, and has the model and limits of its own that the spec asks for. The
+    /// environment is the parent's: a spec with a working directory needs one made for it.
+    pub fn child(&self, spec: &AgentSpec, parent: &Parent) -> Self {
+        Self {
+            log: self.log.child(),
+            model: spec.model.clone().or_else(|| self.model.clone()),
+            limits: spec.limits,
+            budget: Arc::clone(&parent.budget),
+            depth: parent.depth,
+            cancel: parent.cancel.clone(),
+            ..self.clone()
+        }
+    }
+}
+
+impl std::fmt::Debug for SessionConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SessionConfig")
+            .field("kind", &self.kind)
+            .field("provider_name", &self.provider_name)
+            .field("model", &self.model)
+            .field("depth", &self.depth)
+            .finish_non_exhaustive()
+    }
+}

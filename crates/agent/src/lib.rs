@@ -1,0 +1,43 @@
+//! The loop: our own agent over any model.
+//!
+//! A [`Session`] is a [`junto_core::Agent`] whose mind is a [`junto_llm::Provider`]: a model, a
+//! council of models, a command-line agent asked for answers; it does not care. It takes commands,
+//! lets the model call [`tools`] in an execution environment, and writes everything it does to an
+//! event log.
+//!
+//! Where to read: `turn.rs` is the loop, from top to bottom. Around it, `call.rs` is one model call,
+//! `round.rs` one round of tools, `toolbox.rs` the way of one tool call (look up, validate, judge,
+//! run, cut), `desk.rs` what was said and waits for its moment, and `task.rs` the one task that owns
+//! all of it.
+//!
+//! What this crate does not do: it starts no process and opens no file but through the environment,
+//! it runs no tool but through the gate, and it knows no model by name.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod call;
+mod config;
+mod desk;
+mod family;
+mod history;
+mod host;
+mod output;
+mod panics;
+mod round;
+mod session;
+mod state;
+mod task;
+#[cfg(test)]
+mod tests;
+mod toolbox;
+pub mod tools;
+mod totals;
+mod turn;
+
+pub use config::SessionConfig;
+pub use output::{Keep, OutputLimit, OutputLimits};
+pub use session::Session;
+
+/// The examples of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,188 @@
+//! The handle of a session.
+
+use std::sync::Arc;
+
+use junto_core::{
+    Abilities, Ack, Agent, AgentError, Approve, Body, Command, EndReason, EventError, EventLog, Fut, Gate,
+    Outcome, Steer, Tool, ToolHost,
+};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::SessionConfig;
+use crate::desk::{Desk, Settings};
+use crate::family::Family;
+use crate::history::History;
+use crate::host::{Door, SessionTools};
+use crate::state::State;
+use crate::task::{Life, Order, Reception};
+use crate::toolbox::Toolbox;
+use crate::tools::SpawnAgent;
+use crate::totals::Totals;
+
+/// How many commands may wait for the session's ear.
+const ORDERS: usize = 32;
+
+const ABILITIES: Abilities = Abilities {
+    steer: Steer::Now,
+    approve: Approve::PerCall,
+    resume: false,
+    interrupt: true,
+    follow_up: true,
+};
+
+/// Our own agent: a model that calls tools until it is done.
+///
+/// Clones are handles of one session. It ends with [`Agent::close`], with [`Command::Abort`], when
+/// its token is cancelled, or when the last handle is dropped; only `close` waits for the end.
+///
+/// How it takes commands:
+/// - `Submit` begins an input, and is refused while one is under way. `FollowUp` is queued then, and
+///   worked on afterwards as an input of its own; to an idle session both are the same.
+/// - `Steer` reaches the model after the current step, which `Now` cuts short. What the model had said
+///   by then is kept; calls it had made get a result that says so. An idle session keeps the message
+///   for its next input. A message that comes during the last answer keeps the input going.
+/// - `Interrupt` ends the input under way, and the session goes on, with the next queued input if
+///   there is one. `Abort` ends the session; inputs that are still queued end as interrupted.
+/// - `Configure` holds from the next model call on.
+///
+/// When the model's provider fails for good, the input ends as failed and the session takes the next
+/// one: a model that is overloaded now need not be so later. Only a refused key ends the session, and
+/// so does a journal that cannot be written.
+#[derive(Clone)]
+pub struct Session(Arc<Handle>);
+
+struct Handle {
+    log: EventLog,
+    orders: mpsc::Sender<Order>,
+    /// Ends the session's task and everything below it; cancelled when the last handle is dropped.
+    cancel: CancellationToken,
+    /// The outcome, once the task has ended.
+    outcome: watch::Receiver<Option<Outcome>>,
+    toolbox: Arc<Toolbox>,
+    door: Arc<Door>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
+impl Session {
+    /// Starts a session. Must be called within a Tokio runtime, which runs it.
+    ///
+    /// # Errors
+    /// `invalid` if a tool's schema is none; `journal` if the log cannot be written.
+    pub async fn start(config: SessionConfig) -> Result<Self, AgentError> {
+        let SessionConfig { log, env, .. } = &config;
+        let (log, env) = (log.clone(), Arc::clone(env));
+        let cancel = config.cancel.child_token();
+        let totals = Arc::new(Totals::default());
+        let family = Arc::new(Family {
+            spawner: config.spawner,
+            log: log.clone(),
+            depth: config.depth,
+            budget: Arc::clone(&config.budget),
+            totals: Arc::clone(&totals),
+            children: std::sync::Mutex::default(),
+        });
+        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+        if family.spawner.is_some() && config.depth < config.max_depth {
+            tools.push(Arc::new(SpawnAgent::new(Arc::clone(&family), config.kind.clone())));
+        }
+        tools.extend(config.tools);
+        let gate = Gate::new(config.policy, log.clone());
+        let toolbox = Toolbox::new(tools, Arc::clone(&env), gate, log.clone(), config.output_limits)?;
+        let toolbox = Arc::new(toolbox);
+
+        let model = config.model.clone();
+        let workdir = Some(env.facts().cwd.to_string());
+        log.commit(Body::SessionStart { kind: config.kind, model, workdir, abilities: ABILITIES }).await?;
+
+        let settings =
+            Settings { provider: config.provider_name, model: config.model, effort: config.effort };
+        let desk = Arc::new(Desk::new(cancel.clone(), settings));
+        let door = Arc::new(Door::new(cancel.clone()));
+        let (orders, received) = mpsc::channel(ORDERS);
+        let life = Life {
+            state: State {
+                log: log.clone(),
+                desk: Arc::clone(&desk),
+                toolbox: Arc::clone(&toolbox),
+                history: History::new(&config.system),
+                on_reject: config.on_reject,
+                text: String::new(),
+                provider: config.provider,
+                catalog: config.catalog,
+                retry: config.retry,
+                budget: config.budget,
+                totals,
+                limits: config.limits,
+                depth: config.depth,
+                turns: 0,
+            },
+            reception: Reception { desk, toolbox: Arc::clone(&toolbox), family },
+            door: Arc::clone(&door),
+            orders: received,
+        };
+        let (ended, outcome) = watch::channel(None);
+        // Owned by the handle: its token ends the task, and `close` waits for what it sends last.
+        tokio::spawn(async move {
+            let outcome = life.run().await;
+            let _ = ended.send(Some(outcome));
+        });
+        Ok(Self(Arc::new(Handle { log, orders, cancel, outcome, toolbox, door })))
+    }
+
+    /// The session's tools, for a kernel, an MCP server or another process to call: each call is
+    /// judged, journaled and shown like the model's own. Calls that are under way when an input ends
+    /// end with it. The host does not keep the session alive.
+    pub fn tool_host(&self) -> Arc<dyn ToolHost> {
+        let (toolbox, door) = (Arc::clone(&self.0.toolbox), Arc::clone(&self.0.door));
+        Arc::new(SessionTools { toolbox, door })
+    }
+}
+
+impl Agent for Session {
+    fn abilities(&self) -> Abilities {
+        ABILITIES
+    }
+
+    fn log(&self) -> &EventLog {
+        &self.0.log
+    }
+
+    fn send(&self, command: Command) -> Fut<'_, Result<Ack, AgentError>> {
+        Box::pin(async move {
+            let (reply, answer) = oneshot::channel();
+            let order = Order { command, reply };
+            self.0.orders.send(order).await.map_err(|_| AgentError::closed())?;
+            answer.await.unwrap_or_else(|_| Err(AgentError::closed()))
+        })
+    }
+
+    fn close(&self) -> Fut<'_, Outcome> {
+        Box::pin(async move {
+            self.0.cancel.cancel();
+            let mut outcome = self.0.outcome.clone();
+            let ended = outcome.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone());
+            ended.unwrap_or_else(|| Outcome {
+                reason: EndReason::Failed {
+                    error: EventError {
+                        kind: "panic".to_owned(),
+                        message: "the session crashed".to_owned(),
+                        hint: None,
+                    },
+                },
+                text: String::new(),
+            })
+        })
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("log", &self.0.log).finish_non_exhaustive()
+    }
+}

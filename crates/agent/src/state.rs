@@ -1,0 +1,127 @@
+//! Everything a session's task owns.
+
+use std::sync::Arc;
+
+use junto_core::{Body, EventLog, JournalError, Limits, OnReject};
+use junto_llm::catalog::Catalog;
+use junto_llm::{Budget, CallCx, Cost, Finish, Provider, Request, Traffic, retry};
+use tokio_util::sync::CancellationToken;
+
+use crate::call::{self, Answer, Ended};
+use crate::desk::{Desk, Settings};
+use crate::history::History;
+use crate::toolbox::Toolbox;
+use crate::totals::Totals;
+
+/// What the loop works with.
+pub(crate) struct State {
+    pub(crate) log: EventLog,
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) toolbox: Arc<Toolbox>,
+    pub(crate) history: History,
+    pub(crate) on_reject: OnReject,
+    /// The text of the last answer to the current input.
+    pub(crate) text: String,
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) catalog: Catalog,
+    pub(crate) retry: retry::Policy,
+    pub(crate) budget: Arc<dyn Budget>,
+    pub(crate) totals: Arc<Totals>,
+    pub(crate) limits: Limits,
+    pub(crate) depth: u8,
+    /// Model calls so far.
+    pub(crate) turns: u32,
+}
+
+impl State {
+    /// The limit that keeps the model from being called again, after so many rounds of tools.
+    pub(crate) fn limit_reached(&self, rounds: u32) -> Option<Body> {
+        let Limits { max_turns, max_tool_rounds } = self.limits;
+        let over = |limit: u32, reached: u32| limit > 0 && reached >= limit;
+        if over(max_tool_rounds, rounds) {
+            let limit = format!("at most {max_tool_rounds} rounds of tools for one input");
+            return Some(Body::TurnLimit { limit, reached: rounds });
+        }
+        if over(max_turns, self.turns) {
+            let limit = format!("at most {max_turns} model calls in the session");
+            return Some(Body::TurnLimit { limit, reached: self.turns });
+        }
+        None
+    }
+
+    /// Asks the model, and books what it used. `step` ends the call.
+    pub(crate) async fn ask(&mut self, rounds: u32, step: &CancellationToken) -> Result<Answer, JournalError> {
+        self.turns = self.turns.saturating_add(1);
+        let settings = self.desk.settings();
+        let request = self.request(&settings);
+        let cx = CallCx {
+            session: Some(self.log.session().clone()),
+            traffic: if rounds == 0 { Traffic::Ask } else { Traffic::Continuation },
+            workdir: Some(self.toolbox.env().facts().cwd.as_path().to_owned()),
+            depth: self.depth,
+            budget: Arc::clone(&self.budget),
+            cancel: step.clone(),
+            ..CallCx::new()
+        };
+        let answer = call::ask(&self.log, &self.provider, self.retry, request, &cx).await?;
+        self.text = answer.response.text();
+        self.book(&answer, &settings, &cx).await?;
+        Ok(answer)
+    }
+
+    /// The prefix (system prompt, tools, everything said so far) has the same bytes each time, so that
+    /// providers find it in their caches.
+    fn request(&self, settings: &Settings) -> Request {
+        Request {
+            model: settings.model.clone(),
+            provider: settings.provider.clone(),
+            messages: self.history.messages().to_vec(),
+            tools: self.toolbox.specs().to_vec(),
+            reasoning_effort: settings.effort.clone(),
+            ..Request::default()
+        }
+    }
+
+    async fn book(&self, answer: &Answer, asked: &Settings, cx: &CallCx) -> Result<(), JournalError> {
+        if !answer.began {
+            return Ok(());
+        }
+        let response = &answer.response;
+        // What a call that was broken off has cost, its provider alone knows.
+        let cost = match answer.end {
+            Ended::Whole => self.cost(answer, asked),
+            Ended::Interrupted | Ended::Failed(_) => Cost::Unknown,
+        };
+        self.totals.add(&response.usage, cost);
+        let call = Body::Call {
+            provider: response.provider.clone(),
+            model: response.model.clone(),
+            usage: response.usage.clone(),
+            cost,
+        };
+        self.log.emit_for(&cx.call, call).await?;
+        let short = match response.finish_reason.unified {
+            Finish::Length => Some(("length", "the answer was cut off at the limit of tokens")),
+            Finish::ContentFilter => Some(("content_filter", "the model, or a filter, refused")),
+            Finish::Stop | Finish::ToolCalls | Finish::Error | Finish::Other => None,
+        };
+        let warnings = response.warnings.iter().map(|w| (w.code.as_str(), w.message.as_str())).chain(short);
+        for (code, message) in warnings {
+            let warning = Body::Warning { code: code.to_owned(), message: message.to_owned() };
+            self.log.emit_for(&cx.call, warning).await?;
+        }
+        Ok(())
+    }
+
+    /// By the model's name as the provider gave it, else as it was asked for.
+    fn cost(&self, answer: &Answer, asked: &Settings) -> Cost {
+        let response = &answer.response;
+        let names = [Some(response.model.as_str()), asked.model.as_deref()];
+        names
+            .into_iter()
+            .flatten()
+            .map(|model| self.catalog.cost(&response.provider, model, &response.usage))
+            .find(|cost| cost.amount().is_some())
+            .unwrap_or(Cost::Unknown)
+    }
+}

@@ -1,0 +1,228 @@
+//! A session's tools, and the way of one call: look up, validate, judge, run, tell.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use junto_core::{
+    Action, AgentError, AgentErrorKind, Body, Delta, EventLog, Gate, JournalError, Permit, Rejected, Seq,
+    Tool, ToolCx, ToolOutcome, Via,
+};
+use junto_env::{ExecutionEnvironment, RealPath};
+use junto_llm::schema::{self, Validator};
+use junto_llm::{ErrorKind, ToolCall, ToolSpec};
+use tokio_util::sync::CancellationToken;
+
+use crate::OutputLimits;
+use crate::panics::caught;
+
+/// How long a tool that was told to stop may take. A command that is ended politely needs some of it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the model is told of a call that was stopped.
+pub(crate) const INTERRUPTED: &str = "interrupted before it was done";
+
+/// The tools of a session.
+pub(crate) struct Toolbox {
+    tools: Vec<Entry>,
+    specs: Vec<ToolSpec>,
+    env: Arc<dyn ExecutionEnvironment>,
+    gate: Gate,
+    log: EventLog,
+    limits: OutputLimits,
+}
+
+struct Entry {
+    tool: Arc<dyn Tool>,
+    validator: Option<Validator>,
+}
+
+/// A call that was looked up, validated and asked what it would do; or why it makes no sense.
+pub(crate) struct Prepared<'a> {
+    call: ToolCall,
+    ready: Result<(&'a Entry, Vec<Action>), String>,
+}
+
+impl Prepared<'_> {
+    pub(crate) fn call(&self) -> &ToolCall {
+        &self.call
+    }
+
+    /// The files it would write.
+    pub(crate) fn writes(&self) -> impl Iterator<Item = &RealPath> {
+        self.ready.iter().flat_map(|(_, actions)| actions).filter_map(|action| match action {
+            Action::Write { path } => Some(path),
+            _ => None,
+        })
+    }
+}
+
+/// What came of a call.
+pub(crate) struct Ran {
+    pub(crate) outcome: ToolOutcome,
+    /// Whether somebody refused it.
+    pub(crate) refused: bool,
+}
+
+impl Toolbox {
+    /// # Errors
+    /// `invalid` if a tool's schema is none.
+    pub(crate) fn new(
+        tools: Vec<Arc<dyn Tool>>,
+        env: Arc<dyn ExecutionEnvironment>,
+        gate: Gate,
+        log: EventLog,
+        limits: OutputLimits,
+    ) -> Result<Self, AgentError> {
+        let mut entries: Vec<Entry> = Vec::new();
+        for tool in tools {
+            let spec = tool.spec();
+            let compiled = spec.parameters().map(|parameters| schema::compile(&spec.name, parameters));
+            let validator = compiled
+                .transpose()
+                .map_err(|error| AgentError::new(AgentErrorKind::Invalid, error.to_string()))?;
+            let place = entries.iter().position(|entry| entry.tool.spec().name == spec.name);
+            let entry = Entry { tool, validator };
+            match place.and_then(|place| entries.get_mut(place)) {
+                Some(earlier) => *earlier = entry,
+                None => entries.push(entry),
+            }
+        }
+        let specs = entries.iter().map(|entry| entry.tool.spec().clone()).collect();
+        Ok(Self { tools: entries, specs, env, gate, log, limits })
+    }
+
+    pub(crate) fn specs(&self) -> &[ToolSpec] {
+        &self.specs
+    }
+
+    pub(crate) fn env(&self) -> &Arc<dyn ExecutionEnvironment> {
+        &self.env
+    }
+
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// What the model sees of a tool's output.
+    pub(crate) fn cut(&self, tool: &str, output: &str) -> String {
+        self.limits.cut(tool, output)
+    }
+
+    /// Finds out what a call would do. Changes nothing.
+    pub(crate) async fn prepare(&self, call: ToolCall, stop: &CancellationToken) -> Prepared<'_> {
+        let ready = self.judge(&call, stop).await;
+        Prepared { call, ready }
+    }
+
+    async fn judge(
+        &self,
+        call: &ToolCall,
+        stop: &CancellationToken,
+    ) -> Result<(&Entry, Vec<Action>), String> {
+        let known = || self.specs.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>().join(", ");
+        let entry = self.tools.iter().find(|entry| entry.tool.spec().name == call.name);
+        let entry = entry.ok_or_else(|| {
+            format!("there is no tool named `{}`; there are: {}", call.name, known())
+        })?;
+        if !call.is_well_formed() {
+            return Err(format!("the arguments of `{}` are not a JSON object", call.name));
+        }
+        if let Some(validator) = &entry.validator {
+            let what = format!("what `{}` was called with", call.name);
+            let checked = validator.check(&call.arguments, ErrorKind::InvalidToolCall, &what);
+            checked.map_err(|error| error.message().to_owned())?;
+        }
+        let cx = self.cx(stop.clone(), Arc::new(|_| {}));
+        let actions = tokio::select! {
+            biased;
+            () = stop.cancelled() => return Err(INTERRUPTED.to_owned()),
+            actions = caught(entry.tool.actions(call, &cx)) => actions,
+        };
+        match actions {
+            Ok(Ok(actions)) => Ok((entry, actions)),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(panic) => Err(format!("the tool crashed: {panic}")),
+        }
+    }
+
+    /// Lets a call through the gate and runs it. Its end is in the log when this returns, whatever
+    /// happened. `asking` withdraws it while it has not started; `stop` interrupts it.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub(crate) async fn execute(
+        &self,
+        prepared: Prepared<'_>,
+        via: Via,
+        asking: &CancellationToken,
+        stop: &CancellationToken,
+    ) -> Result<Ran, JournalError> {
+        let Prepared { call, ready } = prepared;
+        let (entry, actions) = match ready {
+            Ok(ready) => ready,
+            Err(message) => return self.told(&call, None, ToolOutcome::error(message)).await,
+        };
+        if asking.is_cancelled() {
+            let message = Rejected::Cancelled.message();
+            return self.told(&call, None, ToolOutcome::error(message)).await;
+        }
+        let permit = match caught(self.gate.pass(call.clone(), actions, via, asking)).await {
+            Ok(Ok(permit)) => permit,
+            Ok(Err(Rejected::Failed(error))) => return Err(JournalError(error.to_string())),
+            Ok(Err(rejected)) => {
+                let refused = matches!(rejected, Rejected::Refused(_));
+                let ran = self.told(&call, None, ToolOutcome::error(rejected.message())).await?;
+                return Ok(Ran { refused, ..ran });
+            }
+            Err(panic) => {
+                let message = format!("not allowed: the policy crashed: {panic}");
+                return self.told(&call, None, ToolOutcome::error(message)).await;
+            }
+        };
+        let start = permit.start();
+        let outcome = self.run(&*entry.tool, permit, stop).await;
+        self.told(&call, Some(start), outcome).await
+    }
+
+    async fn run(&self, tool: &dyn Tool, permit: Permit, stop: &CancellationToken) -> ToolOutcome {
+        let (log, of) = (self.log.clone(), permit.start());
+        let show = move |text: &str| {
+            if !text.is_empty() {
+                log.delta(Delta::ToolCallOutputDelta { of, text: text.to_owned() });
+            }
+        };
+        let cx = self.cx(stop.clone(), Arc::new(show));
+        let out_of_patience = async {
+            stop.cancelled().await;
+            tokio::time::sleep(PATIENCE).await;
+        };
+        tokio::select! {
+            biased;
+            outcome = caught(tool.run(permit, &cx)) => {
+                outcome.unwrap_or_else(|panic| ToolOutcome::error(format!("the tool crashed: {panic}")))
+            }
+            () = out_of_patience => ToolOutcome::error(INTERRUPTED),
+        }
+    }
+
+    async fn told(
+        &self,
+        call: &ToolCall,
+        of: Option<Seq>,
+        outcome: ToolOutcome,
+    ) -> Result<Ran, JournalError> {
+        let end = Body::ToolCallEnd {
+            of,
+            call_id: call.id.clone(),
+            name: call.name.clone(),
+            output: outcome.output.clone().into(),
+            is_error: outcome.is_error,
+        };
+        self.log.emit(end).await?;
+        Ok(Ran { outcome, refused: false })
+    }
+
+    fn cx(&self, cancel: CancellationToken, output: Arc<dyn Fn(&str) + Send + Sync>) -> ToolCx {
+        ToolCx { env: Arc::clone(&self.env), cancel, output }
+    }
+}

@@ -1,0 +1,80 @@
+//! The loop.
+
+use junto_core::{Body, EndReason, EventError, Input, JournalError, OnReject};
+use junto_llm::ToolCall;
+
+use crate::call::Ended;
+use crate::round::round;
+use crate::state::State;
+
+/// Works on one input until the model answers without calling tools, a limit is reached, somebody
+/// stops it, or it fails. Says why it ended.
+///
+/// # Errors
+/// If the journal cannot be written: then nothing more may happen in this session.
+pub(crate) async fn turn(state: &mut State, input: &Input) -> Result<EndReason, JournalError> {
+    state.history.say(input);
+    let mut rounds = 0;
+    loop {
+        // A step is one model call and its tools. The token of the step is cancelled by a message that
+        // cannot wait, and by whatever ends the input or the session.
+        let step = state.desk.begin_step();
+
+        // What was said before the input, or while the last step went on.
+        for said in state.desk.take_steering() {
+            state.log.emit(Body::SteeringInjected { input: said.clone() }).await?;
+            state.history.say(&said);
+        }
+        if state.desk.is_stopped() {
+            return Ok(EndReason::Interrupted);
+        }
+        if let Some(limit) = state.limit_reached(rounds) {
+            state.log.emit(limit).await?;
+            return Ok(EndReason::Limit);
+        }
+
+        let answer = state.ask(rounds, &step).await?;
+        match answer.end {
+            Ended::Whole => {}
+            Ended::Interrupted => {
+                state.history.broken_off(&answer.response);
+                continue;
+            }
+            Ended::Failed(error) => {
+                state.history.broken_off(&answer.response);
+                let error = EventError::from(&error);
+                state.log.emit(Body::Error { error: error.clone() }).await?;
+                return Ok(EndReason::Failed { error });
+            }
+        }
+        let calls: Vec<ToolCall> = answer.response.tool_calls().cloned().collect();
+        state.history.answer(answer.response.message);
+
+        if calls.is_empty() {
+            // Something said during the last answer is still an order for this input.
+            if state.desk.has_steering() {
+                continue;
+            }
+            return Ok(EndReason::Done);
+        }
+
+        // Whatever becomes of the calls, each has a result, and the conversation can go on.
+        let round = round(&state.toolbox, calls, state.on_reject, &step).await?;
+        state.history.results(round.results);
+        rounds += 1;
+        if round.refused && state.on_reject == OnReject::EndTurn {
+            return Ok(EndReason::Rejected);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_loop_can_be_read_on_two_screens() {
+        let source = include_str!("turn.rs");
+        let (_, from) = source.split_once("pub(crate) async fn turn(").expect("the loop");
+        let (body, _) = from.split_once("\n}\n").expect("its end");
+        assert!(body.lines().count() <= 120, "{} lines", body.lines().count());
+    }
+}

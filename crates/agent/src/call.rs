@@ -71,9 +71,14 @@ pub(crate) async fn ask(
                 break Ended::Interrupted;
             }
             Ok(Some(Err(error))) => break Ended::Failed(error),
-            Ok(None) => break Ended::Failed(Error::stream("the stream ended before the answer was complete")),
+            Ok(None) => {
+                break Ended::Failed(Error::stream("the stream ended before the answer was complete"));
+            }
             Err(panic) => {
-                break Ended::Failed(Error::new(ErrorKind::Unknown, format!("the provider crashed: {panic}")));
+                break Ended::Failed(Error::new(
+                    ErrorKind::Unknown,
+                    format!("the provider crashed: {panic}"),
+                ));
             }
         };
         began = true;
@@ -138,7 +143,9 @@ impl Telling<'_> {
                 self.more(*id, text).await
             }
             StreamEvent::TextEnd { id, .. } | StreamEvent::ReasoningEnd { id, .. } => self.end(*id).await,
-            StreamEvent::Progress { text } => self.emit(Body::Progress { text: text.clone() }).await.map(drop),
+            StreamEvent::Progress { text } => {
+                self.emit(Body::Progress { text: text.clone() }).await.map(drop)
+            }
             StreamEvent::StreamStart { .. }
             | StreamEvent::ToolCallStart { .. }
             | StreamEvent::ToolCallDelta { .. }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
 use junto_core::{
-    Agent, AgentError, AgentSpec, AskId, Body, Command, Decision, EndReason, EventLog, Input, Item,
-    Parent, Spawner, Subscription,
+    Agent, AgentError, AgentSpec, AskId, Body, Command, Decision, EndReason, EventLog, Input, Item, Parent,
+    Spawner, Subscription,
 };
 use junto_llm::Budget;
 use tokio_util::sync::CancellationToken;

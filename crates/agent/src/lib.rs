@@ -26,8 +26,6 @@ mod round;
 mod session;
 mod state;
 mod task;
-#[cfg(test)]
-mod tests;
 mod toolbox;
 pub mod tools;
 mod totals;

@@ -41,7 +41,8 @@ pub struct OutputLimits(BTreeMap<String, OutputLimit>);
 
 impl Default for OutputLimits {
     fn default() -> Self {
-        let entry = |&(name, chars, keep): &(&str, usize, Keep)| (name.to_owned(), OutputLimit { chars, keep });
+        let entry =
+            |&(name, chars, keep): &(&str, usize, Keep)| (name.to_owned(), OutputLimit { chars, keep });
         Self(DEFAULTS.iter().map(entry).collect())
     }
 }

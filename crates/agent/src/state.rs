@@ -50,7 +50,11 @@ impl State {
     }
 
     /// Asks the model, and books what it used. `step` ends the call.
-    pub(crate) async fn ask(&mut self, rounds: u32, step: &CancellationToken) -> Result<Answer, JournalError> {
+    pub(crate) async fn ask(
+        &mut self,
+        rounds: u32,
+        step: &CancellationToken,
+    ) -> Result<Answer, JournalError> {
         self.turns = self.turns.saturating_add(1);
         let settings = self.desk.settings();
         let request = self.request(&settings);

@@ -105,7 +105,11 @@ impl Life {
             Ok(Ok(reason)) => reason.clone(),
             Ok(Err(error)) => failed(&error.clone().into()),
             Err(panic) => EndReason::Failed {
-                error: EventError { kind: "panic".into(), message: format!("the session crashed: {panic}"), hint: None },
+                error: EventError {
+                    kind: "panic".into(),
+                    message: format!("the session crashed: {panic}"),
+                    hint: None,
+                },
             },
         };
         let text = std::mem::take(&mut self.state.text);

@@ -121,9 +121,8 @@ impl Toolbox {
     ) -> Result<(&Entry, Vec<Action>), String> {
         let known = || self.specs.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>().join(", ");
         let entry = self.tools.iter().find(|entry| entry.tool.spec().name == call.name);
-        let entry = entry.ok_or_else(|| {
-            format!("there is no tool named `{}`; there are: {}", call.name, known())
-        })?;
+        let entry =
+            entry.ok_or_else(|| format!("there is no tool named `{}`; there are: {}", call.name, known()))?;
         if !call.is_well_formed() {
             return Err(format!("the arguments of `{}` are not a JSON object", call.name));
         }

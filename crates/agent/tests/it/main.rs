@@ -1,0 +1,15 @@
+//! Behaviour tests through the public interface. The tier of a module is in its name.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![cfg(target_os = "linux")]
+
+mod scene;
+mod script;
+mod stand;
+mod t0_life;
+mod t0_tools;
+mod t1_approval;
+mod t1_child;
+mod t1_failure;
+mod t1_steer;
+mod t1_stop;
+mod t1_turns;

@@ -1,0 +1,95 @@
+//! Reading a request's body, within bounds.
+
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody as _};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+
+/// How long a client may take to send its body.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// How much of a body that nobody wants is read all the same, so that the client comes to reading
+/// the refusal instead of finding its connection reset.
+const COURTESY: usize = 8 * 1024 * 1024;
+/// What is set aside at once, whatever length the client announces.
+const FIRST: usize = 1024 * 1024;
+
+/// Why a body was not read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// It has more bytes than the limit.
+    TooLarge,
+    /// It did not come in time.
+    TooSlow,
+    /// The connection broke, or the body makes no sense as HTTP.
+    Broken(String),
+}
+
+/// The whole body, if it is not larger than `limit`.
+pub(crate) async fn read(mut body: Body, limit: usize) -> Result<Bytes, Unread> {
+    tokio::time::timeout(PATIENCE, collect(&mut body, limit)).await.unwrap_or(Err(Unread::TooSlow))
+}
+
+/// Reads and forgets what a refused client still sends.
+pub(crate) async fn discard(mut body: Body) {
+    // Whatever becomes of it, the refusal stands.
+    let _ = tokio::time::timeout(PATIENCE, skip(&mut body)).await;
+}
+
+async fn collect(body: &mut Body, limit: usize) -> Result<Bytes, Unread> {
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    let mut bytes = BytesMut::with_capacity(announced.min(limit).min(FIRST));
+    while let Some(frame) = body.frame().await {
+        // Trailers say nothing that concerns us.
+        let Ok(data) = frame.map_err(|e| Unread::Broken(e.to_string()))?.into_data() else { continue };
+        if data.len() > limit - bytes.len() {
+            drop(bytes);
+            skip(body).await;
+            return Err(Unread::TooLarge);
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok(bytes.freeze())
+}
+
+async fn skip(body: &mut Body) {
+    let mut skipped = 0;
+    while skipped < COURTESY {
+        match body.frame().await {
+            Some(Ok(frame)) => skipped += frame.data_ref().map_or(0, Bytes::len),
+            Some(Err(_)) | None => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::stream;
+    use std::io;
+
+    fn chunks(chunks: &[&'static str]) -> Body {
+        let chunks: Vec<io::Result<&'static str>> = chunks.iter().copied().map(Ok).collect();
+        Body::from_stream(stream::iter(chunks))
+    }
+
+    #[tokio::test]
+    async fn up_to_the_limit_and_not_a_byte_more() {
+        assert_eq!(read(chunks(&["ab", "", "cd"]), 4).await, Ok(Bytes::from_static(b"abcd")));
+        assert_eq!(read(chunks(&["ab", "cde"]), 4).await, Err(Unread::TooLarge));
+        assert_eq!(read(Body::empty(), 4).await, Ok(Bytes::new()));
+    }
+
+    #[tokio::test]
+    async fn a_broken_body_says_so() {
+        let broken = stream::iter([Ok("ab"), Err(io::Error::other("gone"))]);
+        assert!(matches!(read(Body::from_stream(broken), 4).await, Err(Unread::Broken(_))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_never_comes_is_not_awaited_for_ever() {
+        let silent = || Body::from_stream(stream::pending::<io::Result<Bytes>>());
+        assert_eq!(read(silent(), 4).await, Err(Unread::TooSlow));
+        discard(silent()).await;
+    }
+}

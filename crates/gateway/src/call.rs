@@ -1,0 +1,48 @@
+//! One call: what is known of it once its request has been read and routed.
+
+use junto_llm::{CallCx, Wire};
+use tokio_util::sync::DropGuard;
+
+use crate::admit::Permit;
+use crate::route::Target;
+use crate::usage::{Meter, Sink, Via};
+
+/// A call under way.
+pub(crate) struct Call {
+    /// The wire its client speaks.
+    pub(crate) wire: Wire,
+    /// Who answers.
+    pub(crate) target: Target,
+    /// The model as the client named it.
+    pub(crate) asked: String,
+    /// What travels beside the request.
+    pub(crate) cx: CallCx,
+    /// What the call holds while it lasts.
+    pub(crate) held: Held,
+    /// Who keeps the books.
+    pub(crate) sink: Option<Sink>,
+}
+
+/// What a call holds until its answer is over or its client has gone. Dropping it cancels whatever
+/// the call started and lets the next one run.
+pub(crate) struct Held {
+    pub(crate) _cancel: DropGuard,
+    pub(crate) _permit: Permit,
+}
+
+impl Call {
+    /// The model that the provider is asked for.
+    pub(crate) fn model(&self) -> &str {
+        self.target.model.as_deref().unwrap_or(&self.asked)
+    }
+
+    /// Whether the provider is asked for another model than the client named.
+    pub(crate) fn is_renamed(&self) -> bool {
+        self.model() != self.asked
+    }
+
+    /// A meter for this call.
+    pub(crate) fn meter(&self, via: Via) -> Meter {
+        Meter::new(self.sink.clone(), &self.cx, &self.target.name, self.model(), via)
+    }
+}

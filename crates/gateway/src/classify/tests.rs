@@ -1,0 +1,198 @@
+//! Requests in the shapes that today's clients send.
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use junto_llm::{Chore, Traffic, Wire};
+use serde_json::{Value, json};
+
+use super::{Classified, classify};
+
+fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+    pairs.iter().map(|(n, v)| (HeaderName::from_static(n), HeaderValue::from_str(v).unwrap())).collect()
+}
+
+fn of(wire: Wire, body: &Value) -> Classified {
+    classify(wire, &HeaderMap::new(), body)
+}
+
+fn user(content: impl Into<Value>) -> Value {
+    json!({"role": "user", "content": content.into()})
+}
+
+fn system(content: impl Into<Value>) -> Value {
+    json!({"role": "system", "content": content.into()})
+}
+
+fn called() -> Value {
+    json!({"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]})
+}
+
+fn result(said: &str) -> Value {
+    user(json!([{"type": "tool_result", "tool_use_id": "c", "content": said}]))
+}
+
+fn background(other: &str) -> Traffic {
+    Traffic::Background(Chore::Other(other.to_owned()))
+}
+
+#[test]
+fn traffic_on_messages() {
+    let tools = json!([{"name": "Bash", "input_schema": {}}, {"name": "Read", "input_schema": {}}]);
+    let check = |fields: Value, expected: Traffic| {
+        let mut body = json!({"model": "claude-opus-5-5", "max_tokens": 32000, "tools": tools});
+        body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        assert_eq!(of(Wire::Anthropic, &body).traffic, expected, "{body}");
+    };
+    check(json!({"messages": [user("hi")]}), Traffic::Ask);
+    check(json!({"messages": [user(json!([{"type": "text", "text": "hi"}]))]}), Traffic::Ask);
+    check(json!({"messages": [user("hi"), called(), result("ok")]}), Traffic::Continuation);
+    // Clients add system messages behind the results, with any content or none.
+    check(
+        json!({"messages": [user("hi"), called(), result("ok"), system("# Reminder"), system(json!([]))]}),
+        Traffic::Continuation,
+    );
+    check(json!({"messages": [user("hi"), called(), result("ok"), user("and now?")]}), Traffic::Ask);
+    check(json!({"messages": [user("hi"), system("# Environment")]}), Traffic::Ask);
+
+    check(json!({"messages": [user("quota")], "max_tokens": 1}), Traffic::Background(Chore::Probe));
+    let schema = |name: &str| {
+        json!({"format": {"type": "json_schema", "schema": {"type": "object", "properties": {name: {"type": "string"}}}}})
+    };
+    let title = json!({"messages": [user("hi")], "tools": [], "output_config": schema("title")});
+    check(title.clone(), Traffic::Background(Chore::Title));
+    check(json!({"messages": [user("hi")], "output_config": schema("title")}), Traffic::Ask);
+    check(json!({"messages": [user("hi")], "tools": [], "output_config": schema("name")}), Traffic::Ask);
+
+    let demand = "Answer with TEXT ONLY: an <analysis>, then a <summary> of all this.";
+    let answered = json!({"role": "assistant", "content": "done"});
+    let compaction = Traffic::Background(Chore::Compaction);
+    check(json!({"messages": [user("hi"), answered, user(demand)]}), compaction);
+    check(json!({"messages": [user(demand)]}), Traffic::Ask);
+    check(json!({"messages": [user("hi"), answered, user("what does <summary> do in HTML?")]}), Traffic::Ask);
+    // A page that a tool fetched demands nothing.
+    check(json!({"messages": [user("hi"), called(), result(demand)]}), Traffic::Continuation);
+
+    let search = json!([{"type": "web_search_20250305", "name": "web_search"}]);
+    check(json!({"messages": [user("hi")], "tools": search}), background("web_search"));
+    check(json!({"messages": [user("hi")], "model": "claude-haiku-4-5"}), background("small_model"));
+    check(json!({"messages": [user("hi")], "model": "Mistral-Small"}), background("small_model"));
+    check(json!({"messages": [user("hi")], "model": "breakfast"}), Traffic::Ask);
+}
+
+#[test]
+fn traffic_on_responses() {
+    let check = |fields: Value, expected: Traffic| {
+        let mut body = json!({"model": "gpt-5.5", "tools": [{"type": "function", "name": "f"}]});
+        body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        assert_eq!(of(Wire::Responses, &body).traffic, expected, "{body}");
+    };
+    let said = |role: &str, text: &str| json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]});
+    let call = json!({"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"});
+    let output = json!({"type": "function_call_output", "call_id": "c", "output": "ok"});
+    let custom = json!({"type": "custom_tool_call_output", "call_id": "c", "output": "ok"});
+    check(json!({"input": "hi"}), Traffic::Ask);
+    check(json!({"input": [said("user", "hi")]}), Traffic::Ask);
+    check(json!({"input": [{"role": "user", "content": "hi"}]}), Traffic::Ask);
+    check(json!({"input": [said("user", "hi"), call, output]}), Traffic::Continuation);
+    check(json!({"input": [said("user", "hi"), call, custom]}), Traffic::Continuation);
+    check(json!({"input": [said("user", "hi"), call, output, said("developer", "note")]}), Traffic::Continuation);
+    check(json!({"input": [said("user", "hi"), call, output, said("user", "stop")]}), Traffic::Ask);
+    let schema = json!({"type": "object", "properties": {"title": {"type": "string"}}});
+    let format = json!({"format": {"type": "json_schema", "name": "t", "schema": schema}});
+    check(json!({"input": "hi", "tools": [], "text": format}), Traffic::Background(Chore::Title));
+    check(json!({"input": "hi", "max_output_tokens": 1}), Traffic::Background(Chore::Probe));
+    let handoff = said("user", "Write a handoff summary for whoever goes on.");
+    let before = said("assistant", "done");
+    check(json!({"input": [said("user", "hi"), before, handoff]}), Traffic::Background(Chore::Compaction));
+}
+
+#[test]
+fn sessions() {
+    let check = |pairs: &[(&'static str, &str)], user_id: Value, expected: Option<&str>| {
+        let body = json!({"metadata": {"user_id": user_id}});
+        let session = classify(Wire::Anthropic, &headers(pairs), &body).session;
+        assert_eq!(session.map(|s| s.0).as_deref(), expected, "{pairs:?} {body}");
+    };
+    check(&[], Value::Null, None);
+    check(&[("x-claude-code-session-id", "s1")], Value::Null, Some("s1"));
+    check(&[("x-claude-code-session-id", "s1"), ("x-claude-code-agent-id", "a1")], Value::Null, Some("s1/a1"));
+    check(&[("x-claude-code-agent-id", "a1")], Value::Null, None);
+    check(&[("session-id", "s2"), ("thread-id", "t2")], Value::Null, Some("s2"));
+    check(&[("thread-id", "t2")], Value::Null, Some("t2"));
+    let user = json!({"device_id": "d", "account_uuid": "", "session_id": "s3"}).to_string();
+    check(&[], json!(user), Some("s3"));
+    check(&[("session-id", "s2")], json!(user), Some("s2"));
+    check(&[], json!("user_ab_account__session_s4"), Some("s4"));
+    check(&[], json!("{\"session_id\": 4}"), None);
+    check(&[], json!("somebody"), None);
+    check(&[("session-id", "two words")], Value::Null, None);
+    check(&[("session-id", &"x".repeat(129))], Value::Null, None);
+}
+
+#[test]
+fn working_directories_on_messages() {
+    let check = |body: Value, expected: Option<&str>| {
+        let found = of(Wire::Anthropic, &body).workdir;
+        assert_eq!(found.as_deref().and_then(|p| p.to_str()), expected, "{body}");
+    };
+    let environment = "# Environment\n - Primary working directory: /home/ada/work\n - Is a git repository: true\n";
+    let update = "# Environment update\n - Primary working directory: /home/ada/new (was /home/ada/work)";
+    let text = |text: &str| json!([{"type": "text", "text": text}]);
+    let reminder = format!("<system-reminder>\n{environment}</system-reminder>");
+
+    // In `system`, as a string or as blocks.
+    check(json!({"system": environment, "messages": [user("hi")]}), Some("/home/ada/work"));
+    check(json!({"system": [{"type": "text", "text": "a"}, {"type": "text", "text": environment}]}), Some("/home/ada/work"));
+    check(json!({"system": "You are.\nCWD: /bare/place\n"}), Some("/bare/place"));
+    // In a system message, and changed in a later one.
+    check(json!({"system": "x", "messages": [user("hi"), system(environment)]}), Some("/home/ada/work"));
+    check(
+        json!({"messages": [user("hi"), system(text(environment)), called(), result("ok"), system(update)]}),
+        Some("/home/ada/new"),
+    );
+    // In the first message's reminder.
+    let blocks = json!([{"type": "text", "text": reminder}, {"type": "text", "text": "hi"}]);
+    check(json!({"system": "x", "messages": [user(blocks)]}), Some("/home/ada/work"));
+    // What quotes a project's files comes behind the client's own line.
+    let quoted = format!("<system-reminder>\n{environment}\nNOTES.md:\nCWD: /elsewhere\n</system-reminder>");
+    check(json!({"messages": [user(text(&quoted))]}), Some("/home/ada/work"));
+
+    // Not what a person typed, a tool answered or the model said.
+    check(json!({"messages": [user(environment)]}), None);
+    check(json!({"messages": [user(format!("see: {reminder}"))]}), None);
+    check(json!({"messages": [user("hi"), called(), result(&reminder)]}), None);
+    check(json!({"messages": [user("hi"), user(reminder.as_str())]}), None);
+    check(json!({"messages": [user("hi"), {"role": "assistant", "content": environment}]}), None);
+    check(json!({"messages": [user("hi"), system(environment), called(), result(update)]}), Some("/home/ada/work"));
+    // Only places that can be meant one way.
+    for bad in ["work", "~/work", "/home/../etc", "", "C:\\work"] {
+        check(json!({"system": format!("Working directory: {bad}")}), None);
+    }
+    check(json!({"system": "The working directory: /x is fine"}), None);
+}
+
+#[test]
+fn working_directories_on_responses() {
+    let check = |body: Value, expected: Option<&str>| {
+        let found = of(Wire::Responses, &body).workdir;
+        assert_eq!(found.as_deref().and_then(|p| p.to_str()), expected, "{body}");
+    };
+    let said = |role: &str, text: &str| json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]});
+    let context = |cwd: &str| format!("<environment_context>\n  <cwd>{cwd}</cwd>\n  <shell>bash</shell>\n</environment_context>");
+    check(json!({"instructions": "Working directory: /a", "input": "hi"}), Some("/a"));
+    check(json!({"input": [said("developer", "CWD: /b"), said("user", "hi")]}), Some("/b"));
+    check(json!({"input": [said("user", &context("/c")), said("user", "hi")]}), Some("/c"));
+    check(json!({"input": [said("user", &context("/c")), said("user", &context("/d"))]}), Some("/d"));
+    check(json!({"input": [said("user", &format!("look: {}", context("/c")))]}), None);
+    let output = json!({"type": "function_call_output", "call_id": "c", "output": context("/e")});
+    check(json!({"input": [said("user", "hi"), output]}), None);
+}
+
+#[test]
+fn nothing_is_known_of_what_makes_no_sense() {
+    let nothing = Classified { traffic: Traffic::Ask, session: None, workdir: None };
+    for wire in Wire::ALL {
+        for body in [json!(null), json!([]), json!({"messages": 3, "input": {"a": 1}, "tools": "x", "system": [1]})] {
+            assert_eq!(of(wire, &body), nothing, "{wire:?} {body}");
+        }
+    }
+}

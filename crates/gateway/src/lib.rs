@@ -1,0 +1,62 @@
+//! The gateway: an HTTP server that clients of the big model APIs point at unmodified, and that
+//! answers from any [`Provider`](junto_llm::Provider) it is handed.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use junto_gateway::{Gateway, Target};
+//! use junto_llm::{Endpoint, HttpProvider, Wire};
+//! use tokio_util::sync::CancellationToken;
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let openai = HttpProvider::new(Endpoint::new("openai", Wire::Responses, "https://api.openai.com/v1").key("sk-…"))?;
+//! let gateway = Gateway::builder()
+//!     .route("claude-*", Target::new("openai", Arc::new(openai)).model("gpt-5.5"))
+//!     .build()?;
+//! let listener = tokio::net::TcpListener::bind("127.0.0.1:6767").await?;
+//! gateway.serve(listener, CancellationToken::new()).await;
+//! # Ok(()) }
+//! ```
+//!
+//! The surfaces are `POST /v1/messages` (Anthropic Messages) and `POST /v1/responses` (OpenAI
+//! Responses), whole and streamed, and `GET /healthz`. A request is read and its model looked up in
+//! the routes; [`classify()`] says what it is for, which travels in the call's
+//! [`CallCx`](junto_llm::CallCx). Then it takes one of two ways:
+//!
+//! - **By bytes**, when the route's provider speaks the client's own wire and nothing has to be
+//!   changed: the body goes out as it came, the answer comes back as it came, and nothing is added
+//!   to it. A copy is read for its usage behind the bytes' back.
+//! - **Translated**, in all other cases: decoded by the wire's codec, answered by the provider,
+//!   encoded by the same codec. While the provider is silent a stream is kept alive, and what the
+//!   provider says about its progress rides the reasoning channel.
+//!
+//! When a client goes, everything that its call started is cancelled at once. What the gateway does
+//! not know: which of its providers is a council, a command-line program or a plain API.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod admit;
+mod auth;
+mod body;
+mod call;
+mod classify;
+mod gateway;
+mod headers;
+mod live;
+mod passthrough;
+mod progress;
+mod reply;
+mod route;
+mod serve;
+mod surface;
+mod tee;
+mod translate;
+mod usage;
+
+pub use classify::{Classified, classify};
+pub use gateway::{Builder, Gateway, Progress, Settings};
+pub use route::Target;
+pub use usage::{UsageReport, Via};
+
+/// The examples of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,233 @@
+//! A streamed answer on its way to the client.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::{FutureExt as _, StreamExt as _, stream};
+use junto_llm::wire::StreamEncoder;
+use junto_llm::{Error, EventStream, Request, StreamEvent, Wire};
+use tokio::time::{Instant, timeout_at};
+
+use crate::call::{Call, Held};
+use crate::gateway::Settings;
+use crate::progress::Narrator;
+use crate::usage::{Meter, Via};
+
+/// Events that are ready together are written together, up to about this many bytes.
+const BATCH: usize = 16 * 1024;
+
+/// What an answer is called.
+#[derive(Clone, Debug)]
+pub(crate) struct Label {
+    /// For answers whose provider gives them no id.
+    id: String,
+    /// The model as the client named it.
+    asked: String,
+    /// Whether the provider was asked for another model.
+    renamed: bool,
+}
+
+impl Label {
+    pub(crate) fn new(call: &Call) -> Self {
+        let prefix = if call.wire == Wire::Anthropic { "msg" } else { "resp" };
+        let id = format!("{prefix}_{}", call.cx.call);
+        Self { id, asked: call.asked.clone(), renamed: call.is_renamed() }
+    }
+
+    /// Fills in what is missing. A client that asked for one model is not told of another.
+    pub(crate) fn apply(&self, id: &mut String, model: &mut String) {
+        if id.is_empty() {
+            id.clone_from(&self.id);
+        }
+        if model.is_empty() || self.renamed {
+            model.clone_from(&self.asked);
+        }
+    }
+}
+
+/// One streamed answer. Dropping it ends the call.
+pub(crate) struct Live {
+    source: Source,
+    encoder: Box<dyn StreamEncoder>,
+    label: Label,
+    narrator: Narrator,
+    meter: Meter,
+    keep_alive: Duration,
+    /// When something must be sent to keep the connection alive.
+    deadline: Instant,
+    has_started: bool,
+    /// Comes after everything that was written.
+    failed: Option<Error>,
+    _held: Held,
+}
+
+/// Where the events come from.
+enum Source {
+    /// The provider has not answered yet.
+    Opening(Pin<Box<dyn Future<Output = Result<EventStream, Error>> + Send>>),
+    Open(EventStream),
+    /// The answer is over, well or not.
+    Over,
+}
+
+impl Source {
+    /// The next event. Can be dropped and called again without losing one.
+    async fn next(&mut self) -> Option<Result<StreamEvent, Error>> {
+        loop {
+            match self {
+                Self::Opening(opening) => match opening.await {
+                    Ok(events) => *self = Self::Open(events),
+                    Err(error) => {
+                        *self = Self::Over;
+                        return Some(Err(error));
+                    }
+                },
+                Self::Open(events) => {
+                    let item = events.next().await.unwrap_or_else(|| {
+                        Err(Error::stream("the provider's stream ended before the answer was complete"))
+                    });
+                    if matches!(item, Err(_) | Ok(StreamEvent::Finish { .. })) {
+                        *self = Self::Over;
+                    }
+                    return Some(item);
+                }
+                Self::Over => return None,
+            }
+        }
+    }
+}
+
+/// What comes next on a stream.
+enum Step {
+    Bytes(Bytes),
+    Failed(Error),
+}
+
+impl Live {
+    /// Starts the call and gives the body of the answer as soon as its first bytes are there: of
+    /// the answer, or those that keep the connection alive.
+    ///
+    /// # Errors
+    /// What fails before that, when the client can still be given a status.
+    pub(crate) async fn open(
+        settings: &Settings,
+        call: Call,
+        request: Request,
+        label: Label,
+    ) -> Result<Body, Error> {
+        let meter = call.meter(Via::Translation);
+        let Call { wire, target, cx, held, .. } = call;
+        let opening = Box::pin(async move { target.provider.stream(request, &cx).await });
+        let mut live = Self {
+            source: Source::Opening(opening),
+            encoder: wire.codec().stream_encoder(),
+            label,
+            narrator: Narrator::new(settings.progress),
+            meter,
+            keep_alive: settings.keep_alive,
+            deadline: Instant::now() + settings.keep_alive,
+            has_started: false,
+            failed: None,
+            _held: held,
+        };
+        match live.step().await {
+            Some(Step::Bytes(first)) => {
+                let first = stream::iter([Ok::<_, Infallible>(first)]);
+                let rest = stream::unfold(live, |mut live| async move {
+                    let bytes = live.next().await?;
+                    Some((Ok(bytes), live))
+                });
+                Ok(Body::from_stream(first.chain(rest)))
+            }
+            Some(Step::Failed(error)) => Err(error),
+            None => Err(Error::stream("the provider's answer is empty")),
+        }
+    }
+
+    /// The next bytes of the body; a failure is told in the wire's words for it.
+    async fn next(&mut self) -> Option<Bytes> {
+        match self.step().await? {
+            Step::Bytes(bytes) => Some(bytes),
+            Step::Failed(error) => {
+                tracing::debug!(%error, "a streamed answer failed");
+                let mut out = Vec::new();
+                self.encoder.error(&error, &mut out);
+                Some(out.into())
+            }
+        }
+    }
+
+    async fn step(&mut self) -> Option<Step> {
+        if let Some(error) = self.failed.take() {
+            return Some(Step::Failed(error));
+        }
+        let mut out = Vec::new();
+        while out.len() < BATCH {
+            let item = if out.is_empty() {
+                match timeout_at(self.deadline, self.source.next()).await {
+                    Ok(item) => item,
+                    Err(_) => {
+                        out.extend_from_slice(self.encoder.keep_alive());
+                        break;
+                    }
+                }
+            } else {
+                match self.source.next().now_or_never() {
+                    Some(item) => item,
+                    None => break,
+                }
+            };
+            match item {
+                Some(Ok(event)) => self.write(event, &mut out),
+                Some(Err(error)) if out.is_empty() => return Some(Step::Failed(error)),
+                Some(Err(error)) => {
+                    self.failed = Some(error);
+                    break;
+                }
+                None if out.is_empty() => return None,
+                None => break,
+            }
+        }
+        self.deadline = Instant::now() + self.keep_alive;
+        Some(Step::Bytes(out.into()))
+    }
+
+    fn write(&mut self, mut event: StreamEvent, out: &mut Vec<u8>) {
+        match &mut event {
+            StreamEvent::StreamStart { id, model, usage, .. } => {
+                self.label.apply(id, model);
+                if let Some(usage) = usage {
+                    self.meter.note(usage);
+                }
+                self.has_started = true;
+            }
+            StreamEvent::Finish { usage, .. } => self.meter.finish(usage),
+            _ => {}
+        }
+        if !self.has_started {
+            self.start(out);
+        }
+        let Self { narrator, encoder, .. } = self;
+        narrator.pass(event, |event| encoder.event(event, out));
+    }
+
+    /// Begins the answer of a provider that forgot to.
+    fn start(&mut self, out: &mut Vec<u8>) {
+        self.has_started = true;
+        let (mut id, mut model) = (String::new(), String::new());
+        self.label.apply(&mut id, &mut model);
+        let start = StreamEvent::StreamStart {
+            id,
+            model,
+            provider: String::new(),
+            origin: None,
+            usage: None,
+            warnings: Vec::new(),
+            rate_limit: None,
+        };
+        self.encoder.event(&start, out);
+    }
+}

@@ -1,0 +1,94 @@
+//! The way of a call whose bytes go through as they are, both ways.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
+use http::request::Parts;
+use junto_llm::{ByteStream, Error, ErrorKind, Origin, Wire};
+
+use crate::call::{Call, Held};
+use crate::headers;
+use crate::progress;
+use crate::reply::Failure;
+use crate::tee::Tee;
+use crate::usage::Via;
+
+/// Whether a call can go through as it is: its provider speaks the client's wire and knows the
+/// model by the client's name for it, and there is no progress of ours to be taken out.
+pub(crate) fn is_possible(call: &Call, body: &[u8]) -> bool {
+    call.target.provider.passthrough(call.wire).is_some()
+        && !call.is_renamed()
+        && !progress::may_be_in(body)
+}
+
+/// Sends the body on and gives the answer as it comes: its status, its headers but for those that
+/// concern one connection, and its bytes. If the provider breaks off, so does the answer: nothing is
+/// added to it.
+pub(crate) async fn answer(call: Call, head: &Parts, body: Bytes) -> Result<Response, Failure> {
+    let Some(passthrough) = call.target.provider.passthrough(call.wire) else {
+        return Err(Failure::new(ErrorKind::Configuration, "the provider takes no bytes any more"));
+    };
+    let path = path(call.wire, head.uri.query());
+    let headers = headers::to_provider(&head.headers, call.target.client_key);
+    let answer = passthrough.send(&path, headers, body, &call.cx).await?;
+    let (answer, bytes) = answer.into_parts();
+    let origin = Arc::new(Origin {
+        wire: call.wire,
+        provider: call.target.name.clone(),
+        model: call.model().to_owned(),
+    });
+    let tee = Tee::new(&answer, origin, call.meter(Via::Passthrough));
+    let mut response = Response::new(relay(Relay { tee, bytes, _held: call.held }));
+    *response.status_mut() = answer.status;
+    *response.headers_mut() = headers::to_client(&answer.headers);
+    Ok(response)
+}
+
+/// The surface's path below the provider's base URL, with the client's query but for keys in it.
+fn path(wire: Wire, query: Option<&str>) -> String {
+    // OpenAI's base URLs hold the version, Anthropic's do not.
+    let path = if wire == Wire::Anthropic { "/v1/messages" } else { "/responses" };
+    let pairs = query.unwrap_or_default().split('&');
+    let kept: Vec<&str> = pairs.filter(|pair| !pair.is_empty() && !pair.starts_with("key=")).collect();
+    if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
+}
+
+/// An answer on its way through. Dropping it ends the call.
+struct Relay {
+    /// Before the rest, so that a call that is cut off is still booked as what it was.
+    tee: Tee,
+    bytes: ByteStream,
+    _held: Held,
+}
+
+fn relay(relay: Relay) -> Body {
+    Body::from_stream(stream::unfold(Some(relay), |relay| async move {
+        let mut relay = relay?;
+        // The client has the last chunk by now; the next has not come yet.
+        relay.tee.catch_up();
+        match relay.bytes.next().await? {
+            Ok(chunk) => {
+                relay.tee.later(chunk.clone());
+                Some((Ok::<Bytes, Error>(chunk), Some(relay)))
+            }
+            Err(error) => Some((Err(error), None)),
+        }
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_go_along_but_keys_do_not() {
+        let check = |wire, query: Option<&str>, expected: &str| assert_eq!(path(wire, query), expected);
+        check(Wire::Anthropic, None, "/v1/messages");
+        check(Wire::Anthropic, Some("beta=true"), "/v1/messages?beta=true");
+        check(Wire::Responses, Some("key=secret&a=1&&b"), "/responses?a=1&b");
+        check(Wire::Responses, Some("key=secret"), "/responses");
+    }
+}

@@ -1,0 +1,141 @@
+//! Replies that the gateway makes itself: JSON, event streams, and refusals in the words of the
+//! client's wire.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use junto_llm::{CallId, Error, ErrorKind, Wire};
+use serde_json::Value;
+
+/// Why a request is not answered.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    error: Error,
+    /// A status that the error's kind alone does not give.
+    status: Option<StatusCode>,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Error::new(kind, message).into()
+    }
+
+    /// A refusal with a status of its own.
+    pub(crate) fn with_status(status: StatusCode, message: impl Into<String>) -> Self {
+        let error = Error::new(ErrorKind::InvalidRequest, message);
+        Self { error, status: Some(status) }
+    }
+
+    /// The gateway has as many calls as it takes. Each wire has a status that makes its clients
+    /// come back later.
+    pub(crate) fn overloaded(wire: Wire) -> Self {
+        let status = if wire == Wire::Anthropic { 529 } else { 503 };
+        Error::new(ErrorKind::Server, "the gateway has too many requests under way")
+            .with_status(status)
+            .with_retry_after(Some(Duration::from_secs(1)))
+            .into()
+    }
+
+    /// The failure as the wire says it.
+    pub(crate) fn into_response(self, wire: Wire) -> Response {
+        let (status, mut envelope) = wire.codec().encode_error(&self.error);
+        let status = self.status.or(StatusCode::from_u16(status).ok());
+        if wire == Wire::Anthropic && status == Some(StatusCode::PAYLOAD_TOO_LARGE) {
+            envelope["error"]["type"] = "request_too_large".into();
+        }
+        let mut response = json(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), &envelope);
+        if let Some(wait) = self.error.retry_after() {
+            let headers = response.headers_mut();
+            // Whole seconds, never sooner than asked; the exact wait where it is none.
+            let seconds = wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0));
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+            if let (true, Ok(millis)) = (wait.subsec_nanos() > 0, u64::try_from(wait.as_millis())) {
+                headers.insert("retry-after-ms", HeaderValue::from(millis));
+            }
+        }
+        response
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self { error, status: None }
+    }
+}
+
+/// A JSON reply.
+pub(crate) fn json(status: StatusCode, value: &Value) -> Response {
+    let mut response = Response::new(Body::from(value.to_string()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// A stream of server-sent events.
+pub(crate) fn events(body: Body) -> Response {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    let fields = [
+        (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
+        (header::CACHE_CONTROL, "no-cache"),
+        // Proxies in between must not collect the events.
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    headers.extend(fields.map(|(name, value)| (name, HeaderValue::from_static(value))));
+    response
+}
+
+/// Gives a reply the wire's header with the call's id, unless it has one from the provider.
+pub(crate) fn identify(response: &mut Response, wire: Wire, call: &CallId) {
+    let name = HeaderName::from_static(if wire == Wire::Anthropic { "request-id" } else { "x-request-id" });
+    if let Ok(value) = HeaderValue::try_from(format!("req_{call}")) {
+        response.headers_mut().entry(name).or_insert(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::BodyExt as _;
+    use serde_json::json;
+
+    async fn said(failure: Failure, wire: Wire) -> (u16, Option<String>, Value) {
+        let response = failure.into_response(wire);
+        let wait = response.headers().get("retry-after").map(|v| v.to_str().unwrap().to_owned());
+        let status = response.status().as_u16();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        (status, wait, serde_json::from_slice(&body).unwrap())
+    }
+
+    #[tokio::test]
+    async fn failures_in_the_words_of_each_wire() {
+        let (status, wait, body) = said(Failure::overloaded(Wire::Anthropic), Wire::Anthropic).await;
+        assert_eq!((status, wait.as_deref()), (529, Some("1")));
+        assert_eq!((&body["type"], &body["error"]["type"]), (&json!("error"), &json!("overloaded_error")));
+
+        let (status, wait, body) = said(Failure::overloaded(Wire::Responses), Wire::Responses).await;
+        assert_eq!((status, wait.as_deref()), (503, Some("1")));
+        assert_eq!(body["error"]["code"], "server_error");
+
+        let large = || Failure::with_status(StatusCode::PAYLOAD_TOO_LARGE, "too large");
+        let (status, _, body) = said(large(), Wire::Anthropic).await;
+        assert_eq!((status, &body["error"]["type"]), (413, &json!("request_too_large")));
+        let (status, _, body) = said(large(), Wire::Responses).await;
+        assert_eq!((status, &body["error"]["type"]), (413, &json!("invalid_request_error")));
+    }
+
+    #[test]
+    fn waits_are_rounded_up() {
+        let check = |wait: Duration, seconds: &str, millis: Option<&str>| {
+            let error = Error::new(ErrorKind::RateLimit, "slow").with_retry_after(Some(wait));
+            let response = Failure::from(error).into_response(Wire::Anthropic);
+            assert_eq!(response.headers()["retry-after"], seconds);
+            assert_eq!(response.headers().get("retry-after-ms").map(|v| v.to_str().unwrap()), millis);
+        };
+        check(Duration::from_secs(7), "7", None);
+        check(Duration::from_millis(250), "1", Some("250"));
+        check(Duration::ZERO, "0", None);
+    }
+}

@@ -10,8 +10,8 @@ use junto_core::{
 };
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;
-use junto_llm::{Budget, Effort, Provider, Unlimited, retry};
-use junto_runner::{CliAgent, CliConfig, Runner};
+use junto_llm::{Budget, Effort, Provider, Secret, Unlimited, retry};
+use junto_runner::{CliAgent, Definition, Host, Patience};
 use tokio_util::sync::CancellationToken;
 
 /// Makes the environment for a working directory.
@@ -51,8 +51,19 @@ impl Native {
 /// A command-line agent.
 #[derive(Clone)]
 pub struct Cli {
-    /// How it is run.
-    pub runner: Runner,
+    /// How it is run and read.
+    pub definition: Definition,
+    /// Variables that the definition may pass on.
+    pub variables: BTreeMap<String, Secret>,
+    /// How long it is waited for.
+    pub patience: Patience,
+}
+
+impl Cli {
+    /// A command-line agent by its definition, with no variables of its own.
+    pub fn new(definition: Definition) -> Self {
+        Self { definition, variables: BTreeMap::new(), patience: Patience::default() }
+    }
 }
 
 /// Makes agents of every kind by name. Cheap to clone; clones are the same workshop.
@@ -178,14 +189,14 @@ impl Spawner for Workshop {
             match self.kind(&spec.kind)? {
                 Kind::Native(native) => Ok(Arc::new(self.native(native, &spec, parent).await?) as Arc<dyn Agent>),
                 Kind::Cli(cli) => {
-                    let config = CliConfig {
-                        model: spec.model.clone(),
-                        mode: spec.mode,
-                        resume: spec.resume.clone(),
-                        cancel: parent.cancel.clone(),
-                        ..CliConfig::new(cli.runner.clone(), self.env(&spec.workdir)?, self.log(&parent))
-                    };
-                    Ok(Arc::new(CliAgent::start(config).await?) as Arc<dyn Agent>)
+                    let env = self.env(&spec.workdir)?;
+                    let host =
+                        Host { variables: cli.variables.clone(), patience: cli.patience, ..Host::new(env) };
+                    let log = self.log(&parent);
+                    // The environment was made for the directory.
+                    let spec = AgentSpec { workdir: Workdir::Shared, ..spec };
+                    let agent = CliAgent::start(cli.definition.clone(), host, spec, parent, log).await?;
+                    Ok(Arc::new(agent) as Arc<dyn Agent>)
                 }
             }
         })

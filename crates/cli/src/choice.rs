@@ -50,8 +50,11 @@ pub(crate) fn choose(
             return Ok(Choice::of(Some(owner), Some(model)));
         }
         (Some((demanded, origin)), _) => {
-            let its_own = catalog.get(target).is_some_and(|info| info.provider == demanded);
-            if outweighs(origin) && !its_own {
+            let owner = named.map(|(owner, _)| owner);
+            let owner = owner.or(catalog.get(target).map(|info| info.provider.as_str()));
+            // A name that tells nothing may be this provider's, if the catalog has none for it.
+            let may_be = owner.is_none() && catalog.latest(demanded, None).is_none();
+            if outweighs(origin) && owner != Some(demanded) && !may_be {
                 // The model was meant for another provider; this one is asked for its latest.
                 return Ok(Choice::of(Some(demanded), None));
             }
@@ -206,6 +209,12 @@ mod tests {
             Some("claude-opus-5-5"),
         );
         check("model = \"anthropic/new-1\"", &[("provider", "anthropic")], Some("anthropic"), Some("new-1"));
+        let local = |model: &str| {
+            format!("model = \"{model}\"\n[providers.local]\nwire = \"chat\"\nbase_url = \"http://x\"\n")
+        };
+        check(&local("some-1"), &[("provider", "local")], Some("local"), Some("some-1"));
+        check(&local("claude-opus-5-5"), &[("provider", "local")], Some("local"), None);
+        check(&local("openai/gpt-x"), &[("provider", "local")], Some("local"), None);
     }
 
     #[test]

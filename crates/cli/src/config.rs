@@ -26,11 +26,12 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 
 pub(crate) use files::{Files, Project};
+pub(crate) use junto_llm::vendor::VENDORS;
 pub(crate) use problem::{Problem, failure as problems_failure, nearest};
 pub(crate) use settings::{KeyPath, Layer, Origin, Setting, Settings, in_order};
 pub(crate) use trust::Trust;
 pub(crate) use value::{Value, duration_text};
-pub(crate) use vendors::{BEARER_VARIABLES, VENDORS, vendor};
+pub(crate) use vendors::vendor;
 
 /// A value given by a flag.
 #[derive(Clone, Debug)]
@@ -295,7 +296,7 @@ fn defaults(environment: &Environment) -> Layer {
         }
     }
     for vendor in VENDORS {
-        vendor.settings(environment, &mut layer);
+        vendors::settings(&vendor, environment, &mut layer);
     }
     layer
 }

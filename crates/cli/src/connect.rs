@@ -5,7 +5,7 @@ use std::sync::Arc;
 use junto_llm::catalog::Catalog;
 use junto_llm::{Auth, Client, Endpoint, HttpProvider, Secret};
 
-use crate::config::{BEARER_VARIABLES, Config, ProviderSettings, VENDORS, nearest, vendor};
+use crate::config::{Config, ProviderSettings, VENDORS, nearest, vendor};
 use crate::environment::Environment;
 use crate::failure::Failure;
 
@@ -109,7 +109,9 @@ fn auth(provider: &ProviderSettings, environment: &Environment) -> Auth {
     let Some(name) = &provider.key_variable else { return Auth::None };
     match environment.get(name).map(Secret::new) {
         None => Auth::None,
-        Some(secret) if BEARER_VARIABLES.contains(&name.as_str()) => Auth::Bearer(secret),
+        Some(secret) if VENDORS.iter().any(|v| v.bearer_variables.contains(&name.as_str())) => {
+            Auth::Bearer(secret)
+        }
         Some(secret) => Auth::Key(secret),
     }
 }

@@ -161,7 +161,11 @@ fn encoded(wire: Wire, events: &[StreamEvent]) -> Vec<u8> {
 fn decode(wire: Wire, table: &mut Table) {
     let bytes = encoded(wire, &answer(2000));
     let mut payloads = Vec::new();
-    sse::Decoder::new().push(&bytes, |f| Ok(payloads.push(f.data.to_owned()))).unwrap();
+    let keep = |frame: sse::Frame<'_>| {
+        payloads.push(frame.data.to_owned());
+        Ok(())
+    };
+    sse::Decoder::new().push(&bytes, keep).unwrap();
     payloads.retain(|p| p != "[DONE]");
     let ours = || {
         let cx = DecodeCx { origin: origin(wire), names: Arc::default(), warnings: vec![], rate_limit: None };
@@ -332,7 +336,8 @@ fn frames(wire: Wire, piece: &str) -> [Vec<u8>; 3] {
     let start = write(&[all[0].clone(), StreamEvent::TextStart { id }]);
     let text = write(&[StreamEvent::TextDelta { id, text: piece.to_owned() }]);
     // Numbered events that come twice are dropped as duplicates; these are not numbered.
-    let text = String::from_utf8_lossy(&text).replace("\"sequence_number\":4", "\"sequence_number\":0").into_bytes();
+    let text =
+        String::from_utf8_lossy(&text).replace("\"sequence_number\":4", "\"sequence_number\":0").into_bytes();
     let finish = StreamEvent::Finish {
         reason: FinishReason::new(Finish::Stop),
         usage: Usage::new(1, 1),

@@ -62,7 +62,8 @@ pub struct CallCx {
     pub budget: Arc<dyn Budget>,
     /// Ends the call at once; the connection is closed.
     pub cancel: CancellationToken,
-    /// Timeouts for this call instead of the provider's.
+    /// Timeouts for this call instead of the provider's; the one to connect stays the provider's,
+    /// whose connections calls share.
     pub timeouts: Option<Timeouts>,
 }
 
@@ -164,7 +165,7 @@ pub struct Timeouts {
     pub connect: Duration,
     /// For a whole answer that is not streamed, and for the headers of one that is.
     pub request: Duration,
-    /// Between two events of a stream.
+    /// Of silence in a stream. A server's keep-alive is a sign of life.
     pub idle: Duration,
 }
 

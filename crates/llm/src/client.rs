@@ -4,8 +4,6 @@ mod environment;
 
 use std::sync::{Arc, OnceLock};
 
-pub use environment::native_endpoints;
-
 use crate::catalog::{Capability, Catalog};
 use crate::middleware::Next;
 use crate::{CallCx, Error, EventStream, Fut, Middleware, Provider, Request, Response, ToolChoice};

@@ -265,6 +265,11 @@ impl Error {
         self
     }
 
+    /// Whether content was handed on before it failed.
+    pub fn is_after_content(&self) -> bool {
+        self.0.delivered
+    }
+
     /// This error with every occurrence of a secret replaced, whatever text a server echoed.
     pub fn redacted(mut self, secret: &Secret) -> Self {
         self.0.message = secret.redact(&self.0.message);

@@ -124,7 +124,8 @@ pub enum StreamEvent {
         /// The line.
         text: String,
     },
-    /// Between two steps of a tool loop: the step's answer. Only the convenience layer sends it.
+    /// A step of a tool loop asked for tools: its answer, before they run or are handed back. Only
+    /// the convenience layer sends it.
     StepFinish {
         /// The answer of the step that ended.
         response: Box<Response>,

@@ -279,7 +279,8 @@ pub async fn generate(mut options: Generate) -> Result<Generated, Error> {
 pub async fn stream(mut options: Generate) -> Result<EventStream, Error> {
     let (client, request) = options.settle()?;
     let run = run::Run::new(client, request, options);
-    let first = run.open().await?;
+    // Boxed, so that the caller's future stays small.
+    let first = Box::pin(run.open()).await?;
     Ok(run::events(run, first))
 }
 

@@ -5,6 +5,7 @@
 mod headers;
 mod stream;
 
+use std::fmt;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ const MAX_BODY: usize = 128 * 1024 * 1024;
 const MAX_ERROR_BODY: usize = 64 * 1024;
 
 /// Where a provider is and how to talk to it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Endpoint {
     /// The provider's name in the client.
     pub name: String,
@@ -37,7 +38,7 @@ pub struct Endpoint {
     pub base_url: String,
     /// How it knows us.
     pub auth: Auth,
-    /// Headers for every request.
+    /// Headers for every request. A proxy's may be secret, so their values are not printed.
     pub headers: Vec<(String, String)>,
     /// How long to wait.
     pub timeouts: Timeouts,
@@ -100,6 +101,22 @@ impl Endpoint {
             Auth::None => None,
             Auth::Key(secret) | Auth::Bearer(secret) => Some(secret),
         }
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Endpoint")
+            .field("name", &self.name)
+            .field("wire", &self.wire)
+            .field("base_url", &self.base_url)
+            .field("auth", &self.auth)
+            .field("headers", &headers)
+            .field("timeouts", &self.timeouts)
+            .field("auto_cache", &self.auto_cache)
+            .field("http", &self.http)
+            .finish()
     }
 }
 
@@ -218,8 +235,16 @@ impl HttpProvider {
     /// Turns an answer that is no success into an error.
     async fn failure(&self, response: reqwest::Response) -> Error {
         let status = response.status();
+        if status.is_redirection() {
+            return redirected(&response);
+        }
         let retry_after = headers::retry_after(response.headers());
         let body = read_bounded(response, MAX_ERROR_BODY, Excess::Cut).await.unwrap_or_default();
+        // Before the error cuts the body, or half a key could be left at the cut.
+        let body = match self.endpoint.secret() {
+            Some(secret) => secret.redact(&String::from_utf8_lossy(&body)).into(),
+            None => body,
+        };
         let error = self.endpoint.wire.codec().decode_error(status.as_u16(), &body);
         let wait = retry_after.or(error.retry_after());
         let error = error.with_status(status.as_u16()).with_body(&body).with_retry_after(wait);
@@ -336,6 +361,18 @@ fn network(error: reqwest::Error, what: &str) -> Error {
         cause = deeper;
     }
     Error::new(ErrorKind::Network, format!("{what}: {cause}")).with_source(error)
+}
+
+/// A redirect is not followed, and asking again gives the same one. Of the target only the address
+/// is shown, since a query may hold a token.
+fn redirected(response: &reqwest::Response) -> Error {
+    let target = response.headers().get(header::LOCATION).and_then(|to| to.to_str().ok());
+    let target = target.and_then(|to| response.url().join(to).ok());
+    let to = target.map(|url| format!(" to `{}{}`", url.origin().ascii_serialization(), url.path()));
+    let message = format!("the provider answers with a redirect{}", to.unwrap_or_default());
+    Error::new(ErrorKind::NotFound, message)
+        .with_status(response.status().as_u16())
+        .with_hint("set the base URL to where the provider is; a redirect would take the key along")
 }
 
 /// What to do with bytes beyond a limit.

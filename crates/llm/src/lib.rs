@@ -51,13 +51,14 @@ pub mod schema;
 mod secret;
 pub mod sse;
 mod tool;
+pub mod vendor;
 pub mod wire;
 
 pub use accumulate::Accumulator;
 pub use call::{
     Budget, CallCx, CallId, Chore, Exhausted, Reservation, SessionId, Timeouts, Traffic, Unlimited,
 };
-pub use client::{Client, ClientBuilder, default_client, native_endpoints, set_default_client};
+pub use client::{Client, ClientBuilder, default_client, set_default_client};
 pub use cost::{Cost, Usd};
 pub use error::{Error, ErrorKind};
 pub use event::{SegmentId, StreamEvent};

@@ -83,31 +83,43 @@ pub enum End {
     Finished(Usage),
     /// With an error.
     Failed(Error),
-    /// The caller dropped the stream before its end; this much is known to have been used.
+    /// The caller dropped it before its end; this much is known to have been used.
     Dropped(Usage),
 }
 
-/// Calls `on_end` exactly once when a stream finishes, fails or is dropped.
-fn watch(events: EventStream, on_end: impl FnOnce(End) + Send + 'static) -> EventStream {
-    struct Watch<F: FnOnce(End)> {
-        on_end: Option<F>,
-        usage: Usage,
-    }
-    impl<F: FnOnce(End)> Watch<F> {
-        fn end(&mut self, end: End) {
-            if let Some(on_end) = self.on_end.take() {
-                on_end(end);
-            }
+/// Makes a call for a whole answer and tells `on_end` how it ended, exactly once, also if the caller
+/// drops it half-way.
+async fn watch_complete(
+    next: Next<'_>,
+    request: Request,
+    cx: &CallCx,
+    on_end: impl FnOnce(End) + Send,
+) -> Result<Response, Error> {
+    let mut watch = Watch::new(on_end);
+    let result = next.complete(request, cx).await;
+    watch.end(match &result {
+        Ok(response) => End::Finished(response.usage.clone()),
+        Err(error) => End::Failed(error.clone()),
+    });
+    result
+}
+
+/// As [`watch_complete`], for a streamed answer: until it finishes, fails or is dropped.
+async fn watch_stream(
+    next: Next<'_>,
+    request: Request,
+    cx: &CallCx,
+    on_end: impl FnOnce(End) + Send + 'static,
+) -> Result<EventStream, Error> {
+    let mut watch = Watch::new(on_end);
+    let events = match next.stream(request, cx).await {
+        Ok(events) => events,
+        Err(error) => {
+            watch.end(End::Failed(error.clone()));
+            return Err(error);
         }
-    }
-    impl<F: FnOnce(End)> Drop for Watch<F> {
-        fn drop(&mut self) {
-            let usage = std::mem::take(&mut self.usage);
-            self.end(End::Dropped(usage));
-        }
-    }
-    let watch = Watch { on_end: Some(on_end), usage: Usage::default() };
-    EventStream::new(stream::unfold((events, watch), |(mut events, mut watch)| async move {
+    };
+    Ok(EventStream::new(stream::unfold((events, watch), |(mut events, mut watch)| async move {
         let item = events.next().await?;
         match &item {
             Ok(StreamEvent::StreamStart { usage: Some(usage), .. }) => watch.usage = usage.clone(),
@@ -116,14 +128,32 @@ fn watch(events: EventStream, on_end: impl FnOnce(End) + Send + 'static) -> Even
             Err(error) => watch.end(End::Failed(error.clone())),
         }
         Some((item, (events, watch)))
-    }))
+    })))
 }
 
-/// As [`watch`], for a whole answer.
-fn ended(result: &Result<Response, Error>) -> End {
-    match result {
-        Ok(response) => End::Finished(response.usage.clone()),
-        Err(error) => End::Failed(error.clone()),
+/// Tells how a call ended; a call that nobody told of was dropped.
+struct Watch<F: FnOnce(End)> {
+    on_end: Option<F>,
+    /// What is known to have been used so far.
+    usage: Usage,
+}
+
+impl<F: FnOnce(End)> Watch<F> {
+    fn new(on_end: F) -> Self {
+        Self { on_end: Some(on_end), usage: Usage::default() }
+    }
+
+    fn end(&mut self, end: End) {
+        if let Some(on_end) = self.on_end.take() {
+            on_end(end);
+        }
+    }
+}
+
+impl<F: FnOnce(End)> Drop for Watch<F> {
+    fn drop(&mut self) {
+        let usage = std::mem::take(&mut self.usage);
+        self.end(End::Dropped(usage));
     }
 }
 

@@ -56,17 +56,19 @@ impl NameMap {
         let mut taken: BTreeSet<String> =
             names.iter().filter(|name| fits(name, wire)).map(|name| (*name).to_owned()).collect();
         let mut map = Self::default();
+        // Where the numbering of each base goes on, so that many collisions cost no quadratic time.
+        let mut numbers: HashMap<String, usize> = HashMap::new();
         for name in names {
             if fits(name, wire) || map.to_wire.contains_key(name) {
                 continue;
             }
             let base = fit(name, wire);
             let mut candidate = base.clone();
-            let mut n = 2;
             while !taken.insert(candidate.clone()) {
+                let n = numbers.entry(base.clone()).or_insert(2);
                 let suffix = format!("_{n}");
                 candidate = format!("{}{suffix}", &base[..base.len().min(MAX - suffix.len())]);
-                n += 1;
+                *n += 1;
             }
             map.from_wire.insert(candidate.clone(), name.to_owned());
             map.to_wire.insert(name.to_owned(), candidate);
@@ -141,6 +143,13 @@ mod tests {
             }
         }
         assert_eq!(NameMap::new(names, Wire::Chat).to_wire("a_b"), "a_b");
+    }
+
+    #[test]
+    fn thousands_of_collisions_are_numbered_in_passing() {
+        let names: Vec<String> = (0..5000).map(|n| format!("{}{n}", "y".repeat(80))).collect();
+        let map = NameMap::new(names.iter().map(String::as_str), Wire::Chat);
+        assert!(names.iter().all(|name| map.from_wire(map.to_wire(name)) == name));
     }
 
     #[test]

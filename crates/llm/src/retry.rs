@@ -128,6 +128,8 @@ where
         retry: u32,
         /// Whether the first event went out: a later attempt's is left out.
         started: bool,
+        /// Whether content was handed on: then nothing is tried again, whoever the error is from.
+        delivered: bool,
         over: bool,
     }
 
@@ -138,8 +140,17 @@ where
             Err(error) => pause(&policy, &mut retry, error, &cancel, &observer).await?,
         }
     };
-    let run =
-        Run { policy, cancel, observer, open, current: Some(first), retry, started: false, over: false };
+    let run = Run {
+        policy,
+        cancel,
+        observer,
+        open,
+        current: Some(first),
+        retry,
+        started: false,
+        delivered: false,
+        over: false,
+    };
     Ok(EventStream::new(stream::unfold(run, |mut run| async move {
         loop {
             if run.over {
@@ -160,10 +171,12 @@ where
                 Some(Ok(StreamEvent::StreamStart { .. })) if run.started => continue,
                 Some(Ok(event)) => {
                     run.started = true;
+                    run.delivered |= event.is_content();
                     Ok(event)
                 }
                 Some(Err(error)) => {
                     run.current = None;
+                    let error = if run.delivered { error.after_content() } else { error };
                     match pause(&run.policy, &mut run.retry, error, &run.cancel, &run.observer).await {
                         Ok(()) => continue,
                         Err(error) => {
@@ -228,7 +241,7 @@ mod tests {
         assert_eq!(wait(0, asked(7), 0.0), Some(Duration::from_secs(7)));
         assert_eq!(wait(0, asked(61), 0.0), None, "over the cap: do not try again");
         let patient = Policy { max_retries: 50, ..policy };
-        assert_eq!(patient.delay(40, &server(), 0.5), Some(Duration::from_secs(60)));
+        assert_eq!(patient.delay(40, &server(), 0.5), Some(Duration::from_mins(1)));
     }
 
     #[tokio::test(start_paused = true)]
@@ -281,12 +294,8 @@ mod tests {
             assert_eq!(seen.last().unwrap().is_ok(), ends_well);
         };
         check(vec![Ok(start()), Err(Error::stream("cut"))], 2, true).await;
-        check(
-            vec![Ok(start()), Ok(StreamEvent::TextStart { id }), Err(Error::stream("cut").after_content())],
-            3,
-            false,
-        )
-        .await;
+        check(vec![Ok(start()), Ok(StreamEvent::TextStart { id }), Err(Error::stream("cut"))], 3, false)
+            .await;
         check(vec![Err(Error::new(ErrorKind::Authentication, "no"))], 1, false).await;
     }
 }

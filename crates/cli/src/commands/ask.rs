@@ -109,11 +109,18 @@ fn read_schema(file: &Path) -> Result<Value, Failure> {
 
 /// The object in an answer, checked against its schema.
 fn object(response: &Response, schema: &Value) -> Result<Value, Failure> {
-    let no_object = |what: String| junto_llm::Error::new(junto_llm::ErrorKind::NoObject, what);
+    let kind = junto_llm::ErrorKind::NoObject;
     let text = response.text();
-    let value: Value = serde_json::from_str(text.trim())
-        .map_err(|error| no_object(format!("the answer is not JSON: {error}")))?;
-    schema::compile("answer", schema)?.check(&value, junto_llm::ErrorKind::NoObject, "the answer")?;
+    // The answer was paid for: what does not fit is shown, on the stream for people.
+    let no_object = |error: junto_llm::Error| {
+        let mut failure = Failure::from(error);
+        failure.errors.push(format!("the answer was: {}", text.trim()));
+        failure
+    };
+    let value: Value = serde_json::from_str(text.trim()).map_err(|error| {
+        no_object(junto_llm::Error::new(kind, format!("the answer is not JSON: {error}")))
+    })?;
+    schema::compile("answer", schema)?.check(&value, kind, "the answer").map_err(no_object)?;
     Ok(value)
 }
 

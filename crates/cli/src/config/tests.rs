@@ -150,7 +150,7 @@ fn vendors_take_their_usual_variables_and_files_override_them() {
             ("gemini", "http://mine", "GOOGLE_API_KEY"),
         ]
     );
-    assert_eq!(providers[0].headers, [("OpenAI-Organization".to_owned(), "org".to_owned())]);
+    assert_eq!(providers[0].headers, [("openai-organization".to_owned(), "org".to_owned())]);
     assert_eq!(providers[2].headers, [("x-team".to_owned(), "a".to_owned())]);
 }
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::http::{Auth, Endpoint, HttpProvider};
-use crate::{Client, Error, Secret, Wire};
+use crate::http::HttpProvider;
+use crate::vendor::VENDORS;
+use crate::{Client, Error};
 
 /// What to do when nothing is configured.
 pub(super) const HINT: &str = "set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY";
@@ -31,41 +32,11 @@ impl Client {
     /// As [`Client::from_env`].
     pub fn from_variables(get: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
         let mut builder = Self::builder();
-        for endpoint in native_endpoints(get) {
+        for endpoint in VENDORS.iter().filter_map(|vendor| vendor.endpoint(&get)) {
             builder = builder.provider(endpoint.name.clone(), Arc::new(HttpProvider::new(endpoint)?));
         }
         builder.build()
     }
-}
-
-/// The endpoints of the three native providers whose keys these variables hold.
-pub fn native_endpoints(get: impl Fn(&str) -> Option<String>) -> Vec<Endpoint> {
-    let get = |name: &str| get(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
-    let first = |names: &[&str]| names.iter().find_map(|name| get(name));
-    let mut found = Vec::new();
-    if let Some(key) = get("OPENAI_API_KEY") {
-        let base = get("OPENAI_BASE_URL").unwrap_or_else(|| "https://api.openai.com/v1".into());
-        let mut endpoint = Endpoint::new("openai", Wire::Responses, base).key(key);
-        for (variable, header) in
-            [("OPENAI_ORG_ID", "openai-organization"), ("OPENAI_PROJECT_ID", "openai-project")]
-        {
-            endpoint.headers.extend(get(variable).map(|value| (header.to_owned(), value)));
-        }
-        found.push(endpoint);
-    }
-    let anthropic = get("ANTHROPIC_API_KEY")
-        .map(|key| Auth::Key(Secret::new(key)))
-        .or_else(|| get("ANTHROPIC_AUTH_TOKEN").map(|token| Auth::Bearer(Secret::new(token))));
-    if let Some(auth) = anthropic {
-        let base = get("ANTHROPIC_BASE_URL").unwrap_or_else(|| "https://api.anthropic.com".into());
-        found.push(Endpoint { auth, ..Endpoint::new("anthropic", Wire::Anthropic, base) });
-    }
-    if let Some(key) = first(&["GEMINI_API_KEY", "GOOGLE_API_KEY"]) {
-        let base = first(&["GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"])
-            .unwrap_or_else(|| "https://generativelanguage.googleapis.com".into());
-        found.push(Endpoint::new("gemini", Wire::Gemini, base).key(key));
-    }
-    found
 }
 
 #[cfg(test)]

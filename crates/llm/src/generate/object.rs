@@ -88,7 +88,10 @@ impl Growing {
                         return Some(Ok(ObjectEvent::Partial(partial)));
                     }
                 }
-                Ok(StreamEvent::StepFinish { .. }) => self.text.clear(),
+                Ok(StreamEvent::StepFinish { .. }) => {
+                    self.text.clear();
+                    self.parsed_at = 0;
+                }
                 Ok(StreamEvent::Finish { response: Some(response), .. }) => {
                     self.over = true;
                     return Some(read(&response, &self.validator).map(|object| {

@@ -22,6 +22,13 @@ pub(super) struct Run {
     deadline: Option<Instant>,
 }
 
+/// A step's stream.
+pub(super) struct Opened {
+    events: EventStream,
+    /// The step's time counts from before it was opened.
+    deadline: Option<Instant>,
+}
+
 /// Whether there is a next step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
@@ -50,8 +57,9 @@ impl Run {
         self.within(call).await
     }
 
-    /// The next answer, streamed.
-    pub(super) async fn open(&self) -> Result<EventStream, Error> {
+    /// The next answer, streamed, and when it must be over.
+    pub(super) async fn open(&self) -> Result<Opened, Error> {
+        let deadline = self.options.step_timeout.map(|limit| Instant::now() + limit);
         let (client, request, cx) = (self.client.clone(), self.request.clone(), self.options.cx.clone());
         let open = move || {
             let (client, request, cx): (Client, Request, CallCx) =
@@ -60,7 +68,8 @@ impl Run {
             Box::pin(async move { client.stream(request, &cx).await })
         };
         let cancel = self.options.cx.cancel.clone();
-        self.within(retry::stream(self.options.retry, cancel, self.options.on_retry.clone(), open)).await
+        let opening = retry::stream(self.options.retry, cancel, self.options.on_retry.clone(), open);
+        Ok(Opened { events: self.within(opening).await?, deadline })
     }
 
     /// Books an answer; runs its tools if there is to be another step.
@@ -187,14 +196,12 @@ fn late(which: &str, limit: Duration) -> Error {
 }
 
 /// The events of a generation.
-pub(super) fn events(run: Run, first: EventStream) -> EventStream {
+pub(super) fn events(run: Run, first: Opened) -> EventStream {
     struct State {
         run: Run,
-        current: Option<EventStream>,
+        current: Option<Opened>,
         /// The step that ended with a tool call is told of before its tools run.
         ended: Option<Response>,
-        /// When the current step must be over.
-        step_deadline: Option<Instant>,
     }
 
     impl State {
@@ -211,9 +218,7 @@ pub(super) fn events(run: Run, first: EventStream) -> EventStream {
                     }
                 }
                 let run = &self.run;
-                let item = run
-                    .within_total(timed(self.step_deadline, run.options.step_timeout, self.current.as_mut()?))
-                    .await;
+                let item = run.within_total(timed(self.current.as_mut()?, run.options.step_timeout)).await;
                 match item {
                     Ok(Some(StreamEvent::Finish { response: Some(response), .. })) => {
                         let told = StreamEvent::StepFinish { response: response.clone() };
@@ -245,7 +250,6 @@ pub(super) fn events(run: Run, first: EventStream) -> EventStream {
                 }));
             }
             self.current = Some(self.run.open().await?);
-            self.step_deadline = self.run.options.step_timeout.map(|limit| Instant::now() + limit);
             Ok(None)
         }
 
@@ -255,13 +259,9 @@ pub(super) fn events(run: Run, first: EventStream) -> EventStream {
         }
     }
 
-    async fn timed(
-        deadline: Option<Instant>,
-        limit: Option<Duration>,
-        events: &mut EventStream,
-    ) -> Result<Option<StreamEvent>, Error> {
-        let next = async { events.next().await.transpose() };
-        match (deadline, limit) {
+    async fn timed(step: &mut Opened, limit: Option<Duration>) -> Result<Option<StreamEvent>, Error> {
+        let next = async { step.events.next().await.transpose() };
+        match (step.deadline, limit) {
             (Some(at), Some(limit)) => {
                 tokio::time::timeout_at(at, next).await.unwrap_or_else(|_| Err(late("step", limit)))
             }
@@ -269,8 +269,7 @@ pub(super) fn events(run: Run, first: EventStream) -> EventStream {
         }
     }
 
-    let step_deadline = run.options.step_timeout.map(|limit| Instant::now() + limit);
-    let state = State { run, current: Some(first), ended: None, step_deadline };
+    let state = State { run, current: Some(first), ended: None };
     EventStream::new(stream::unfold(state, |mut state| async move {
         let item = state.next().await?;
         Some((item, state))

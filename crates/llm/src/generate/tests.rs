@@ -241,3 +241,45 @@ async fn time_limits_and_cancellation_reach_into_tools() {
     token.cancel();
     assert_eq!(running.await.unwrap_err().kind(), ErrorKind::Aborted);
 }
+
+/// A provider that takes three seconds to open a stream, and three more to end it.
+struct Slow;
+
+impl Provider for Slow {
+    fn complete<'a>(&'a self, _request: Request, _cx: &'a CallCx) -> Fut<'a, Result<Response, Error>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn stream<'a>(&'a self, _request: Request, _cx: &'a CallCx) -> Fut<'a, Result<EventStream, Error>> {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            Ok(EventStream::new(futures_util::stream::once(async {
+                tokio::time::sleep(Duration::from_secs(3)).await;
+                Ok(StreamEvent::Finish {
+                    reason: crate::FinishReason::new(Finish::Stop),
+                    usage: Usage::default(),
+                    response: None,
+                })
+            })))
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_streamed_step_counts_from_its_opening() {
+    let client = Client::builder().provider("slow", Arc::new(Slow)).build().unwrap();
+    for (limit, in_time) in [(5, false), (7, true)] {
+        let options = ask(&client).step_timeout(Duration::from_secs(limit));
+        let last = stream(options).await.unwrap().collect::<Vec<_>>().await.pop().unwrap();
+        assert_eq!(last.is_ok(), in_time, "{limit} s");
+    }
+}
+
+#[tokio::test]
+async fn an_object_grows_from_nothing_in_each_step() {
+    let aloud = Content::Text("I shall double that number first.".into());
+    let (_, client) = script(vec![vec![aloud, call("a", "double", "{\"n\":1}")], text("{\"n\": 12345}")]);
+    let events = stream_object(ask(&client).tool(double()), "number", schema()).await.unwrap();
+    let events: Vec<ObjectEvent> = events.map(Result::unwrap).collect().await;
+    assert!(matches!(&events[0], ObjectEvent::Partial(v) if v.is_object()), "{events:?}");
+}

@@ -39,7 +39,9 @@ pub(super) fn for_endpoint(endpoint: &Endpoint) -> Result<HeaderMap, Error> {
         let fault =
             || Error::configuration(format!("`{name}` is not a valid header")).with_provider(&endpoint.name);
         let name = HeaderName::try_from(name).map_err(|_| fault())?;
-        headers.insert(name, HeaderValue::try_from(value).map_err(|_| fault())?);
+        let mut value = HeaderValue::try_from(value).map_err(|_| fault())?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
     }
     Ok(headers)
 }
@@ -125,6 +127,12 @@ mod tests {
             let headers = for_endpoint(&Endpoint::new("p", wire, "http://x").key("k1")).unwrap();
             assert!(headers[name].is_sensitive() && !format!("{headers:?}").contains("k1"));
         }
+        let proxy = Endpoint {
+            headers: vec![("x-proxy-token".into(), "t1".into())],
+            ..Endpoint::new("p", Wire::Chat, "http://x")
+        };
+        let shown = format!("{proxy:?} {:?}", for_endpoint(&proxy).unwrap());
+        assert!(shown.contains("x-proxy-token") && !shown.contains("t1"), "{shown}");
         let error = for_endpoint(&Endpoint::new("p", Wire::Chat, "http://x").key("a\u{1}b")).unwrap_err();
         assert!(!format!("{error:?}{error}").contains("a\u{1}b"));
     }

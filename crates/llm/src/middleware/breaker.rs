@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{End, Middleware, Next, ended, watch};
+use super::{End, Middleware, Next, watch_complete, watch_stream};
 use crate::{CallCx, Error, ErrorKind, EventStream, Fut, Request, Response};
 
 /// Fails calls at once after so many failures in a row, until a pause is over; then one call may
@@ -53,17 +53,24 @@ impl CircuitBreaker {
         Ok(())
     }
 
+    /// Counts how a call ended. What the caller broke off, or what was never sent, says nothing
+    /// about the provider.
     fn leave(&self, provider: &str, end: &End) {
         let mut circuits = self.circuits();
         let circuit = circuits.entry(provider.to_owned()).or_default();
-        let down = matches!(end, End::Failed(e) if matches!(e.kind(), ErrorKind::Server | ErrorKind::Network | ErrorKind::Timeout));
-        if down {
-            circuit.failed += 1;
-            if circuit.failed >= self.failures {
-                circuit.open_until = Some(Instant::now() + self.pause);
-            }
-        } else {
-            *circuit = Circuit::default();
+        match end {
+            End::Failed(error) => match error.kind() {
+                ErrorKind::Server | ErrorKind::Network | ErrorKind::Timeout | ErrorKind::Stream => {
+                    circuit.failed = circuit.failed.saturating_add(1);
+                    if circuit.failed >= self.failures {
+                        circuit.open_until = Some(Instant::now() + self.pause);
+                    }
+                }
+                ErrorKind::Aborted | ErrorKind::Configuration => {}
+                _ => *circuit = Circuit::default(),
+            },
+            End::Dropped(_) => {}
+            End::Finished(_) => *circuit = Circuit::default(),
         }
     }
 }
@@ -78,9 +85,7 @@ impl Middleware for CircuitBreaker {
         let provider = request.provider.clone().unwrap_or_default();
         Box::pin(async move {
             self.enter(&provider)?;
-            let result = next.complete(request, cx).await;
-            self.leave(&provider, &ended(&result));
-            result
+            watch_complete(next, request, cx, |end| self.leave(&provider, &end)).await
         })
     }
 
@@ -94,13 +99,7 @@ impl Middleware for CircuitBreaker {
         let breaker = self.clone();
         Box::pin(async move {
             self.enter(&provider)?;
-            match next.stream(request, cx).await {
-                Ok(events) => Ok(watch(events, move |end| breaker.leave(&provider, &end))),
-                Err(error) => {
-                    self.leave(&provider, &End::Failed(error.clone()));
-                    Err(error)
-                }
-            }
+            watch_stream(next, request, cx, move |end| breaker.leave(&provider, &end)).await
         })
     }
 }

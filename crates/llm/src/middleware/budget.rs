@@ -1,6 +1,6 @@
 //! Refuses a call whose worst case the budget cannot pay.
 
-use super::{End, Middleware, Next, ended, watch};
+use super::{End, Middleware, Next, watch_complete, watch_stream};
 use crate::catalog::Catalog;
 use crate::{CallCx, Cost, Error, EventStream, Fut, Request, Reservation, Response, Usage};
 
@@ -30,7 +30,8 @@ impl BudgetGuard {
         self.catalog.cost(request.provider.as_deref().unwrap_or_default(), model, &usage)
     }
 
-    /// What books the call once it has ended. A failed call gives the money back.
+    /// What books the call once it has ended. A call that failed before it gave anything gives the
+    /// money back; what a call used that broke off half-way, nobody knows.
     fn settle(
         &self,
         request: &Request,
@@ -40,10 +41,9 @@ impl BudgetGuard {
         let provider = request.provider.clone().unwrap_or_default();
         let model = request.model.clone().unwrap_or_default();
         move |end| match end {
-            End::Finished(usage) | End::Dropped(usage) => {
-                reservation.settle(catalog.cost(&provider, &model, &usage));
-            }
-            End::Failed(_) => drop(reservation),
+            End::Finished(usage) => reservation.settle(catalog.cost(&provider, &model, &usage)),
+            End::Failed(error) if !error.is_after_content() => drop(reservation),
+            End::Failed(_) | End::Dropped(_) => reservation.settle(Cost::Unknown),
         }
     }
 }
@@ -57,9 +57,7 @@ impl Middleware for BudgetGuard {
     ) -> Fut<'a, Result<Response, Error>> {
         Box::pin(async move {
             let settle = self.settle(&request, cx.budget.reserve(self.worst(&request))?);
-            let result = next.complete(request, cx).await;
-            settle(ended(&result));
-            result
+            watch_complete(next, request, cx, settle).await
         })
     }
 
@@ -71,7 +69,7 @@ impl Middleware for BudgetGuard {
     ) -> Fut<'a, Result<EventStream, Error>> {
         Box::pin(async move {
             let settle = self.settle(&request, cx.budget.reserve(self.worst(&request))?);
-            Ok(watch(next.stream(request, cx).await?, settle))
+            watch_stream(next, request, cx, settle).await
         })
     }
 }

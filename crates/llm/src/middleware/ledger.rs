@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{End, Middleware, Next, ended, watch};
+use super::{End, Middleware, Next, watch_complete, watch_stream};
 use crate::catalog::Catalog;
 use crate::{CallCx, CallId, Cost, Error, EventStream, Fut, Request, Response, SessionId, Usage};
 
@@ -73,11 +73,7 @@ impl Middleware for Ledger {
         next: Next<'a>,
     ) -> Fut<'a, Result<Response, Error>> {
         let row = self.row(&request, cx);
-        Box::pin(async move {
-            let result = next.complete(request, cx).await;
-            row(ended(&result));
-            result
-        })
+        Box::pin(watch_complete(next, request, cx, row))
     }
 
     fn stream<'a>(
@@ -87,14 +83,6 @@ impl Middleware for Ledger {
         next: Next<'a>,
     ) -> Fut<'a, Result<EventStream, Error>> {
         let row = self.row(&request, cx);
-        Box::pin(async move {
-            match next.stream(request, cx).await {
-                Ok(events) => Ok(watch(events, row)),
-                Err(error) => {
-                    row(End::Failed(error.clone()));
-                    Err(error)
-                }
-            }
-        })
+        Box::pin(watch_stream(next, request, cx, row))
     }
 }

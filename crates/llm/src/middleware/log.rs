@@ -1,15 +1,18 @@
 //! A line for each call, through `tracing`. Never the content, never a key.
 
-use super::{End, Middleware, Next, ended, watch};
-use crate::{CallCx, CallId, Error, EventStream, Fut, Request, Response};
+use super::{End, Middleware, Next, watch_complete, watch_stream};
+use crate::{CallCx, Error, EventStream, Fut, Request, Response};
 
 /// Logs each call's model, usage and failure under the target `junto_llm::call`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Log;
 
-fn report(call: &CallId, model: &str, end: &End) {
-    const TARGET: &str = "junto_llm::call";
-    match end {
+const TARGET: &str = "junto_llm::call";
+
+/// What writes the line once the call has ended.
+fn line(request: &Request, cx: &CallCx) -> impl FnOnce(End) + Send + 'static {
+    let (call, model) = (cx.call.clone(), request.model.clone().unwrap_or_default());
+    move |end| match end {
         End::Finished(u) => {
             tracing::info!(target: TARGET, %call, model, input = u.input, output = u.output, cache_read = u.cache_read, "finished");
         }
@@ -27,12 +30,8 @@ impl Middleware for Log {
         cx: &'a CallCx,
         next: Next<'a>,
     ) -> Fut<'a, Result<Response, Error>> {
-        let model = request.model.clone().unwrap_or_default();
-        Box::pin(async move {
-            let result = next.complete(request, cx).await;
-            report(&cx.call, &model, &ended(&result));
-            result
-        })
+        let line = line(&request, cx);
+        Box::pin(watch_complete(next, request, cx, line))
     }
 
     fn stream<'a>(
@@ -41,16 +40,7 @@ impl Middleware for Log {
         cx: &'a CallCx,
         next: Next<'a>,
     ) -> Fut<'a, Result<EventStream, Error>> {
-        let model = request.model.clone().unwrap_or_default();
-        let call = cx.call.clone();
-        Box::pin(async move {
-            match next.stream(request, cx).await {
-                Ok(events) => Ok(watch(events, move |end| report(&call, &model, &end))),
-                Err(error) => {
-                    report(&call, &model, &End::Failed(error.clone()));
-                    Err(error)
-                }
-            }
-        })
+        let line = line(&request, cx);
+        Box::pin(watch_stream(next, request, cx, line))
     }
 }

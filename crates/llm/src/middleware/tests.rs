@@ -1,6 +1,6 @@
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
@@ -11,11 +11,12 @@ use crate::{
     Budget, Client, Cost, ErrorKind, Exhausted, Finish, FinishReason, Message, Reservation, SegmentId, Usd,
 };
 
-/// Answers `text`, or fails while `failing` is above zero; counts its calls.
+/// Answers `text`, or fails while `failing` is above zero, or never; counts its calls.
 #[derive(Default)]
 struct Fake {
     calls: AtomicU32,
     failing: AtomicU32,
+    hanging: AtomicBool,
 }
 
 impl Fake {
@@ -35,6 +36,9 @@ impl Provider for Fake {
     fn complete<'a>(&'a self, request: Request, _cx: &'a CallCx) -> Fut<'a, Result<Response, Error>> {
         Box::pin(async move {
             self.outcome()?;
+            if self.hanging.load(Ordering::SeqCst) {
+                std::future::pending::<()>().await;
+            }
             let mut response = Response::empty("fake", request.model.unwrap_or_default());
             response.message = Message::assistant("text");
             response.usage = Usage::new(100, 10);
@@ -120,14 +124,18 @@ async fn the_ledger_has_one_row_per_call_however_it_ends() {
     client.complete(Request::prompt("x"), &cx).await.unwrap();
     drain(client.stream(Request::prompt("x"), &cx).await.unwrap()).await;
     drop(client.stream(Request::prompt("x"), &cx).await.unwrap());
+    fake.hanging.store(true, Ordering::SeqCst);
+    let dropped = tokio::time::timeout(Duration::ZERO, client.complete(Request::prompt("x"), &cx)).await;
+    assert!(dropped.is_err(), "the caller did not wait");
+    fake.hanging.store(false, Ordering::SeqCst);
     fake.failing.store(1, Ordering::SeqCst);
     client.stream(Request::prompt("x"), &cx).await.unwrap_err();
     let rows = rows.lock().unwrap();
     let costs: Vec<Cost> = rows.iter().map(|r| r.cost).collect();
     let two_mills = Cost::Estimated(Usd::from_dollars(0.002));
-    assert_eq!(costs, [two_mills, two_mills, Cost::Unknown, Cost::Unknown]);
+    assert_eq!(costs, [two_mills, two_mills, Cost::Unknown, Cost::Unknown, Cost::Unknown]);
     assert!(rows.iter().all(|r| r.provider == "fake" && r.model == "m" && r.call == cx.call));
-    assert_eq!(rows[3].error.as_ref().unwrap().kind(), ErrorKind::Server);
+    assert_eq!(rows[4].error.as_ref().unwrap().kind(), ErrorKind::Server);
 }
 
 #[derive(Clone, Default)]
@@ -206,6 +214,21 @@ async fn the_breaker_opens_and_lets_one_try() {
     ask().await.unwrap();
     ask().await.unwrap();
     assert_eq!(fake.calls.load(Ordering::SeqCst), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_caller_breaks_off_says_nothing_about_the_provider() {
+    let fake = Arc::new(Fake::default());
+    let client = client(&fake, vec![Arc::new(CircuitBreaker::new(2, Duration::from_secs(10)))]);
+    let ask = async || client.complete(Request::prompt("x"), &CallCx::new()).await;
+    fake.failing.store(1, Ordering::SeqCst);
+    ask().await.unwrap_err();
+    drop(client.stream(Request::prompt("x"), &CallCx::new()).await.unwrap());
+    fake.failing.store(1, Ordering::SeqCst);
+    ask().await.unwrap_err();
+    let calls = fake.calls.load(Ordering::SeqCst);
+    ask().await.unwrap_err();
+    assert_eq!(fake.calls.load(Ordering::SeqCst), calls, "two failures with a dropped call between them");
 }
 
 #[tokio::test(start_paused = true)]

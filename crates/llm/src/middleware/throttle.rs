@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
 
-use super::{Middleware, Next, watch};
+use super::{Middleware, Next, watch_stream};
 use crate::{CallCx, Error, ErrorKind, EventStream, Fut, Request, Response};
 
 /// Lets at most so many calls run at once, and starts them at least so far apart. Waiting calls
@@ -67,7 +67,7 @@ impl Middleware for Throttle {
     ) -> Fut<'a, Result<EventStream, Error>> {
         Box::pin(async move {
             let permit = self.enter(cx).await?;
-            Ok(watch(next.stream(request, cx).await?, move |_| drop(permit)))
+            watch_stream(next, request, cx, move |_| drop(permit)).await
         })
     }
 }

@@ -9,6 +9,7 @@ mod support;
 mod t0_fuzz;
 mod t1_bad_input;
 mod t1_matrix;
+mod t1_replay;
 mod t1_secrets;
 mod t1_switch;
 mod t2_litellm;

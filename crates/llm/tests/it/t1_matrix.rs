@@ -310,8 +310,7 @@ async fn cache_reads_from_turn_five(wire: Wire) {
         Play::of([Step { loop_rounds: None, ..Step::text("An answer of some length to turn {{round}}.") }]),
     )
     .await;
-    let system: String =
-        (0..400).map(|n| format!("Rule {n}: keep the answers short and to the point. ")).collect();
+    let system = "Rule: keep the answers short and to the point. ".repeat(400);
     let mut messages = vec![Message::system(system)];
     let cx = session();
     for turn in 1..=8 {

@@ -109,7 +109,7 @@ async fn no_failure_shows_the_key() {
                 match client.stream(ask(), &CallCx::new()).await {
                     Err(error) => errors.push(error),
                     Ok(events) => {
-                        errors.extend(events.collect::<Vec<_>>().await.into_iter().filter_map(Result::err))
+                        errors.extend(events.collect::<Vec<_>>().await.into_iter().filter_map(Result::err));
                     }
                 }
                 for error in &errors {

@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use junto_llm::generate::{Generate, generate, stream};
-use junto_llm::http::HttpVersion;
+use junto_llm::http::{Endpoint, HttpVersion};
 use junto_llm::{CallCx, ErrorKind, Request, StreamEvent, Timeouts, Wire};
 use junto_twin::{After, Fault, Options, Play, Step, Twin};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::support::{client, eager, endpoint, model};
 
 const TEXT: &str = "The quick brown fox jumps over the lazy dog, again and again. ";
 
-async fn with(fault: Fault) -> Twin {
+fn with(fault: Fault) -> Twin {
     let step = Step { repeat: Some(40), ..Step::text(TEXT) };
     Twin::start(Play::of([step]), Options { fault: Some(fault), ..Options::default() }).unwrap()
 }
@@ -43,7 +44,7 @@ async fn each_fault_ends_a_stream_with_its_kind() {
     ];
     for wire in Wire::ALL {
         for (fault, kinds) in &cases {
-            let twin = with(fault.clone()).await;
+            let twin = with(fault.clone());
             let error = match client(endpoint(&twin, wire)).stream(ask(wire), &impatient()).await {
                 Err(error) => error,
                 Ok(events) => {
@@ -77,11 +78,11 @@ async fn each_fault_ends_a_whole_answer_with_its_kind() {
         (Fault::status(500), &[K::Server]),
         (Fault::status(503), &[K::Server]),
         (Fault::status(529), &[K::Server]),
-        (Fault::status(302), &[K::Unknown, K::InvalidRequest]),
+        (Fault::status(302), &[K::NotFound]),
     ];
     for wire in Wire::ALL {
         for (fault, kinds) in &cases {
-            let twin = with(fault.clone()).await;
+            let twin = with(fault.clone());
             let error = client(endpoint(&twin, wire)).complete(ask(wire), &impatient()).await.unwrap_err();
             assert!(kinds.contains(&error.kind()), "{wire:?} {fault:?}: {error:?}");
             assert_eq!(error.provider(), Some("twin"));
@@ -93,7 +94,7 @@ async fn each_fault_ends_a_whole_answer_with_its_kind() {
 #[tokio::test]
 async fn duplicate_events_do_not_break_a_stream_silently() {
     for wire in Wire::ALL {
-        let twin = with(Fault { duplicate_events: true, ..Fault::default() }).await;
+        let twin = with(Fault { duplicate_events: true, ..Fault::default() });
         let events: Vec<_> =
             client(endpoint(&twin, wire)).stream(ask(wire), &CallCx::new()).await.unwrap().collect().await;
         // Twice the text or an error; but one end, and nothing after it.
@@ -106,7 +107,7 @@ async fn duplicate_events_do_not_break_a_stream_silently() {
 #[tokio::test]
 async fn an_http2_reset_is_a_stream_error() {
     for wire in Wire::ALL {
-        let twin = with(Fault { h2_reset: Some(After(2000)), ..Fault::default() }).await;
+        let twin = with(Fault { h2_reset: Some(After(2000)), ..Fault::default() });
         let mut endpoint = endpoint(&twin, wire);
         endpoint.http = HttpVersion::Http2;
         let client = client(endpoint);
@@ -130,7 +131,7 @@ async fn passing_faults_are_retried() {
     ];
     for wire in Wire::ALL {
         for fault in &passing {
-            let twin = with(fault.clone().times(1)).await;
+            let twin = with(fault.clone().times(1));
             let client = client(endpoint(&twin, wire));
             let options = || Generate::request(ask(wire)).client(&client).retry(eager());
             let events: Vec<_> = stream(options()).await.unwrap().collect().await;
@@ -142,7 +143,7 @@ async fn passing_faults_are_retried() {
             let starts = events.iter().filter(|e| matches!(e, Ok(StreamEvent::StreamStart { .. }))).count();
             assert_eq!(starts, 1);
         }
-        let twin = with(Fault::status(500).times(2)).await;
+        let twin = with(Fault::status(500).times(2));
         let client = client(endpoint(&twin, wire));
         let result = generate(Generate::request(ask(wire)).client(&client).retry(eager())).await.unwrap();
         assert_eq!(result.text(), TEXT.repeat(40));
@@ -154,11 +155,33 @@ async fn passing_faults_are_retried() {
 async fn a_long_retry_after_ends_the_retries() {
     for wire in Wire::ALL {
         let fault = Fault { retry_after_date: Some(3600), ..Fault::status(429) };
-        let twin = with(fault).await;
+        let twin = with(fault);
         let client = client(endpoint(&twin, wire));
         let error = generate(Generate::request(ask(wire)).client(&client).retry(eager())).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::RateLimit);
-        assert!(error.retry_after().unwrap() > Duration::from_secs(3000));
+        assert!(error.retry_after().unwrap() > Duration::from_mins(50));
         assert_eq!(twin.requests().len(), 1);
     }
+}
+
+/// A redirect would take the key along: it is named, without its query, and asked for once.
+#[tokio::test]
+async fn a_redirect_is_named_and_not_followed() {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut buffer = [0; 1024];
+        assert!(socket.read(&mut buffer).await.unwrap() > 0);
+        let reply = "HTTP/1.1 301 Moved Permanently\r\nlocation: https://elsewhere.example/v1?token=t0k\r\n\
+                     content-length: 0\r\nconnection: close\r\n\r\n";
+        socket.write_all(reply.as_bytes()).await.unwrap();
+        // A second try would not be answered.
+    });
+    let client = client(Endpoint::new("p", Wire::Chat, format!("http://{address}")).key("k"));
+    let error = generate(Generate::prompt("hi").model("m").client(&client).retry(eager())).await.unwrap_err();
+    server.await.unwrap();
+    assert_eq!((error.kind(), error.status()), (ErrorKind::NotFound, Some(301)));
+    assert!(error.message().contains("`https://elsewhere.example/v1`"), "{error}");
+    assert!(!format!("{error:?}").contains("t0k") && error.hint().unwrap().contains("base URL"));
 }

@@ -20,7 +20,7 @@ pub(crate) fn cost(catalog: &Catalog, response: &Response) -> Cost {
 }
 
 /// The line that closes an answer:
-/// `anthropic/claude-x · in 1200 (cached 1000) out 80 · about $0.0012 · 1.3 s`.
+/// `anthropic/claude-x · in 1200 (cached 1000) out 80 · about $0.001200 · 1.3 s`.
 pub(crate) fn closing_line(response: &Response, cost: Cost, took: Duration) -> String {
     let Usage { input, output, cache_read, .. } = &response.usage;
     let cached = cache_read.filter(|n| *n > 0).map(|n| format!(" (cached {n})")).unwrap_or_default();

@@ -145,7 +145,9 @@ fn streamed(response: &Response) -> Response {
     sse::Decoder::new().push(&bytes, |frame| decoder.frame(frame, &mut out)).unwrap();
     decoder.end(&mut out).unwrap();
     let mut accumulator = Accumulator::new();
-    out.iter().for_each(|event| accumulator.push(event));
+    for event in &out {
+        accumulator.push(event);
+    }
     accumulator.into_response()
 }
 

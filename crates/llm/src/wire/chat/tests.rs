@@ -68,7 +68,9 @@ fn events_for(request: &Request, bytes: &[u8]) -> (Vec<StreamEvent>, Result<(), 
 
 fn folded(events: &[StreamEvent]) -> Response {
     let mut accumulator = Accumulator::new();
-    events.iter().for_each(|event| accumulator.push(event));
+    for event in events {
+        accumulator.push(event);
+    }
     accumulator.into_response()
 }
 

@@ -23,8 +23,8 @@ const STATUSES: [(&str, u16, ErrorKind); 16] = [
     ("DATA_LOSS", 500, ErrorKind::Server),
     ("ABORTED", 409, ErrorKind::Server),
     ("ALREADY_EXISTS", 409, ErrorKind::InvalidRequest),
-    ("DEADLINE_EXCEEDED", 504, ErrorKind::Timeout),
-    ("CANCELLED", 499, ErrorKind::Aborted),
+    ("DEADLINE_EXCEEDED", 504, ErrorKind::Server),
+    ("CANCELLED", 499, ErrorKind::Server),
 ];
 
 /// What the message says where the status is ambiguous: status name, a phrase in lower case, kind.
@@ -147,7 +147,15 @@ pub(super) fn encode(error: &Error) -> (u16, Value) {
         }
         kind => kind,
     };
-    let of_kind = |(_, _, known): &&(&str, u16, ErrorKind)| *known == written;
+    // Our own time-out and cancellation have names; a client reads both as a server that failed.
+    let named = match kind {
+        ErrorKind::Timeout => Some("DEADLINE_EXCEEDED"),
+        ErrorKind::Aborted => Some("CANCELLED"),
+        _ => None,
+    };
+    let of_kind = |(name, _, known): &&(&str, u16, ErrorKind)| {
+        named.map_or(*known == written, |wanted| *name == wanted)
+    };
     let (name, status, _) = STATUSES
         .iter()
         .filter(of_kind)
@@ -202,8 +210,8 @@ mod tests {
         check(429, "RESOURCE_EXHAUSTED", "check your plan and billing details", K::Quota);
         check(500, "INTERNAL", "x", K::Server);
         check(503, "UNAVAILABLE", "overloaded", K::Server);
-        check(504, "DEADLINE_EXCEEDED", "x", K::Timeout);
-        check(499, "CANCELLED", "x", K::Aborted);
+        check(504, "DEADLINE_EXCEEDED", "x", K::Server);
+        check(499, "CANCELLED", "x", K::Server);
         check(418, "SOMETHING_NEW", "x", K::Unknown);
         check(429, "", "x", K::RateLimit);
     }
@@ -253,8 +261,6 @@ mod tests {
             K::RateLimit,
             K::Quota,
             K::Server,
-            K::Timeout,
-            K::Aborted,
         ] {
             let (status, body) = encode(&Error::new(kind, "why"));
             let error = decode(status, body.to_string().as_bytes());

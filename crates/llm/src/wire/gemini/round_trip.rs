@@ -61,7 +61,9 @@ fn decode_stream(bytes: &[u8]) -> Result<Vec<StreamEvent>, Error> {
 
 fn fold(events: &[StreamEvent]) -> Response {
     let mut accumulator = Accumulator::new();
-    events.iter().for_each(|event| accumulator.push(event));
+    for event in events {
+        accumulator.push(event);
+    }
     accumulator.into_response()
 }
 
@@ -275,7 +277,9 @@ proptest! {
         // Written anew and read again it is the same stream, but for where signatures of texts stand.
         let mut written = Vec::new();
         let mut encoder = Gemini.stream_encoder();
-        events.iter().for_each(|event| encoder.event(event, &mut written));
+        for event in &events {
+            encoder.event(event, &mut written);
+        }
         let again = fold(&decode_stream(&written).unwrap());
         let streamed = fold(&events);
         prop_assert_eq!(again.text(), streamed.text());
@@ -324,7 +328,7 @@ proptest! {
         prop_assert_eq!(mode, Mode::Complete);
         prop_assert_eq!(encode(&read).to_string(), body.to_string());
         let results = |request: &Request| {
-            request.messages.iter().flat_map(Message::results).map(|r| r.output.clone()).count()
+            request.messages.iter().flat_map(Message::results).count()
         };
         prop_assert_eq!(results(&read), results(&request));
         // Every result answers a call.

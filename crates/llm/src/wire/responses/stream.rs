@@ -34,6 +34,11 @@ const REPEATS: &[&str] = &[
     "response.custom_tool_call_input.done",
 ];
 
+/// The most segments that may be open at once.
+const MAX_OPEN: usize = 256;
+/// The most items an answer may have.
+const MAX_ITEMS: usize = 4096;
+
 /// Reads one streamed answer.
 pub(super) struct Decoder {
     cx: DecodeCx,
@@ -109,55 +114,12 @@ impl StreamDecoder for Decoder {
         if self.finished || frame.data == "[DONE]" {
             return Ok(());
         }
-        let name = event_name(&frame)?;
-        let data = frame.data;
-        match name.as_ref() {
-            "response.output_text.delta" | "response.refusal.delta" => {
-                self.delta(&name, data, Class::Text, out)
-            }
-            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                self.delta(&name, data, Class::Reasoning, out)
-            }
-            "response.function_call_arguments.delta" => {
-                self.delta(&name, data, Class::Call(ToolCallKind::Function), out)
-            }
-            "response.custom_tool_call_input.delta" => {
-                self.delta(&name, data, Class::Call(ToolCallKind::Custom), out)
-            }
-            "response.created" | "response.in_progress" => {
-                if !self.started {
-                    let event: AnswerEvent<Answer> = parse(&name, data)?;
-                    self.start(event.response, out);
-                }
-                Ok(())
-            }
-            "response.output_item.added" => {
-                let event: ItemEvent = parse(&name, data)?;
-                self.item_added(event.output_index, &event.item, out);
-                Ok(())
-            }
-            "response.output_item.done" => {
-                let event: ItemEvent = parse(&name, data)?;
-                self.item_done(event.output_index, event.item, out);
-                Ok(())
-            }
-            "response.completed" | "response.incomplete" | "response.failed" => {
-                self.answer_done(&name, data, out)
-            }
-            "error" => {
-                let event: Value = parse(&name, data)?;
-                let object = event.get("error").filter(|e| !e.is_null()).unwrap_or(&event);
-                self.fail(object, data)
-            }
-            known if REPEATS.contains(&known) => Ok(()),
-            // What comes before the answer begins cannot be handed on: its start must be first.
-            _ if !self.started => Ok(()),
-            _ => {
-                let raw = serde_json::from_str(data).unwrap_or_else(|_| data.into());
-                out.push(StreamEvent::ProviderEvent { raw });
-                Ok(())
-            }
+        self.event(&event_name(&frame)?, frame.data, out)?;
+        if self.open.len() > MAX_OPEN || self.done.len() > MAX_ITEMS {
+            return Err(Error::stream("the stream has more items than an answer can have")
+                .with_provider(&self.cx.origin.provider));
         }
+        Ok(())
     }
 
     fn end(&mut self, _out: &mut Vec<StreamEvent>) -> Result<(), Error> {
@@ -181,6 +143,56 @@ impl Decoder {
             seen: Seen::default(),
             has_items: false,
             sequence: None,
+        }
+    }
+
+    fn event(&mut self, name: &str, data: &str, out: &mut Vec<StreamEvent>) -> Result<(), Error> {
+        match name {
+            "response.output_text.delta" | "response.refusal.delta" => {
+                self.delta(name, data, Class::Text, out)
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                self.delta(name, data, Class::Reasoning, out)
+            }
+            "response.function_call_arguments.delta" => {
+                self.delta(name, data, Class::Call(ToolCallKind::Function), out)
+            }
+            "response.custom_tool_call_input.delta" => {
+                self.delta(name, data, Class::Call(ToolCallKind::Custom), out)
+            }
+            "response.created" | "response.in_progress" => {
+                if !self.started {
+                    let event: AnswerEvent<Answer> = parse(name, data)?;
+                    self.start(event.response, out);
+                }
+                Ok(())
+            }
+            "response.output_item.added" => {
+                let event: ItemEvent = parse(name, data)?;
+                self.item_added(event.output_index, &event.item, out);
+                Ok(())
+            }
+            "response.output_item.done" => {
+                let event: ItemEvent = parse(name, data)?;
+                self.item_done(event.output_index, event.item, out);
+                Ok(())
+            }
+            "response.completed" | "response.incomplete" | "response.failed" => {
+                self.answer_done(name, data, out)
+            }
+            "error" => {
+                let event: Value = parse(name, data)?;
+                let object = event.get("error").filter(|e| !e.is_null()).unwrap_or(&event);
+                self.fail(object, data)
+            }
+            known if REPEATS.contains(&known) => Ok(()),
+            // What comes before the answer begins cannot be handed on: its start must be first.
+            _ if !self.started => Ok(()),
+            _ => {
+                let raw = serde_json::from_str(data).unwrap_or_else(|_| data.into());
+                out.push(StreamEvent::ProviderEvent { raw });
+                Ok(())
+            }
         }
     }
 

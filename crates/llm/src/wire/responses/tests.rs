@@ -76,7 +76,9 @@ fn read_bytes(bytes: &[u8]) -> Result<Vec<StreamEvent>, Error> {
 
 fn accumulate(events: &[StreamEvent]) -> Response {
     let mut accumulator = Accumulator::new();
-    events.iter().for_each(|event| accumulator.push(event));
+    for event in events {
+        accumulator.push(event);
+    }
     accumulator.into_response()
 }
 

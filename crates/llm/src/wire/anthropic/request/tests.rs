@@ -94,6 +94,8 @@ fn tool_choice() {
 
 #[test]
 fn what_cannot_be_said_is_an_error_that_names_it() {
+    use ErrorKind::InvalidRequest as Bad;
+
     let check = |request: Request, kind: ErrorKind, names: &str| {
         let error = try_encode(&request, None, true).unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
@@ -101,7 +103,6 @@ fn what_cannot_be_said_is_an_error_that_names_it() {
     };
     let with_choice = |choice| Request { tool_choice: Some(choice), ..Request::prompt("x") };
     let of_part = |role, content| Request::of([Message::new(role, vec![Part::new(content)])]);
-    use ErrorKind::InvalidRequest as Bad;
     check(with_choice(ToolChoice::Required), Bad, "no tool");
     check(with_choice(ToolChoice::Named("gone".into())), Bad, "`gone`");
     check(Request::prompt("x").tools([ToolSpec::foreign("f", "", json!({"type": "array"}))]), Bad, "`f`");

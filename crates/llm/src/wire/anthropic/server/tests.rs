@@ -78,11 +78,12 @@ fn a_coding_clients_request_goes_on_unchanged() {
 
 #[test]
 fn a_coding_clients_request_in_our_terms() {
+    use Role::{Assistant, System, Tool, User};
+
     let request = decoded(&client_body());
     assert_eq!((request.model.as_deref(), request.max_tokens), (Some("claude-x"), Some(32000)));
     assert_eq!(request.reasoning_effort, Some(Effort::Medium));
     let roles: Vec<Role> = request.messages.iter().map(|m| m.role).collect();
-    use Role::{Assistant, System, Tool, User};
     assert_eq!(roles, [System, User, System, Assistant, Tool, User, System, System]);
     assert_eq!(request.messages[0].text(), "billingmain");
     let results: Vec<&ToolResult> = request.messages[4].results().collect();

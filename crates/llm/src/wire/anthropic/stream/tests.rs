@@ -290,6 +290,19 @@ fn repetitions_and_strays_do_no_harm() {
 }
 
 #[test]
+fn an_index_that_is_used_again_is_another_segment() {
+    let block = |text: &str| vec![start(0, text_block()), text_delta(0, text), stop(0)];
+    let events = around([block("a"), block("b")].concat(), "end_turn");
+    let starts: Vec<SegmentId> = run(&events)
+        .unwrap()
+        .iter()
+        .filter_map(|event| if let StreamEvent::TextStart { id } = event { Some(*id) } else { None })
+        .collect();
+    assert_eq!(starts, [SegmentId(0), SegmentId(1)]);
+    assert_eq!(contents(&response(&events)), [Content::Text("a".into()), Content::Text("b".into())]);
+}
+
+#[test]
 fn ends_and_missing_ends() {
     let open = vec![message_start(), start(0, text_block()), text_delta(0, "hi")];
     let error = run(&open).unwrap_err();

@@ -136,13 +136,14 @@ fn overlapping_segments_come_one_after_the_other() {
 
 #[test]
 fn calls_stream_their_arguments() {
+    use ToolCallKind::{Custom, Function};
+
     let id = SegmentId(0);
     let start = |kind| StreamEvent::ToolCallStart { id, call_id: "c".into(), name: "f".into(), kind };
     let piece = |arguments: &str| StreamEvent::ToolCallDelta { id, arguments: arguments.into() };
     let end = |call| StreamEvent::ToolCallEnd { id, call, raw: None };
     let function = |raw: &str| ToolCall::function("c", "f", raw);
     let custom = |raw: &str| ToolCall::custom("c", "f", raw);
-    use ToolCallKind::{Custom, Function};
     let check = |events: Vec<StreamEvent>, expected: &[&str]| {
         let seen = blocks(events);
         let deltas: Vec<&str> = seen.iter().filter_map(|s| s.strip_prefix("0:")).collect();

@@ -278,7 +278,9 @@ fn answers_without_text_or_id() {
 fn streamed(events: &[StreamEvent]) -> Vec<Value> {
     let mut encoder = Chat.stream_encoder();
     let mut bytes = Vec::new();
-    events.iter().for_each(|event| encoder.event(event, &mut bytes));
+    for event in events {
+        encoder.event(event, &mut bytes);
+    }
     let mut frames = Vec::new();
     let mut decoder = sse::Decoder::new();
     decoder

@@ -5,17 +5,13 @@ use crate::{ErrorKind, Finish, SegmentId, ToolCallKind, Usage};
 
 /// A transcript from the deltas of the only choice.
 fn transcript(deltas: &[Value], finish: &str) -> String {
-    let mut out = String::new();
-    for delta in deltas {
-        out += &format!(
-            "data: {}\n\n",
-            json!({"id": "r1", "model": "m-1", "created": 1, "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
-        );
-    }
-    out + &format!(
-        "data: {}\n\ndata: [DONE]\n\n",
-        json!({"id": "r1", "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
-    )
+    let chunk = |delta: &Value, finish: Value| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
+        let chunk = json!({"id": "r1", "model": "m-1", "created": 1, "choices": [choice]});
+        format!("data: {chunk}\n\n")
+    };
+    let said: Vec<String> = deltas.iter().map(|delta| chunk(delta, Value::Null)).collect();
+    format!("{}{}data: [DONE]\n\n", said.concat(), chunk(&json!({}), finish.into()))
 }
 
 fn events(bytes: &str) -> Vec<StreamEvent> {

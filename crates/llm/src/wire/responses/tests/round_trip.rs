@@ -166,7 +166,9 @@ proptest! {
         whole.raw = None;
         let mut encoder = Responses.stream_encoder();
         let mut bytes = Vec::new();
-        events(&response).iter().for_each(|event| encoder.event(event, &mut bytes));
+        for event in &events(&response) {
+            encoder.event(event, &mut bytes);
+        }
         prop_assert_eq!(accumulate(&read_bytes(&bytes).unwrap()), whole);
     }
 

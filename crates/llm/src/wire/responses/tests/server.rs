@@ -202,7 +202,9 @@ fn bad_requests_say_where() {
 fn write_stream(events: &[StreamEvent]) -> Vec<Value> {
     let mut encoder = Responses.stream_encoder();
     let mut bytes = Vec::new();
-    events.iter().for_each(|event| encoder.event(event, &mut bytes));
+    for event in events {
+        encoder.event(event, &mut bytes);
+    }
     parse_frames(&bytes)
 }
 
@@ -357,7 +359,9 @@ fn a_failure_is_told_to_every_kind_of_client() {
     ] {
         let mut encoder = Responses.stream_encoder();
         let mut bytes = Vec::new();
-        before.iter().for_each(|event| encoder.event(event, &mut bytes));
+        for event in &before {
+            encoder.event(event, &mut bytes);
+        }
         encoder.error(&Error::new(ErrorKind::RateLimit, "slow down"), &mut bytes);
         encoder.event(&finish(Finish::Stop), &mut bytes);
         let frames = parse_frames(&bytes);

@@ -384,3 +384,13 @@ fn a_partial_stream_gives_a_partial_answer() {
         accumulate(&events).message.content.into_iter().map(Part::into_content).collect();
     assert_eq!(contents, [Content::Text("half".into())]);
 }
+
+#[test]
+fn what_is_open_and_what_is_remembered_is_bounded() {
+    let opened = (0..300).map(|index| delta("output_text", index, "x"));
+    let items = (0..5000).map(|index| item("done", index, &message("", "x")));
+    for events in [opened.collect::<Vec<_>>(), items.collect()] {
+        let error = read_stream(&events).unwrap_err();
+        assert!(error.message().contains("more items"), "{error}");
+    }
+}

@@ -99,19 +99,38 @@ impl Reply {
     }
 }
 
+/// Why something is not done, and the id of the request if it has one.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) id: Option<Id>,
+    pub(crate) message: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(id: Option<Id>, message: impl Into<String>) -> Self {
+        Self { id, message: message.into() }
+    }
+}
+
+impl From<Refusal> for Reply {
+    fn from(Refusal { id, message }: Refusal) -> Self {
+        Self::error(id, message)
+    }
+}
+
 /// Reads a request.
 ///
 /// # Errors
-/// The answer to what is none, with the id if it has one.
-pub(crate) fn read_request(line: &[u8]) -> Result<Request, Reply> {
+/// Why it is none.
+pub(crate) fn read_request(line: &[u8]) -> Result<Request, Refusal> {
     let value: Value =
-        serde_json::from_slice(line).map_err(|e| Reply::error(None, format!("not JSON: {e}")))?;
+        serde_json::from_slice(line).map_err(|e| Refusal::new(None, format!("not JSON: {e}")))?;
     let id = value.get("id").and_then(|id| Id::deserialize(id).ok());
     if id.is_none() {
         let message = "not a request: it needs an `id`, a string or a number from 0";
-        return Err(Reply::error(None, message));
+        return Err(Refusal::new(None, message));
     }
-    Request::deserialize(value).map_err(|e| Reply::error(id, format!("not a request: {e}")))
+    Request::deserialize(value).map_err(|e| Refusal::new(id, format!("not a request: {e}")))
 }
 
 /// A message as a line.
@@ -146,11 +165,10 @@ mod tests {
             expected,
         ) {
             (Ok(request), expected) => assert_eq!(Ok((request.id, request.op)), expected, "{line}"),
-            (Err(reply), Err((id, part))) => {
-                let message = reply.error.unwrap();
-                assert!(reply.id == id && message.contains(part), "{line}: {message}");
+            (Err(refusal), Err((id, part))) => {
+                assert!(refusal.id == id && refusal.message.contains(part), "{line}: {refusal:?}");
             }
-            (Err(reply), Ok(_)) => panic!("{line}: {reply:?}"),
+            (Err(refusal), Ok(_)) => panic!("{line}: {refusal:?}"),
         };
         let one = || Id::Number(1);
         check(r#"{"id":1,"op":"list"}"#, Ok((one(), Op::List)));

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::Shared;
 use crate::lines::{Line, Lines};
-use crate::protocol::{self, Hello, Id, Op, Reply, Request, VERSION, Welcome};
+use crate::protocol::{self, Hello, Id, Op, Refusal, Reply, Request, VERSION, Welcome};
 
 /// How many replies may wait for a client to read; then its requests wait too.
 const WAITING_REPLIES: usize = 4;
@@ -117,7 +117,7 @@ impl Session<'_> {
     fn take(&mut self, line: &[u8]) -> Option<Reply> {
         let Request { id, op } = match protocol::read_request(line) {
             Ok(request) => request,
-            Err(refusal) => return Some(refusal),
+            Err(refusal) => return Some(refusal.into()),
         };
         match op {
             Op::List => Some(Reply::tools(id, self.shared.host.specs())),
@@ -127,23 +127,23 @@ impl Session<'_> {
                 }
                 None
             }
-            Op::Call { name, arguments } => self.start(id, name, arguments).err(),
+            Op::Call { name, arguments } => self.start(id, name, arguments).err().map(Reply::from),
         }
     }
 
-    fn start(&mut self, id: Id, name: String, arguments: Value) -> Result<(), Reply> {
+    fn start(&mut self, id: Id, name: String, arguments: Value) -> Result<(), Refusal> {
         let most = self.shared.limits.calls;
         if self.ids.len() >= most {
-            return Err(Reply::error(Some(id), format!("too many calls at a time: there may be {most}")));
+            return Err(Refusal::new(Some(id), format!("too many calls at a time: there may be {most}")));
         }
         if self.ids.contains_key(&id) {
-            return Err(Reply::error(Some(id), "a call with this id is under way"));
+            return Err(Refusal::new(Some(id), "a call with this id is under way"));
         }
         let call_id = format!("cell-{}", Uuid::new_v4().simple());
         let call = match arguments {
             Value::String(input) => ToolCall::custom(call_id, name, input),
             Value::Object(_) => ToolCall::function(call_id, name, arguments.to_string()),
-            _ => return Err(Reply::error(Some(id), "`arguments` must be an object, or a text")),
+            _ => return Err(Refusal::new(Some(id), "`arguments` must be an object, or a text")),
         };
         let cancel = CancellationToken::new();
         self.ids.insert(id.clone(), cancel.clone());

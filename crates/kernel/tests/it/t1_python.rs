@@ -75,7 +75,7 @@ print(json.dumps(said))
 async fn threads_call_side_by_side() {
     let stand = stand();
     let script = format!(
-        r#"
+        r"
 import json, junto_tools
 from concurrent.futures import ThreadPoolExecutor
 tools = junto_tools.connect()
@@ -84,7 +84,7 @@ with ThreadPoolExecutor({MEETING}) as pool:
 with ThreadPoolExecutor(40) as pool:
     big = list(pool.map(lambda n: len(tools.big(n=n)), [100_000] * 40))
 print(json.dumps([met, sum(big)]))
-"#
+"
     );
     assert_eq!(printed(&stand, &script).await, json!([vec!["met"; MEETING], 4_000_000]));
 }
@@ -163,12 +163,12 @@ print(json.dumps([said, tools.echo()]))
 #[tokio::test]
 async fn a_process_that_is_killed_ends_its_calls() {
     let stand = stand();
-    let script = r#"
+    let script = r"
 import junto_tools, threading
 tools = junto_tools.connect()
 threading.Thread(target=tools.block).start()
 tools.block()
-"#;
+";
     let mut child = python(&stand, script).spawn().unwrap();
     stand.host.started(2).await;
     child.kill().unwrap();
@@ -180,7 +180,7 @@ tools.block()
 #[tokio::test]
 async fn a_socket_that_goes_away_is_told_to_who_waits() {
     let stand = stand();
-    let script = r#"
+    let script = r"
 import json, junto_tools
 tools = junto_tools.connect()
 said = []
@@ -188,7 +188,7 @@ for _ in range(2):
     try: tools.block()
     except junto_tools.ToolsUnavailable as error: said.append(str(error))
 print(json.dumps(said))
-"#;
+";
     let child = python(&stand, script).spawn().unwrap();
     stand.host.started(1).await;
     drop(stand.socket);

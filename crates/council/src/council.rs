@@ -9,6 +9,8 @@ use junto_llm::{CallCx, Error, EventStream, Fut, Provider, Request, Response, To
 use crate::live;
 use crate::narrator::Narrator;
 
+/// The provider that answers, as callers see it.
+pub(crate) const PROVIDER: &str = "council";
 /// The most members a council may have: each holds a copy of the request and an answer.
 const MOST_MEMBERS: usize = 16;
 

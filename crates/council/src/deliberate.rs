@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::ask::{addressed, ask};
-use crate::council::{Inner, Member};
+use crate::council::{Inner, Member, PROVIDER};
 use crate::narrator::Narrator;
 use crate::{failure, judge, proposal};
 
@@ -63,7 +63,7 @@ impl Inner {
         };
         let mut response = chosen.response;
         response.id.clone_from(&cx.call.0);
-        "council".clone_into(&mut response.provider);
+        PROVIDER.clone_into(&mut response.provider);
         response.model.clone_from(&self.options.name);
         response.usage = round.usage;
         response.warnings.extend(warnings);

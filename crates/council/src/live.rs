@@ -5,6 +5,7 @@ use junto_llm::{CallCx, Error, EventStream, Fut, Request, Response, StreamEvent}
 use tokio::sync::mpsc;
 
 use crate::Council;
+use crate::council::PROVIDER;
 use crate::narrator::Narrator;
 use crate::replay::Replay;
 
@@ -13,7 +14,7 @@ pub(crate) fn events(council: Council, request: Request, cx: CallCx) -> EventStr
     let start = StreamEvent::StreamStart {
         id: cx.call.0.clone(),
         model: council.name().to_owned(),
-        provider: "council".to_owned(),
+        provider: PROVIDER.to_owned(),
         // Nobody knows yet whose parts they will be.
         origin: None,
         usage: None,
@@ -38,7 +39,7 @@ struct Live {
 enum Phase {
     Working(Fut<'static, Result<Response, Error>>),
     /// The work is over; lines may still wait.
-    Worked(Result<Response, Error>),
+    Worked(Result<Box<Replay>, Error>),
     Answering(Box<Replay>),
     Over,
 }
@@ -50,16 +51,16 @@ impl Live {
                 Phase::Working(work) => tokio::select! {
                     biased;
                     Some(text) = self.lines.recv() => return Some(Ok(StreamEvent::Progress { text })),
-                    result = work => self.phase = Phase::Worked(result),
+                    result = work => {
+                        self.phase = Phase::Worked(result.map(|response| Box::new(Replay::new(response))));
+                    }
                 },
                 Phase::Worked(_) => {
                     if let Some(text) = self.lines.recv().await {
                         return Some(Ok(StreamEvent::Progress { text }));
                     }
                     match std::mem::replace(&mut self.phase, Phase::Over) {
-                        Phase::Worked(Ok(response)) => {
-                            self.phase = Phase::Answering(Box::new(Replay::new(response)));
-                        }
+                        Phase::Worked(Ok(replay)) => self.phase = Phase::Answering(replay),
                         Phase::Worked(Err(error)) => return Some(Err(error)),
                         _ => return None,
                     }

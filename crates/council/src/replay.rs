@@ -96,7 +96,9 @@ mod tests {
         ]);
         let events: Vec<StreamEvent> = Replay::new(response.clone()).collect();
         let mut folded = Accumulator::new();
-        events.iter().for_each(|event| folded.push(event));
+        for event in &events {
+            folded.push(event);
+        }
         let folded = folded.into_response();
         let contents = |r: &Response| -> Vec<Content> {
             r.message.content.iter().map(|part| part.content().clone()).collect()

@@ -37,8 +37,8 @@ fn ask() -> Request {
     Request::prompt("?").tools(["f", "g"].map(|name| ToolSpec::new(name, "", schema.clone()).unwrap()))
 }
 
-fn judge(verdict: &str) -> Option<Scripted> {
-    Some(Scripted::answers(text(verdict)))
+fn judge(verdict: &str) -> Scripted {
+    Scripted::answers(text(verdict))
 }
 
 fn error(kind: ErrorKind, message: &str) -> Error {
@@ -69,7 +69,7 @@ impl Table {
 #[tokio::test]
 async fn agreement_needs_no_judge() {
     let same = || Scripted::answers(calls(&[("f", r#"{"n": 1}"#), ("g", "{}")]));
-    let table = table([same(), same()], judge(r#"{"index": 1}"#));
+    let table = table([same(), same()], Some(judge(r#"{"index": 1}"#)));
     let (lines, response) = table.narrated().await;
     let response = response.unwrap();
     assert_eq!(response.message, calls(&[("f", r#"{"n": 1}"#), ("g", "{}")]).message);
@@ -83,7 +83,7 @@ async fn agreement_needs_no_judge() {
 async fn the_judge_names_an_index_and_the_proposal_stays_as_it_is() {
     let chosen = calls(&[("g", r#"{ "n" :2 }"#), ("f", "{}")]);
     let members = [Scripted::answers(text("No need.")), Scripted::answers(chosen.clone())];
-    let table = table(members, judge(r#"{"index": 1, "reason": "it looks"}"#));
+    let table = table(members, Some(judge(r#"{"index": 1, "reason": "it looks"}"#)));
     let (lines, response) = table.narrated().await;
     let response = response.unwrap();
     assert_eq!((response.message, response.finish_reason), (chosen.message, chosen.finish_reason));
@@ -97,8 +97,8 @@ async fn a_judge_that_fails_leaves_the_first() {
     let broken = error(ErrorKind::Server, "down");
     for (judge, part) in [
         (Some(Scripted::fails(broken)), "down"),
-        (judge(r#"{"index": 2}"#), "there are 2"),
-        (judge("hm"), "not the object"),
+        (Some(judge(r#"{"index": 2}"#)), "there are 2"),
+        (Some(judge("hm")), "not the object"),
         (None, "no judge"),
     ] {
         let has_judge = judge.is_some();
@@ -128,7 +128,7 @@ async fn members_that_fail_or_err_are_left_out_and_named() {
         Scripted::answers(call("unknown", "{}")),
         Scripted::answers(call("f", r#"{"n": 3}"#)),
     ];
-    let table = table(members, judge(r#"{"index": 0}"#));
+    let table = table(members, Some(judge(r#"{"index": 0}"#)));
     let (lines, response) = table.narrated().await;
     let response = response.unwrap();
     assert_eq!(response.message, call("f", r#"{"n": 3}"#).message);

@@ -61,7 +61,9 @@ async fn a_stream_folds_into_the_answer_that_complete_gives() {
     let events = events(&stand).await;
     check_grammar(&events);
     let mut folded = Accumulator::new();
-    events.iter().for_each(|event| folded.push(event));
+    for event in &events {
+        folded.push(event);
+    }
     let folded = folded.into_response();
     let Some(StreamEvent::Finish { response: Some(last), .. }) = events.last() else { panic!("no response") };
     assert_eq!(folded.id, last.id, "the start and the end name the same answer");

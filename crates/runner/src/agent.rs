@@ -1,0 +1,149 @@
+//! A command as an agent.
+
+use std::sync::Arc;
+
+use junto_core::{
+    Abilities, Ack, Agent, AgentError, AgentErrorKind, AgentSpec, Approve, Body, Command, EndReason,
+    EventError, EventLog, Fut, Outcome, Parent, ResumeHandle, Steer, Workdir,
+};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::run::directory;
+use crate::session::{HANDLE_VERSION, Session, Told};
+use crate::{Definition, Host};
+
+/// How many commands may wait to be looked at.
+const COMMANDS: usize = 16;
+
+/// A command-line agent that works with its own tools.
+///
+/// Each input is a process of its own that resumes the session of the one before. It takes no
+/// steering and asks nothing: what it may do is set by its mode before it starts, and its tool calls
+/// are shown as they happen. An interrupt ends the process as Ctrl-C would, and the session goes on.
+///
+/// Dropping it kills the process with everything it started, at once; [`Agent::close`] lets it end
+/// by itself for a moment. Either way the log is brought to its end.
+pub struct CliAgent {
+    log: EventLog,
+    commands: mpsc::Sender<Told>,
+    /// Ends the session, with grace.
+    close: CancellationToken,
+    /// Ends the session at once.
+    _kill: DropGuard,
+    /// Set by the session's task when all is over.
+    outcome: watch::Receiver<Option<Outcome>>,
+}
+
+impl CliAgent {
+    /// What every command-line agent can be asked to do.
+    pub const ABILITIES: Abilities = Abilities {
+        steer: Steer::No,
+        approve: Approve::Preset,
+        resume: true,
+        interrupt: true,
+        follow_up: true,
+    };
+
+    /// Begins a session. No process is started before the first input.
+    ///
+    /// # Errors
+    /// `invalid` for a model, handle or directory that makes no sense; `limit` for one agent below
+    /// too many others; `journal` if the log cannot be written.
+    pub async fn start(
+        definition: Definition,
+        host: Host,
+        spec: AgentSpec,
+        parent: Parent,
+        log: EventLog,
+    ) -> Result<Self, AgentError> {
+        if parent.depth >= host.max_depth {
+            let message = format!("{} would have {} agents above it", definition.kind, parent.depth);
+            return Err(AgentError::new(AgentErrorKind::Limit, message));
+        }
+        let invalid = |message: String| AgentError::new(AgentErrorKind::Invalid, message);
+        let path = match &spec.workdir {
+            Workdir::Shared => None,
+            Workdir::Path(path) => Some(path.as_path()),
+        };
+        let cwd = directory(&host, path).await.map_err(|e| invalid(e.to_string()))?;
+        let resume = spec.resume.as_ref().map(|handle| session_of(&definition, handle)).transpose()?;
+
+        let workdir = cwd.as_ref().unwrap_or(&host.env.facts().cwd).to_string();
+        let start = Body::SessionStart {
+            kind: definition.kind.clone(),
+            model: spec.model.clone(),
+            workdir: Some(workdir),
+            abilities: Self::ABILITIES,
+        };
+        let (commands, inbox) = mpsc::channel(COMMANDS);
+        let (ended, outcome) = watch::channel(None);
+        let (close, kill) = (parent.cancel.child_token(), CancellationToken::new());
+        let session = Session {
+            definition: Arc::new(definition),
+            host,
+            mode: spec.mode,
+            model: spec.model,
+            limits: spec.limits,
+            cwd,
+            depth: parent.depth,
+            budget: parent.budget,
+            log: log.clone(),
+            commands: inbox,
+            close: close.clone(),
+            kill: kill.clone(),
+            cli_session: resume,
+            totals: crate::session::Totals::default(),
+            waiting: std::collections::VecDeque::new(),
+        };
+        session.check_arguments().map_err(|e| invalid(e.to_string()))?;
+        log.emit(start).await?;
+        tokio::spawn(async move {
+            let outcome = session.run().await;
+            ended.send_replace(Some(outcome));
+        });
+        Ok(Self { log, commands, close, _kill: kill.drop_guard(), outcome })
+    }
+}
+
+/// The session that a handle stands for.
+fn session_of(definition: &Definition, handle: &ResumeHandle) -> Result<String, AgentError> {
+    let invalid = |message: String| AgentError::new(AgentErrorKind::Invalid, message);
+    if handle.kind != definition.kind || handle.v != HANDLE_VERSION {
+        let (kind, version) = (&handle.kind, handle.v);
+        return Err(invalid(format!("a handle of {kind} v{version} is none of {}", definition.kind)));
+    }
+    let session = handle.data["session"].as_str();
+    session.map(str::to_owned).ok_or_else(|| invalid("the handle names no session".to_owned()))
+}
+
+impl Agent for CliAgent {
+    fn abilities(&self) -> Abilities {
+        Self::ABILITIES
+    }
+
+    fn log(&self) -> &EventLog {
+        &self.log
+    }
+
+    fn send(&self, command: Command) -> Fut<'_, Result<Ack, AgentError>> {
+        Box::pin(async move {
+            let (reply, answer) = oneshot::channel();
+            let told = Told { command, reply };
+            self.commands.send(told).await.map_err(|_| AgentError::closed())?;
+            answer.await.unwrap_or_else(|_| Err(AgentError::closed()))
+        })
+    }
+
+    fn close(&self) -> Fut<'_, Outcome> {
+        Box::pin(async move {
+            self.close.cancel();
+            let mut outcome = self.outcome.clone();
+            let ended = outcome.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone());
+            ended.unwrap_or_else(|| {
+                let error = EventError::from(&AgentError::closed());
+                Outcome { reason: EndReason::Failed { error }, text: String::new() }
+            })
+        })
+    }
+}

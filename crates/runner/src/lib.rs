@@ -1,0 +1,37 @@
+//! Command-line agents as child processes.
+//!
+//! A [`Definition`] says as data how a command is run and read: its arguments, what its modes mean,
+//! which variables it may have, and the format of its output. `claude` is shipped. With a definition
+//! and a [`Host`] (where processes run, and with what) a command is
+//! - a [`CliAgent`]: an [`Agent`](junto_core::Agent) that works with its own tools, one process for
+//!   each input, and goes on where it was by resuming its session;
+//! - a [`CliProvider`]: a [`Provider`](junto_llm::Provider) that is asked for an answer only.
+//!
+//! What a command prints is read by a [`Parser`], a pure function from lines to [`CliEvent`]s that
+//! ignores what it does not know and never takes it for an answer.
+//!
+//! The prompt goes to standard input and never among the arguments. Whatever a command does (crash,
+//! stall, flood, leave processes behind), an input ends once and nothing survives it.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod agent;
+mod claude;
+mod definition;
+mod event;
+mod host;
+mod lines;
+mod prompt;
+mod provider;
+mod run;
+mod scribe;
+mod session;
+
+pub use agent::CliAgent;
+pub use claude::ClaudeParser;
+pub use definition::{
+    Definition, Detail, Invocation, Modes, Options, OutputFormat, PromptBy, Purpose, VariableRules,
+};
+pub use event::{CliEvent, ModelUse, Parser, Report, Verdict};
+pub use host::{Host, Patience};
+pub use lines::{LINE_LIMIT, Line, Lines};
+pub use provider::CliProvider;

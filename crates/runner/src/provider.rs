@@ -1,0 +1,300 @@
+//! A command as a provider: asked for an answer, and nothing done.
+
+use std::collections::VecDeque;
+
+use futures_util::stream::unfold;
+use junto_llm::{
+    CallCx, Error, ErrorKind, EventStream, Finish, FinishReason, Fut, Provider, Request, Response, SegmentId,
+    StreamEvent, ToolChoice, Usage, Warning,
+};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::prompt::{flatten, is_possible};
+use crate::run::{Run, Start, Step, directory, no_result};
+use crate::{CliEvent, Definition, Detail, Host, Invocation, Patience, Purpose, Report, Verdict};
+
+/// A command-line agent that is asked for an answer only: it may look, and do nothing.
+///
+/// The conversation becomes one prompt. What a command cannot be told (tools of others, sampling)
+/// is left out with a warning, and what must not be left out is an error. Its own tool calls are
+/// narration. Its cost stands in the raw usage, as it reported it.
+///
+/// The working directory, the depth and the token that ends the call come from the [`CallCx`].
+/// Cancelling the call, or dropping it, kills the process and everything it started.
+#[derive(Clone, Debug)]
+pub struct CliProvider {
+    definition: Definition,
+    host: Host,
+}
+
+impl CliProvider {
+    /// A provider over a command.
+    pub fn new(definition: Definition, host: Host) -> Self {
+        Self { definition, host }
+    }
+
+    async fn ask(&self, request: Request, cx: &CallCx, detail: Detail) -> Result<Answering, Error> {
+        is_possible(&request).map_err(|e| e.with_provider(&self.definition.kind))?;
+        let (prompt, warnings) = flatten(&request);
+        let start = async {
+            let start = Start {
+                definition: &self.definition,
+                host: &self.host,
+                invocation: Invocation {
+                    purpose: Purpose::Answer,
+                    detail,
+                    model: request.model.as_deref(),
+                    resume: None,
+                    max_turns: None,
+                },
+                prompt,
+                cwd: directory(&self.host, cx.workdir.as_deref()).await?,
+                depth: cx.depth,
+                patience: self.patience(cx, detail),
+            };
+            Run::start(start).await
+        };
+        let run = tokio::select! {
+            biased;
+            () = cx.cancel.cancelled() => return Err(self.aborted()),
+            run = start => run.map_err(|e| e.with_provider(&self.definition.kind))?,
+        };
+        Ok(Answering {
+            run: Some(run),
+            cancel: cx.cancel.clone(),
+            provider: self.definition.kind.clone(),
+            model: request.model.unwrap_or_default(),
+            warnings,
+            ready: VecDeque::new(),
+            started: false,
+            segments: 0,
+            texts: 0,
+            told: false,
+            delivered: false,
+            report: None,
+            usage: Usage::default(),
+            excuse: None,
+        })
+    }
+
+    fn patience(&self, cx: &CallCx, detail: Detail) -> Patience {
+        let Some(timeouts) = cx.timeouts else { return self.host.patience };
+        match detail {
+            Detail::Whole => Patience { hard: Some(timeouts.request), ..self.host.patience },
+            Detail::Deltas => Patience { idle: timeouts.idle, ..self.host.patience },
+        }
+    }
+
+    fn aborted(&self) -> Error {
+        Error::new(ErrorKind::Aborted, "the call was cancelled").with_provider(&self.definition.kind)
+    }
+}
+
+impl Provider for CliProvider {
+    fn complete<'a>(&'a self, request: Request, cx: &'a CallCx) -> Fut<'a, Result<Response, Error>> {
+        // Texts come whole here, so that nothing is handed on that breaks off and comes again.
+        Box::pin(
+            async move { self.ask(request, cx, Detail::Whole).await?.into_stream().into_response().await },
+        )
+    }
+
+    fn stream<'a>(&'a self, request: Request, cx: &'a CallCx) -> Fut<'a, Result<EventStream, Error>> {
+        Box::pin(async move { Ok(self.ask(request, cx, Detail::Deltas).await?.into_stream()) })
+    }
+
+    fn supports_tool_choice(&self, choice: &ToolChoice) -> bool {
+        matches!(choice, ToolChoice::Auto | ToolChoice::None)
+    }
+}
+
+/// An answer that is under way.
+struct Answering {
+    /// Absent once the answer has ended. Dropping it kills the process.
+    run: Option<Run>,
+    /// Ends the answer at once.
+    cancel: CancellationToken,
+    provider: String,
+    model: String,
+    warnings: Vec<Warning>,
+    /// What is to be handed out next.
+    ready: VecDeque<Result<StreamEvent, Error>>,
+    /// Whether the start was handed out.
+    started: bool,
+    /// How many segments began.
+    segments: u32,
+    /// How many of them were texts that said something.
+    texts: u32,
+    /// Whether the last segment was such a text.
+    told: bool,
+    /// Whether some of the answer was handed out.
+    delivered: bool,
+    report: Option<Report>,
+    usage: Usage,
+    excuse: Option<String>,
+}
+
+impl Answering {
+    fn into_stream(self) -> EventStream {
+        let stream = unfold(self, |mut answering| async move {
+            let event = answering.next().await?;
+            Some((event, answering))
+        });
+        EventStream::new(stream).accumulated()
+    }
+
+    async fn next(&mut self) -> Option<Result<StreamEvent, Error>> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
+            }
+            let run = self.run.as_mut()?;
+            let step = tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => {
+                    self.fail(Error::new(ErrorKind::Aborted, "the call was cancelled"));
+                    continue;
+                }
+                step = run.next() => step,
+            };
+            match step {
+                Step::Event(event) => self.take(event),
+                Step::Stalled(stall) => {
+                    let error = stall.error(&self.provider);
+                    self.fail(error);
+                }
+                Step::Drained => self.conclude().await,
+            }
+        }
+    }
+
+    fn take(&mut self, event: CliEvent) {
+        let id = SegmentId(self.segments);
+        match event {
+            CliEvent::Session { id, model } => self.start(id, model),
+            CliEvent::TextStart => {
+                self.hand_out(StreamEvent::TextStart { id });
+                if self.texts > 0 {
+                    self.hand_out(StreamEvent::TextDelta { id, text: "\n\n".to_owned() });
+                }
+            }
+            CliEvent::TextDelta(text) => self.hand_out(StreamEvent::TextDelta { id, text }),
+            CliEvent::TextEnd(text) => {
+                self.told = !text.is_empty();
+                self.texts += u32::from(self.told);
+                self.end(StreamEvent::TextEnd { id, raw: None });
+            }
+            CliEvent::ReasoningStart => self.hand_out(StreamEvent::ReasoningStart { id }),
+            CliEvent::ReasoningDelta(text) => self.hand_out(StreamEvent::ReasoningDelta { id, text }),
+            CliEvent::ReasoningEnd(_) => {
+                self.told = false;
+                self.end(StreamEvent::ReasoningEnd { id, signature: None, raw: None });
+            }
+            // Text that was handed on cannot be taken back, and would stand there twice.
+            CliEvent::Abandoned if self.told => {
+                self.fail(Error::stream("the answer broke off after some of it had been handed on"));
+            }
+            CliEvent::Abandoned => {
+                self.hand_out(StreamEvent::Progress { text: "the answer is begun again".to_owned() });
+            }
+            CliEvent::ToolStart(call) => {
+                self.hand_out(StreamEvent::Progress {
+                    text: format!("{} {}", call.name, call.raw_arguments),
+                });
+            }
+            CliEvent::Progress(text) => self.hand_out(StreamEvent::Progress { text }),
+            CliEvent::Warning { code, message } => {
+                self.hand_out(StreamEvent::Progress { text: format!("{code}: {message}") });
+            }
+            CliEvent::Retry { attempt, error, .. } => {
+                self.hand_out(StreamEvent::Progress { text: format!("retry {attempt}: {error}") });
+            }
+            CliEvent::Excuse(words) => self.excuse = Some(words),
+            CliEvent::Report(report) => {
+                for used in &report.used {
+                    let mut sum = &self.usage + &used.usage;
+                    let mut raw = self.usage.raw.take().unwrap_or_else(|| json!({}));
+                    raw[&used.model] = used.usage.raw.clone().unwrap_or_default();
+                    sum.raw = Some(raw);
+                    self.usage = sum;
+                }
+                self.report = Some(*report);
+            }
+            CliEvent::Turn | CliEvent::ToolEnd { .. } => {}
+        }
+    }
+
+    /// Hands out the start of the answer, once.
+    fn start(&mut self, id: String, model: Option<String>) {
+        if !std::mem::replace(&mut self.started, true) {
+            self.ready.push_back(Ok(StreamEvent::StreamStart {
+                id,
+                model: model.unwrap_or_else(|| self.model.clone()),
+                provider: self.provider.clone(),
+                origin: None,
+                usage: None,
+                warnings: std::mem::take(&mut self.warnings),
+                rate_limit: None,
+            }));
+        }
+    }
+
+    fn hand_out(&mut self, event: StreamEvent) {
+        self.start(String::new(), None);
+        self.delivered |= event.is_content();
+        self.ready.push_back(Ok(event));
+    }
+
+    fn end(&mut self, event: StreamEvent) {
+        self.hand_out(event);
+        self.segments += 1;
+    }
+
+    /// Ends in an error; the process is killed.
+    fn fail(&mut self, error: Error) {
+        self.run = None;
+        let error = error.with_provider(&self.provider);
+        self.ready.push_back(Err(if self.delivered { error.after_content() } else { error }));
+    }
+
+    /// Ends with what the process said last.
+    async fn conclude(&mut self) {
+        let Some(run) = self.run.take() else { return };
+        let ending = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => {
+                return self.fail(Error::new(ErrorKind::Aborted, "the call was cancelled"));
+            }
+            ending = run.end() => ending,
+        };
+        let Some(Report { verdict, text, stop_reason, .. }) = self.report.take() else {
+            let message = no_result(&self.provider, &ending, self.excuse.as_deref());
+            return self.fail(Error::stream(message));
+        };
+        match verdict {
+            Verdict::Done => {
+                // An answer that no text told beforehand.
+                if self.texts == 0 && !text.is_empty() {
+                    self.take(CliEvent::TextStart);
+                    self.take(CliEvent::TextDelta(text.clone()));
+                    self.take(CliEvent::TextEnd(text));
+                }
+                let reason = finish(stop_reason);
+                let usage = std::mem::take(&mut self.usage);
+                self.hand_out(StreamEvent::Finish { reason, usage, response: None });
+            }
+            Verdict::Limit(message) => self.fail(Error::new(ErrorKind::Quota, message)),
+            Verdict::Interrupted => self.fail(Error::new(ErrorKind::Aborted, "it was interrupted")),
+            Verdict::Failed(error) => self.fail(error),
+        }
+    }
+}
+
+/// Why the model stopped. Only what ended well comes here.
+fn finish(stop_reason: Option<String>) -> FinishReason {
+    let unified = match stop_reason.as_deref() {
+        Some("max_tokens") => Finish::Length,
+        _ => Finish::Stop,
+    };
+    FinishReason { unified, raw: stop_reason }
+}

@@ -1,0 +1,12 @@
+//! Commands as agents and providers, over recordings and over the fake `claude`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(clippy::disallowed_methods, reason = "tests stamp their events with the epoch and make pipes")]
+
+mod parsed;
+mod stage;
+mod t0_claude_parser;
+mod t0_claude_recordings;
+mod t1_agent;
+mod t1_agent_ends;
+mod t1_agent_faults;
+mod t1_provider;

@@ -1,0 +1,193 @@
+//! A place where the fake `claude` runs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use junto_core::{
+    Agent, AgentError, AgentSpec, Body, Command, EndReason, Event, EventLog, Item, Parent, Subscription,
+};
+use junto_env::{LocalEnvironment, survivors};
+use junto_llm::{Secret, Unlimited};
+use junto_runner::{CliAgent, CliProvider, Definition, Host, Patience};
+use junto_testkit::fake_claude::Behaviour;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+/// Longer than anything healthy takes on a busy machine.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A directory, an environment in it, and a fake that behaves as asked.
+pub struct Stage {
+    folder: tempfile::TempDir,
+    env: Arc<LocalEnvironment>,
+    pub definition: Definition,
+    pub host: Host,
+}
+
+impl Stage {
+    pub fn new(behaviour: Behaviour) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let env = Arc::new(LocalEnvironment::new(folder.path()).unwrap());
+        let behaviour = Behaviour { record: Some(folder.path().join("runs.jsonl")), ..behaviour };
+        let mut definition = Definition::shipped("claude").unwrap();
+        definition.command[0] = fake_claude().to_str().unwrap().to_owned();
+        definition.variables.allow.push(Behaviour::VARIABLE.to_owned());
+        let variables = behaviour.variables().into_iter().map(|(name, value)| (name, Secret::new(value)));
+        let host = Host {
+            variables: variables.collect(),
+            patience: Patience { idle: LONG, hard: None, grace: LONG },
+            ..Host::new(env.clone())
+        };
+        Self { folder, env, definition, host }
+    }
+
+    pub fn with_patience(mut self, change: impl FnOnce(&mut Patience)) -> Self {
+        change(&mut self.host.patience);
+        self
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap()
+    }
+
+    pub async fn agent(&self) -> CliAgent {
+        self.agent_of(AgentSpec::default()).await.unwrap()
+    }
+
+    pub async fn agent_of(&self, spec: AgentSpec) -> Result<CliAgent, AgentError> {
+        self.agent_below(spec, parent()).await
+    }
+
+    pub async fn agent_below(&self, spec: AgentSpec, parent: Parent) -> Result<CliAgent, AgentError> {
+        let log = EventLog::in_memory(Arc::new(|| Timestamp::UNIX_EPOCH));
+        CliAgent::start(self.definition.clone(), self.host.clone(), spec, parent, log).await
+    }
+
+    pub fn provider(&self) -> CliProvider {
+        CliProvider::new(self.definition.clone(), self.host.clone())
+    }
+
+    /// What the fake was given, run by run.
+    pub fn runs(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.folder.path().join("runs.jsonl")).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Fails if a process lives that was started here.
+    #[track_caller]
+    pub fn assert_no_survivors(&self) {
+        assert_eq!(survivors::after(&self.env, LONG), []);
+    }
+
+    /// Submits one input, waits for its end, closes the agent, and gives the checked log.
+    pub async fn play(&self, input: &str) -> Vec<Event> {
+        let agent = self.agent().await;
+        submit(&agent, input).await;
+        self.end(agent).await
+    }
+
+    /// Closes the agent and gives the checked log.
+    pub async fn end(&self, agent: CliAgent) -> Vec<Event> {
+        agent.close().await;
+        self.assert_no_survivors();
+        junto_testkit::finished(agent.log()).await
+    }
+}
+
+pub fn parent() -> Parent {
+    Parent { agent: None, depth: 0, cancel: CancellationToken::new(), budget: Arc::new(Unlimited) }
+}
+
+/// The program that cargo built beside this test.
+fn fake_claude() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    let program = own.parent().and_then(Path::parent).unwrap().join("examples/fake_claude");
+    assert!(program.exists(), "`cargo build --examples -p junto-runner` makes {}", program.display());
+    program
+}
+
+/// Submits an input and waits for its end.
+pub async fn submit(agent: &CliAgent, input: &str) -> EndReason {
+    let mut reader = agent.log().subscribe(agent.log().last().next());
+    agent.send(Command::Submit { input: input.into() }).await.unwrap();
+    input_end(&mut reader).await
+}
+
+/// Waits for the next end of an input.
+pub async fn input_end(reader: &mut Subscription) -> EndReason {
+    let end = until(reader, |body| matches!(body, Body::InputEnd { .. })).await;
+    let Body::InputEnd { reason, .. } = end else { unreachable!() };
+    reason
+}
+
+/// Reads on to an event.
+pub async fn until(reader: &mut Subscription, wanted: impl Fn(&Body) -> bool) -> Body {
+    loop {
+        if let Item::Event(event) = reader.next().await.unwrap()
+            && wanted(&event.body)
+        {
+            return event.body.clone();
+        }
+    }
+}
+
+pub fn names(events: &[Event]) -> Vec<&'static str> {
+    events.iter().map(|event| event.body.name()).collect()
+}
+
+/// The one end of an input in a log: its reason and text.
+#[track_caller]
+pub fn the_end(events: &[Event]) -> (EndReason, String) {
+    let ends: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::InputEnd { reason, text } => Some((reason.clone(), text.preview())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ends.len(), 1, "{:?}", names(events));
+    ends.into_iter().next().unwrap()
+}
+
+/// The error of the one input in a log: its kind and message.
+#[track_caller]
+pub fn the_failure(events: &[Event]) -> (String, String) {
+    match the_end(events).0 {
+        EndReason::Failed { error } => (error.kind, error.message),
+        other => panic!("{other:?}"),
+    }
+}
+
+pub fn count(events: &[Event], name: &str) -> usize {
+    names(events).iter().filter(|other| **other == name).count()
+}
+
+/// A named pipe on which the fake waits until it is released.
+pub struct Hold(PathBuf);
+
+impl Hold {
+    pub fn new(folder: &tempfile::TempDir) -> Self {
+        let path = folder.path().join("hold");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        Self(path)
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.0.clone()
+    }
+
+    /// Lets the fake go on; waits until it is there.
+    pub async fn release(self) {
+        let open = move || drop(std::fs::OpenOptions::new().write(true).open(self.0).unwrap());
+        tokio::task::spawn_blocking(open).await.unwrap();
+    }
+}
+
+/// A map of variables that a host has.
+pub fn with_variable(host: &mut Host, name: &str, value: &str) {
+    let variables: &mut BTreeMap<String, Secret> = &mut host.variables;
+    variables.insert(name.to_owned(), Secret::new(value));
+}

@@ -1,0 +1,160 @@
+//! A stand-in for `claude -p --output-format stream-json --verbose`.
+//!
+//! Like the real one it reads its prompt from standard input until the end, prints one JSON object a
+//! line, ends an interrupted turn with a result of its own and status 0, and ends at once with
+//! status 143 when it is terminated. It takes the options of the real one that are used here and no
+//! others. What it prints and how it misbehaves is a [`Behaviour`], handed over in the variable
+//! [`Behaviour::VARIABLE`].
+
+mod arguments;
+mod behaviour;
+mod escape;
+mod script;
+mod signals;
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use self::arguments::Arguments;
+pub use self::behaviour::{Behaviour, Fault, Ignored};
+
+/// The whole program.
+pub fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(done) = escape::play_part(&arguments) {
+        return done;
+    }
+    match run(&arguments) {
+        Ok(status) => ExitCode::from(status),
+        Err(message) => {
+            // The reader may be gone; the status says it all.
+            let _ = writeln!(io::stderr(), "Error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(argv: &[String]) -> Result<u8, String> {
+    let behaviour = Behaviour::from_environment()?;
+    let arguments = Arguments::parse(argv)?;
+    let session = arguments.resume.clone().unwrap_or_else(|| script::SESSION.to_owned());
+    signals::handle(behaviour.ignore.clone(), script::interrupted(&session))?;
+
+    let prompt = read_prompt(&arguments)?;
+    if let Some(path) = &behaviour.record {
+        record(path, argv, &prompt).map_err(|e| format!("cannot record the run: {e}"))?;
+    }
+    if behaviour.escape {
+        escape::leave_behind().map_err(|e| format!("cannot leave a process behind: {e}"))?;
+    }
+    let replay = if arguments.resume.is_some() { behaviour.resumed.as_deref() } else { None };
+    let (lines, recorded) = match replay.or(behaviour.replay.as_deref()) {
+        Some(path) => replayed(path)?,
+        None => (script::answer(&session, &prompt, arguments.partial), 0),
+    };
+    perform(&behaviour, &lines).map_err(|e| format!("cannot write: {e}"))?;
+    Ok(behaviour.exit.unwrap_or(recorded))
+}
+
+/// The prompt: standard input to its end, as text or as the user lines of `stream-json`.
+fn read_prompt(arguments: &Arguments) -> Result<String, String> {
+    let mut input = String::new();
+    io::stdin().read_to_string(&mut input).map_err(|e| format!("cannot read the prompt: {e}"))?;
+    let prompt = if arguments.json_input { user_texts(&input)? } else { input };
+    if prompt.trim().is_empty() {
+        return Err("Input must be provided through stdin".to_owned());
+    }
+    Ok(prompt)
+}
+
+fn user_texts(input: &str) -> Result<String, String> {
+    let mut texts = Vec::new();
+    for line in input.lines() {
+        let value: Value = serde_json::from_str(line).map_err(|e| format!("input is not JSON: {e}"))?;
+        if value["type"] == "user" {
+            let content = &value["message"]["content"];
+            texts.push(content.as_str().map_or_else(|| content.to_string(), str::to_owned));
+        }
+    }
+    Ok(texts.join("\n"))
+}
+
+/// Adds a line to the file in which a test looks up what the program was given.
+fn record(path: &Path, argv: &[String], prompt: &str) -> io::Result<()> {
+    let run = json!({
+        "argv": argv,
+        "prompt": prompt,
+        "cwd": std::env::current_dir()?,
+        "variables": variable_names(),
+        "depth": variable("JUNTO_DEPTH"),
+    });
+    writeln!(OpenOptions::new().create(true).append(true).open(path)?, "{run}")
+}
+
+/// The lines of a recording, and the status that was kept beside it.
+fn replayed(path: &Path) -> Result<(Vec<String>, u8), String> {
+    let text = fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    let status = fs::read_to_string(path.with_extension("exit")).unwrap_or_default();
+    let status = status.split_whitespace().next().and_then(|status| status.parse().ok());
+    Ok((text.lines().map(str::to_owned).collect(), status.unwrap_or(0)))
+}
+
+fn perform(behaviour: &Behaviour, lines: &[String]) -> io::Result<()> {
+    let mut flood = behaviour.stderr_bytes;
+    while flood > 0 {
+        let piece = vec![b'!'; flood.min(64 << 10)];
+        io::stderr().write_all(&piece)?;
+        flood -= piece.len();
+    }
+    if behaviour.garbage {
+        say(script::GARBAGE)?;
+    }
+    for (index, line) in lines.iter().enumerate() {
+        if behaviour.after == index {
+            commit(behaviour.fault.as_ref(), line)?;
+        }
+        say(line.as_bytes())?;
+        say(b"\n")?;
+    }
+    if behaviour.after >= lines.len() {
+        commit(behaviour.fault.as_ref(), "")?;
+    }
+    Ok(())
+}
+
+/// Does what the test asked for at this point; `line` is what would have come next.
+fn commit(fault: Option<&Fault>, line: &str) -> io::Result<()> {
+    match fault {
+        None => Ok(()),
+        // Opening a named pipe waits for somebody who writes to it.
+        Some(Fault::Hold(pipe)) => fs::read(pipe).map(drop),
+        Some(Fault::Hang) => loop {
+            std::thread::park();
+        },
+        Some(Fault::Crash) => {
+            say(&line.as_bytes()[..line.len() / 2])?;
+            signals::die()
+        }
+        Some(Fault::Exit(status)) => std::process::exit(*status),
+    }
+}
+
+fn say(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is a program, and the variable is how it is told")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test asks which variables the program was given")]
+fn variable_names() -> Vec<String> {
+    std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned()).collect()
+}

@@ -6,9 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-use nix::unistd::Pid;
-
-use super::proc_table;
+use super::proc_table::{self, Entry, Variable};
 
 /// The variable; a path of marks, the outermost first.
 pub(super) const VARIABLE: &str = "JUNTO_TREE";
@@ -30,9 +28,13 @@ impl Mark {
         Self::Tree(format!("{environment}.{number}"))
     }
 
-    /// Whether a process was started with this mark.
-    pub(super) fn is_on(&self, pid: Pid) -> bool {
-        proc_table::variable(pid, VARIABLE).is_some_and(|path| self.is_in(&path))
+    /// Whether a process was started with this mark; `None` if that cannot be told this moment.
+    pub(super) fn is_on(&self, entry: &Entry) -> Option<bool> {
+        match proc_table::variable(entry, VARIABLE) {
+            Variable::Is(path) => Some(self.is_in(&path)),
+            Variable::Missing => Some(false),
+            Variable::Unknown => None,
+        }
     }
 
     /// The variable's value for a child of a host that has itself the value `outer`.

@@ -1,8 +1,9 @@
 //! The system's table of processes, read from `/proc`.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 
+use nix::libc;
 use nix::unistd::Pid;
 
 /// One process.
@@ -17,7 +18,13 @@ pub(crate) struct Entry {
     pub(crate) start: u64,
     /// Whether it can still do anything. The dead whose parent has not looked yet cannot.
     pub(crate) alive: bool,
+    /// Whether it has no variables and will not get any: the kernel's own, the dead, and what was
+    /// started with none.
+    pub(crate) bare: bool,
 }
+
+/// The flag of the kernel's own threads.
+const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// A process and no other, ever.
 pub(crate) type Identity = (Pid, u64);
@@ -64,24 +71,55 @@ fn parse(pid: Pid, stat: &[u8]) -> Option<Entry> {
     let state = fields.next()?;
     let mut next_pid = || Some(Pid::from_raw(fields.next()?.parse().ok()?));
     let (parent, group, session) = (next_pid()?, next_pid()?, next_pid()?);
-    // The 20th and the 22nd field, as proc(5) counts them; the last one read was the 6th.
-    let threads: u32 = fields.nth(13)?.parse().ok()?;
-    let start = fields.nth(1)?.parse().ok()?;
+    // By their numbers in proc(5). The last one read was the 6th.
+    let mut last = 6;
+    let mut field = |number: usize| {
+        let skipped = number - last - 1;
+        last = number;
+        fields.nth(skipped)?.parse::<u64>().ok()
+    };
+    let (flags, threads, start) = (field(9)?, field(20)?, field(22)?);
+    let (first_variable, end_of_variables) = (field(50)?, field(51)?);
     // A process whose first thread has ended looks dead while its other threads go on.
     let alive = !matches!(state, "Z" | "X" | "x") || threads > 1;
-    Some(Entry { pid, parent, group, session, start, alive })
+    let kernel = flags & KERNEL_THREAD != 0;
+    let empty = first_variable == end_of_variables && end_of_variables != 0;
+    Some(Entry { pid, parent, group, session, start, alive, bare: kernel || empty || !alive })
 }
 
-/// The value of a variable in the environment a process was started with.
-pub(crate) fn variable(pid: Pid, name: &str) -> Option<String> {
+/// What is known of a variable.
+pub(crate) enum Variable {
+    Is(String),
+    Missing,
+    /// The process is just being given another program, or is just ending, and has no variables for
+    /// the moment.
+    Unknown,
+}
+
+/// A variable in the environment a process was started with.
+pub(crate) fn variable(entry: &Entry, name: &str) -> Variable {
+    let environ = match environ(entry.pid) {
+        Ok(environ) => environ,
+        Err(e) if e.kind() == io::ErrorKind::NotFound || e.raw_os_error() == Some(libc::ESRCH) => Vec::new(),
+        // Somebody else's.
+        Err(_) => return Variable::Missing,
+    };
+    if environ.is_empty() {
+        return if entry.bare { Variable::Missing } else { Variable::Unknown };
+    }
+    let value = environ.split(|byte| *byte == 0).find_map(|entry| {
+        let value = entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+        String::from_utf8(value.to_vec()).ok()
+    });
+    value.map_or(Variable::Missing, Variable::Is)
+}
+
+fn environ(pid: Pid) -> io::Result<Vec<u8>> {
     /// More than any environment the kernel lets a program start with by default.
     const LONGEST: u64 = 8 << 20;
     let mut environ = Vec::new();
-    File::open(format!("/proc/{pid}/environ")).ok()?.take(LONGEST).read_to_end(&mut environ).ok()?;
-    environ.split(|byte| *byte == 0).find_map(|entry| {
-        let value = entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
-        String::from_utf8(value.to_vec()).ok()
-    })
+    File::open(format!("/proc/{pid}/environ"))?.take(LONGEST).read_to_end(&mut environ)?;
+    Ok(environ)
 }
 
 /// What a process reads from and writes to: its first three descriptors as the kernel names them.
@@ -101,19 +139,30 @@ pub(crate) fn command_line(pid: Pid) -> String {
 mod tests {
     use super::*;
 
-    fn check(stat: &str, expected: Option<(i32, i32, i32, u64, bool)>) {
+    /// The expected are parent, group, session, start, whether it is alive and whether it is bare.
+    fn check(stat: &str, expected: Option<(i32, i32, i32, u64, bool, bool)>) {
         let found = parse(Pid::from_raw(7), stat.as_bytes())
-            .map(|e| (e.parent.as_raw(), e.group.as_raw(), e.session.as_raw(), e.start, e.alive));
+            .map(|e| (e.parent.as_raw(), e.group.as_raw(), e.session.as_raw(), e.start, e.alive, e.bare));
         assert_eq!(found, expected, "{stat}");
+    }
+
+    fn line(name: &str, state: &str, flags: u64, threads: u32, variables: (u64, u64)) -> String {
+        let (first, end) = variables;
+        let unused = "0 ".repeat(27);
+        format!(
+            "7 ({name}) {state} 2 3 4 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 {threads} 0 99 {unused}{first} {end} 0"
+        )
     }
 
     #[test]
     fn lines_of_stat() {
-        let rest = |state, threads| format!("{state} 2 3 4 0 -1 0 0 0 0 0 0 0 0 0 20 0 {threads} 0 99 0 0");
-        check(&format!("7 (sleep) {}", rest("S", 1)), Some((2, 3, 4, 99, true)));
-        check(&format!("7 (a) S 1 1 (b) {}", rest("R", 1)), Some((2, 3, 4, 99, true)));
-        check(&format!("7 (gone) {}", rest("Z", 1)), Some((2, 3, 4, 99, false)));
-        check(&format!("7 (half) {}", rest("Z", 3)), Some((2, 3, 4, 99, true)));
+        check(&line("sleep", "S", 0, 1, (8, 9)), Some((2, 3, 4, 99, true, false)));
+        check(&line("a) S 1 1 (b", "R", 0, 1, (8, 9)), Some((2, 3, 4, 99, true, false)));
+        check(&line("gone", "Z", 0, 1, (0, 0)), Some((2, 3, 4, 99, false, true)));
+        check(&line("half gone", "Z", 0, 3, (0, 0)), Some((2, 3, 4, 99, true, false)));
+        check(&line("being started", "R", 0, 1, (0, 0)), Some((2, 3, 4, 99, true, false)));
+        check(&line("without variables", "S", 0, 1, (8, 8)), Some((2, 3, 4, 99, true, true)));
+        check(&line("kthreadd", "S", KERNEL_THREAD, 1, (0, 0)), Some((2, 3, 4, 99, true, true)));
         check("7 (short) S 1 2", None);
         check("", None);
     }
@@ -122,7 +171,9 @@ mod tests {
     fn this_process_is_in_the_table() {
         let own = Pid::this();
         let found = all().entries.into_iter().find(|entry| entry.pid == own).unwrap();
-        assert!(found.alive);
+        assert!(found.alive && !found.bare);
         assert_eq!(of(own.as_raw()).unwrap().identity(), found.identity());
+        assert!(matches!(variable(&found, "PATH"), Variable::Is(_)));
+        assert!(matches!(variable(&found, "NO_SUCH_VARIABLE"), Variable::Missing));
     }
 }

@@ -15,18 +15,16 @@
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
 use super::mark::Mark;
-use super::proc_table::{self, Entry, Identity};
+use super::proc_table::{self, Entry, Identity, Table};
 
 /// How often a tree is looked for that keeps forking. It ends long before; a bound is a bound.
 const SWEEPS: usize = 100;
-
-/// How often a look that found nothing is repeated because processes came and went meanwhile.
-const QUIET_SWEEPS: usize = 3;
 
 /// A process and everything it started.
 ///
@@ -50,7 +48,7 @@ impl Tree {
 
     /// Whether any of the tree lives.
     pub(super) fn lives(&self) -> bool {
-        !self.look().members.is_empty()
+        !look_well(|| self.look()).members.is_empty()
     }
 
     /// Asks the whole tree to end; says whether there was anything to ask. Nothing is asked twice, and
@@ -84,14 +82,15 @@ impl Tree {
     /// Signals what is `fresh`, and looks again until nothing is: what was seen may have forked, or
     /// left its group, before it was hit. Says whether there was anything.
     fn signal_all(&self, signals: &[Signal], mut fresh: impl FnMut(&Found, &Entry) -> bool) -> bool {
+        let mut patience = Patience::default();
         let mut any = false;
         for _ in 0..SWEEPS {
             let found = self.look();
             let targets: Vec<&Entry> = found.members.iter().filter(|entry| fresh(&found, entry)).collect();
-            if targets.is_empty() {
+            if targets.is_empty() && !patience.lasts(&found) {
                 break;
             }
-            any = true;
+            any |= !targets.is_empty();
             for signal in signals {
                 found.signal(&targets, *signal);
             }
@@ -102,21 +101,15 @@ impl Tree {
     /// Finds the living processes of the tree, and remembers them.
     fn look(&self) -> Found {
         let mut seen = self.seen();
-        let mut found = Found::default();
-        for _ in 0..QUIET_SWEEPS {
-            let table = proc_table::all();
-            found = Found::new(table.entries, self.start);
-            found.sessions.insert(self.root);
-            found.add(|entry| entry.pid == self.root || seen.contains(&entry.identity()));
-            found.add(|entry| {
-                self.mark.is_on(entry.pid)
-                    || proc_table::standard_streams(entry.pid).any(|stream| self.pipes.contains(&stream))
-            });
-            found.members.retain(|entry| entry.alive);
-            if !found.members.is_empty() || !table.moved {
-                break;
-            }
-        }
+        let mut found = Found::new(proc_table::all(), self.start);
+        found.sessions.insert(self.root);
+        found.add(|entry| Some(entry.pid == self.root || seen.contains(&entry.identity())));
+        found.add(|entry| {
+            let writes_to_us =
+                proc_table::standard_streams(entry.pid).any(|stream| self.pipes.contains(&stream));
+            if writes_to_us { Some(true) } else { self.mark.is_on(entry) }
+        });
+        found.members.retain(|entry| entry.alive);
         // Only the living: the dead do not come back, and the set must not grow for ever.
         *seen = found.members.iter().map(Entry::identity).collect();
         found
@@ -129,10 +122,53 @@ impl Tree {
 
 /// The living processes with a mark, and what belongs to them.
 pub(super) fn marked(mark: &Mark) -> Vec<Entry> {
-    let mut found = Found::new(proc_table::all().entries, 0);
-    found.add(|entry| mark.is_on(entry.pid));
-    found.members.retain(|entry| entry.alive);
+    let found = look_well(|| {
+        let mut found = Found::new(proc_table::all(), 0);
+        found.add(|entry| mark.is_on(entry));
+        found.members.retain(|entry| entry.alive);
+        found
+    });
     found.members
+}
+
+/// Looks until something is found, or it is clear that there is nothing.
+fn look_well(look: impl Fn() -> Found) -> Found {
+    let mut patience = Patience::default();
+    loop {
+        let found = look();
+        if !found.members.is_empty() || !patience.lasts(&found) {
+            return found;
+        }
+    }
+}
+
+/// How often a look that left doubts is repeated.
+struct Patience {
+    moved: u32,
+    starting: u32,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        // On a busy machine something always moves. To start a program takes the kernel less than a
+        // millisecond, unless the disk is slow.
+        Self { moved: 3, starting: 100 }
+    }
+}
+
+impl Patience {
+    /// Whether to look again, after a pause if only time can help.
+    fn lasts(&mut self, found: &Found) -> bool {
+        let left = if found.starting { &mut self.starting } else { &mut self.moved };
+        if !(found.starting || found.moved) || *left == 0 {
+            return false;
+        }
+        *left -= 1;
+        if found.starting {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        true
+    }
 }
 
 /// The processes that belong together, among all.
@@ -146,29 +182,36 @@ struct Found {
     candidates: Vec<Entry>,
     /// The groups of those that cannot belong.
     foreign: HashSet<Pid>,
+    /// Whether processes came and went during the look, and may have left others.
+    moved: bool,
+    /// Whether there were processes of which nothing can be told before their program has started.
+    starting: bool,
 }
 
 impl Found {
     /// Nothing yet, of a table of which whatever is older than `start` is foreign, and we are.
-    fn new(table: Vec<Entry>, start: u64) -> Self {
+    fn new(table: Table, start: u64) -> Self {
         let own = Pid::this();
         let (candidates, foreign): (Vec<Entry>, Vec<Entry>) =
-            table.into_iter().partition(|entry| entry.start >= start && entry.pid != own);
-        Self { candidates, foreign: foreign.iter().map(|entry| entry.group).collect(), ..Self::default() }
+            table.entries.into_iter().partition(|entry| entry.start >= start && entry.pid != own);
+        let foreign = foreign.iter().map(|entry| entry.group).collect();
+        Self { candidates, foreign, moved: table.moved, ..Self::default() }
     }
 
-    /// Adds what `belongs`, and then what belongs by descent and session.
-    fn add(&mut self, belongs: impl Fn(&Entry) -> bool) {
+    /// Adds what `belongs`, and then what belongs by descent and session. `None` is a doubt.
+    fn add(&mut self, belongs: impl Fn(&Entry) -> Option<bool>) {
         self.take(&belongs);
-        while self.take(|_| false) {}
+        while self.take(|_| Some(false)) {}
     }
 
-    fn take(&mut self, belongs: impl Fn(&Entry) -> bool) -> bool {
+    fn take(&mut self, belongs: impl Fn(&Entry) -> Option<bool>) -> bool {
         let before = self.members.len();
-        let Self { members, pids, sessions, candidates, .. } = self;
+        let Self { members, pids, sessions, candidates, starting, .. } = self;
         candidates.retain(|entry| {
             let related = pids.contains(&entry.parent) || sessions.contains(&entry.session);
-            if !related && !belongs(entry) {
+            let belongs = if related { Some(true) } else { belongs(entry) };
+            *starting |= belongs.is_none();
+            if belongs != Some(true) {
                 return true;
             }
             pids.insert(entry.pid);
@@ -224,10 +267,11 @@ mod tests {
                 session: pid(*session),
                 start: 1,
                 alive: true,
+                bare: false,
             })
             .collect();
-        let mut found = Found::new(entries, 1);
-        found.add(|entry| entry.pid == pid(seed));
+        let mut found = Found::new(Table { entries, moved: false }, 1);
+        found.add(|entry| Some(entry.pid == pid(seed)));
         let mut pids: Vec<i32> = found.members.iter().map(|entry| entry.pid.as_raw()).collect();
         pids.sort_unstable();
         assert_eq!(pids, expected, "{table:?}");

@@ -314,6 +314,28 @@ fn what_keeps_forking_is_caught() {
 }
 
 #[test]
+fn what_is_just_being_started_does_not_slip_through() {
+    check(async |place| {
+        // A program that is being started has no variables for a moment; this one is always just
+        // being started, and its variables are all there is to know it by.
+        std::fs::write(place.at("again"), "exec bash again").unwrap();
+        for round in 0..40 {
+            let script = "(setsid bash -c 'echo $$; exec bash again >/dev/null 2>&1' &)";
+            let mut process = place.shell(script).await;
+            let pid = line(&mut process).await;
+            assert!(process.wait().await.unwrap().success());
+            if round % 2 == 0 {
+                process.close(HANG).await.unwrap();
+                assert!(!is_alive(&pid));
+            } else {
+                drop(process);
+                wait_until("it ends", || !is_alive(&pid));
+            }
+        }
+    });
+}
+
+#[test]
 fn only_our_own_are_signalled() {
     check(async |place| {
         let other = Place::new();

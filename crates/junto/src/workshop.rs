@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use junto_agent::{Session, SessionConfig, tools};
 use junto_core::{
-    Agent, AgentError, AgentErrorKind, AgentSpec, EventLog, Fut, OnReject, Open, Parent, Policy, Spawner, Workdir,
+    Agent, AgentError, AgentErrorKind, AgentSpec, EventLog, Fut, OnReject, Open, Parent, Policy, Spawner,
+    Workdir,
 };
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;
@@ -91,7 +92,10 @@ impl Workshop {
     /// makes the environment for a directory.
     pub fn builder(
         workdir: impl AsRef<Path>,
-        make_env: impl Fn(&Path) -> Result<Arc<dyn ExecutionEnvironment>, junto_env::Error> + Send + Sync + 'static,
+        make_env: impl Fn(&Path) -> Result<Arc<dyn ExecutionEnvironment>, junto_env::Error>
+        + Send
+        + Sync
+        + 'static,
     ) -> WorkshopBuilder {
         WorkshopBuilder(Inner {
             kinds: BTreeMap::new(),
@@ -116,7 +120,11 @@ impl Workshop {
     ///
     /// # Errors
     /// As [`Spawner::spawn`].
-    pub async fn start(&self, spec: AgentSpec, cancel: CancellationToken) -> Result<Arc<dyn Agent>, AgentError> {
+    pub async fn start(
+        &self,
+        spec: AgentSpec,
+        cancel: CancellationToken,
+    ) -> Result<Arc<dyn Agent>, AgentError> {
         self.spawn(spec, Parent { log: None, depth: 0, cancel, budget: Arc::clone(&self.0.budget) }).await
     }
 
@@ -124,11 +132,17 @@ impl Workshop {
     ///
     /// # Errors
     /// As [`Spawner::spawn`]; `invalid` if the kind is not a native one.
-    pub async fn start_session(&self, spec: AgentSpec, cancel: CancellationToken) -> Result<Session, AgentError> {
+    pub async fn start_session(
+        &self,
+        spec: AgentSpec,
+        cancel: CancellationToken,
+    ) -> Result<Session, AgentError> {
         let parent = Parent { log: None, depth: 0, cancel, budget: Arc::clone(&self.0.budget) };
         match self.kind(&spec.kind)? {
             Kind::Native(native) => self.native(native, &spec, parent).await,
-            Kind::Cli(_) => Err(AgentError::new(AgentErrorKind::Invalid, format!("`{}` is not a native kind", spec.kind))),
+            Kind::Cli(_) => {
+                Err(AgentError::new(AgentErrorKind::Invalid, format!("`{}` is not a native kind", spec.kind)))
+            }
         }
     }
 
@@ -187,7 +201,9 @@ impl Spawner for Workshop {
                 return Err(AgentError::new(AgentErrorKind::Limit, "agents may not be nested any deeper"));
             }
             match self.kind(&spec.kind)? {
-                Kind::Native(native) => Ok(Arc::new(self.native(native, &spec, parent).await?) as Arc<dyn Agent>),
+                Kind::Native(native) => {
+                    Ok(Arc::new(self.native(native, &spec, parent).await?) as Arc<dyn Agent>)
+                }
                 Kind::Cli(cli) => {
                     let env = self.env(&spec.workdir)?;
                     let host =

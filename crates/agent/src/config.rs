@@ -103,7 +103,7 @@ impl SessionConfig {
     /// environment is the parent's: a spec with a working directory needs one made for it.
     pub fn child(&self, spec: &AgentSpec, parent: &Parent) -> Self {
         Self {
-            log: self.log.child(),
+            log: parent.log.as_ref().unwrap_or(&self.log).child(),
             model: spec.model.clone().or_else(|| self.model.clone()),
             limits: spec.limits,
             budget: Arc::clone(&parent.budget),

@@ -46,7 +46,7 @@ impl Family {
         let Some(spawner) = &self.spawner else { return Err(AgentError::unsupported("start agents")) };
         let kind = spec.kind.clone();
         let parent = Parent {
-            agent: Some(self.log.agent().clone()),
+            log: Some(self.log.clone()),
             depth: self.depth.saturating_add(1),
             cancel: cancel.child_token(),
             budget: Arc::clone(&self.budget),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Ack, AgentError, AgentId, Command, EventLog, Fut};
+use crate::{Ack, AgentError, Command, EventLog, Fut};
 
 /// Something that acts: an input goes in, a stream of typed events comes out while it works, and it
 /// can be steered, interrupted and closed.
@@ -92,8 +92,8 @@ pub trait Spawner: Send + Sync {
 /// Who asks for an agent.
 #[derive(Clone)]
 pub struct Parent {
-    /// The agent that asks, if it is one.
-    pub agent: Option<AgentId>,
+    /// The log of the agent that asks, if it is one: its child writes there too.
+    pub log: Option<EventLog>,
     /// How many agents are above the new one.
     pub depth: u8,
     /// The new agent ends with this.
@@ -105,7 +105,7 @@ pub struct Parent {
 impl std::fmt::Debug for Parent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Parent")
-            .field("agent", &self.agent)
+            .field("log", &self.log)
             .field("depth", &self.depth)
             .finish_non_exhaustive()
     }

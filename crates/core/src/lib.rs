@@ -41,3 +41,5 @@ pub use tool::{Tool, ToolCx, ToolError, ToolHost, ToolOutcome};
 
 /// A boxed future, as traits used as objects return it.
 pub use junto_llm::Fut;
+/// What the contracts of tools speak of, for the crates that know this one and no model.
+pub use junto_llm::{Media, ToolCall, ToolCallKind, ToolKind, ToolSpec};

@@ -1,0 +1,16 @@
+//! The smallest policy that is worth having.
+
+use junto_core::{Action, Policy, Verdict};
+
+/// Asks before anything that is not reading.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AskFirst;
+
+impl Policy for AskFirst {
+    fn decide(&self, actions: &[Action]) -> Verdict {
+        if actions.iter().all(|action| matches!(action, Action::Read { .. })) {
+            return Verdict::Allow;
+        }
+        Verdict::Ask { proposed: Vec::new() }
+    }
+}

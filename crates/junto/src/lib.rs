@@ -1,0 +1,42 @@
+//! Junto: a runtime for coding agents.
+//!
+//! Two traits hold it together, and everything composes. A [`Provider`](llm::Provider) answers: a
+//! model's API, a command-line agent asked for an answer only, a council of providers. An
+//! [`Agent`](core::Agent) acts: the native loop, `claude` run as a program, and whatever comes next.
+//! A session whose model is a council, a subagent that is a command-line program, a gateway in front
+//! of both: all are just compositions, and this crate is where they are put together.
+//!
+//! - [`prelude`]: what most programs need;
+//! - [`Workshop`]: makes agents of every kind by name;
+//! - the crates themselves, under their own names.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod ask;
+mod workshop;
+
+pub use ask::AskFirst;
+pub use junto_agent as agent;
+pub use junto_core as core;
+pub use junto_council as council;
+pub use junto_env as env;
+pub use junto_gateway as gateway;
+pub use junto_kernel as kernel;
+pub use junto_llm as llm;
+pub use junto_runner as runner;
+pub use junto_twin as twin;
+pub use workshop::{Cli, Kind, Native, Workshop, WorkshopBuilder};
+
+/// What most programs need.
+pub mod prelude {
+    pub use crate::{AskFirst, Cli, Kind, Native, Workshop};
+    pub use junto_core::{
+        Agent, AgentSpec, Body, Command, Decision, Delta, EndReason, Event, Input, Item, Mode, Seq, Workdir,
+    };
+    pub use junto_env::LocalEnvironment;
+    pub use junto_llm::{CallCx, Client, Endpoint, HttpProvider, Message, Provider, Request, Wire};
+}
+
+/// The examples of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

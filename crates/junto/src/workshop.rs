@@ -1,0 +1,278 @@
+//! Makes agents of every kind by name: the composition root.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use junto_agent::{Session, SessionConfig, tools};
+use junto_core::{
+    Agent, AgentError, AgentErrorKind, AgentSpec, EventLog, Fut, OnReject, Open, Parent, Policy, Spawner,
+    Workdir,
+};
+use junto_env::ExecutionEnvironment;
+use junto_llm::catalog::Catalog;
+use junto_llm::{Budget, Effort, Provider, Secret, Unlimited, retry};
+use junto_runner::{CliAgent, Definition, Host, Patience};
+use tokio_util::sync::CancellationToken;
+
+/// Makes the environment for a working directory.
+type MakeEnv = Arc<dyn Fn(&Path) -> Result<Arc<dyn ExecutionEnvironment>, junto_env::Error> + Send + Sync>;
+
+/// A kind of agent that a [`Workshop`] can make.
+#[derive(Clone)]
+pub enum Kind {
+    /// Our own loop over any provider.
+    Native(Native),
+    /// A command-line agent.
+    Cli(Cli),
+}
+
+/// Our own loop over any provider: a client, a council, a command-line agent asked for answers.
+#[derive(Clone)]
+pub struct Native {
+    /// Who answers.
+    pub provider: Arc<dyn Provider>,
+    /// The provider to ask, where `provider` holds several.
+    pub provider_name: Option<String>,
+    /// The model to ask, unless the spec names one.
+    pub model: Option<String>,
+    /// How hard it shall think.
+    pub effort: Option<Effort>,
+    /// The system prompt.
+    pub system: String,
+}
+
+impl Native {
+    /// The loop over this provider, with its defaults.
+    pub fn new(provider: Arc<dyn Provider>) -> Self {
+        Self { provider, provider_name: None, model: None, effort: None, system: String::new() }
+    }
+}
+
+/// A command-line agent.
+#[derive(Clone)]
+pub struct Cli {
+    /// How it is run and read.
+    pub definition: Definition,
+    /// Variables that the definition may pass on.
+    pub variables: BTreeMap<String, Secret>,
+    /// How long it is waited for.
+    pub patience: Patience,
+}
+
+impl Cli {
+    /// A command-line agent by its definition, with no variables of its own.
+    pub fn new(definition: Definition) -> Self {
+        Self { definition, variables: BTreeMap::new(), patience: Patience::default() }
+    }
+}
+
+/// Makes agents of every kind by name. Cheap to clone; clones are the same workshop.
+///
+/// It is the [`Spawner`] of every agent it makes, so any kind can be a child of any kind that can
+/// have children.
+#[derive(Clone)]
+pub struct Workshop(Arc<Inner>);
+
+struct Inner {
+    kinds: BTreeMap<String, Kind>,
+    make_env: MakeEnv,
+    workdir: std::path::PathBuf,
+    clock: junto_core::Clock,
+    catalog: Catalog,
+    policy: Arc<dyn Policy>,
+    on_reject: OnReject,
+    retry: retry::Policy,
+    budget: Arc<dyn Budget>,
+    max_depth: u8,
+}
+
+impl Workshop {
+    /// A workshop whose agents work in this directory unless their spec says otherwise. `make_env`
+    /// makes the environment for a directory.
+    pub fn builder(
+        workdir: impl AsRef<Path>,
+        make_env: impl Fn(&Path) -> Result<Arc<dyn ExecutionEnvironment>, junto_env::Error>
+        + Send
+        + Sync
+        + 'static,
+    ) -> WorkshopBuilder {
+        WorkshopBuilder(Inner {
+            kinds: BTreeMap::new(),
+            make_env: Arc::new(make_env),
+            workdir: workdir.as_ref().to_owned(),
+            clock: Arc::new(now),
+            catalog: Catalog::builtin(),
+            policy: Arc::new(Open),
+            on_reject: OnReject::default(),
+            retry: retry::Policy::default(),
+            budget: Arc::new(Unlimited),
+            max_depth: 1,
+        })
+    }
+
+    /// The kinds it can make.
+    pub fn kinds(&self) -> impl Iterator<Item = &str> {
+        self.0.kinds.keys().map(String::as_str)
+    }
+
+    /// Starts an agent of its own: nobody's child.
+    ///
+    /// # Errors
+    /// As [`Spawner::spawn`].
+    pub async fn start(
+        &self,
+        spec: AgentSpec,
+        cancel: CancellationToken,
+    ) -> Result<Arc<dyn Agent>, AgentError> {
+        self.spawn(spec, Parent { log: None, depth: 0, cancel, budget: Arc::clone(&self.0.budget) }).await
+    }
+
+    /// Starts a native session of its own, as what it is: with a tool host.
+    ///
+    /// # Errors
+    /// As [`Spawner::spawn`]; `invalid` if the kind is not a native one.
+    pub async fn start_session(
+        &self,
+        spec: AgentSpec,
+        cancel: CancellationToken,
+    ) -> Result<Session, AgentError> {
+        let parent = Parent { log: None, depth: 0, cancel, budget: Arc::clone(&self.0.budget) };
+        match self.kind(&spec.kind)? {
+            Kind::Native(native) => self.native(native, &spec, parent).await,
+            Kind::Cli(_) => {
+                Err(AgentError::new(AgentErrorKind::Invalid, format!("`{}` is not a native kind", spec.kind)))
+            }
+        }
+    }
+
+    fn kind(&self, name: &str) -> Result<&Kind, AgentError> {
+        self.0.kinds.get(name).ok_or_else(|| {
+            let known = self.kinds().collect::<Vec<_>>().join(", ");
+            AgentError::new(AgentErrorKind::Invalid, format!("there is no kind of agent named `{name}`"))
+                .with_hint(format!("known kinds: {known}"))
+        })
+    }
+
+    fn env(&self, workdir: &Workdir) -> Result<Arc<dyn ExecutionEnvironment>, AgentError> {
+        let path = match workdir {
+            Workdir::Shared => self.0.workdir.clone(),
+            Workdir::Path(path) => self.0.workdir.join(path),
+        };
+        (self.0.make_env)(&path).map_err(|e| AgentError::new(AgentErrorKind::Invalid, e.to_string()))
+    }
+
+    fn log(&self, parent: &Parent) -> EventLog {
+        match &parent.log {
+            Some(log) => log.child(),
+            None => EventLog::in_memory(Arc::clone(&self.0.clock)),
+        }
+    }
+
+    async fn native(&self, native: &Native, spec: &AgentSpec, parent: Parent) -> Result<Session, AgentError> {
+        let inner = &self.0;
+        Session::start(SessionConfig {
+            catalog: inner.catalog.clone(),
+            provider_name: native.provider_name.clone(),
+            model: spec.model.clone().or_else(|| native.model.clone()),
+            effort: native.effort.clone(),
+            system: native.system.clone(),
+            tools: tools::standard(),
+            policy: Arc::clone(&inner.policy),
+            on_reject: inner.on_reject,
+            limits: spec.limits,
+            retry: inner.retry,
+            budget: parent.budget.clone(),
+            spawner: Some(Arc::new(self.clone())),
+            depth: parent.depth,
+            max_depth: inner.max_depth,
+            cancel: parent.cancel.clone(),
+            kind: spec.kind.clone(),
+            ..SessionConfig::new(Arc::clone(&native.provider), self.env(&spec.workdir)?, self.log(&parent))
+        })
+        .await
+    }
+}
+
+impl Spawner for Workshop {
+    fn spawn(&self, spec: AgentSpec, parent: Parent) -> Fut<'_, Result<Arc<dyn Agent>, AgentError>> {
+        Box::pin(async move {
+            if parent.depth > self.0.max_depth {
+                return Err(AgentError::new(AgentErrorKind::Limit, "agents may not be nested any deeper"));
+            }
+            match self.kind(&spec.kind)? {
+                Kind::Native(native) => {
+                    Ok(Arc::new(self.native(native, &spec, parent).await?) as Arc<dyn Agent>)
+                }
+                Kind::Cli(cli) => {
+                    let env = self.env(&spec.workdir)?;
+                    let host =
+                        Host { variables: cli.variables.clone(), patience: cli.patience, ..Host::new(env) };
+                    let log = self.log(&parent);
+                    // The environment was made for the directory.
+                    let spec = AgentSpec { workdir: Workdir::Shared, ..spec };
+                    let agent = CliAgent::start(cli.definition.clone(), host, spec, parent, log).await?;
+                    Ok(Arc::new(agent) as Arc<dyn Agent>)
+                }
+            }
+        })
+    }
+}
+
+/// Puts a [`Workshop`] together.
+#[must_use]
+pub struct WorkshopBuilder(Inner);
+
+impl WorkshopBuilder {
+    /// Adds a kind of agent.
+    pub fn kind(mut self, name: impl Into<String>, kind: Kind) -> Self {
+        self.0.kinds.insert(name.into(), kind);
+        self
+    }
+
+    /// Judges what native agents do. By default everything is allowed.
+    pub fn policy(mut self, policy: Arc<dyn Policy>, on_reject: OnReject) -> Self {
+        (self.0.policy, self.0.on_reject) = (policy, on_reject);
+        self
+    }
+
+    /// What models cost.
+    pub fn catalog(mut self, catalog: Catalog) -> Self {
+        self.0.catalog = catalog;
+        self
+    }
+
+    /// How failed model calls are retried.
+    pub fn retry(mut self, policy: retry::Policy) -> Self {
+        self.0.retry = policy;
+        self
+    }
+
+    /// What all agents together may spend.
+    pub fn budget(mut self, budget: Arc<dyn Budget>) -> Self {
+        self.0.budget = budget;
+        self
+    }
+
+    /// How many levels of children there may be; 1 by default.
+    pub fn max_depth(mut self, depth: u8) -> Self {
+        self.0.max_depth = depth;
+        self
+    }
+
+    /// Stamps events with this clock instead of the system's.
+    pub fn clock(mut self, clock: junto_core::Clock) -> Self {
+        self.0.clock = clock;
+        self
+    }
+
+    /// The workshop.
+    pub fn build(self) -> Workshop {
+        Workshop(Arc::new(self.0))
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the composition root is where the world's clock comes in")]
+fn now() -> jiff::Timestamp {
+    jiff::Timestamp::now()
+}

@@ -1,0 +1,55 @@
+//! Tools for code.
+//!
+//! A [`ToolSocket`] lets another process call the tools of a session: code in a Python kernel today,
+//! MCP and others through the same door. It knows nothing of what tools do. Every call goes through
+//! the [`ToolHost`](junto_core::ToolHost) it was given, which judges and journals it like a call of
+//! the model's own, under [`Via::Cell`](junto_core::Via::Cell).
+//!
+//! The other side is a [`ToolClient`] in Rust, or [`PYTHON_CLIENT`], a module without dependencies:
+//!
+//! ```python
+//! import junto_tools
+//! tools = junto_tools.connect()          # finds the socket by its environment
+//! text = tools.read_file(path="README.md")
+//! ```
+//!
+//! # The protocol
+//! A Unix socket in a directory of its own that only its owner can enter; JSON objects, one a line,
+//! in UTF-8. The first line proves that the client was meant to come; then requests are answered as
+//! they finish, in any order:
+//!
+//! | client | socket |
+//! |---|---|
+//! | `{"v":1,"token":"…"}` | `{"v":1,"calls":16,"line":4194304}`: how many calls at a time, how long a line |
+//! | `{"id":1,"op":"list"}` | `{"id":1,"ok":true,"tools":[…]}` |
+//! | `{"id":2,"op":"call","name":"…","arguments":{…}}` | `{"id":2,"ok":true,"output":"…","is_error":false}`, perhaps with `images` |
+//! | `{"id":2,"op":"cancel"}` | nothing of its own: call 2 is ended and answered with an error |
+//! | anything else | `{"id":…,"ok":false,"error":"…"}`; the id is null where none could be read |
+//!
+//! An id is a string or a number from 0 and names one call at a time. `ok` says whether the socket
+//! did its part; `is_error` whether the tool did. A client that goes away, also one that only stops
+//! sending, ends its running calls.
+#![cfg(unix)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod client;
+mod error;
+mod lines;
+mod protocol;
+mod socket;
+
+pub use client::ToolClient;
+pub use error::{Error, ErrorKind};
+pub use socket::{Limits, ToolSocket};
+
+/// The environment variable that tells a child where the socket is.
+pub const SOCKET_VARIABLE: &str = "JUNTO_TOOLS_SOCKET";
+/// The environment variable that tells a child the token.
+pub const TOKEN_VARIABLE: &str = "JUNTO_TOOLS_TOKEN";
+/// The client for Python: the source of a module to be saved as `junto_tools.py`.
+pub const PYTHON_CLIENT: &str = include_str!("../python/junto_tools.py");
+
+/// The examples of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

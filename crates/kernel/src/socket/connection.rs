@@ -1,0 +1,161 @@
+//! One client.
+
+use std::collections::HashMap;
+use std::io;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use junto_core::{ToolCall, Via};
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::Shared;
+use crate::lines::{Line, Lines};
+use crate::protocol::{self, Hello, Id, Op, Refusal, Reply, Request, VERSION, Welcome};
+
+/// How many replies may wait for a client to read; then its requests wait too.
+const WAITING_REPLIES: usize = 4;
+
+/// Serves a client until it goes. Dropping this ends its calls.
+pub(super) async fn serve(stream: UnixStream, shared: &Shared) {
+    let limits = &shared.limits;
+    let (read, mut write) = stream.into_split();
+    let mut lines = Lines::new(read, limits.line);
+    let greeting = match tokio::time::timeout(limits.handshake, greet(&mut lines, shared)).await {
+        Ok(Ok(welcome)) => protocol::line(&welcome).unwrap_or_default(),
+        Ok(Err(refusal)) => return refuse(write, &refusal, limits.reply).await,
+        Err(_) => return refuse(write, "the token did not come in time", limits.reply).await,
+    };
+    if write.write_all(&greeting).await.is_err() {
+        return;
+    }
+    let (replies, queue) = mpsc::channel(WAITING_REPLIES);
+    // Whichever side ends first, the client is gone; what the other one has under way is dropped.
+    tokio::select! {
+        () = Session { shared, replies, running: FuturesUnordered::new(), ids: HashMap::new() }.run(lines) => {}
+        _ = write_all(write, queue, limits.reply) => {}
+    }
+}
+
+async fn refuse(mut write: OwnedWriteHalf, message: &str, most: usize) {
+    let _ = write.write_all(&protocol::reply_line(Reply::error(None, message), most)).await;
+}
+
+/// Reads the first line; says why the client may not come in.
+async fn greet(lines: &mut Lines<OwnedReadHalf>, shared: &Shared) -> Result<Welcome, String> {
+    let form = || format!("the first line must be {{\"v\":{VERSION},\"token\":\"…\"}}");
+    let Ok(Line::Whole(line)) = lines.next().await else { return Err(form()) };
+    // What the line holds may be somebody's token and is not repeated.
+    let hello: Hello = serde_json::from_slice(&line).map_err(|_| form())?;
+    if hello.v != VERSION {
+        return Err(format!("version {} of the protocol is not spoken here, only {VERSION}", hello.v));
+    }
+    if !is_same(hello.token.as_bytes(), shared.token.as_bytes()) {
+        return Err("the token is wrong".to_owned());
+    }
+    Ok(Welcome { v: VERSION, calls: shared.limits.calls, line: shared.limits.line })
+}
+
+/// Compares without telling by its time how much was right.
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |difference, (x, y)| difference | (x ^ y)) == 0
+}
+
+async fn write_all(
+    mut write: OwnedWriteHalf,
+    mut queue: mpsc::Receiver<Reply>,
+    most: usize,
+) -> io::Result<()> {
+    while let Some(reply) = queue.recv().await {
+        write.write_all(&protocol::reply_line(reply, most)).await?;
+    }
+    Ok(())
+}
+
+/// A client that was let in.
+struct Session<'a> {
+    shared: &'a Shared,
+    replies: mpsc::Sender<Reply>,
+    /// The calls under way; dropped with the session.
+    running: FuturesUnordered<BoxFuture<'a, (Id, Reply)>>,
+    /// What ends each of them.
+    ids: HashMap<Id, CancellationToken>,
+}
+
+impl Session<'_> {
+    async fn run(mut self, mut lines: Lines<OwnedReadHalf>) {
+        loop {
+            let reply = tokio::select! {
+                line = lines.next() => match line {
+                    Ok(Line::Whole(line)) => self.take(&line),
+                    Ok(Line::TooLong) => {
+                        let most = self.shared.limits.line;
+                        Some(Reply::error(None, format!("the line is longer than {most} bytes")))
+                    }
+                    Ok(Line::End) | Err(_) => return,
+                },
+                Some((id, reply)) = self.running.next() => {
+                    self.ids.remove(&id);
+                    Some(reply)
+                }
+            };
+            if let Some(reply) = reply
+                && self.replies.send(reply).await.is_err()
+            {
+                return;
+            }
+        }
+    }
+
+    /// Does what a line asks for, and gives the answer if there already is one.
+    fn take(&mut self, line: &[u8]) -> Option<Reply> {
+        let Request { id, op } = match protocol::read_request(line) {
+            Ok(request) => request,
+            Err(refusal) => return Some(refusal.into()),
+        };
+        match op {
+            Op::List => Some(Reply::tools(id, self.shared.host.specs())),
+            Op::Cancel => {
+                if let Some(cancel) = self.ids.get(&id) {
+                    cancel.cancel();
+                }
+                None
+            }
+            Op::Call { name, arguments } => self.start(id, name, arguments).err().map(Reply::from),
+        }
+    }
+
+    fn start(&mut self, id: Id, name: String, arguments: Value) -> Result<(), Refusal> {
+        let most = self.shared.limits.calls;
+        if self.ids.len() >= most {
+            return Err(Refusal::new(Some(id), format!("too many calls at a time: there may be {most}")));
+        }
+        if self.ids.contains_key(&id) {
+            return Err(Refusal::new(Some(id), "a call with this id is under way"));
+        }
+        let call_id = format!("cell-{}", Uuid::new_v4().simple());
+        let call = match arguments {
+            Value::String(input) => ToolCall::custom(call_id, name, input),
+            Value::Object(_) => ToolCall::function(call_id, name, arguments.to_string()),
+            _ => return Err(Refusal::new(Some(id), "`arguments` must be an object, or a text")),
+        };
+        let cancel = CancellationToken::new();
+        self.ids.insert(id.clone(), cancel.clone());
+        let host = &self.shared.host;
+        self.running.push(Box::pin(async move {
+            let reply = tokio::select! {
+                biased;
+                () = cancel.cancelled() => Reply::error(Some(id.clone()), "the call was cancelled"),
+                outcome = host.call(call, Via::Cell) => Reply::outcome(id.clone(), outcome),
+            };
+            (id, reply)
+        }));
+        Ok(())
+    }
+}

@@ -1,0 +1,10 @@
+//! Tools called from elsewhere, through the public interface. The tier of a module is in its name.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(clippy::disallowed_methods, reason = "tests start Python as the other process and read the clock")]
+
+mod host;
+mod t1_calls;
+mod t1_door;
+mod t1_gate;
+mod t1_limits;
+mod t1_python;

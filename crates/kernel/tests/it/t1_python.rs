@@ -1,0 +1,199 @@
+//! Real Python as the other process.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::host::{MEETING, Stand, stand, stand_within};
+
+/// Python that runs a script with the socket in its environment, and nothing else of ours.
+fn python(stand: &Stand, script: &str) -> Command {
+    let mut command = Command::new("python3");
+    command
+        .args(["-c", script])
+        .env("PYTHONPATH", Path::new(env!("CARGO_MANIFEST_DIR")).join("python"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .envs(stand.socket.environment())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+async fn finished(mut command: Command) -> Output {
+    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+}
+
+/// What a script prints as JSON.
+async fn printed(stand: &Stand, script: &str) -> Value {
+    let output = finished(python(stand, script)).await;
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{error}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn tools_are_functions() {
+    let stand = stand();
+    let script = r#"
+import json, junto_tools
+tools = junto_tools.connect()
+said = {
+    "names": list(tools), "doc": tools.echo.__doc__, "dir": "echo" in dir(tools),
+    "named": tools.echo(text="ö\n", n=1), "placed": tools.echo("a", 2), "mixed": tools.echo("a", n=2),
+    "odd": tools["odd-name"](), "free": tools.free("as it is"),
+    "image": len(tools.invoke("see").images),
+}
+def refused(call):
+    try: call()
+    except Exception as error: return [type(error).__name__, str(error)]
+said["fail"] = refused(lambda: tools.fail())
+said["unknown"] = refused(lambda: tools.unknown())
+said["asked anyway"] = refused(lambda: tools.call("unknown"))
+said["too many"] = refused(lambda: tools.echo(1, 2, 3))
+said["twice"] = refused(lambda: tools.echo("a", text="b"))
+said["not taken"] = refused(lambda: tools.call("echo", [1]))
+print(json.dumps(said))
+"#;
+    let expected = json!({
+        "names": ["echo", "odd-name", "fail", "see", "big", "meet", "block", "free"],
+        "doc": "The tool echo.", "dir": true,
+        "named": r#"{"text":"ö\n","n":1}"#, "placed": r#"{"text":"a","n":2}"#, "mixed": r#"{"text":"a","n":2}"#,
+        "odd": "{}", "free": "as it is", "image": 1,
+        "fail": ["ToolError", "no luck"],
+        "unknown": ["AttributeError", "there is no tool named 'unknown'"],
+        "asked anyway": ["ToolError", "there is no tool named `unknown`"],
+        "too many": ["TypeError", "echo takes at most 2 arguments"],
+        "twice": ["TypeError", "echo got text twice"],
+        "not taken": ["ToolsUnavailable", "`arguments` must be an object, or a text"],
+    });
+    assert_eq!(printed(&stand, script).await, expected);
+}
+
+#[tokio::test]
+async fn threads_call_side_by_side() {
+    let stand = stand();
+    let script = format!(
+        r"
+import json, junto_tools
+from concurrent.futures import ThreadPoolExecutor
+tools = junto_tools.connect()
+with ThreadPoolExecutor({MEETING}) as pool:
+    met = list(pool.map(lambda _: tools.meet(), range({MEETING})))
+with ThreadPoolExecutor(40) as pool:
+    big = list(pool.map(lambda n: len(tools.big(n=n)), [100_000] * 40))
+print(json.dumps([met, sum(big)]))
+"
+    );
+    assert_eq!(printed(&stand, &script).await, json!([vec!["met"; MEETING], 4_000_000]));
+}
+
+#[tokio::test]
+async fn a_forked_process_has_a_connection_of_its_own() {
+    let stand = stand();
+    let script = r#"
+import json, os, junto_tools
+tools = junto_tools.connect()
+tools.echo(n=0)
+child = os.fork()
+if child == 0:
+    os._exit(0 if tools.echo(n=1) == '{"n":1}' else 1)
+status = os.waitpid(child, 0)[1]
+print(json.dumps([status, tools.echo(n=2)]))
+"#;
+    assert_eq!(printed(&stand, script).await, json!([0, "{\"n\":2}"]));
+}
+
+#[tokio::test]
+async fn a_wrong_token_and_a_missing_socket_are_told() {
+    let stand = stand();
+    let script = r#"
+import json, os, junto_tools
+def refused(**door):
+    try: junto_tools.connect(**door)
+    except junto_tools.ToolsUnavailable as error: return str(error)
+said = [refused(token="wrong"), refused(path=os.environ["JUNTO_TOOLS_SOCKET"] + "x")]
+del os.environ["JUNTO_TOOLS_TOKEN"]
+said.append(refused())
+print(json.dumps(said))
+"#;
+    let said = printed(&stand, script).await;
+    assert_eq!(said[0], "the token is wrong");
+    assert!(said[1].as_str().unwrap().contains("cannot be reached"), "{said}");
+    assert!(said[2].as_str().unwrap().contains("are not set"), "{said}");
+}
+
+#[tokio::test]
+async fn a_call_that_is_too_long_is_told_and_nothing_breaks() {
+    let stand = stand_within(junto_kernel::Limits { line: 1000, ..junto_kernel::Limits::default() });
+    let script = r#"
+import json, junto_tools
+tools = junto_tools.connect()
+try: tools.echo(text="x" * 1000)
+except junto_tools.ToolsUnavailable as error: said = str(error)
+print(json.dumps([said, tools.echo()]))
+"#;
+    let said = printed(&stand, script).await;
+    assert!(said[0].as_str().unwrap().contains("at most 1000"), "{said}");
+    assert_eq!(said[1], "{}");
+}
+
+#[tokio::test]
+async fn an_interrupt_ends_the_call_and_not_the_process() {
+    let stand = stand();
+    let script = r#"
+import json, junto_tools
+tools = junto_tools.connect()
+try: tools.block()
+except KeyboardInterrupt: said = "interrupted"
+print(json.dumps([said, tools.echo()]))
+"#;
+    let child = python(&stand, script).spawn().unwrap();
+    stand.host.started(1).await;
+    let mut kill = Command::new("kill");
+    kill.args(["-INT", &child.id().to_string()]);
+    assert!(finished(kill).await.status.success());
+    stand.host.dropped(1).await;
+    let output = tokio::task::spawn_blocking(|| child.wait_with_output().unwrap()).await.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), json!(["interrupted", "{}"]));
+}
+
+#[tokio::test]
+async fn a_process_that_is_killed_ends_its_calls() {
+    let stand = stand();
+    let script = r"
+import junto_tools, threading
+tools = junto_tools.connect()
+threading.Thread(target=tools.block).start()
+tools.block()
+";
+    let mut child = python(&stand, script).spawn().unwrap();
+    stand.host.started(2).await;
+    child.kill().unwrap();
+    stand.host.dropped(2).await;
+    tokio::task::spawn_blocking(move || child.wait().unwrap()).await.unwrap();
+    assert_eq!(stand.client().await.list().await.unwrap().len(), 8, "others are served as before");
+}
+
+#[tokio::test]
+async fn a_socket_that_goes_away_is_told_to_who_waits() {
+    let stand = stand();
+    let script = r"
+import json, junto_tools
+tools = junto_tools.connect()
+said = []
+for _ in range(2):
+    try: tools.block()
+    except junto_tools.ToolsUnavailable as error: said.append(str(error))
+print(json.dumps(said))
+";
+    let child = python(&stand, script).spawn().unwrap();
+    stand.host.started(1).await;
+    drop(stand.socket);
+    let output = tokio::task::spawn_blocking(|| child.wait_with_output().unwrap()).await.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let gone = "the tool socket closed the connection";
+    assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), json!([gone, gone]));
+}

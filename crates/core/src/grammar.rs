@@ -67,42 +67,36 @@ impl Life<'_> {
         if self.start.is_none() && !matches!(event.body, Body::SessionStart { .. }) {
             fault("comes before the session's start");
         }
-        match &event.body {
+        let wrong = match &event.body {
             Body::SessionStart { .. } => {
-                if self.start.replace(seq).is_some() {
-                    fault("starts the session a second time");
-                }
+                self.start.replace(seq).is_some().then_some("starts the session a second time")
             }
             Body::SessionEnd { .. } => {
                 self.end = Some(seq);
-                if self.open_input {
-                    fault("ends the session while an input is open");
-                }
+                self.open_input.then_some("ends the session while an input is open")
             }
             Body::UserInput { .. } => {
-                if std::mem::replace(&mut self.open_input, true) {
-                    fault("comes while another input is open");
-                }
+                std::mem::replace(&mut self.open_input, true).then_some("comes while another input is open")
+            }
+            Body::InputEnd { .. } if !std::mem::take(&mut self.open_input) => {
+                Some("ends an input that is not open")
             }
             Body::InputEnd { .. } => {
-                if !std::mem::replace(&mut self.open_input, false) {
-                    fault("ends an input that is not open");
-                }
-                if !self.open.is_empty() {
-                    fault("ends an input while something it started is open");
-                }
+                (!self.open.is_empty()).then_some("ends an input while something it started is open")
             }
             Body::AssistantTextStart {} | Body::ReasoningStart {} | Body::ToolCallStart { .. } => {
                 self.open.insert(seq);
+                None
             }
             Body::AssistantTextEnd { of, .. }
             | Body::ReasoningEnd { of, .. }
             | Body::ToolCallEnd { of: Some(of), .. } => {
-                if !self.open.remove(of) {
-                    fault("ends what is not open");
-                }
+                (!self.open.remove(of)).then_some("ends what is not open")
             }
-            _ => {}
+            _ => None,
+        };
+        if let Some(wrong) = wrong {
+            fault(wrong);
         }
     }
 

@@ -24,7 +24,7 @@ pub enum Kind {
     /// Our own loop over any provider.
     Native(Native),
     /// A command-line agent.
-    Cli(Cli),
+    Cli(Box<Cli>),
 }
 
 /// Our own loop over any provider: a client, a council, a command-line agent asked for answers.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use junto_llm::{Content, Message, Origin, Part, Response, StreamEvent, Thinking};
+use junto_llm::{Content, Message, Origin, Part, Response, StreamEvent, Thinking, Wire};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -127,17 +127,22 @@ pub(crate) fn may_be_in(body: &[u8]) -> bool {
     std::str::from_utf8(body).is_ok_and(|text| text.contains(PREFIX))
 }
 
-/// Restores what was sealed in a conversation, and takes out progress and what is damaged.
-pub(crate) fn open_all(messages: &mut Vec<Message>) {
+/// Restores what was sealed in a conversation that came on this wire, and takes out what nobody
+/// could read: progress, what is damaged, and on Anthropic's wire thinking without a signature (of a
+/// wire that has none, or cut off before it came), which the API refuses.
+pub(crate) fn open_all(wire: Wire, messages: &mut Vec<Message>) {
     messages.retain_mut(|message| {
-        let is_changed = message.content.iter().any(|part| slot(part).is_some());
-        if is_changed {
-            let parts = std::mem::take(&mut message.content);
-            message.content = parts.into_iter().filter_map(open).collect();
-        }
+        let before = message.content.len();
+        let parts = std::mem::take(&mut message.content);
+        let readable = parts.into_iter().filter(|part| wire != Wire::Anthropic || !is_unsigned(part));
+        message.content = readable.filter_map(open).collect();
         // A message that was nothing but progress was never said.
-        !is_changed || !message.content.is_empty()
+        before == 0 || !message.content.is_empty()
     });
+}
+
+fn is_unsigned(part: &Part) -> bool {
+    matches!(part.content(), Content::Thinking(thinking) if thinking.signature.is_none())
 }
 
 /// The text and the signature of a part that holds something of ours.
@@ -161,7 +166,7 @@ fn open(part: Part) -> Option<Part> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use junto_llm::{Role, SegmentId, Wire};
+    use junto_llm::{Role, SegmentId};
     use serde_json::json;
 
     fn origin(wire: Wire, provider: &str) -> Arc<Origin> {
@@ -182,7 +187,7 @@ mod tests {
         let back =
             Part::received(kept.content().clone(), Arc::clone(expected), Some(json!({"type": "its own"})));
         let mut messages = vec![Message::new(Role::Assistant, vec![back])];
-        open_all(&mut messages);
+        open_all(expected.wire, &mut messages);
         (kept, messages.pop().map(|mut message| message.content.remove(0)))
     }
 
@@ -246,11 +251,14 @@ mod tests {
             Message::new(Role::Assistant, vec![part(Some(PROGRESS)), part(Some("s")), Part::text("a")]),
             Message::new(Role::Assistant, vec![part(Some(PROGRESS)), part(Some(&damaged))]),
             Message::new(Role::System, vec![]),
-            Message::new(Role::Assistant, vec![part(None)]),
+            Message::new(Role::Assistant, vec![part(None), Part::text("a")]),
         ];
-        open_all(&mut messages);
-        let left: Vec<usize> = messages.iter().map(|m| m.content.len()).collect();
-        assert_eq!(left, [1, 2, 0, 1]);
+        let mut check = |wire, expected: &[usize]| {
+            open_all(wire, &mut messages);
+            assert_eq!(messages.iter().map(|m| m.content.len()).collect::<Vec<_>>(), expected);
+        };
+        check(Wire::Responses, &[1, 2, 0, 2]);
+        check(Wire::Anthropic, &[1, 2, 0, 1]);
     }
 
     #[test]

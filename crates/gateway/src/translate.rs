@@ -41,7 +41,7 @@ pub(crate) async fn answer(
 /// The request as the provider shall get it.
 fn read(call: &Call, headers: &HeaderMap, incoming: Incoming<'_>) -> Result<(Request, Mode), Failure> {
     let (mut request, mode) = call.wire.codec().decode_request(incoming, &call.origin())?;
-    sealed::open_all(&mut request.messages);
+    sealed::open_all(call.wire, &mut request.messages);
     request.model = Some(call.model().to_owned());
     request.provider = Some(call.target.name.clone());
     if call.target.provider.passthrough(call.wire).is_none() {

@@ -9,6 +9,7 @@ mod scripted;
 mod support;
 mod t1_bad_input;
 mod t1_cancel;
+mod t1_clients;
 mod t1_errors;
 mod t1_limits;
 mod t1_matrix;

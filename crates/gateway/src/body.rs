@@ -38,7 +38,11 @@ pub(crate) async fn discard(mut body: Body) {
 
 async fn collect(body: &mut Body, limit: usize) -> Result<Bytes, Unread> {
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    let mut bytes = BytesMut::with_capacity(announced.min(limit).min(FIRST));
+    if announced > limit {
+        skip(body).await;
+        return Err(Unread::TooLarge);
+    }
+    let mut bytes = BytesMut::with_capacity(announced.min(FIRST));
     while let Some(frame) = body.frame().await {
         // Trailers say nothing that concerns us.
         let Ok(data) = frame.map_err(|e| Unread::Broken(e.to_string()))?.into_data() else { continue };

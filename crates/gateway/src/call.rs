@@ -1,6 +1,8 @@
 //! One call: what is known of it once its request has been read and routed.
 
-use junto_llm::{CallCx, Wire};
+use std::sync::Arc;
+
+use junto_llm::{CallCx, Origin, Wire};
 use tokio_util::sync::DropGuard;
 
 use crate::admit::Permit;
@@ -39,6 +41,13 @@ impl Call {
     /// Whether the provider is asked for another model than the client named.
     pub(crate) fn is_renamed(&self) -> bool {
         self.model() != self.asked
+    }
+
+    /// What a client's parts are marked with: the provider and model that will get them. What these
+    /// signed on this very wire goes back to them verbatim.
+    pub(crate) fn origin(&self) -> Arc<Origin> {
+        let (provider, model) = (self.target.name.clone(), self.model().to_owned());
+        Arc::new(Origin { wire: self.wire, provider, model })
     }
 
     /// A meter for this call.

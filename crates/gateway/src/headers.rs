@@ -19,44 +19,28 @@ const HOP_BY_HOP: [&str; 9] = [
 
 /// Headers of a request that hold for the way to us: the transport sets its own. Without
 /// `accept-encoding` the answer comes uncompressed, so that its usage can be read.
-const OURS: [&str; 8] = [
-    "accept-encoding",
-    "content-length",
-    "cookie",
-    "expect",
-    "forwarded",
-    "host",
-    "origin",
-    "referer",
-];
+const OURS: [&str; 8] =
+    ["accept-encoding", "content-length", "cookie", "expect", "forwarded", "host", "origin", "referer"];
 
 /// Headers that carry a client's key.
 const KEYS: [&str; 4] = ["authorization", "x-api-key", "x-goog-api-key", "api-key"];
 
 /// What of a client's headers goes to the provider.
 pub(crate) fn to_provider(client: &HeaderMap, key: ClientKeyUse) -> HeaderMap {
-    let stays = |name: &HeaderName| {
-        let name = name.as_str();
+    end_to_end(client, |name| {
         OURS.contains(&name)
             || name.starts_with("x-forwarded-")
             || (key == ClientKeyUse::Keep && KEYS.contains(&name))
-    };
-    let mut headers = end_to_end(client);
-    for name in client.keys().filter(|name| stays(name)) {
-        headers.remove(name);
-    }
-    headers
+    })
 }
 
 /// What of a provider's headers goes to the client. Cookies are between the provider and us.
 pub(crate) fn to_client(provider: &HeaderMap) -> HeaderMap {
-    let mut headers = end_to_end(provider);
-    headers.remove(header::SET_COOKIE);
-    headers
+    end_to_end(provider, |name| name == header::SET_COOKIE.as_str())
 }
 
-/// All but what concerns one connection, which `connection` may name too.
-fn end_to_end(headers: &HeaderMap) -> HeaderMap {
+/// All but what stays, and what concerns one connection, which `connection` may name too.
+fn end_to_end(headers: &HeaderMap, stays: impl Fn(&str) -> bool) -> HeaderMap {
     let named: Vec<HeaderName> = headers
         .get_all(header::CONNECTION)
         .iter()
@@ -64,12 +48,14 @@ fn end_to_end(headers: &HeaderMap) -> HeaderMap {
         .flat_map(|value| value.split(','))
         .filter_map(|name| name.trim().parse().ok())
         .collect();
-    let passes = |name: &HeaderName| !HOP_BY_HOP.contains(&name.as_str()) && !named.contains(name);
-    headers
-        .iter()
-        .filter(|(name, _)| passes(name))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
+    let passes = |name: &HeaderName| {
+        !HOP_BY_HOP.contains(&name.as_str()) && !named.contains(name) && !stays(name.as_str())
+    };
+    let mut passed = HeaderMap::with_capacity(headers.keys_len());
+    for (name, value) in headers.iter().filter(|(name, _)| passes(name)) {
+        passed.append(name, value.clone());
+    }
+    passed
 }
 
 #[cfg(test)]
@@ -88,13 +74,25 @@ mod tests {
     #[test]
     fn keys_and_what_concerns_the_connection_stay_here() {
         let client = headers(&[
-            "anthropic-beta", "authorization", "x-api-key", "host", "content-length", "te", "cookie",
-            "user-agent", "accept-encoding", "x-forwarded-for", "content-type",
+            "anthropic-beta",
+            "authorization",
+            "x-api-key",
+            "host",
+            "content-length",
+            "te",
+            "cookie",
+            "user-agent",
+            "accept-encoding",
+            "x-forwarded-for",
+            "content-type",
         ]);
         let kept = to_provider(&client, ClientKeyUse::Keep);
         assert_eq!(names(&kept), ["anthropic-beta", "user-agent", "content-type"]);
         let kept = to_provider(&client, ClientKeyUse::Forward);
-        assert_eq!(names(&kept), ["anthropic-beta", "authorization", "x-api-key", "user-agent", "content-type"]);
+        assert_eq!(
+            names(&kept),
+            ["anthropic-beta", "authorization", "x-api-key", "user-agent", "content-type"]
+        );
     }
 
     #[test]

@@ -27,7 +27,8 @@
 //!   to it. A copy is read for its usage behind the bytes' back.
 //! - **Translated**, in all other cases: decoded by the wire's codec, answered by the provider,
 //!   encoded by the same codec. While the provider is silent a stream is kept alive, and what the
-//!   provider says about its progress rides the reasoning channel.
+//!   provider says about its progress rides the reasoning channel. Reasoning that another provider
+//!   or wire signed is sealed into the client's own slot for signatures, and restored on its return.
 //!
 //! When a client goes, everything that its call started is cancelled at once. What the gateway does
 //! not know: which of its providers is a council, a command-line program or a plain API.
@@ -45,6 +46,7 @@ mod passthrough;
 mod progress;
 mod reply;
 mod route;
+mod sealed;
 mod serve;
 mod surface;
 mod tee;

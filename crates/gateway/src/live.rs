@@ -14,6 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::call::{Call, Held};
 use crate::gateway::Settings;
 use crate::progress::Narrator;
+use crate::sealed::Sealer;
 use crate::usage::{Meter, Via};
 
 /// Events that are ready together are written together, up to about this many bytes.
@@ -53,6 +54,7 @@ pub(crate) struct Live {
     source: Source,
     encoder: Box<dyn StreamEncoder>,
     label: Label,
+    sealer: Sealer,
     narrator: Narrator,
     meter: Meter,
     keep_alive: Duration,
@@ -119,12 +121,14 @@ impl Live {
         label: Label,
     ) -> Result<Body, Error> {
         let meter = call.meter(Via::Translation);
+        let sealer = Sealer::new(call.origin());
         let Call { wire, target, cx, held, .. } = call;
         let opening = Box::pin(async move { target.provider.stream(request, &cx).await });
         let mut live = Self {
             source: Source::Opening(opening),
             encoder: wire.codec().stream_encoder(),
             label,
+            sealer,
             narrator: Narrator::new(settings.progress),
             meter,
             keep_alive: settings.keep_alive,
@@ -167,18 +171,14 @@ impl Live {
         let mut out = Vec::new();
         while out.len() < BATCH {
             let item = if out.is_empty() {
-                match timeout_at(self.deadline, self.source.next()).await {
-                    Ok(item) => item,
-                    Err(_) => {
-                        out.extend_from_slice(self.encoder.keep_alive());
-                        break;
-                    }
-                }
+                let Ok(item) = timeout_at(self.deadline, self.source.next()).await else {
+                    out.extend_from_slice(self.encoder.keep_alive());
+                    break;
+                };
+                item
             } else {
-                match self.source.next().now_or_never() {
-                    Some(item) => item,
-                    None => break,
-                }
+                let Some(item) = self.source.next().now_or_never() else { break };
+                item
             };
             match item {
                 Some(Ok(event)) => self.write(event, &mut out),
@@ -210,6 +210,7 @@ impl Live {
         if !self.has_started {
             self.start(out);
         }
+        self.sealer.seal(&mut event);
         let Self { narrator, encoder, .. } = self;
         narrator.pass(event, |event| encoder.event(event, out));
     }

@@ -1,27 +1,23 @@
 //! The way of a call whose bytes go through as they are, both ways.
 
-use std::sync::Arc;
-
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http::request::Parts;
-use junto_llm::{ByteStream, Error, ErrorKind, Origin, Wire};
+use junto_llm::{ByteStream, Error, ErrorKind, Wire};
 
 use crate::call::{Call, Held};
 use crate::headers;
-use crate::progress;
 use crate::reply::Failure;
+use crate::sealed;
 use crate::tee::Tee;
 use crate::usage::Via;
 
 /// Whether a call can go through as it is: its provider speaks the client's wire and knows the
-/// model by the client's name for it, and there is no progress of ours to be taken out.
+/// model by the client's name for it, and there is nothing of ours in it to be taken out.
 pub(crate) fn is_possible(call: &Call, body: &[u8]) -> bool {
-    call.target.provider.passthrough(call.wire).is_some()
-        && !call.is_renamed()
-        && !progress::may_be_in(body)
+    call.target.provider.passthrough(call.wire).is_some() && !call.is_renamed() && !sealed::may_be_in(body)
 }
 
 /// Sends the body on and gives the answer as it comes: its status, its headers but for those that
@@ -35,12 +31,7 @@ pub(crate) async fn answer(call: Call, head: &Parts, body: Bytes) -> Result<Resp
     let headers = headers::to_provider(&head.headers, call.target.client_key);
     let answer = passthrough.send(&path, headers, body, &call.cx).await?;
     let (answer, bytes) = answer.into_parts();
-    let origin = Arc::new(Origin {
-        wire: call.wire,
-        provider: call.target.name.clone(),
-        model: call.model().to_owned(),
-    });
-    let tee = Tee::new(&answer, origin, call.meter(Via::Passthrough));
+    let tee = Tee::new(&answer, call.origin(), call.meter(Via::Passthrough));
     let mut response = Response::new(relay(Relay { tee, bytes, _held: call.held }));
     *response.status_mut() = answer.status;
     *response.headers_mut() = headers::to_client(&answer.headers);
@@ -74,7 +65,11 @@ fn relay(relay: Relay) -> Body {
                 relay.tee.later(chunk.clone());
                 Some((Ok::<Bytes, Error>(chunk), Some(relay)))
             }
-            Err(error) => Some((Err(error), None)),
+            Err(error) => {
+                // The error ends the connection, and with it what is not written yet.
+                tokio::task::yield_now().await;
+                Some((Err(error), None))
+            }
         }
     }))
 }

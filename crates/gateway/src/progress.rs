@@ -2,34 +2,12 @@
 //!
 //! No wire has a place for narration, but clients show reasoning as it comes. So progress is put
 //! into reasoning segments of its own, whose signature says what they are: clients send reasoning
-//! back verbatim, and the signature is how it is known and taken out again.
+//! back verbatim, and by the signature it is known and taken out again (see [`crate::sealed`]).
 
-use junto_llm::{Content, Message, Part, SegmentId, StreamEvent};
+use junto_llm::{SegmentId, StreamEvent};
 
 use crate::gateway::Progress;
-
-/// The signature of progress: "junto progress" in base64, as clients expect a signature to look.
-pub(crate) const MARK: &str = "anVudG8gcHJvZ3Jlc3M=";
-
-/// Whether a request's body may hold progress that came back.
-pub(crate) fn may_be_in(body: &[u8]) -> bool {
-    // A body that is no UTF-8 is no JSON and comes to nothing anyway.
-    std::str::from_utf8(body).is_ok_and(|text| text.contains(MARK))
-}
-
-/// Takes progress that came back out of a conversation.
-pub(crate) fn strip(messages: &mut Vec<Message>) {
-    messages.retain_mut(|message| {
-        let before = message.content.len();
-        message.content.retain(|part| !is_progress(part));
-        // A message that was nothing but progress was never said.
-        message.content.len() == before || !message.content.is_empty()
-    });
-}
-
-fn is_progress(part: &Part) -> bool {
-    matches!(part.content(), Content::Thinking(thinking) if thinking.signature.as_deref() == Some(MARK))
-}
+use crate::sealed;
 
 /// Turns the progress of one stream into reasoning.
 #[derive(Debug)]
@@ -62,7 +40,7 @@ impl Narrator {
                 if begins_or_ends(&event)
                     && let Some(id) = self.open.take()
                 {
-                    let signature = Some(MARK.to_owned());
+                    let signature = Some(sealed::PROGRESS.to_owned());
                     emit(&StreamEvent::ReasoningEnd { id, signature, raw: None });
                 }
                 emit(&event);
@@ -97,7 +75,7 @@ fn begins_or_ends(event: &StreamEvent) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use junto_llm::{Finish, FinishReason, Role, Thinking, Usage};
+    use junto_llm::{Finish, FinishReason, Usage};
 
     fn progress(text: &str) -> StreamEvent {
         StreamEvent::Progress { text: text.into() }
@@ -116,7 +94,7 @@ mod tests {
                     StreamEvent::ReasoningStart { .. } => "<".into(),
                     StreamEvent::ReasoningDelta { text, .. } => text.replace('\n', "/"),
                     StreamEvent::ReasoningEnd { signature, .. } => {
-                        assert_eq!(signature.as_deref(), Some(MARK));
+                        assert_eq!(signature.as_deref(), Some(sealed::PROGRESS));
                         ">".into()
                     }
                     StreamEvent::TextDelta { text, .. } => text.clone(),
@@ -140,29 +118,20 @@ mod tests {
     #[test]
     fn lines_share_a_segment_that_ends_where_something_begins() {
         let start = || StreamEvent::TextStart { id: SegmentId(0) };
-        let events = || vec![progress("a"), progress("b"), start(), text("x"), progress("c"), text("y"), progress("d"), finish()];
+        let events = || {
+            vec![
+                progress("a"),
+                progress("b"),
+                start(),
+                text("x"),
+                progress("c"),
+                text("y"),
+                progress("d"),
+                finish(),
+            ]
+        };
         assert_eq!(shown(Progress::Shown, events()), "<a/b/>[x<c/yd/>.");
         assert_eq!(shown(Progress::Hidden, events()), "[xy.");
         assert_eq!(shown(Progress::Shown, vec![progress("a"), finish()]), "<a/>.");
-    }
-
-    #[test]
-    fn only_what_is_marked_is_taken_out() {
-        let thinking = |signature: Option<&str>| {
-            let signature = signature.map(str::to_owned);
-            Part::new(Content::Thinking(Thinking { text: "hm".into(), signature }))
-        };
-        let mut messages = vec![
-            Message::user("q"),
-            Message::new(Role::Assistant, vec![thinking(Some(MARK)), thinking(Some("s")), Part::text("a")]),
-            Message::new(Role::Assistant, vec![thinking(Some(MARK))]),
-            Message::new(Role::System, vec![]),
-            Message::new(Role::Assistant, vec![thinking(None)]),
-        ];
-        strip(&mut messages);
-        let left: Vec<usize> = messages.iter().map(|m| m.content.len()).collect();
-        assert_eq!(left, [1, 2, 0, 1]);
-        assert!(may_be_in(format!("{{\"signature\":\"{MARK}\"}}").as_bytes()));
-        assert!(!may_be_in(b"{}") && !may_be_in(b"\xff"));
     }
 }

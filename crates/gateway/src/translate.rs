@@ -1,19 +1,17 @@
 //! The way of a call that is decoded, answered by its provider, and encoded again.
 
-use std::sync::Arc;
-
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use junto_llm::wire::{Incoming, Mode};
-use junto_llm::{Origin, Request, Wire};
+use junto_llm::{Request, Wire};
 use serde_json::{Value, json};
 
 use crate::call::Call;
 use crate::gateway::Settings;
 use crate::live::{Label, Live};
-use crate::progress;
 use crate::reply::{self, Failure};
+use crate::sealed::{self, Sealer};
 use crate::usage::Via;
 
 /// Answers a call. What fails before the first byte is a [`Failure`]; what fails later is told in
@@ -33,6 +31,7 @@ pub(crate) async fn answer(
             let mut response = call.target.provider.complete(request, &call.cx).await?;
             meter.finish(&response.usage);
             label.apply(&mut response.id, &mut response.model);
+            Sealer::new(call.origin()).seal_all(&mut response);
             Ok(reply::json(StatusCode::OK, &call.wire.codec().encode_response(&response)))
         }
         Mode::Stream => Ok(reply::events(Live::open(settings, call, request, label).await?)),
@@ -41,15 +40,8 @@ pub(crate) async fn answer(
 
 /// The request as the provider shall get it.
 fn read(call: &Call, headers: &HeaderMap, incoming: Incoming<'_>) -> Result<(Request, Mode), Failure> {
-    // The mark of who will get the parts: what this provider and model signed, on this very wire,
-    // goes back to them verbatim.
-    let origin = Arc::new(Origin {
-        wire: call.wire,
-        provider: call.target.name.clone(),
-        model: call.model().to_owned(),
-    });
-    let (mut request, mode) = call.wire.codec().decode_request(incoming, &origin)?;
-    progress::strip(&mut request.messages);
+    let (mut request, mode) = call.wire.codec().decode_request(incoming, &call.origin())?;
+    sealed::open_all(call.wire, &mut request.messages);
     request.model = Some(call.model().to_owned());
     request.provider = Some(call.target.name.clone());
     if call.target.provider.passthrough(call.wire).is_none() {
@@ -70,8 +62,7 @@ fn keep_betas(headers: &HeaderMap, request: &mut Request) {
     if betas.is_empty() {
         return;
     }
-    let options =
-        request.provider_options.entry(Wire::Anthropic.name()).or_insert_with(|| json!({}));
+    let options = request.provider_options.entry(Wire::Anthropic.name()).or_insert_with(|| json!({}));
     if let Value::Object(options) = options {
         options.insert("beta_headers".to_owned(), betas.join(",").into());
     }

@@ -69,7 +69,7 @@ fn anthropic(body: &Value) -> View<'_> {
 fn responses(body: &Value) -> View<'_> {
     let mut turns = vec![turn(Speaker::System, &body["instructions"])];
     match &body["input"] {
-        Value::Array(items) => turns.extend(items.iter().filter_map(item)),
+        Value::Array(items) => turns.extend(items.iter().map(item)),
         input => turns.push(turn(Speaker::User, input)),
     }
     View {
@@ -81,14 +81,14 @@ fn responses(body: &Value) -> View<'_> {
     }
 }
 
-/// An item of the Responses wire as a turn, if it is one.
-fn item(item: &Value) -> Option<Turn<'_>> {
+/// An item of the Responses wire as a turn. What is neither said nor a result, the model did.
+fn item(item: &Value) -> Turn<'_> {
     match text(&item["type"]) {
-        "message" | "" => Some(turn(speaker(&item["role"]), &item["content"])),
+        "message" | "" => turn(speaker(&item["role"]), &item["content"]),
         kind if kind.ends_with("_output") => {
-            Some(Turn { speaker: Speaker::User, texts: Vec::new(), has_results: true })
+            Turn { speaker: Speaker::User, texts: Vec::new(), has_results: true }
         }
-        _ => Some(Turn { speaker: Speaker::Assistant, texts: Vec::new(), has_results: false }),
+        _ => Turn { speaker: Speaker::Assistant, texts: Vec::new(), has_results: false },
     }
 }
 

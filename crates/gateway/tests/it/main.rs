@@ -1,0 +1,18 @@
+//! Behaviour tests through the public interface. The tier of a module is in its name.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start peers and read their addresses from the environment"
+)]
+
+mod scripted;
+mod support;
+mod t1_bad_input;
+mod t1_cancel;
+mod t1_clients;
+mod t1_errors;
+mod t1_limits;
+mod t1_matrix;
+mod t1_passthrough;
+mod t1_stream;
+mod t2_sdks;

@@ -1,0 +1,236 @@
+//! A gateway in front of a twin, and a client in front of the gateway.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use http::HeaderMap;
+use http_body_util::BodyExt as _;
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
+use junto_gateway::{Gateway, Settings, Target, UsageReport};
+use junto_llm::{
+    CallCx, Client, Endpoint, Error, EventStream, HttpProvider, Passthrough as _, Request, Response,
+    StreamEvent, ToolSpec, Wire,
+};
+use junto_twin::{DEFAULT_KEY, Options, Play, Twin};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// A hang guard; nothing here takes a second.
+pub(crate) const SOON: Duration = Duration::from_secs(20);
+
+/// A gateway that listens. Dropping it closes it.
+pub(crate) struct House {
+    pub(crate) url: String,
+    pub(crate) shutdown: CancellationToken,
+    pub(crate) server: JoinHandle<()>,
+}
+
+impl House {
+    pub(crate) async fn open(gateway: &Gateway) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let shutdown = CancellationToken::new();
+        let (gateway, token) = (gateway.clone(), shutdown.clone());
+        let server = tokio::spawn(async move { gateway.serve(listener, token).await });
+        Self { url, shutdown, server }
+    }
+
+    /// Where a client of this surface finds the gateway.
+    pub(crate) fn endpoint(&self, surface: Wire) -> Endpoint {
+        let version = if surface == Wire::Responses { "/v1" } else { "" };
+        Endpoint::new("gateway", surface, format!("{}{version}", self.url)).key("client-key")
+    }
+
+    pub(crate) fn client(&self, surface: Wire) -> Client {
+        let provider = HttpProvider::new(self.endpoint(surface)).unwrap();
+        Client::builder().provider("gateway", Arc::new(provider)).build().unwrap()
+    }
+
+    /// Sends bytes and gives back bytes.
+    pub(crate) async fn send(&self, surface: Wire, headers: HeaderMap, body: impl Into<Bytes>) -> Raw {
+        let provider = HttpProvider::new(self.endpoint(surface)).unwrap();
+        let path = if surface == Wire::Anthropic { "/v1/messages" } else { "/responses" };
+        let answer = provider.send(path, headers, body.into(), &CallCx::new()).await.unwrap();
+        let (head, mut stream) = answer.into_parts();
+        let mut raw =
+            Raw { status: head.status.as_u16(), headers: head.headers, bytes: Vec::new(), error: None };
+        while let Some(chunk) = stream.next().await {
+            match chunk {
+                Ok(chunk) => raw.bytes.extend_from_slice(&chunk),
+                Err(error) => raw.error = Some(error),
+            }
+        }
+        raw
+    }
+
+    /// Asks it to close, and waits until it has.
+    pub(crate) async fn close(self) {
+        self.shutdown.cancel();
+        tokio::time::timeout(SOON, self.server).await.expect("the gateway closes").unwrap();
+    }
+}
+
+/// An answer as it came.
+#[derive(Debug)]
+pub(crate) struct Raw {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) bytes: Vec<u8>,
+    /// How the bytes broke off.
+    pub(crate) error: Option<Error>,
+}
+
+impl Raw {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.bytes.clone()).unwrap()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.bytes).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
+    }
+}
+
+/// Asks a gateway within this process, without a socket.
+pub(crate) async fn ask(gateway: &Gateway, request: http::Request<Body>) -> http::Response<Body> {
+    TowerToHyperService::new(gateway.router()).call(request).await.unwrap()
+}
+
+pub(crate) fn post(path: &str, body: impl Into<Body>) -> http::Request<Body> {
+    http::Request::post(path).header("content-type", "application/json").body(body.into()).unwrap()
+}
+
+pub(crate) async fn raw(response: http::Response<Body>) -> Raw {
+    let (head, body) = response.into_parts();
+    let bytes = body.collect().await.unwrap().to_bytes().to_vec();
+    Raw { status: head.status.as_u16(), headers: head.headers, bytes, error: None }
+}
+
+/// A twin behind a gateway.
+pub(crate) struct Stand {
+    pub(crate) twin: Twin,
+    pub(crate) house: House,
+    pub(crate) reports: Reports,
+}
+
+/// What the gateway told about usage.
+#[derive(Clone, Default)]
+pub(crate) struct Reports(Arc<Mutex<Vec<UsageReport>>>);
+
+impl Reports {
+    pub(crate) fn sink(&self) -> impl Fn(UsageReport) + Send + Sync + use<> {
+        let book = Arc::clone(&self.0);
+        move |report| book.lock().unwrap().push(report)
+    }
+
+    pub(crate) fn all(&self) -> Vec<UsageReport> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+/// A target that is the twin on this wire, asked for this model.
+pub(crate) fn target(twin: &Twin, wire: Wire) -> Target {
+    let endpoint = Endpoint::new("upstream", wire, twin.base_url(wire)).key(twin.key());
+    Target::new("upstream", Arc::new(HttpProvider::new(endpoint).unwrap()))
+}
+
+/// A stand on which every call is translated: the twin is asked for another model than the client
+/// names.
+pub(crate) async fn translated(wire: Wire, play: Play) -> Stand {
+    stand(play, Settings::default(), |twin| target(twin, wire).model(model(wire))).await
+}
+
+/// A stand on which calls on this surface pass through.
+pub(crate) async fn passing(surface: Wire, play: Play) -> Stand {
+    stand(play, Settings::default(), |twin| target(twin, surface)).await
+}
+
+pub(crate) async fn stand(play: Play, settings: Settings, target: impl FnOnce(&Twin) -> Target) -> Stand {
+    let twin = Twin::start(play, Options::default()).unwrap();
+    let reports = Reports::default();
+    let gateway = Gateway::builder()
+        .route("*", target(&twin))
+        .settings(settings)
+        .on_usage(reports.sink())
+        .build()
+        .unwrap();
+    let house = House::open(&gateway).await;
+    Stand { twin, house, reports }
+}
+
+pub(crate) fn key() -> &'static str {
+    DEFAULT_KEY
+}
+
+/// The model that the twin is asked for: one that reasons.
+pub(crate) fn model(wire: Wire) -> &'static str {
+    match wire {
+        Wire::Anthropic => "claude-opus-5-5",
+        Wire::Responses => "gpt-5.5",
+        Wire::Gemini => "gemini-3.1-pro-preview",
+        Wire::Chat => "local-model",
+    }
+}
+
+/// The model that a client of this surface names; never one of [`model`]'s.
+pub(crate) fn asked(surface: Wire) -> &'static str {
+    if surface == Wire::Anthropic { "claude-sonnet-5-5" } else { "gpt-5.4" }
+}
+
+/// The smallest request of a surface, as JSON.
+pub(crate) fn hello(surface: Wire, stream: bool) -> Value {
+    let model = model(surface);
+    match surface {
+        Wire::Anthropic => json!({
+            "model": model, "max_tokens": 1024, "stream": stream,
+            "messages": [{"role": "user", "content": "hi"}],
+        }),
+        _ => json!({"model": model, "input": "hi", "stream": stream}),
+    }
+}
+
+/// How an answer is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Whole,
+    Streamed,
+}
+
+impl Way {
+    pub(crate) const BOTH: [Self; 2] = [Self::Whole, Self::Streamed];
+
+    pub(crate) async fn ask(self, client: &Client, request: Request) -> Result<Response, Error> {
+        let cx = CallCx::new();
+        match self {
+            Self::Whole => client.complete(request, &cx).await,
+            Self::Streamed => client.stream(request, &cx).await?.into_response().await,
+        }
+    }
+}
+
+/// The events of a stream up to its end, and how it ended.
+pub(crate) async fn events(mut stream: EventStream) -> (Vec<StreamEvent>, Option<Error>) {
+    let mut seen = Vec::new();
+    while let Some(item) = stream.next().await {
+        match item {
+            Ok(event) => seen.push(event),
+            Err(error) => return (seen, Some(error)),
+        }
+    }
+    (seen, None)
+}
+
+pub(crate) fn weather() -> ToolSpec {
+    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    ToolSpec::new("get_weather", "The weather in a city", schema).unwrap()
+}
+
+pub(crate) fn clock() -> ToolSpec {
+    let schema = json!({"type": "object", "properties": {"zone": {"type": "string"}}, "required": ["zone"]});
+    ToolSpec::new("get_time", "The time in a zone", schema).unwrap()
+}

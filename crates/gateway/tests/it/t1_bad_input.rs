@@ -1,0 +1,163 @@
+//! What no client of ours would send, and who may send at all.
+
+use axum::body::Body;
+use http::{HeaderMap, HeaderValue, Method};
+use junto_gateway::{Gateway, Settings, Target};
+use junto_llm::Wire;
+use serde_json::{Value, json};
+
+use crate::scripted::{answer, shared};
+use crate::support::{House, Raw, ask, hello, post, raw};
+
+const SURFACES: [(&str, Wire); 2] = [("/v1/messages", Wire::Anthropic), ("/v1/responses", Wire::Responses)];
+
+fn gateway() -> Gateway {
+    Gateway::builder().route("*", Target::new("s", shared(answer([], "yes")))).build().unwrap()
+}
+
+/// The error's type, by the form of the wire's envelope.
+fn envelope(wire: Wire, raw: &Raw) -> String {
+    let body = raw.json();
+    assert_eq!(raw.headers["content-type"], "application/json");
+    assert!(!body["error"]["message"].as_str().unwrap().is_empty());
+    match wire {
+        Wire::Anthropic => assert_eq!(body["type"], "error", "{body}"),
+        _ => assert!(body.get("type").is_none() && body["error"].get("code").is_some(), "{body}"),
+    }
+    body["error"]["type"].as_str().unwrap().to_owned()
+}
+
+async fn check(path: &str, wire: Wire, body: impl Into<Body>, status: u16, kind: &str) {
+    let raw = raw(ask(&gateway(), post(path, body)).await).await;
+    assert_eq!((raw.status, envelope(wire, &raw).as_str()), (status, kind), "{path}: {}", raw.text());
+}
+
+#[tokio::test]
+async fn bodies_that_make_no_sense_are_bad_requests() {
+    for (path, wire) in SURFACES {
+        let deep = format!("{{\"model\":\"m\",\"messages\":{}{}}}", "[".repeat(500), "]".repeat(500));
+        for body in ["", "{", "null", "[]", "\u{0}", "{\"model\": 3}", "{\"messages\": []}", deep.as_str()] {
+            check(path, wire, body.to_owned(), 400, "invalid_request_error").await;
+        }
+        check(path, wire, vec![0xff, 0xfe], 400, "invalid_request_error").await;
+        let fields: [Value; 5] = [
+            json!({"messages": 3, "input": 3}),
+            json!({"messages": [{"role": "nobody", "content": "x"}], "input": [{"role": "nobody", "content": "x"}]}),
+            json!({"messages": [{"role": "user", "content": [{}]}], "input": [{"type": "message", "role": "user"}]}),
+            json!({"tools": {}, "messages": [], "input": []}),
+            json!({"temperature": "warm", "messages": [], "input": []}),
+        ];
+        for mut body in fields {
+            body["model"] = json!("m");
+            check(path, wire, body.to_string(), 400, "invalid_request_error").await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn paths_that_are_none_and_methods_that_are_wrong() {
+    let check = async |method: Method, path: &str, wire: Wire, status: u16| {
+        let request = http::Request::builder().method(method.clone()).uri(path).body(Body::empty()).unwrap();
+        let raw = raw(ask(&gateway(), request).await).await;
+        assert_eq!(raw.status, status, "{method} {path}");
+        if method != Method::HEAD {
+            envelope(wire, &raw);
+        }
+    };
+    check(Method::HEAD, "/", Wire::Responses, 404).await;
+    check(Method::HEAD, "/api/hello", Wire::Responses, 404).await;
+    check(Method::GET, "/", Wire::Responses, 404).await;
+    check(Method::POST, "/v1/messages/count_tokens", Wire::Anthropic, 404).await;
+    check(Method::POST, "/v1/messages/", Wire::Anthropic, 404).await;
+    check(Method::POST, "/v1/chat/completions", Wire::Responses, 404).await;
+    check(Method::GET, "/v1/messages", Wire::Anthropic, 405).await;
+    check(Method::DELETE, "/v1/responses", Wire::Responses, 405).await;
+    check(Method::POST, "/healthz", Wire::Responses, 405).await;
+    let request = http::Request::get("/healthz").body(Body::empty()).unwrap();
+    assert_eq!(ask(&gateway(), request).await.status(), 200);
+}
+
+#[tokio::test]
+async fn queries_are_ignored_and_answers_have_an_id() {
+    for (path, wire) in SURFACES {
+        let request = post(&format!("{path}?beta=true"), hello(wire, false).to_string());
+        let raw = raw(ask(&gateway(), request).await).await;
+        assert_eq!(raw.status, 200, "{}", raw.text());
+        let id = if wire == Wire::Anthropic { "request-id" } else { "x-request-id" };
+        assert!(raw.headers[id].to_str().unwrap().starts_with("req_"));
+    }
+}
+
+/// Over a real socket, and also when the client is still sending when it is refused.
+#[tokio::test]
+async fn a_body_over_the_limit_is_refused_and_one_at_the_limit_is_not() {
+    for (_, wire) in SURFACES {
+        let body = hello(wire, false).to_string();
+        let limited = |body_limit: usize| {
+            let target = Target::new("s", shared(answer([], "yes")));
+            let settings = Settings { body_limit, ..Settings::default() };
+            Gateway::builder().route("*", target).settings(settings).build().unwrap()
+        };
+        let house = House::open(&limited(body.len())).await;
+        assert_eq!(house.send(wire, HeaderMap::new(), body.clone()).await.status, 200);
+        let sized = |size: usize| format!("{body}{}", " ".repeat(size - body.len()));
+        let roomy = House::open(&limited(Settings::default().body_limit)).await;
+        assert_eq!(roomy.send(wire, HeaderMap::new(), sized(4 * 1024 * 1024)).await.status, 200);
+        for size in [body.len() + 1, 4 * 1024 * 1024] {
+            let large = sized(size);
+            let raw = house.send(wire, HeaderMap::new(), large).await;
+            let expected =
+                if wire == Wire::Anthropic { "request_too_large" } else { "invalid_request_error" };
+            assert_eq!((raw.status, envelope(wire, &raw).as_str()), (413, expected));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_coded_body_is_not_guessed_at() {
+    for (path, wire) in SURFACES {
+        let mut request = post(path, hello(wire, false).to_string());
+        request.headers_mut().insert("content-encoding", HeaderValue::from_static("zstd"));
+        let raw = raw(ask(&gateway(), request).await).await;
+        assert_eq!(raw.status, 415);
+        envelope(wire, &raw);
+    }
+}
+
+#[tokio::test]
+async fn only_clients_with_the_key_are_served() {
+    let provider = shared(answer([], "yes"));
+    let target = Target::new("s", provider.clone());
+    let gateway = Gateway::builder().route("*", target).client_key("s3cret").build().unwrap();
+    for (path, wire) in SURFACES {
+        let check = async |headers: &[(&'static str, &'static str)], status: u16| {
+            let mut request = post(path, hello(wire, false).to_string());
+            for (name, value) in headers {
+                request.headers_mut().insert(*name, HeaderValue::from_static(value));
+            }
+            let raw = raw(ask(&gateway, request).await).await;
+            assert_eq!(raw.status, status, "{path} {headers:?}");
+            if status != 200 {
+                envelope(wire, &raw);
+                assert!(!raw.text().contains("s3cret"));
+            }
+        };
+        check(&[], 401).await;
+        check(&[("x-api-key", "wrong")], 401).await;
+        check(&[("authorization", "Bearer wrong")], 401).await;
+        check(&[("authorization", "Bearer s3cret")], 200).await;
+        check(&[("x-api-key", "s3cret")], 200).await;
+    }
+    assert_eq!(provider.asked().len(), 4);
+    let request = http::Request::get("/healthz").body(Body::empty()).unwrap();
+    assert_eq!(ask(&gateway, request).await.status(), 200);
+}
+
+#[test]
+fn contradictions_are_found_when_the_gateway_is_built() {
+    let target = || Target::new("s", shared([]));
+    assert!(Gateway::builder().build().is_err());
+    assert!(Gateway::builder().route("*", target()).client_key(" ").build().is_err());
+    let both = Gateway::builder().route("*", target().forward_client_key()).client_key("k").build();
+    assert!(both.unwrap_err().message().contains("forwarded"));
+}

@@ -1,0 +1,136 @@
+//! When a client goes, what it started ends at once, wherever the call is.
+
+use futures_util::StreamExt as _;
+use junto_gateway::{Gateway, Target};
+use junto_llm::{CallCx, Endpoint, HttpProvider, HttpVersion, Provider as _, Request, Timeouts, Wire};
+use junto_twin::{After, Fault, Play, Step};
+use std::time::Duration;
+use tokio::time::timeout;
+
+use crate::scripted::{Cue, shared, start};
+use crate::support::{House, SOON, Stand, asked, model, passing, translated};
+
+const SURFACES: [Wire; 2] = [Wire::Anthropic, Wire::Responses];
+
+/// A twin that begins to answer and then falls silent until its client goes.
+fn silent_after(bytes: usize) -> Play {
+    let fault = Fault { stall: Some(After(bytes)), ..Fault::default() };
+    Play::of([Step { fault: Some(fault), ..Step::text("word ".repeat(1000)) }])
+}
+
+/// A twin that says nothing at all for ever.
+fn mute() -> Play {
+    Play::of([Step {
+        fault: Some(Fault { slow_headers_ms: Some(3_600_000), ..Fault::default() }),
+        ..Step::text("x")
+    }])
+}
+
+/// No timeout of the client's is what ends the call.
+fn patient() -> CallCx {
+    let hour = Duration::from_hours(1);
+    CallCx::new().timeouts(Timeouts { connect: hour, request: hour, idle: hour })
+}
+
+async fn becomes_idle(s: &Stand) {
+    timeout(SOON, s.twin.wait_until_idle()).await.expect("the call behind the gateway is cancelled");
+}
+
+async fn leave_in_mid_stream(s: Stand, surface: Wire, model: &str) {
+    let request = Request::prompt("hi").model(model);
+    let cx = patient();
+    let mut stream = s.house.client(surface).stream(request, &cx).await.unwrap();
+    stream.next().await.unwrap().unwrap();
+    drop(stream);
+    becomes_idle(&s).await;
+    s.house.close().await;
+    assert!(s.reports.all().iter().all(|report| !report.complete));
+}
+
+/// Leaves while nothing has come back yet.
+async fn leave_before_the_answer(s: Stand, surface: Wire, request: Request) {
+    let client = s.house.client(surface);
+    let call = tokio::spawn(async move { client.complete(request, &patient()).await });
+    s.twin.wait_for_requests(1).await;
+    call.abort();
+    becomes_idle(&s).await;
+    s.house.close().await;
+}
+
+#[tokio::test]
+async fn in_the_middle_of_a_translated_stream() {
+    for surface in SURFACES {
+        for wire in Wire::ALL {
+            leave_in_mid_stream(translated(wire, silent_after(2000)).await, surface, asked(surface)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn in_the_middle_of_a_stream_that_passes_through() {
+    for surface in SURFACES {
+        leave_in_mid_stream(passing(surface, silent_after(2000)).await, surface, model(surface)).await;
+    }
+}
+
+#[tokio::test]
+async fn while_a_whole_answer_is_awaited() {
+    for surface in SURFACES {
+        let ask = |model: &str| Request::prompt("hi").model(model);
+        leave_before_the_answer(translated(Wire::Chat, silent_after(10)).await, surface, ask(asked(surface)))
+            .await;
+        leave_before_the_answer(translated(Wire::Gemini, mute()).await, surface, ask(asked(surface))).await;
+        leave_before_the_answer(passing(surface, mute()).await, surface, ask(model(surface))).await;
+    }
+}
+
+#[tokio::test]
+async fn while_a_stream_is_being_opened() {
+    for surface in SURFACES {
+        let s = translated(Wire::Chat, mute()).await;
+        let client = s.house.client(surface);
+        let request = Request::prompt("hi").model(asked(surface));
+        let call = tokio::spawn(async move { client.stream(request, &patient()).await.map(drop) });
+        s.twin.wait_for_requests(1).await;
+        call.abort();
+        becomes_idle(&s).await;
+    }
+}
+
+/// Also a provider that looks at nothing but its token is told.
+#[tokio::test]
+async fn the_calls_token_is_cancelled() {
+    for surface in SURFACES {
+        let provider = shared([start(), Cue::Hang]);
+        let gateway = Gateway::builder().route("*", Target::new("s", provider.clone())).build().unwrap();
+        let house = House::open(&gateway).await;
+        let stream =
+            house.client(surface).stream(Request::prompt("hi").model("m"), &patient()).await.unwrap();
+        let (_, cx) = provider.asked().remove(0);
+        assert!(!cx.cancel.is_cancelled());
+        drop(stream);
+        timeout(SOON, cx.cancel.cancelled()).await.expect("the token is cancelled");
+        timeout(SOON, provider.wait_running(0)).await.expect("the stream is dropped");
+    }
+}
+
+/// Over HTTP/2 many calls share a connection, and each ends by itself.
+#[tokio::test]
+async fn one_stream_of_an_http2_connection() {
+    for surface in SURFACES {
+        let provider = shared([start(), Cue::Hang]);
+        let gateway = Gateway::builder().route("*", Target::new("s", provider.clone())).build().unwrap();
+        let house = House::open(&gateway).await;
+        let endpoint = Endpoint { http: HttpVersion::Http2, ..house.endpoint(surface) };
+        let client = HttpProvider::new(endpoint).unwrap();
+        let (cx, ask) = (patient(), || Request::prompt("hi").model("m"));
+        let stays = client.stream(ask(), &cx).await.unwrap();
+        let goes = client.stream(ask(), &cx).await.unwrap();
+        timeout(SOON, provider.wait_running(2)).await.expect("both run");
+        drop(goes);
+        timeout(SOON, provider.wait_running(1)).await.expect("one of them is cancelled");
+        drop(stays);
+        timeout(SOON, provider.wait_running(0)).await.expect("the other is cancelled");
+        house.close().await;
+    }
+}

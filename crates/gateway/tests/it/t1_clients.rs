@@ -1,0 +1,143 @@
+//! Requests in the shape in which today's coding agents send them, on every wire behind the gateway.
+
+use http::{HeaderMap, HeaderValue};
+use junto_llm::Wire;
+use junto_twin::{Play, Step};
+use serde_json::{Value, json};
+
+use crate::support::{Raw, Stand, asked, translated};
+
+fn play() -> Play {
+    Play::of([Step::text("Done.")])
+}
+
+async fn send(s: &Stand, surface: Wire, body: &Value) -> Raw {
+    let mut headers = HeaderMap::new();
+    headers.insert(
+        "anthropic-beta",
+        HeaderValue::from_static("interleaved-thinking-2025-05-14,effort-2025-11-24"),
+    );
+    s.house.send(surface, headers, body.to_string()).await
+}
+
+/// Sends a body to a twin on each wire; each must take what comes out of the gateway.
+async fn check(surface: Wire, body: Value) {
+    for wire in Wire::ALL {
+        for stream in [true, false] {
+            let s = translated(wire, play()).await;
+            let mut body = body.clone();
+            body["model"] = asked(surface).into();
+            body["stream"] = stream.into();
+            let raw = send(&s, surface, &body).await;
+            assert_eq!(raw.status, 200, "{wire:?}, stream {stream}: {}", raw.text());
+            assert!(raw.text().contains("Done."), "{wire:?}: {}", raw.text());
+        }
+    }
+}
+
+fn claude(messages: Value) -> Value {
+    let cached = json!({"type": "ephemeral"});
+    let schema =
+        json!({"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]});
+    json!({
+        "max_tokens": 32000,
+        "system": [
+            {"type": "text", "text": "x-billing: version=1; entrypoint=cli;"},
+            {"type": "text", "text": "Who you are.", "cache_control": cached},
+            {"type": "text", "text": "How you work.", "cache_control": cached},
+        ],
+        "tools": [
+            {"name": "Bash", "description": "Runs a command", "input_schema": schema},
+            {"name": "mcp__server__look-up", "description": "Looks it up", "input_schema": schema, "defer_loading": true},
+        ],
+        "metadata": {"user_id": "{\"device_id\":\"d\",\"session_id\":\"s\"}"},
+        "thinking": {"type": "adaptive", "display": "updates"},
+        "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
+        "output_config": {"effort": "medium"},
+        "messages": messages,
+    })
+}
+
+fn first_turn() -> Vec<Value> {
+    vec![
+        json!({"role": "user", "content": [
+            {"type": "text", "text": "<system-reminder>\nRules of the project.\n</system-reminder>"},
+            {"type": "text", "text": "Fix the bug.", "cache_control": {"type": "ephemeral"}},
+        ]}),
+        json!({"role": "system", "content": "# Environment\n - Primary working directory: /home/ada/work\n"}),
+    ]
+}
+
+#[tokio::test]
+async fn the_first_turn_of_a_messages_agent() {
+    check(Wire::Anthropic, claude(json!(first_turn()))).await;
+}
+
+#[tokio::test]
+async fn a_tool_round_of_a_messages_agent() {
+    let mut messages = first_turn();
+    messages.extend([
+        json!({"role": "assistant", "content": [
+            {"type": "thinking", "thinking": "Unsigned.", "signature": ""},
+            {"type": "text", "text": "Let me look."},
+            {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "ls"}},
+            {"type": "tool_use", "id": "toolu_2", "name": "mcp__server__look-up", "input": {"command": "x"}},
+        ]}),
+        json!({"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "toolu_2", "content": [{"type": "text", "text": "found"}]},
+            {"type": "tool_result", "tool_use_id": "toolu_1", "content": "Exit code 3", "is_error": true},
+        ]}),
+        json!({"role": "system", "content": [{"type": "text", "text": "# Environment update"}]}),
+        json!({"role": "system", "content": []}),
+    ]);
+    check(Wire::Anthropic, claude(json!(messages))).await;
+}
+
+fn codex(input: Value) -> Value {
+    let schema = json!({"type": "object", "properties": {"cmd": {"type": "string"}, "yield_time_ms": {"type": "number"}},
+        "required": ["cmd"], "additionalProperties": false});
+    json!({
+        "input": input,
+        "tools": [
+            {"type": "function", "name": "exec_command", "description": "Runs a command", "strict": false, "parameters": schema},
+            {"type": "custom", "name": "apply_patch", "description": "Applies a patch",
+             "format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"}},
+        ],
+        "tool_choice": "auto",
+        "parallel_tool_calls": true,
+        "reasoning": {"effort": "medium", "summary": "auto"},
+        "store": false,
+        "include": ["reasoning.encrypted_content"],
+        "prompt_cache_key": "0199-thread",
+        "text": {"verbosity": "low"},
+        "client_metadata": {"installation": "i"},
+    })
+}
+
+fn opening() -> Vec<Value> {
+    let said = |role: &str, text: &str| json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]});
+    vec![
+        said("developer", "How you work."),
+        said("user", "<environment_context>\n  <cwd>/home/ada/work</cwd>\n</environment_context>"),
+        said("user", "Fix the bug."),
+    ]
+}
+
+#[tokio::test]
+async fn the_first_turn_of_a_responses_agent() {
+    check(Wire::Responses, codex(json!(opening()))).await;
+}
+
+#[tokio::test]
+async fn a_tool_round_of_a_responses_agent() {
+    let mut input = opening();
+    input.extend([
+        json!({"type": "message", "role": "assistant", "id": "msg_1", "status": "completed",
+            "content": [{"type": "output_text", "text": "Let me look.", "annotations": []}]}),
+        json!({"type": "function_call", "call_id": "call_1", "name": "exec_command", "arguments": "{\"cmd\":\"ls\"}"}),
+        json!({"type": "custom_tool_call", "call_id": "call_2", "name": "apply_patch", "input": "*** Begin Patch"}),
+        json!({"type": "function_call_output", "call_id": "call_1", "output": "a.rs"}),
+        json!({"type": "custom_tool_call_output", "call_id": "call_2", "output": "Exit code: 0"}),
+    ]);
+    check(Wire::Responses, codex(json!(input))).await;
+}

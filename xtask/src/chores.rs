@@ -34,6 +34,8 @@ pub(crate) fn fuzz(target: Option<&str>, seconds: u32) -> Outcome {
     }
     let path = setup::cargo_fuzz()?;
     for target in targets {
+        let found = root().join("fuzz/corpus").join(target);
+        fs::create_dir_all(&found).map_err(|e| format!("cannot make {}: {e}", found.display()))?;
         // Through rustup, and not the cargo that runs us, because the sanitizers need a nightly.
         run(Command::new("rustup")
             .args(["run", "nightly", "cargo", "fuzz", "run", target])

@@ -1,7 +1,7 @@
 //! Which provider and which model are meant.
 
-use junto_llm::Wire;
-use junto_llm::catalog::Catalog;
+use junto::llm::Wire;
+use junto::llm::catalog::Catalog;
 
 use crate::config::{Config, Origin, ProviderSettings, nearest};
 use crate::failure::Failure;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use junto_llm::{Error, ErrorKind};
+use junto::llm::{Error, ErrorKind};
 
 /// How a command ended. Scripts rely on the numbers; `docs/guide/asking.md` lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

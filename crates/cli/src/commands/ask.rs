@@ -6,7 +6,7 @@ mod report;
 
 use std::path::Path;
 
-use junto_llm::{Effort, Finish, Message, Request, Response, ResponseFormat, schema};
+use junto::llm::{Effort, Finish, Message, Request, Response, ResponseFormat, schema};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -109,16 +109,16 @@ fn read_schema(file: &Path) -> Result<Value, Failure> {
 
 /// The object in an answer, checked against its schema.
 fn object(response: &Response, schema: &Value) -> Result<Value, Failure> {
-    let kind = junto_llm::ErrorKind::NoObject;
+    let kind = junto::llm::ErrorKind::NoObject;
     let text = response.text();
     // The answer was paid for: what does not fit is shown, on the stream for people.
-    let no_object = |error: junto_llm::Error| {
+    let no_object = |error: junto::llm::Error| {
         let mut failure = Failure::from(error);
         failure.errors.push(format!("the answer was: {}", text.trim()));
         failure
     };
     let value: Value = serde_json::from_str(text.trim()).map_err(|error| {
-        no_object(junto_llm::Error::new(kind, format!("the answer is not JSON: {error}")))
+        no_object(junto::llm::Error::new(kind, format!("the answer is not JSON: {error}")))
     })?;
     schema::compile("answer", schema)?.check(&value, kind, "the answer").map_err(no_object)?;
     Ok(value)

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use junto_llm::retry::Policy;
-use junto_llm::{Client, Endpoint, HttpProvider, Request, Wire};
-use junto_twin::{Options, Play, Twin};
+use junto::llm::retry::Policy;
+use junto::llm::{Client, Endpoint, HttpProvider, Request, Wire};
+use junto::twin::{Options, Play, Twin};
 use tokio::time::Instant;
 
 use super::ask::{Delivery, Exchange, closing_line, cost, ending};

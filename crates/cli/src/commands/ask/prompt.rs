@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Read};
 
-use junto_llm::{Media, Message, Part, Role};
+use junto::llm::{Media, Message, Part, Role};
 
 use crate::failure::{Exit, Failure};
 

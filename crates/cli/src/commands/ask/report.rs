@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use junto_llm::catalog::Catalog;
-use junto_llm::{Cost, Response, Usage};
+use junto::llm::catalog::Catalog;
+use junto::llm::{Cost, Response, Usage};
 use serde_json::{Value, json};
 
 /// What an answer cost. A provider may answer under a name that no catalog knows, so the name that
@@ -46,7 +46,7 @@ pub(super) fn json(response: &Response, cost: Cost, object: Option<Value>) -> Va
         "model": response.model,
         "finish_reason": response.finish_reason,
         "usage": usage,
-        "cost": {"usd": cost.amount().map(junto_llm::Usd::dollars), "basis": basis},
+        "cost": {"usd": cost.amount().map(junto::llm::Usd::dollars), "basis": basis},
         "reasoning": response.reasoning(),
         "tool_calls": response.tool_calls().collect::<Vec<_>>(),
         "warnings": response.warnings,
@@ -61,7 +61,7 @@ pub(super) fn json(response: &Response, cost: Cost, object: Option<Value>) -> Va
 mod tests {
     use std::sync::Arc;
 
-    use junto_llm::{Content, Origin, Part, Usd, Wire};
+    use junto::llm::{Content, Origin, Part, Usd, Wire};
 
     use super::*;
 

@@ -21,15 +21,10 @@ pub(crate) fn cost(catalog: &Catalog, response: &Response) -> Cost {
 
 /// The line that closes an answer:
 /// `anthropic/claude-x · in 1200 (cached 1000) out 80 · about $0.001200 · 1.3 s`.
-pub(crate) fn closing_line(response: &Response, cost: Cost, took: Duration) -> String {
-    let Usage { input, output, cache_read, .. } = &response.usage;
+pub(crate) fn closing_line(who: &str, usage: &Usage, cost: Cost, took: Duration) -> String {
+    let Usage { input, output, cache_read, .. } = usage;
     let cached = cache_read.filter(|n| *n > 0).map(|n| format!(" (cached {n})")).unwrap_or_default();
-    format!(
-        "{}/{} · in {input}{cached} out {output} · {cost} · {:.1} s",
-        response.provider,
-        response.model,
-        took.as_secs_f64()
-    )
+    format!("{who} · in {input}{cached} out {output} · {cost} · {:.1} s", took.as_secs_f64())
 }
 
 /// The answer as one JSON object.
@@ -73,11 +68,11 @@ mod tests {
     fn the_closing_line_tells_usage_and_cost() {
         let took = Duration::from_millis(1300);
         assert_eq!(
-            closing_line(&response(), Cost::Estimated(Usd::from_dollars(0.02)), took),
+            closing_line("p/m", &response().usage, Cost::Estimated(Usd::from_dollars(0.02)), took),
             "p/m · in 12 (cached 10) out 5 · about $0.02 · 1.3 s"
         );
-        let uncached = Response { usage: Usage::new(12, 5), ..response() };
-        assert_eq!(closing_line(&uncached, Cost::Unknown, took), "p/m · in 12 out 5 · cost unknown · 1.3 s");
+        let uncached = closing_line("p/m", &Usage::new(12, 5), Cost::Unknown, took);
+        assert_eq!(uncached, "p/m · in 12 out 5 · cost unknown · 1.3 s");
     }
 
     #[test]

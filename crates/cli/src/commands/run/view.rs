@@ -14,6 +14,8 @@ use crate::output::Output;
 
 /// The longest line about a tool call.
 const WIDTH: usize = 100;
+/// How many lines are shown of what a tool says.
+const RESULT_LINES: usize = 2;
 
 /// How events are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,9 +153,11 @@ impl View {
             Body::ReasoningStart {} if own => self.output.status("thinking …"),
             Body::ToolCallStart { call } => self.output.note(&format!("{mark}> {}", describe(call))),
             Body::ToolCallEnd { name, output, is_error, .. } => {
-                let said = first_line(&output.preview());
                 let word = if *is_error { "failed" } else { "ok" };
-                self.output.note(&format!("{mark}  {name} {word}: {said}"));
+                self.output.note(&format!("{mark}  {name} {word}"));
+                for line in last_lines(&output.preview()) {
+                    self.output.note(&format!("{mark}    {line}"));
+                }
             }
             Body::SteeringInjected { input } => {
                 self.output.note(&format!("{mark}told: {}", first_line(&input.text)));
@@ -186,13 +190,26 @@ fn describe(call: &ToolCall) -> String {
 /// The first line that says something, cut at the screen's edge, and how many more there are.
 fn first_line(text: &str) -> String {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-    let line = lines.next().unwrap_or_default().trim();
-    let cut: String = line.chars().take(WIDTH).collect();
-    let cut = if cut.len() < line.len() { format!("{cut}…") } else { cut };
+    let cut = cut(lines.next().unwrap_or_default().trim());
     match lines.count() {
         0 => cut,
         1 => format!("{cut} (and 1 more line)"),
         more => format!("{cut} (and {more} more lines)"),
+    }
+}
+
+/// The last lines that say something: of what a tool says, the end tells most.
+fn last_lines(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let from = lines.len().saturating_sub(RESULT_LINES);
+    lines.into_iter().skip(from).map(|line| cut(line.trim_end())).collect()
+}
+
+/// A line, cut at the screen's edge.
+fn cut(line: &str) -> String {
+    match line.char_indices().nth(WIDTH) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or(line)),
+        None => line.to_owned(),
     }
 }
 
@@ -218,5 +235,7 @@ mod tests {
         check("one\ntwo\nthree", "one (and 2 more lines)");
         check(&"é".repeat(WIDTH), &"é".repeat(WIDTH));
         check(&"é".repeat(WIDTH + 1), &format!("{}…", "é".repeat(WIDTH)));
+        assert_eq!(last_lines("a\nb\n\n c\n"), ["b", " c"]);
+        assert!(last_lines("").is_empty());
     }
 }

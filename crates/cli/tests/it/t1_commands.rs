@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdout};
+use std::time::Duration;
 
 use junto::twin::{Play, Step};
 use serde_json::{Value, json};
@@ -69,9 +70,17 @@ fn endless() -> Step {
 #[track_caller]
 fn assert_gone(pid: &str) {
     assert!(!pid.is_empty());
-    // What is dead and not yet buried by its new parent is gone, too.
-    let status = std::fs::read_to_string(Path::new("/proc").join(pid).join("status")).unwrap_or_default();
-    assert!(status.is_empty() || status.contains("State:\tZ"), "{pid} lives: {status}");
+    // What was killed takes a moment to die, and the kernel tells only its parent.
+    let mut lives = String::new();
+    for _ in 0..5_000 {
+        lives = std::fs::read_to_string(Path::new("/proc").join(pid).join("status")).unwrap_or_default();
+        // What is dead and not yet buried by its new parent is gone, too.
+        if lives.is_empty() || lives.contains("State:\tZ") {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    panic!("{pid} lives: {lives}");
 }
 
 #[test]
@@ -157,5 +166,24 @@ fn an_interrupt_leaves_nothing_behind() {
     assert_eq!(code, Some(130), "{err}");
     assert!(err.ends_with("error: interrupted\n"), "{err}");
     assert_eq!(of_type(&events, "input_end")[0]["reason"]["end"], "interrupted");
+    assert_gone(&pid);
+}
+
+#[test]
+fn a_second_interrupt_does_not_wait() {
+    // It ignores being asked to end.
+    let stubborn = "trap '' TERM INT HUP; sleep 600 & echo $!; while :; do wait; done";
+    let call = Step::call("shell", json!({"command": stubborn, "timeout_ms": 600_000}));
+    let stage = Stage::on_any_wire(Play::of([call]));
+    let mut session = Session::start(&stage, &[]);
+    let pid = session.wait_for("tool_call_output_delta")["text"].as_str().unwrap().trim().to_owned();
+    let mut err = BufReader::new(session.child.stderr.take().unwrap());
+    let mut said = String::new();
+    interrupt(&session.child);
+    while !said.contains("waiting for the agent to end") {
+        assert_ne!(err.read_line(&mut said).unwrap(), 0, "{said}");
+    }
+    interrupt(&session.child);
+    assert_eq!(session.child.wait().unwrap().code(), Some(130), "{said}");
     assert_gone(&pid);
 }

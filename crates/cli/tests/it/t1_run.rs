@@ -173,7 +173,17 @@ fn another_program_can_be_the_agent() {
 
 #[test]
 fn a_program_that_is_not_there_is_named() {
-    let run = Machine::new().run(&["run", "--kind", "claude", "Hi."]);
-    assert!(matches!(run.code, Some(1 | 3)), "{run:#?}");
-    assert!(run.err.contains("claude"), "{run:#?}");
+    Machine::new().run(&["run", "--kind", "claude", "Hi."]).fails(2, &["cannot start claude", "installed"]);
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_ends_it_with_1() {
+    let stage = Stage::on_any_wire(Play::text("Words."));
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_junto"));
+    command.env_clear().envs(stage.machine.environment()).current_dir(stage.machine.path("project"));
+    let output = command.args(["run", "Hi."]).stdout(full).output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("error: cannot write to standard output"), "{err}");
 }

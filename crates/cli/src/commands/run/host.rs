@@ -150,3 +150,76 @@ fn listen() -> mpsc::Receiver<String> {
     });
     lines
 }
+
+#[cfg(test)]
+mod tests {
+    use junto::core::{AgentSpec, EventLog, Item, Seq, Via};
+    use junto::llm::ToolCall;
+
+    use super::*;
+    use crate::output::Talk;
+
+    fn host(presence: Presence) -> (Host, mpsc::Sender<String>) {
+        let (sender, lines) = mpsc::channel(1);
+        let output = Output::of_process(Talk::Quiet);
+        (Host { presence, output, lines: Some(lines), asked: VecDeque::new() }, sender)
+    }
+
+    fn ask(name: &str) -> Body {
+        let call = ToolCall::function(name, "spawn_agent", "{}");
+        let actions = vec![Action::Spawn { spec: AgentSpec::default() }];
+        let ask = AskId(name.to_owned());
+        Body::Ask {
+            request: ApprovalRequest {
+                ask,
+                via: Via::Loop,
+                call,
+                actions,
+                proposed: Vec::new(),
+                expires: None,
+            },
+        }
+    }
+
+    /// The event of this body, as a log would hand it out.
+    async fn event(body: Body) -> Event {
+        let log = EventLog::in_memory(std::sync::Arc::new(Default::default));
+        log.emit(body).await.unwrap();
+        match log.subscribe(Seq::START).next().await.unwrap() {
+            Item::Event(event) => Event::clone(&event),
+            Item::Delta(delta) => panic!("{delta:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_person_answers_one_question_after_another() {
+        let (mut host, _sender) = host(Presence::Person);
+        assert_eq!(host.order("y\n"), None, "nothing was asked");
+        for name in ["one", "two", "three"] {
+            assert_eq!(host.see(&event(ask(name)).await), None);
+        }
+        assert_eq!(host.order("perhaps\n"), None);
+        let answer = |name: &str, decision| Some(Command::Answer { ask: AskId(name.to_owned()), decision });
+        assert_eq!(host.order(" YES \n"), answer("one", Decision::Allow { remember: None }));
+        let end = Body::ToolCallEnd {
+            of: None,
+            call_id: "two".to_owned(),
+            name: "spawn_agent".to_owned(),
+            output: "".into(),
+            is_error: true,
+        };
+        host.see(&event(end).await);
+        assert_eq!(host.order("n\n"), answer("three", Decision::Reject { reason: None }));
+        assert!(host.refusals().is_empty());
+    }
+
+    #[tokio::test]
+    async fn when_nobody_is_left_everything_is_refused() {
+        let (mut host, sender) = host(Presence::Program);
+        host.see(&event(ask("one")).await);
+        drop(sender);
+        assert_eq!(host.line().await, None);
+        assert_eq!(host.refusals(), [refusal(AskId("one".to_owned()))]);
+        assert_eq!(host.see(&event(ask("two")).await), Some(refusal(AskId("two".to_owned()))));
+    }
+}

@@ -182,6 +182,7 @@ pub(crate) enum ConfigCommand {
 /// What `junto run` takes.
 #[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct RunArgs {
     /// The task; if it is not given, what is piped in
     pub(crate) task: Option<String>,

@@ -53,20 +53,18 @@ fn one(
     let (name, provider) = client.provider_for(&asked)?;
     let target = Target::new(name, Arc::clone(provider));
     let models = client.catalog().list(Some(name));
-    let model = match choice.model {
-        Some(model) => {
-            let alias = models.iter().find(|info| info.aliases.contains(&model));
-            alias.map_or(model, |info| info.id.clone())
+    let model = if let Some(model) = choice.model {
+        let alias = models.iter().find(|info| info.aliases.contains(&model));
+        alias.map_or(model, |info| info.id.clone())
+    } else {
+        for info in &models {
+            builder = builder.route(info.id.clone(), target.clone());
         }
-        None => {
-            for info in &models {
-                builder = builder.route(info.id.clone(), target.clone());
-            }
-            let latest = client.catalog().latest(name, None).ok_or_else(|| {
-                Failure::usage(format!("no model of {name} is known"), "name one with --model")
-            })?;
-            latest.id.clone()
-        }
+        let latest = client
+            .catalog()
+            .latest(name, None)
+            .ok_or_else(|| Failure::usage(format!("no model of {name} is known"), "name one with --model"))?;
+        latest.id.clone()
     };
     let words = format!("{name}/{model} answers");
     Ok((builder.route("*", target.model(model)), words))

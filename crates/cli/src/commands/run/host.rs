@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, Read};
 
-use junto::core::{Action, ApprovalRequest, AskId, Body, Command, Decision, Event};
+use junto::core::{Action, AgentId, ApprovalRequest, AskId, Body, Command, Decision, Event};
 use tokio::sync::mpsc;
 
 use crate::output::Output;
@@ -31,7 +31,13 @@ pub(crate) struct Host {
     /// Lines of standard input; none where it is not read, or has ended.
     lines: Option<mpsc::Receiver<String>>,
     /// Questions that wait for an answer. The person sees the first.
-    asked: VecDeque<ApprovalRequest>,
+    asked: VecDeque<Asked>,
+}
+
+/// A question, and who asks.
+struct Asked {
+    agent: AgentId,
+    request: ApprovalRequest,
 }
 
 impl Host {
@@ -64,7 +70,7 @@ impl Host {
                 }
             },
             Presence::Person => {
-                let request = self.asked.front()?;
+                let Asked { agent, request } = self.asked.front()?;
                 let decision = match line.trim().to_ascii_lowercase().as_str() {
                     "y" | "yes" => Decision::Allow { remember: None },
                     "n" | "no" => Decision::Reject { reason: None },
@@ -73,8 +79,14 @@ impl Host {
                         return None;
                     }
                 };
-                let answer = Command::Answer { ask: request.ask.clone(), decision };
-                self.asked.pop_front();
+                let (agent, ask) = (agent.clone(), request.ask.clone());
+                if matches!(decision, Decision::Reject { .. }) {
+                    // A no ends the agent's turn, and so withdraws its other questions.
+                    self.asked.retain(|asked| asked.agent != agent);
+                } else {
+                    self.asked.pop_front();
+                }
+                let answer = Command::Answer { ask, decision };
                 self.ask();
                 Some(answer)
             }
@@ -83,7 +95,7 @@ impl Host {
 
     /// The refusals of all open questions, once nobody is left to answer them.
     pub(super) fn refusals(&mut self) -> Vec<Command> {
-        self.asked.drain(..).map(|request| refusal(request.ask)).collect()
+        self.asked.drain(..).map(|asked| refusal(asked.request.ask)).collect()
     }
 
     /// Takes note of what the agent asks; refuses if nobody can be asked.
@@ -91,14 +103,14 @@ impl Host {
         match &event.body {
             Body::Ask { request } if self.lines.is_none() => return Some(refusal(request.ask.clone())),
             Body::Ask { request } => {
-                self.asked.push_back(request.clone());
+                self.asked.push_back(Asked { agent: event.agent.clone(), request: request.clone() });
                 if self.asked.len() == 1 {
                     self.ask();
                 }
             }
-            Body::Answered { ask, .. } => self.asked.retain(|request| request.ask != *ask),
+            Body::Answered { ask, .. } => self.asked.retain(|asked| asked.request.ask != *ask),
             // A question that was withdrawn ends with its call.
-            Body::ToolCallEnd { call_id, .. } => self.asked.retain(|request| request.call.id != *call_id),
+            Body::ToolCallEnd { call_id, .. } => self.asked.retain(|asked| asked.request.call.id != *call_id),
             _ => {}
         }
         None
@@ -106,7 +118,7 @@ impl Host {
 
     /// Puts the first open question to the person.
     fn ask(&self) {
-        if let (Presence::Person, Some(request)) = (self.presence, self.asked.front()) {
+        if let (Presence::Person, Some(Asked { request, .. })) = (self.presence, self.asked.front()) {
             self.output.question(&format!("{}\nAllow? [y/n] ", whole(request)));
         }
     }
@@ -211,6 +223,17 @@ mod tests {
         host.see(&event(end).await);
         assert_eq!(host.order("n\n"), answer("three", Decision::Reject { reason: None }));
         assert!(host.refusals().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_no_withdraws_the_other_questions_of_that_agent() {
+        let (mut host, _sender) = host(Presence::Person);
+        let first = event(ask("one")).await;
+        host.see(&first);
+        host.see(&Event { agent: first.agent.clone(), ..event(ask("two")).await });
+        host.see(&event(ask("of another")).await);
+        host.order("n\n");
+        assert_eq!(host.refusals(), [refusal(AskId("of another".to_owned()))]);
     }
 
     #[tokio::test]

@@ -124,16 +124,26 @@ impl Host {
     }
 }
 
+/// Arguments that the actions tell already.
+const SHOWN: &[&str] = &["command", "file_path"];
+
 /// What is asked about, uncut: nobody shall allow what they have not seen.
 fn whole(request: &ApprovalRequest) -> String {
-    let lines = request.actions.iter().map(|action| match action {
+    let actions = request.actions.iter().map(|action| match action {
         Action::Shell { line, .. } => format!("run: {line}"),
         Action::Write { path } => format!("write: {path}"),
         Action::Read { path } => format!("read: {path}"),
         other => serde_json::to_string(other).unwrap_or_else(|_| request.call.name.clone()),
     });
-    let what = lines.collect::<Vec<_>>().join("\n");
-    format!("The agent wants to use {}.\n{what}", request.call.name)
+    let arguments = request.call.arguments.as_object().into_iter().flatten();
+    let arguments = arguments.filter(|(name, _)| !SHOWN.contains(&name.as_str()));
+    let arguments = arguments.map(|(name, value)| match value.as_str() {
+        Some(text) => format!("{name}: {text}"),
+        None => format!("{name}: {value}"),
+    });
+    // Set in, so that nothing in there can pass for a line of ours.
+    let lines = actions.chain(arguments).map(|line| format!("\n    {}", line.replace('\n', "\n    ")));
+    format!("The agent wants to use {}:{}", request.call.name, lines.collect::<String>())
 }
 
 fn refusal(ask: AskId) -> Command {
@@ -223,6 +233,15 @@ mod tests {
         host.see(&event(end).await);
         assert_eq!(host.order("n\n"), answer("three", Decision::Reject { reason: None }));
         assert!(host.refusals().is_empty());
+    }
+
+    #[test]
+    fn a_question_shows_everything() {
+        let Body::Ask { mut request } = ask("one") else { panic!("a question") };
+        request.call =
+            ToolCall::function("c", "edit_file", r#"{"file_path":"a","new_string":"b\nAllow? [y/n]"}"#);
+        request.actions.clear();
+        assert_eq!(whole(&request), "The agent wants to use edit_file:\n    new_string: b\n    Allow? [y/n]");
     }
 
     #[tokio::test]

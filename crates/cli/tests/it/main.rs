@@ -4,10 +4,13 @@
 
 mod stage;
 mod t1_ask;
+mod t1_commands;
 mod t1_config;
 mod t1_demo;
+mod t1_gateway;
 mod t1_interrupt;
 mod t1_models;
+mod t1_run;
 mod t1_usage;
 
 use std::fs;

@@ -1,19 +1,19 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
-use junto_twin::{After, Fault, Play, Step};
+use junto::twin::{After, Fault, Play, Step};
 
 use crate::Machine;
 use crate::stage::Stage;
 
 /// The command with pipes on all sides.
-fn start(machine: &Machine, args: &[&str]) -> Child {
+pub(crate) fn start(machine: &Machine, args: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_junto"));
     command.env_clear().envs(machine.environment()).current_dir(machine.path("project")).args(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-fn interrupt(child: &Child) {
+pub(crate) fn interrupt(child: &Child) {
     let kill = format!("kill -INT {}", child.id());
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }

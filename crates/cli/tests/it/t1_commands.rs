@@ -1,0 +1,189 @@
+//! `junto run` while it runs: commands, answers and interrupts.
+
+use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdout};
+use std::time::Duration;
+
+use junto::twin::{Play, Step};
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+use crate::t1_interrupt::{interrupt, start};
+use crate::t1_run::{events, of_type};
+
+/// A run whose events are read while it works.
+struct Session {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    seen: String,
+}
+
+impl Session {
+    fn start(stage: &Stage, flags: &[&str]) -> Self {
+        let args = [&["run", "--json"], flags, &["Work."]].concat();
+        let mut child = start(&stage.machine, &args);
+        let out = BufReader::new(child.stdout.take().unwrap());
+        Self { child, out, seen: String::new() }
+    }
+
+    /// Reads until a line of this type comes.
+    #[track_caller]
+    fn wait_for(&mut self, kind: &str) -> Value {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.out.read_line(&mut line).unwrap(), 0, "no {kind} in {}", self.seen);
+            self.seen.push_str(&line);
+            let value: Value = serde_json::from_str(&line).unwrap();
+            if value["type"] == kind {
+                return value;
+            }
+        }
+    }
+
+    fn tell(&mut self, line: impl ToString) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{}", line.to_string()).unwrap();
+    }
+
+    fn answer(&mut self, ask: &Value, decision: Value) {
+        self.tell(json!({"command": "answer", "ask": ask["request"]["ask"], "decision": decision}));
+    }
+
+    /// The exit code, the events and standard error, once it has ended.
+    fn end(mut self) -> (Option<i32>, Vec<Value>, String) {
+        // `wait` would close standard input: it must end without that.
+        let input = self.child.stdin.take();
+        self.out.read_to_string(&mut self.seen).unwrap();
+        let mut err = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        let code = self.child.wait().unwrap().code();
+        drop(input);
+        (code, events(&self.seen).0, err)
+    }
+}
+
+/// A command that ends only if somebody ends it; tells the id of what it started.
+fn endless() -> Step {
+    Step::call("shell", json!({"command": "sleep 600 & echo $!; wait", "timeout_ms": 600_000}))
+}
+
+#[track_caller]
+fn assert_gone(pid: &str) {
+    assert!(!pid.is_empty());
+    // What was killed takes a moment to die, and the kernel tells only its parent.
+    let mut lives = String::new();
+    for _ in 0..5_000 {
+        lives = std::fs::read_to_string(Path::new("/proc").join(pid).join("status")).unwrap_or_default();
+        // What is dead and not yet buried by its new parent is gone, too.
+        if lives.is_empty() || lives.contains("State:\tZ") {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    panic!("{pid} lives: {lives}");
+}
+
+#[test]
+fn a_run_can_be_steered() {
+    let stage = Stage::on_any_wire(Play::of([endless(), Step::text("Heard: {{last_user}}")]));
+    let mut session = Session::start(&stage, &["--commands"]);
+    let pid = session.wait_for("tool_call_output_delta")["text"].as_str().unwrap().trim().to_owned();
+    session.tell("this is no command");
+    session.tell(json!({"command": "steer", "input": {"text": "Be brief."}, "when": "now"}));
+    let (code, events, err) = session.end();
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("warning: this line is no command"), "{err}");
+    assert_eq!(of_type(&events, "steering_injected").len(), 1);
+    assert_eq!(of_type(&events, "input_end")[0]["text"], "Heard: Be brief.");
+    assert_gone(&pid);
+}
+
+#[test]
+fn questions_are_answered_by_the_program_that_runs_it() {
+    let touch = || Step::call("shell", json!({"command": "touch made.txt"}));
+    let check = |decision: Value, code: i32, reason: &str, made: bool| {
+        let stage = Stage::on_any_wire(Play::of([touch(), Step::text("Done.")]));
+        let mut session = Session::start(&stage, &["--ask", "--commands"]);
+        let ask = session.wait_for("ask");
+        assert_eq!(ask["request"]["actions"][0]["line"], "touch made.txt");
+        session.answer(&ask, decision);
+        let (ended, events, err) = session.end();
+        assert_eq!(ended, Some(code), "{err}");
+        assert_eq!(of_type(&events, "input_end")[0]["reason"]["end"], reason);
+        assert_eq!(stage.machine.path("project/made.txt").exists(), made);
+    };
+    check(json!({"answer": "allow"}), 0, "done", true);
+    check(json!({"answer": "reject", "reason": "not today"}), 5, "rejected", false);
+}
+
+#[test]
+fn a_question_is_refused_when_the_program_has_gone() {
+    let touch = Step::call("shell", json!({"command": "touch made.txt"}));
+    let stage = Stage::on_any_wire(Play::of([touch, Step::text("Done.")]));
+    let mut session = Session::start(&stage, &["--ask", "--commands"]);
+    session.wait_for("ask");
+    drop(session.child.stdin.take());
+    let (code, events, err) = session.end();
+    assert_eq!(code, Some(5), "{err}");
+    assert_eq!(of_type(&events, "answered")[0]["decision"]["answer"], "reject");
+}
+
+#[test]
+fn what_is_to_follow_is_worked_on_before_it_ends() {
+    let touch = Step::call("shell", json!({"command": "true"}));
+    let stage = Stage::on_any_wire(Play::of([touch, Step::text("Did: {{last_user}}")]));
+    let mut session = Session::start(&stage, &["--ask", "--commands"]);
+    let ask = session.wait_for("ask");
+    session.tell(json!({"command": "follow_up", "input": {"text": "And this."}}));
+    session.answer(&ask, json!({"answer": "allow"}));
+    let (code, events, err) = session.end();
+    assert_eq!(code, Some(0), "{err}");
+    let texts: Vec<&Value> = of_type(&events, "input_end").iter().map(|event| &event["text"]).collect();
+    assert_eq!(texts, ["Did: Work.", "Did: And this."]);
+}
+
+#[test]
+fn it_ends_when_it_is_told_to() {
+    for command in ["interrupt", "abort"] {
+        let stage = Stage::on_any_wire(Play::of([endless()]));
+        let mut session = Session::start(&stage, &["--commands"]);
+        let pid = session.wait_for("tool_call_output_delta")["text"].as_str().unwrap().trim().to_owned();
+        session.tell(json!({"command": command}));
+        let (code, events, err) = session.end();
+        assert_eq!(code, Some(130), "{command}: {err}");
+        assert_eq!(of_type(&events, "session_end")[0]["reason"]["end"], "interrupted");
+        assert_gone(&pid);
+    }
+}
+
+#[test]
+fn an_interrupt_leaves_nothing_behind() {
+    let stage = Stage::on_any_wire(Play::of([endless()]));
+    let mut session = Session::start(&stage, &[]);
+    let pid = session.wait_for("tool_call_output_delta")["text"].as_str().unwrap().trim().to_owned();
+    interrupt(&session.child);
+    let (code, events, err) = session.end();
+    assert_eq!(code, Some(130), "{err}");
+    assert!(err.ends_with("error: interrupted\n"), "{err}");
+    assert_eq!(of_type(&events, "input_end")[0]["reason"]["end"], "interrupted");
+    assert_gone(&pid);
+}
+
+#[test]
+fn a_second_interrupt_does_not_wait() {
+    // It ignores being asked to end.
+    let stubborn = "trap '' TERM INT HUP; sleep 600 & echo $!; while :; do wait; done";
+    let call = Step::call("shell", json!({"command": stubborn, "timeout_ms": 600_000}));
+    let stage = Stage::on_any_wire(Play::of([call]));
+    let mut session = Session::start(&stage, &[]);
+    let pid = session.wait_for("tool_call_output_delta")["text"].as_str().unwrap().trim().to_owned();
+    let mut err = BufReader::new(session.child.stderr.take().unwrap());
+    let mut said = String::new();
+    interrupt(&session.child);
+    while !said.contains("waiting for the agent to end") {
+        assert_ne!(err.read_line(&mut said).unwrap(), 0, "{said}");
+    }
+    interrupt(&session.child);
+    assert_eq!(session.child.wait().unwrap().code(), Some(130), "{said}");
+    assert_gone(&pid);
+}

@@ -1,0 +1,151 @@
+use std::io::{BufRead, BufReader, Read as _};
+use std::process::{Child, ChildStderr};
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use junto::llm::{CallCx, Client, Endpoint, Error, ErrorKind, HttpProvider, Request, StreamEvent, Wire};
+use junto::twin::{Play, Step};
+
+use crate::Machine;
+use crate::stage::{KEY, SETUPS, Stage, on_every_wire};
+use crate::t1_interrupt::{interrupt, start};
+
+/// A gateway that runs.
+struct Gateway {
+    child: Child,
+    err: BufReader<ChildStderr>,
+    said: String,
+    url: String,
+}
+
+impl Gateway {
+    fn start(machine: &Machine, flags: &[&str]) -> Self {
+        let mut child = start(machine, &[&["gateway", "--port", "0"], flags].concat());
+        let mut err = BufReader::new(child.stderr.take().unwrap());
+        let mut said = String::new();
+        let url = loop {
+            let from = said.len();
+            assert_ne!(err.read_line(&mut said).unwrap(), 0, "{said}");
+            if let Some(rest) = said[from..].strip_prefix("listening on ") {
+                break rest.split(';').next().unwrap().to_owned();
+            }
+        };
+        Self { child, err, said, url }
+    }
+
+    /// A client of this gateway. Its requests name the model.
+    fn client(&self, wire: Wire, key: &str) -> Client {
+        let base = if wire == Wire::Responses { format!("{}/v1", self.url) } else { self.url.clone() };
+        let provider = HttpProvider::new(Endpoint::new("gateway", wire, base).key(key)).unwrap();
+        Client::builder().provider("gateway", Arc::new(provider)).build().unwrap()
+    }
+
+    /// Asks for a text, whole and streamed; both must be the same.
+    fn ask(&self, wire: Wire, model: &str) -> Result<String, Error> {
+        let client = self.client(wire, "any");
+        let request = Request::prompt("Hello.").model(model);
+        run(async {
+            let whole = client.complete(request.clone(), &CallCx::new()).await?.text();
+            let mut streamed = String::new();
+            let mut events = client.stream(request, &CallCx::new()).await?;
+            while let Some(event) = events.next().await {
+                if let StreamEvent::TextDelta { text, .. } = event? {
+                    streamed.push_str(&text);
+                }
+            }
+            assert_eq!(streamed, whole);
+            Ok(whole)
+        })
+    }
+
+    /// Interrupts it; gives the exit code and everything it said.
+    fn end(mut self) -> (Option<i32>, String) {
+        interrupt(&self.child);
+        self.err.read_to_string(&mut self.said).unwrap();
+        (self.child.wait().unwrap().code(), self.said)
+    }
+}
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+#[test]
+fn both_apis_are_answered_from_every_wire() {
+    on_every_wire(
+        || Play::text("From the other side."),
+        |setup, stage| {
+            let gateway = Gateway::start(&stage.machine, &[]);
+            for wire in [Wire::Anthropic, Wire::Responses] {
+                let answer = gateway.ask(wire, "whatever-1");
+                assert_eq!(answer.unwrap(), "From the other side.", "{wire:?} from {:?}", setup.wire);
+            }
+            let (code, said) = gateway.end();
+            assert_eq!(code, Some(0), "{said}");
+            let who = format!("{}/{}", setup.provider, setup.model);
+            assert!(said.contains(&format!("{who} answers\n")), "{said}");
+            assert!(said.contains("ANTHROPIC_BASE_URL=") && said.contains("wire_api="), "{said}");
+            assert_eq!(said.matches(&format!("{who} · in ")).count(), 4, "{said}");
+            assert!(!said.contains(KEY), "{said}");
+        },
+    );
+}
+
+#[test]
+fn a_request_can_name_its_provider() {
+    let stage = Stage::new(&SETUPS[3], Play::default());
+    let gateway = Gateway::start(&stage.machine, &[]);
+    gateway.ask(Wire::Anthropic, "local/other/one").unwrap();
+    gateway.ask(Wire::Responses, "unknown/other").unwrap();
+    assert_eq!(gateway.end().0, Some(0));
+    let asked: Vec<String> =
+        stage.requests().iter().map(|r| r.body["model"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(asked, ["other/one", "other/one", "tiny", "tiny"]);
+}
+
+#[test]
+fn a_council_can_answer() {
+    let stage = Stage::new(&SETUPS[3], Play::of([Step::text("We agree.")]));
+    let gateway = Gateway::start(&stage.machine, &["--council", "local/a-1,local/b-1", "--no-progress"]);
+    assert_eq!(gateway.ask(Wire::Anthropic, "any-1").unwrap(), "We agree.");
+    let (code, said) = gateway.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("a council of local/a-1, local/b-1 answers"), "{said}");
+    assert_eq!(stage.requests().len(), 4);
+}
+
+#[test]
+fn strangers_need_a_key() {
+    let mut stage = Stage::new(&SETUPS[3], Play::text("Welcome."));
+    stage
+        .machine
+        .run(&["gateway", "--host", "0.0.0.0", "--port", "0"])
+        .fails(2, &["could use your keys", "--key-env"]);
+    stage.machine.run(&["gateway", "--key-env", "NOT_SET"]).fails(2, &["NOT_SET is empty or not set"]);
+    stage.machine.variables.push(("CLIENT_KEY".to_owned(), "open-sesame".to_owned()));
+    let gateway = Gateway::start(&stage.machine, &["--host", "0.0.0.0", "--key-env", "CLIENT_KEY"]);
+    let local = Gateway { url: gateway.url.replace("0.0.0.0", "127.0.0.1"), ..gateway };
+    let ask = |key: &str| {
+        let client = local.client(Wire::Anthropic, key);
+        run(client.complete(Request::prompt("Hello.").model("m-1"), &CallCx::new()))
+    };
+    assert_eq!(ask("open-sesame").unwrap().text(), "Welcome.");
+    assert_eq!(ask("guessed").unwrap_err().kind(), ErrorKind::Authentication);
+    let (code, said) = local.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("warning: other machines can reach"), "{said}");
+    assert!(!said.contains("open-sesame"), "{said}");
+}
+
+#[test]
+fn wrong_calls_end_with_2() {
+    let stage = Stage::new(&SETUPS[3], Play::default());
+    let check = |flags: &[&str], said: &str| {
+        stage.machine.run(&[&["gateway"], flags].concat()).fails(2, &[said]);
+    };
+    check(&["--council", "tiny"], "is no PROVIDER/MODEL");
+    check(&["--council", "gone/tiny"], "unknown provider \"gone\"");
+    check(&["--council", "local/a,local/a"], "two members");
+    check(&["--host", "no.such.host.invalid"], "cannot listen on");
+    Machine::new().run(&["gateway"]).fails(2, &["no model provider is configured"]);
+}

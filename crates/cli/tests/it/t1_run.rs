@@ -1,0 +1,189 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use junto::core::{Event, grammar};
+use junto::twin::{Fault, Play, Step};
+use serde_json::{Value, json};
+
+use crate::stage::{KEY, Stage, on_every_wire};
+use crate::{Machine, Run, text};
+
+/// A round of the shell, and an answer that tells what it said.
+fn one_round(command: &str) -> Play {
+    Play::of([Step::call("shell", json!({"command": command})), Step::text("It says: {{last_result}}")])
+}
+
+/// The events of a finished session and its deltas, after a look at their grammar.
+#[track_caller]
+pub(crate) fn events(out: &str) -> (Vec<Value>, Vec<Value>) {
+    assert!(out.ends_with('\n'), "{out}");
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (events, deltas): (Vec<Value>, Vec<Value>) = lines.into_iter().partition(|line| line["seq"].is_u64());
+    let typed: Vec<Event> = events.iter().map(|line| serde_json::from_value(line.clone()).unwrap()).collect();
+    assert_eq!(grammar::check(&typed), Ok(()), "{out}");
+    let kinds: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    assert_eq!((kinds[0], kinds[kinds.len() - 1]), ("session_start", "session_end"));
+    for delta in &deltas {
+        let start = &events[usize::try_from(delta["of"].as_u64().unwrap()).unwrap() - 1];
+        let kind = start["type"].as_str().unwrap().trim_end_matches("_start");
+        assert!(delta["type"].as_str().unwrap().starts_with(kind), "{delta} of {start}");
+        for field in ["v", "session", "agent"] {
+            assert_eq!(delta[field], start[field], "{delta} of {start}");
+        }
+    }
+    (events, deltas)
+}
+
+pub(crate) fn of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event["type"] == kind).collect()
+}
+
+#[test]
+fn the_answer_is_all_of_standard_output() {
+    on_every_wire(
+        || one_round("echo made > made.txt && cat made.txt"),
+        |setup, stage| {
+            let run = stage.machine.run(&["run", "Make a file."]);
+            assert_eq!(run.code, Some(0), "{run:#?}");
+            assert!(run.out.starts_with("It says: made\n"), "{run:#?}");
+            let who = format!("{}/{}", setup.provider, setup.model);
+            let folder = text(&stage.machine.path("project"));
+            let first = format!("native · {who} · {folder} · everything is allowed\n");
+            assert!(run.err.starts_with(&first), "{run:#?}");
+            assert!(
+                run.err.contains("> shell echo made > made.txt && cat made.txt\n  shell ok\n"),
+                "{run:#?}"
+            );
+            assert!(run.err.lines().last().unwrap().starts_with(&format!("{who} · in ")), "{run:#?}");
+            assert_eq!(fs::read_to_string(stage.machine.path("project/made.txt")).unwrap(), "made\n");
+        },
+    );
+}
+
+#[test]
+fn the_task_may_be_piped_in_and_the_talk_left_out() {
+    let stage = Stage::on_any_wire(Play::default());
+    let run = Run::of(stage.machine.command(&["run", "-q"]).write_stdin("Say this.\n"));
+    assert_eq!((run.code, run.out.trim_end(), run.err.as_str()), (Some(0), "Say this.", ""), "{run:#?}");
+    let sent = stage.requests()[0].body.to_string();
+    assert!(sent.contains(&text(&stage.machine.path("project"))), "the prompt names the folder: {sent}");
+}
+
+#[test]
+fn json_is_one_event_a_line() {
+    on_every_wire(
+        || one_round("echo one; echo two"),
+        |setup, stage| {
+            let out = stage.machine.run(&["run", "--json", "--effort", "high", "Count."]).ok();
+            let (events, deltas) = events(&out);
+            let joined = |kind: &str| -> String {
+                of_type(&deltas, kind).iter().map(|delta| delta["text"].as_str().unwrap()).collect()
+            };
+            let ends = of_type(&events, "input_end");
+            assert_eq!((ends.len(), &ends[0]["reason"]["end"]), (1, &json!("done")), "{out}");
+            assert_eq!(ends[0]["text"], joined("assistant_text_delta"));
+            assert!(joined("tool_call_output_delta").starts_with("one\ntwo\n"), "{out}");
+            assert_eq!(of_type(&events, "call").len(), stage.requests().len());
+            assert_eq!(of_type(&events, "call")[0]["provider"], setup.provider);
+            assert!(!out.contains(KEY));
+        },
+    );
+}
+
+#[test]
+fn children_do_not_see_the_keys() {
+    let stage = Stage::on_any_wire(one_round("env"));
+    let out = stage.machine.run(&["run", "--json", "Look."]).ok();
+    assert!(out.contains("PATH="), "{out}");
+    assert!(!out.contains("ANTHROPIC_API_KEY"), "{out}");
+}
+
+#[test]
+fn a_limit_ends_it_with_4() {
+    let turns = Play::of([Step { times: Some(100), ..Step::call("shell", json!({"command": "true"})) }]);
+    for flag in ["--max-turns", "--max-rounds"] {
+        let stage = Stage::on_any_wire(turns.clone());
+        stage.machine.run(&["run", flag, "2", "Go on."]).fails(4, &["stopped at a limit", "--max-turns"]);
+        assert_eq!(stage.requests().len(), 2, "{flag}");
+    }
+}
+
+#[test]
+fn a_provider_that_fails_ends_it_with_3() {
+    let stage = Stage::on_any_wire(Play::of([Step::fault(Fault::status(500))]));
+    let run = stage.machine.run(&["run", "Hi."]).fails(3, &["anthropic", "trying again"]);
+    assert_eq!(run.err.matches("trying again").count(), 2, "{run:#?}");
+    let (events, _) = events(&stage.machine.run(&["run", "--json", "Hi."]).out);
+    assert_eq!(of_type(&events, "input_end")[0]["reason"]["end"], "failed");
+}
+
+#[test]
+fn wrong_calls_end_with_2() {
+    let stage = Stage::on_any_wire(Play::default());
+    let check = |args: &[&str], said: &str| drop(stage.machine.run(args).fails(2, &[said]));
+    check(&["run"], "there is no task");
+    check(&["run", " "], "there is no task");
+    check(&["run", "--cwd", "gone", "Hi."], "cannot work in");
+    check(&["run", "--max-turns", "0", "Hi."], "--max-turns");
+    check(&["run", "--kind", "claude", "--ask", "Hi."], "--ask does nothing");
+    check(&["run", "--commands"], "<TASK>");
+    Machine::new().run(&["run", "Hi."]).fails(2, &["no model provider is configured"]);
+    assert!(stage.requests().is_empty());
+}
+
+#[test]
+fn what_nobody_can_be_asked_about_is_refused_and_the_model_told() {
+    let stage = Stage::on_any_wire(one_round("touch made.txt"));
+    let run = stage.machine.run(&["run", "--ask", "Make a file."]);
+    assert_eq!(run.code, Some(0), "{run:#?}");
+    assert!(run.out.contains("nobody is there"), "{run:#?}");
+    assert!(run.err.contains(" · asks first\n"), "{run:#?}");
+    assert!(!stage.machine.path("project/made.txt").exists());
+}
+
+#[test]
+fn reading_needs_no_leave() {
+    let read = Step::call("read_file", json!({"file_path": "note.txt"}));
+    let stage = Stage::on_any_wire(Play::of([read, Step::text("It says: {{last_result}}")]));
+    stage.machine.write("project/sub/note.txt", "hello there\n");
+    let out = stage.machine.run(&["run", "--ask", "--cwd", "sub", "Read it."]).ok();
+    assert!(out.contains("hello there"), "{out}");
+}
+
+/// Claude Code, as far as one answer goes.
+const CLAUDE: &str = r#"#!/bin/sh
+read -r task
+echo '{"type":"system","subtype":"init","session_id":"s-1","model":"claude-x","tools":[],"cwd":"/"}'
+echo '{"type":"assistant","session_id":"s-1","message":{"id":"m-1","type":"message","role":"assistant","model":"claude-x","content":[{"type":"text","text":"I was told: '"$task"'"}],"usage":{"input_tokens":3,"output_tokens":5}}}'
+echo '{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"I was told: '"$task"'","session_id":"s-1","total_cost_usd":0.01,"usage":{"input_tokens":3,"output_tokens":5}}'
+"#;
+
+#[test]
+fn another_program_can_be_the_agent() {
+    let machine = Machine::new();
+    let program = machine.write("bin/claude", CLAUDE);
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", text(&machine.path("bin")));
+    let machine = machine.with("PATH", &path);
+    let run = machine.run(&["run", "--kind", "claude", "--model", "m", "Be brief."]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "I was told: Be brief.\n"), "{run:#?}");
+    assert!(run.err.starts_with("claude · m · "), "{run:#?}");
+    events(&machine.run(&["run", "--kind", "claude", "--json", "Be brief."]).ok());
+}
+
+#[test]
+fn a_program_that_is_not_there_is_named() {
+    Machine::new().run(&["run", "--kind", "claude", "Hi."]).fails(2, &["cannot start claude", "installed"]);
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_ends_it_with_1() {
+    let stage = Stage::on_any_wire(Play::text("Words."));
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_junto"));
+    command.env_clear().envs(stage.machine.environment()).current_dir(stage.machine.path("project"));
+    let output = command.args(["run", "Hi."]).stdout(full).output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("error: cannot write to standard output"), "{err}");
+}

@@ -173,7 +173,7 @@ fn claude(args: &RunArgs, environment: &Environment) -> Result<(Kind, String, &'
     let variables = environment.all().filter_map(text).collect();
     let model = args.model.model.clone().unwrap_or_else(|| "its own model".to_owned());
     let rules = "may change files here; its own rules for the rest";
-    Ok((Kind::Cli(Cli { variables, ..Cli::new(definition) }), model, rules))
+    Ok((Kind::Cli(Box::new(Cli { variables, ..Cli::new(definition) })), model, rules))
 }
 
 /// Where the agent works.

@@ -17,7 +17,9 @@ pub(crate) struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  junto demo                               see an answer without any key
+  junto demo                               see an agent mend a program, without any key
+  junto run \"Fix the failing test.\"        let an agent work in this folder
+  junto gateway                            answer clients of the model APIs
   junto ask \"What is a junto?\"             ask the default model
   git diff | junto ask \"Review this.\"      ask about what is piped in
   junto models                             what is known, and which keys are there
@@ -32,8 +34,12 @@ pub(crate) enum Command {
     Models(ModelsArgs),
     /// Show and check the configuration
     Config(ConfigArgs),
-    /// Ask a scripted model that runs inside this program; needs no key and no network
-    Demo(DemoArgs),
+    /// Let an agent work on a task in this folder
+    Run(RunArgs),
+    /// Answer clients of the Anthropic and OpenAI APIs from the configured providers
+    Gateway(GatewayArgs),
+    /// Watch an agent mend a program; its model is scripted, so it needs no key and no network
+    Demo,
 }
 
 /// What `junto ask` takes.
@@ -78,6 +84,26 @@ Exit codes: 0 answered, 1 failed, 2 wrong usage or configuration, 3 the provider
 /// Flags that are also settings.
 #[derive(Debug, Default, Args)]
 pub(crate) struct SettingArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// The most tokens the answer may have
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
+}
+
+impl SettingArgs {
+    /// The flags that were given, as a layer of configuration.
+    pub(crate) fn values(&self) -> Vec<FlagValue> {
+        let mut values = self.model.values();
+        let text = self.max_tokens.map(|n| n.to_string());
+        values.extend(text.map(|text| FlagValue { key: "max_tokens", flag: "--max-tokens", text }));
+        values
+    }
+}
+
+/// Which model, and how it thinks.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ModelArgs {
     /// The provider to ask
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
@@ -87,19 +113,15 @@ pub(crate) struct SettingArgs {
     /// How hard the model thinks: low, medium, high, or a level of the provider's
     #[arg(long, value_name = "LEVEL")]
     pub(crate) effort: Option<String>,
-    /// The most tokens the answer may have
-    #[arg(long, value_name = "N")]
-    pub(crate) max_tokens: Option<u64>,
 }
 
-impl SettingArgs {
+impl ModelArgs {
     /// The flags that were given, as a layer of configuration.
     pub(crate) fn values(&self) -> Vec<FlagValue> {
         [
             ("provider", "--provider", self.provider.clone()),
             ("model", "--model", self.model.clone()),
             ("effort", "--effort", self.effort.clone()),
-            ("max_tokens", "--max-tokens", self.max_tokens.map(|n| n.to_string())),
         ]
         .into_iter()
         .filter_map(|(key, flag, text)| Some(FlagValue { key, flag, text: text? }))
@@ -157,13 +179,110 @@ pub(crate) enum ConfigCommand {
     },
 }
 
-/// What `junto demo` takes.
+/// What `junto run` takes.
 #[derive(Debug, Args)]
-pub(crate) struct DemoArgs {
-    /// The question
-    #[arg(default_value = "What is a junto?")]
-    pub(crate) prompt: String,
+#[command(after_help = RUN_EXAMPLES)]
+pub(crate) struct RunArgs {
+    /// The task; if it is not given, what is piped in
+    pub(crate) task: Option<String>,
+    /// The kind of agent
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) kind: AgentKind,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// The most model calls
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_turns: Option<u32>,
+    /// The most rounds of tools
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_rounds: Option<u32>,
+    /// Ask before anything but reading; what nobody can be asked about is refused
+    #[arg(long)]
+    pub(crate) ask: bool,
+    /// Print every event as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read commands from standard input, each one line of JSON
+    #[arg(long, requires = "task")]
+    pub(crate) commands: bool,
+    /// Work in this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Nothing on standard error but errors and questions
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
+
+/// The kinds of agents that can be run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum AgentKind {
+    /// Our own loop over a model
+    #[default]
+    Native,
+    /// Claude Code, which must be installed
+    Claude,
+}
+
+impl AgentKind {
+    /// As it is written.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Claude => "claude",
+        }
+    }
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  junto run \"Fix the failing test.\"
+  junto run --ask --max-turns 20 \"Remove what nobody uses.\"
+  junto run --json \"Say what this is.\" | jq -r 'select(.type == \"input_end\").text'
+  cat task.md | junto run --cwd project
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the provider failed,
+4 stopped at a limit, 5 stopped because an action was refused, 130 interrupted.";
+
+/// What `junto gateway` takes.
+#[derive(Debug, Args)]
+#[command(after_help = GATEWAY_EXAMPLES)]
+pub(crate) struct GatewayArgs {
+    /// The address to listen on
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub(crate) host: String,
+    /// The port to listen on; 0 for any that is free
+    #[arg(long, value_name = "N", default_value_t = 6767)]
+    pub(crate) port: u16,
+    /// The provider to ask
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// The model to ask, whatever clients name: an id, an alias, or PROVIDER/MODEL
+    #[arg(long, short, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Answer with a council of these models, each PROVIDER/MODEL, separated by commas
+    #[arg(long, value_name = "MODELS", value_delimiter = ',', conflicts_with_all = ["provider", "model"])]
+    pub(crate) council: Vec<String>,
+    /// The variable that holds the key which clients must show
+    #[arg(long, value_name = "VARIABLE")]
+    pub(crate) key_env: Option<String>,
+    /// Leave out what providers say about their progress
+    #[arg(long)]
+    pub(crate) no_progress: bool,
+}
+
+impl GatewayArgs {
+    /// The flags that were given, as a layer of configuration.
+    pub(crate) fn values(&self) -> Vec<FlagValue> {
+        ModelArgs { provider: self.provider.clone(), model: self.model.clone(), effort: None }.values()
+    }
+}
+
+const GATEWAY_EXAMPLES: &str = "\
+Examples:
+  junto gateway --model openai/gpt-6.1-sol       Claude Code on a GPT
+  junto gateway --council anthropic/claude-opus-5-5,openai/gpt-6.1-sol
+
+A request for PROVIDER/MODEL goes to that provider, whatever else is chosen.";
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,11 @@
 //! Which provider and which model are meant.
 
-use junto_llm::Wire;
-use junto_llm::catalog::Catalog;
+use junto::llm::Wire;
+use junto::llm::catalog::Catalog;
 
 use crate::config::{Config, Origin, ProviderSettings, nearest};
+use crate::connect;
+use crate::environment::Environment;
 use crate::failure::Failure;
 
 /// What to ask. Absent parts are the client's to settle.
@@ -19,6 +21,19 @@ impl Choice {
     fn of(provider: Option<&str>, model: Option<&str>) -> Self {
         Self { provider: provider.map(str::to_owned), model: model.map(str::to_owned) }
     }
+}
+
+/// Which provider and model are asked, both checked as far as they can be without asking.
+///
+/// # Errors
+/// As [`choose`]; also if the provider is unknown or has no key.
+pub(crate) fn settle(config: &Config, environment: &Environment) -> Result<Choice, Failure> {
+    let usable = connect::usable(config, environment);
+    let choice = choose(config, &connect::catalog(config), &usable)?;
+    if let Some(name) = &choice.provider {
+        connect::check_provider(name, config, environment)?;
+    }
+    Ok(choice)
 }
 
 /// Settles which model is meant.
@@ -110,8 +125,6 @@ mod tests {
 
     use super::*;
     use crate::config::FlagValue;
-    use crate::connect;
-    use crate::environment::Environment;
 
     /// `variables` are set beside two keys; `flags` are `key=value`.
     fn choice(

@@ -3,7 +3,9 @@
 mod ask;
 mod config;
 mod demo;
+mod gateway;
 mod models;
+mod run;
 
 use clap::CommandFactory;
 
@@ -16,6 +18,7 @@ use crate::output::{Output, Talk};
 pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
     let talk = match &cli.command {
         Some(Command::Ask(args)) if args.quiet => Talk::Quiet,
+        Some(Command::Run(args)) if args.quiet => Talk::Quiet,
         _ => Talk::Normal,
     };
     let output = Output::of_process(talk);
@@ -24,7 +27,9 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
         Some(Command::Ask(args)) => interruptible(ask::run(args, environment, &output)),
         Some(Command::Models(args)) => models::run(&args, environment, &output),
         Some(Command::Config(args)) => config::run(args.command, environment, &output),
-        Some(Command::Demo(args)) => interruptible(demo::run(&args, &output)),
+        Some(Command::Run(args)) => on_runtime(run::run(args, environment, &output)),
+        Some(Command::Gateway(args)) => on_runtime(gateway::run(args, environment, &output)),
+        Some(Command::Demo) => on_runtime(demo::run(environment, &output)),
     };
     result.unwrap_or_else(|failure| {
         output.failure(&failure);
@@ -35,6 +40,18 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
 /// Runs a command until it ends or the user interrupts it. An interrupt drops what it was doing,
 /// which closes its connections.
 fn interruptible(command: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+    on_runtime(async {
+        tokio::select! {
+            // Asked first, so that we listen for interrupts before the command does anything.
+            biased;
+            Ok(()) = tokio::signal::ctrl_c() => Err(Failure::interrupted()),
+            result = command => result,
+        }
+    })
+}
+
+/// Runs a command to its end.
+fn on_runtime(command: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
         Failure::new(
             Exit::Failed,
@@ -42,14 +59,7 @@ fn interruptible(command: impl Future<Output = Result<Exit, Failure>>) -> Result
             "the system may be out of memory or file handles",
         )
     })?;
-    let result = runtime.block_on(async {
-        tokio::select! {
-            // Asked first, so that we listen for interrupts before the command does anything.
-            biased;
-            Ok(()) = tokio::signal::ctrl_c() => Err(Failure::interrupted()),
-            result = command => result,
-        }
-    });
+    let result = runtime.block_on(command);
     // Reading standard input cannot be interrupted; the process ends without waiting for it.
     runtime.shutdown_background();
     result

@@ -18,15 +18,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use junto_llm::catalog::ModelInfo;
-use junto_llm::retry::Policy;
-use junto_llm::{Timeouts, Wire};
+use junto::llm::catalog::ModelInfo;
+use junto::llm::retry::Policy;
+use junto::llm::{Timeouts, Wire};
 
 use crate::environment::Environment;
 use crate::failure::Failure;
 
 pub(crate) use files::{Files, Project};
-pub(crate) use junto_llm::vendor::VENDORS;
+pub(crate) use junto::llm::vendor::VENDORS;
 pub(crate) use problem::{Problem, failure as problems_failure, nearest};
 pub(crate) use settings::{KeyPath, Layer, Origin, Setting, Settings, in_order};
 pub(crate) use trust::Trust;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use junto_llm::catalog::Catalog;
-use junto_llm::{Auth, Client, Endpoint, HttpProvider, Secret};
+use junto::llm::catalog::Catalog;
+use junto::llm::{Auth, Client, Endpoint, HttpProvider, Secret};
 
 use crate::config::{Config, ProviderSettings, VENDORS, nearest, vendor};
 use crate::environment::Environment;

@@ -45,6 +45,11 @@ impl Environment {
         self.variables.keys().filter_map(|name| name.to_str()).filter(move |name| name.starts_with(prefix))
     }
 
+    /// All variables, for the environments of agents, which choose among them.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
     /// The working directory.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use junto_llm::{Error, ErrorKind};
+use junto::llm::{Error, ErrorKind};
 
-/// How a command ended. Scripts rely on the numbers; `docs/guide/asking.md` lists them.
+/// How a command ended. Scripts rely on the numbers; `docs/guide/running.md` lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// It did what was asked.
@@ -17,6 +17,8 @@ pub(crate) enum Exit {
     Provider = 3,
     /// A limit was reached; what came until then was printed.
     Limit = 4,
+    /// An action was refused, and that ended the work.
+    Rejected = 5,
     /// The user interrupted it.
     Interrupted = 130,
 }

@@ -8,6 +8,7 @@ mod config;
 mod connect;
 mod environment;
 mod failure;
+mod interrupts;
 mod output;
 
 use std::process::ExitCode;

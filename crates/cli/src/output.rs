@@ -89,6 +89,13 @@ impl Output {
         }
     }
 
+    /// A question to a person, whose answer stands on the same line. Never silenced.
+    pub(crate) fn question(&self, text: &str) {
+        self.wipe_status();
+        let mut err = io::stderr().lock();
+        let _ = write!(err, "{}", harmless(text)).and_then(|()| err.flush());
+    }
+
     /// A line on standard error. If nobody can read it there is nobody to tell.
     fn line(&self, text: &str) {
         self.wipe_status();

@@ -104,10 +104,7 @@ pub struct Parent {
 
 impl std::fmt::Debug for Parent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Parent")
-            .field("log", &self.log)
-            .field("depth", &self.depth)
-            .finish_non_exhaustive()
+        f.debug_struct("Parent").field("log", &self.log).field("depth", &self.depth).finish_non_exhaustive()
     }
 }
 

@@ -48,11 +48,7 @@ impl Classified {
 /// about which nothing is known.
 pub fn classify(wire: Wire, headers: &HeaderMap, body: &Value) -> Classified {
     let view = View::of(wire, body);
-    Classified {
-        traffic: traffic(&view),
-        session: session(headers, body),
-        workdir: workdir::find(&view),
-    }
+    Classified { traffic: traffic(&view), session: session(headers, body), workdir: workdir::find(&view) }
 }
 
 fn traffic(view: &View<'_>) -> Traffic {
@@ -84,9 +80,9 @@ fn chore(view: &View<'_>) -> Option<Chore> {
         return Some(Chore::Compaction);
     }
     let mut words = view.model.split(|c: char| !c.is_ascii_alphanumeric());
-    words.any(|word| SMALL.iter().any(|small| word.eq_ignore_ascii_case(small))).then(|| {
-        Chore::Other("small_model".to_owned())
-    })
+    words
+        .any(|word| SMALL.iter().any(|small| word.eq_ignore_ascii_case(small)))
+        .then(|| Chore::Other("small_model".to_owned()))
 }
 
 /// Whether the conversation's last word is a demand to sum it up.

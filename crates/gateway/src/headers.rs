@@ -19,16 +19,8 @@ const HOP_BY_HOP: [&str; 9] = [
 
 /// Headers of a request that hold for the way to us: the transport sets its own. Without
 /// `accept-encoding` the answer comes uncompressed, so that its usage can be read.
-const OURS: [&str; 8] = [
-    "accept-encoding",
-    "content-length",
-    "cookie",
-    "expect",
-    "forwarded",
-    "host",
-    "origin",
-    "referer",
-];
+const OURS: [&str; 8] =
+    ["accept-encoding", "content-length", "cookie", "expect", "forwarded", "host", "origin", "referer"];
 
 /// Headers that carry a client's key.
 const KEYS: [&str; 4] = ["authorization", "x-api-key", "x-goog-api-key", "api-key"];
@@ -88,13 +80,25 @@ mod tests {
     #[test]
     fn keys_and_what_concerns_the_connection_stay_here() {
         let client = headers(&[
-            "anthropic-beta", "authorization", "x-api-key", "host", "content-length", "te", "cookie",
-            "user-agent", "accept-encoding", "x-forwarded-for", "content-type",
+            "anthropic-beta",
+            "authorization",
+            "x-api-key",
+            "host",
+            "content-length",
+            "te",
+            "cookie",
+            "user-agent",
+            "accept-encoding",
+            "x-forwarded-for",
+            "content-type",
         ]);
         let kept = to_provider(&client, ClientKeyUse::Keep);
         assert_eq!(names(&kept), ["anthropic-beta", "user-agent", "content-type"]);
         let kept = to_provider(&client, ClientKeyUse::Forward);
-        assert_eq!(names(&kept), ["anthropic-beta", "authorization", "x-api-key", "user-agent", "content-type"]);
+        assert_eq!(
+            names(&kept),
+            ["anthropic-beta", "authorization", "x-api-key", "user-agent", "content-type"]
+        );
     }
 
     #[test]

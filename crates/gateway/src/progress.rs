@@ -140,7 +140,18 @@ mod tests {
     #[test]
     fn lines_share_a_segment_that_ends_where_something_begins() {
         let start = || StreamEvent::TextStart { id: SegmentId(0) };
-        let events = || vec![progress("a"), progress("b"), start(), text("x"), progress("c"), text("y"), progress("d"), finish()];
+        let events = || {
+            vec![
+                progress("a"),
+                progress("b"),
+                start(),
+                text("x"),
+                progress("c"),
+                text("y"),
+                progress("d"),
+                finish(),
+            ]
+        };
         assert_eq!(shown(Progress::Shown, events()), "<a/b/>[x<c/yd/>.");
         assert_eq!(shown(Progress::Hidden, events()), "[xy.");
         assert_eq!(shown(Progress::Shown, vec![progress("a"), finish()]), "<a/>.");

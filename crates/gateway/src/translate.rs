@@ -70,8 +70,7 @@ fn keep_betas(headers: &HeaderMap, request: &mut Request) {
     if betas.is_empty() {
         return;
     }
-    let options =
-        request.provider_options.entry(Wire::Anthropic.name()).or_insert_with(|| json!({}));
+    let options = request.provider_options.entry(Wire::Anthropic.name()).or_insert_with(|| json!({}));
     if let Value::Object(options) = options {
         options.insert("beta_headers".to_owned(), betas.join(",").into());
     }

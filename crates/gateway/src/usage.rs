@@ -102,7 +102,8 @@ mod tests {
     fn told(by: impl FnOnce(Meter)) -> Vec<(u64, bool)> {
         let reports = Arc::new(Mutex::new(Vec::new()));
         let book = Arc::clone(&reports);
-        let sink: Sink = Arc::new(move |r: UsageReport| book.lock().unwrap().push((r.usage.input, r.complete)));
+        let sink: Sink =
+            Arc::new(move |r: UsageReport| book.lock().unwrap().push((r.usage.input, r.complete)));
         by(Meter::new(Some(sink), &CallCx::new(), "p", "m", Via::Translation));
         let reports = reports.lock().unwrap();
         reports.clone()

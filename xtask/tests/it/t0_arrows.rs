@@ -39,8 +39,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "junto-twin",
         ],
     ),
-    // Until the facade `junto` exists, the binary composes the parts itself; then only `junto` stays.
-    ("junto-cli", &["junto", "junto-llm", "junto-twin"]),
+    ("junto-cli", &["junto"]),
     ("junto-testkit", &["junto-twin", "junto-core"]),
     ("xtask", &[]),
 ];

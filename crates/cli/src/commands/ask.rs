@@ -6,7 +6,7 @@ mod report;
 
 use std::path::Path;
 
-use junto_llm::{Effort, Finish, Message, Request, Response, ResponseFormat, schema};
+use junto::llm::{Effort, Finish, Message, Request, Response, ResponseFormat, schema};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -18,8 +18,10 @@ use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 
-pub(crate) use exchange::{Delivery, Exchange};
-pub(crate) use report::{closing_line, cost};
+use exchange::{Delivery, Exchange};
+pub(crate) use prompt::piped_in;
+pub(crate) use report::closing_line;
+use report::cost;
 
 /// Runs the command.
 pub(crate) async fn run(args: AskArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
@@ -28,7 +30,7 @@ pub(crate) async fn run(args: AskArgs, environment: &Environment, output: &Outpu
         output.note(note);
     }
     let schema = args.schema.as_deref().map(read_schema).transpose()?;
-    let choice = settle(&config, environment)?;
+    let choice = choice::settle(&config, environment)?;
     let client = connect::client(&config, environment)?;
     let message = prompt::message(args.prompt, &args.image).await?;
     let request = request(message, args.system, schema.as_ref(), choice, &config);
@@ -57,18 +59,9 @@ pub(crate) async fn run(args: AskArgs, environment: &Environment, output: &Outpu
     for warning in &response.warnings {
         output.warning(&warning.message);
     }
-    output.note(&closing_line(&response, cost, started.elapsed()));
+    let who = format!("{}/{}", response.provider, response.model);
+    output.note(&closing_line(&who, &response.usage, cost, started.elapsed()));
     ending(&response)
-}
-
-/// Which provider and model are asked, both checked as far as they can be without asking.
-fn settle(config: &Config, environment: &Environment) -> Result<Choice, Failure> {
-    let usable = connect::usable(config, environment);
-    let choice = choice::choose(config, &connect::catalog(config), &usable)?;
-    if let Some(name) = &choice.provider {
-        connect::check_provider(name, config, environment)?;
-    }
-    Ok(choice)
 }
 
 fn request(
@@ -109,16 +102,16 @@ fn read_schema(file: &Path) -> Result<Value, Failure> {
 
 /// The object in an answer, checked against its schema.
 fn object(response: &Response, schema: &Value) -> Result<Value, Failure> {
-    let kind = junto_llm::ErrorKind::NoObject;
+    let kind = junto::llm::ErrorKind::NoObject;
     let text = response.text();
     // The answer was paid for: what does not fit is shown, on the stream for people.
-    let no_object = |error: junto_llm::Error| {
+    let no_object = |error: junto::llm::Error| {
         let mut failure = Failure::from(error);
         failure.errors.push(format!("the answer was: {}", text.trim()));
         failure
     };
     let value: Value = serde_json::from_str(text.trim()).map_err(|error| {
-        no_object(junto_llm::Error::new(kind, format!("the answer is not JSON: {error}")))
+        no_object(junto::llm::Error::new(kind, format!("the answer is not JSON: {error}")))
     })?;
     schema::compile("answer", schema)?.check(&value, kind, "the answer").map_err(no_object)?;
     Ok(value)
@@ -129,7 +122,7 @@ fn is_complete(response: &Response) -> bool {
 }
 
 /// How the command ends after an answer came.
-pub(crate) fn ending(response: &Response) -> Result<Exit, Failure> {
+fn ending(response: &Response) -> Result<Exit, Failure> {
     let reason = response.finish_reason.raw.as_deref().unwrap_or("no reason given");
     match response.finish_reason.unified {
         Finish::Stop | Finish::ToolCalls | Finish::Other => Ok(Exit::Done),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use junto_llm::catalog::{Capability, Catalog, ModelInfo};
+use junto::llm::catalog::{Capability, Catalog, ModelInfo};
 use serde_json::{Value, json};
 
 use crate::args::ModelsArgs;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use junto_llm::catalog::ModelInfo;
+use junto::llm::catalog::ModelInfo;
 use serde::Deserialize;
 use toml_edit::{Document, Item, Key, Table, TableLike};
 

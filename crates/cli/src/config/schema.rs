@@ -152,7 +152,7 @@ pub(crate) fn rank(key: &Key) -> usize {
 mod tests {
     use std::collections::BTreeSet;
 
-    use junto_llm::catalog::{ModelInfo, Price, Reasoning, Surcharge};
+    use junto::llm::catalog::{ModelInfo, Price, Reasoning, Surcharge};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 use std::time::Duration;
 
-use junto_llm::catalog::ModelInfo;
+use junto::llm::catalog::ModelInfo;
 use toml_edit::{Item, Value as Toml};
 
 /// What a key takes.

@@ -2,7 +2,7 @@
 
 use crate::environment::Environment;
 
-use junto_llm::vendor::{VENDORS, Vendor};
+use junto::llm::vendor::{VENDORS, Vendor};
 
 use super::settings::{KeyPath, Layer, Origin};
 

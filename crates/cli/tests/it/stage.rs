@@ -1,7 +1,7 @@
 //! A twin, and a machine that is configured to ask it.
 
-use junto_llm::Wire;
-use junto_twin::{Options, Play, Received, Twin};
+use junto::llm::Wire;
+use junto::twin::{Options, Play, Received, Twin};
 use tokio::runtime::Runtime;
 
 use crate::Machine;

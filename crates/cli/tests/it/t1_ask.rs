@@ -1,5 +1,5 @@
-use junto_llm::Wire;
-use junto_twin::{After, Fault, Options, Play, Step, Stop};
+use junto::llm::Wire;
+use junto::twin::{After, Fault, Options, Play, Step, Stop};
 use serde_json::{Value, json};
 
 use crate::Run;

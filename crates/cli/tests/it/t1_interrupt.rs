@@ -1,7 +1,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
-use junto_twin::{After, Fault, Play, Step};
+use junto::twin::{After, Fault, Play, Step};
 
 use crate::Machine;
 use crate::stage::Stage;

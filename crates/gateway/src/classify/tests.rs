@@ -54,9 +54,7 @@ fn traffic_on_messages() {
     check(json!({"messages": [user("hi"), system("# Environment")]}), Traffic::Ask);
 
     check(json!({"messages": [user("quota")], "max_tokens": 1}), Traffic::Background(Chore::Probe));
-    let schema = |name: &str| {
-        json!({"format": {"type": "json_schema", "schema": {"type": "object", "properties": {name: {"type": "string"}}}}})
-    };
+    let schema = |name: &str| json!({"format": {"type": "json_schema", "schema": {"type": "object", "properties": {name: {"type": "string"}}}}});
     let title = json!({"messages": [user("hi")], "tools": [], "output_config": schema("title")});
     check(title.clone(), Traffic::Background(Chore::Title));
     check(json!({"messages": [user("hi")], "output_config": schema("title")}), Traffic::Ask);
@@ -94,7 +92,10 @@ fn traffic_on_responses() {
     check(json!({"input": [{"role": "user", "content": "hi"}]}), Traffic::Ask);
     check(json!({"input": [said("user", "hi"), call, output]}), Traffic::Continuation);
     check(json!({"input": [said("user", "hi"), call, custom]}), Traffic::Continuation);
-    check(json!({"input": [said("user", "hi"), call, output, said("developer", "note")]}), Traffic::Continuation);
+    check(
+        json!({"input": [said("user", "hi"), call, output, said("developer", "note")]}),
+        Traffic::Continuation,
+    );
     check(json!({"input": [said("user", "hi"), call, output, said("user", "stop")]}), Traffic::Ask);
     let schema = json!({"type": "object", "properties": {"title": {"type": "string"}}});
     let format = json!({"format": {"type": "json_schema", "name": "t", "schema": schema}});
@@ -114,7 +115,11 @@ fn sessions() {
     };
     check(&[], Value::Null, None);
     check(&[("x-claude-code-session-id", "s1")], Value::Null, Some("s1"));
-    check(&[("x-claude-code-session-id", "s1"), ("x-claude-code-agent-id", "a1")], Value::Null, Some("s1/a1"));
+    check(
+        &[("x-claude-code-session-id", "s1"), ("x-claude-code-agent-id", "a1")],
+        Value::Null,
+        Some("s1/a1"),
+    );
     check(&[("x-claude-code-agent-id", "a1")], Value::Null, None);
     check(&[("session-id", "s2"), ("thread-id", "t2")], Value::Null, Some("s2"));
     check(&[("thread-id", "t2")], Value::Null, Some("t2"));
@@ -134,14 +139,18 @@ fn working_directories_on_messages() {
         let found = of(Wire::Anthropic, &body).workdir;
         assert_eq!(found.as_deref().and_then(|p| p.to_str()), expected, "{body}");
     };
-    let environment = "# Environment\n - Primary working directory: /home/ada/work\n - Is a git repository: true\n";
+    let environment =
+        "# Environment\n - Primary working directory: /home/ada/work\n - Is a git repository: true\n";
     let update = "# Environment update\n - Primary working directory: /home/ada/new (was /home/ada/work)";
     let text = |text: &str| json!([{"type": "text", "text": text}]);
     let reminder = format!("<system-reminder>\n{environment}</system-reminder>");
 
     // In `system`, as a string or as blocks.
     check(json!({"system": environment, "messages": [user("hi")]}), Some("/home/ada/work"));
-    check(json!({"system": [{"type": "text", "text": "a"}, {"type": "text", "text": environment}]}), Some("/home/ada/work"));
+    check(
+        json!({"system": [{"type": "text", "text": "a"}, {"type": "text", "text": environment}]}),
+        Some("/home/ada/work"),
+    );
     check(json!({"system": "You are.\nCWD: /bare/place\n"}), Some("/bare/place"));
     // In a system message, and changed in a later one.
     check(json!({"system": "x", "messages": [user("hi"), system(environment)]}), Some("/home/ada/work"));
@@ -162,7 +171,10 @@ fn working_directories_on_messages() {
     check(json!({"messages": [user("hi"), called(), result(&reminder)]}), None);
     check(json!({"messages": [user("hi"), user(reminder.as_str())]}), None);
     check(json!({"messages": [user("hi"), {"role": "assistant", "content": environment}]}), None);
-    check(json!({"messages": [user("hi"), system(environment), called(), result(update)]}), Some("/home/ada/work"));
+    check(
+        json!({"messages": [user("hi"), system(environment), called(), result(update)]}),
+        Some("/home/ada/work"),
+    );
     // Only places that can be meant one way.
     for bad in ["work", "~/work", "/home/../etc", "", "C:\\work"] {
         check(json!({"system": format!("Working directory: {bad}")}), None);
@@ -177,7 +189,9 @@ fn working_directories_on_responses() {
         assert_eq!(found.as_deref().and_then(|p| p.to_str()), expected, "{body}");
     };
     let said = |role: &str, text: &str| json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]});
-    let context = |cwd: &str| format!("<environment_context>\n  <cwd>{cwd}</cwd>\n  <shell>bash</shell>\n</environment_context>");
+    let context = |cwd: &str| {
+        format!("<environment_context>\n  <cwd>{cwd}</cwd>\n  <shell>bash</shell>\n</environment_context>")
+    };
     check(json!({"instructions": "Working directory: /a", "input": "hi"}), Some("/a"));
     check(json!({"input": [said("developer", "CWD: /b"), said("user", "hi")]}), Some("/b"));
     check(json!({"input": [said("user", &context("/c")), said("user", "hi")]}), Some("/c"));
@@ -191,7 +205,9 @@ fn working_directories_on_responses() {
 fn nothing_is_known_of_what_makes_no_sense() {
     let nothing = Classified { traffic: Traffic::Ask, session: None, workdir: None };
     for wire in Wire::ALL {
-        for body in [json!(null), json!([]), json!({"messages": 3, "input": {"a": 1}, "tools": "x", "system": [1]})] {
+        for body in
+            [json!(null), json!([]), json!({"messages": 3, "input": {"a": 1}, "tools": "x", "system": [1]})]
+        {
             assert_eq!(of(wire, &body), nothing, "{wire:?} {body}");
         }
     }

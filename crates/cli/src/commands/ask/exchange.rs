@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use junto_llm::retry::{self, Attempt, Observer, Policy};
-use junto_llm::{CallCx, Client, Error, ErrorKind, Request, Response, StreamEvent};
+use junto::llm::retry::{self, Attempt, Observer, Policy};
+use junto::llm::{CallCx, Client, Error, ErrorKind, Request, Response, StreamEvent};
 
 use crate::config::{ProviderSettings, duration_text};
 use crate::failure::Failure;

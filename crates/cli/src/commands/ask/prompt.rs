@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Read};
 
-use junto_llm::{Media, Message, Part, Role};
+use junto::llm::{Media, Message, Part, Role};
 
 use crate::failure::{Exit, Failure};
 
@@ -52,7 +52,10 @@ pub(super) fn with_newline(mut text: String) -> String {
 }
 
 /// What is piped in; `None` at a terminal.
-async fn piped_in() -> Result<Option<String>, Failure> {
+///
+/// # Errors
+/// If it is no text, or too much of it.
+pub(crate) async fn piped_in() -> Result<Option<String>, Failure> {
     let fault = |what: String| {
         Failure::new(
             Exit::Usage,

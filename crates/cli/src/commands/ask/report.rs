@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use junto_llm::catalog::Catalog;
-use junto_llm::{Cost, Response, Usage};
+use junto::llm::catalog::Catalog;
+use junto::llm::{Cost, Response, Usage};
 use serde_json::{Value, json};
 
 /// What an answer cost. A provider may answer under a name that no catalog knows, so the name that
@@ -21,15 +21,10 @@ pub(crate) fn cost(catalog: &Catalog, response: &Response) -> Cost {
 
 /// The line that closes an answer:
 /// `anthropic/claude-x · in 1200 (cached 1000) out 80 · about $0.001200 · 1.3 s`.
-pub(crate) fn closing_line(response: &Response, cost: Cost, took: Duration) -> String {
-    let Usage { input, output, cache_read, .. } = &response.usage;
+pub(crate) fn closing_line(who: &str, usage: &Usage, cost: Cost, took: Duration) -> String {
+    let Usage { input, output, cache_read, .. } = usage;
     let cached = cache_read.filter(|n| *n > 0).map(|n| format!(" (cached {n})")).unwrap_or_default();
-    format!(
-        "{}/{} · in {input}{cached} out {output} · {cost} · {:.1} s",
-        response.provider,
-        response.model,
-        took.as_secs_f64()
-    )
+    format!("{who} · in {input}{cached} out {output} · {cost} · {:.1} s", took.as_secs_f64())
 }
 
 /// The answer as one JSON object.
@@ -46,7 +41,7 @@ pub(super) fn json(response: &Response, cost: Cost, object: Option<Value>) -> Va
         "model": response.model,
         "finish_reason": response.finish_reason,
         "usage": usage,
-        "cost": {"usd": cost.amount().map(junto_llm::Usd::dollars), "basis": basis},
+        "cost": {"usd": cost.amount().map(junto::llm::Usd::dollars), "basis": basis},
         "reasoning": response.reasoning(),
         "tool_calls": response.tool_calls().collect::<Vec<_>>(),
         "warnings": response.warnings,
@@ -61,7 +56,7 @@ pub(super) fn json(response: &Response, cost: Cost, object: Option<Value>) -> Va
 mod tests {
     use std::sync::Arc;
 
-    use junto_llm::{Content, Origin, Part, Usd, Wire};
+    use junto::llm::{Content, Origin, Part, Usd, Wire};
 
     use super::*;
 
@@ -73,11 +68,11 @@ mod tests {
     fn the_closing_line_tells_usage_and_cost() {
         let took = Duration::from_millis(1300);
         assert_eq!(
-            closing_line(&response(), Cost::Estimated(Usd::from_dollars(0.02)), took),
+            closing_line("p/m", &response().usage, Cost::Estimated(Usd::from_dollars(0.02)), took),
             "p/m · in 12 (cached 10) out 5 · about $0.02 · 1.3 s"
         );
-        let uncached = Response { usage: Usage::new(12, 5), ..response() };
-        assert_eq!(closing_line(&uncached, Cost::Unknown, took), "p/m · in 12 out 5 · cost unknown · 1.3 s");
+        let uncached = closing_line("p/m", &Usage::new(12, 5), Cost::Unknown, took);
+        assert_eq!(uncached, "p/m · in 12 out 5 · cost unknown · 1.3 s");
     }
 
     #[test]

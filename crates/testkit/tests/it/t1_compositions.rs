@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::compositions::table::{Cell, Event, Fact, Host, Mind, cell, printed};
-use crate::compositions::{drive, socket, table};
+use crate::compositions::{drive, program, socket, table};
 
 async fn compose(mind: Mind, host: Host) {
     for event in Event::ALL {
@@ -13,6 +13,7 @@ async fn compose(mind: Mind, host: Host) {
         match cell(mind, host, event) {
             Cell::No(why) => drive::cannot(mind, host, event, &why).await,
             Cell::Runs if host == Host::ToolSocket => socket::run(mind, event).await,
+            Cell::Runs if host == Host::Program => program::run(mind, event).await,
             Cell::Runs => drive::run(mind, host, event).await,
         }
     }
@@ -36,6 +37,11 @@ macro_rules! pairs {
             #[tokio::test]
             async fn over_the_tool_socket() {
                 compose(Mind::$kind, Host::ToolSocket).await;
+            }
+
+            #[tokio::test]
+            async fn by_the_program() {
+                compose(Mind::$kind, Host::Program).await;
             }
         })*
 

@@ -64,6 +64,7 @@ pub(crate) async fn cannot(mind: Mind, host: Host, event: Event, why: &Why) {
             assert_eq!(refused.unwrap_err().kind(), AgentErrorKind::Invalid, "{}", why.text);
         }
         Fact::NoProvider => assert!(mind.delegates() && host == Host::Gateway, "{}", why.text),
+        Fact::NoKind => super::program::cannot(mind).await,
         Fact::NoCommands => assert!(host == Host::ToolSocket && event == Event::Steer, "{}", why.text),
     }
     let run = Run::new(agent, stage);
@@ -79,7 +80,7 @@ pub(crate) fn refusal() -> Decision {
 }
 
 /// How the root's input ends. What befalls a child, or one member of a council, does not end it.
-fn expected_end(mind: Mind, event: Event) -> End {
+pub(crate) fn expected_end(mind: Mind, event: Event) -> End {
     match (mind, event) {
         (Mind::NativeChild, Event::Reject) => End::Done,
         (_, Event::Reject) => End::Rejected,
@@ -105,7 +106,7 @@ fn goes_on(mind: Mind, event: Event) -> bool {
 }
 
 /// What the log must show of each event.
-fn check_events(mind: Mind, host: Host, event: Event, text: &str, events: &[LogEvent]) {
+pub(crate) fn check_events(mind: Mind, host: Host, event: Event, text: &str, events: &[LogEvent]) {
     let names: Vec<&str> = events.iter().map(|event| event.body.name()).collect();
     match event {
         Event::Plain => assert!(!text.is_empty()),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use junto::twin::{After, Call, Fault, Options, Play, Step};
+use junto::twin::{After, Call, Fault, Options, Play, Step, When};
 use junto_testkit::fake_claude::{Behaviour, Fault as CliFault};
 use serde_json::{Value, json};
 
@@ -64,6 +64,26 @@ fn breaking(fault: Fault) -> Step {
 /// A parent that hands the work to a child of this kind.
 pub(crate) fn parent(kind: &str) -> (Play, Options) {
     let steps = [Step::call("spawn_agent", spawn(kind)), Step::text("It says: {{last_result}}")];
+    (Play::of(steps), Options::default())
+}
+
+/// A parent and its child over one model, which tells them apart by what they are told.
+pub(crate) fn family(event: Event) -> (Play, Options) {
+    let on = |text: &str| When { contains: Some(text.to_owned()), ..When::default() };
+    let once = |step: Step| Step { times: Some(1), ..step };
+    let mut steps = vec![
+        once(Step::call("spawn_agent", json!({"task": TASK})).when(on("Work"))),
+        Step::text("It says: {{last_result}}").when(on("Work")),
+        once(Step::call("spawn_agent", spawn("claude")).when(on("Spawn claude"))),
+        Step::text(ANSWER).when(on("Spawn claude")),
+    ];
+    if event == Event::Failure {
+        steps.push(once(Step::fault(Fault::status(400)).when(on(TASK))));
+    }
+    let mut child = worker(event).0.steps;
+    let last = child.pop();
+    steps.extend(child.into_iter().map(|step| once(step.when(on(TASK)))));
+    steps.extend(last);
     (Play::of(steps), Options::default())
 }
 

@@ -87,7 +87,7 @@ impl Stage {
         let root_event = if host == Host::ToolSocket { Event::Plain } else { event };
         let mut served = None;
         let root = match (mind, host) {
-            (Mind::Cli, Host::Library | Host::ToolSocket) => Kind::Cli(cast.cli()),
+            (Mind::Cli, Host::Library | Host::ToolSocket | Host::Program) => Kind::Cli(cast.cli()),
             (_, Host::Gateway) => {
                 let front = Served::start(mind, cast.provider(mind, root_event)).await;
                 let native = front.native();
@@ -97,6 +97,7 @@ impl Stage {
             (Mind::NativeChild | Mind::CliChild, _) => {
                 let play = match host {
                     Host::ToolSocket => plays::worker(Event::Plain),
+                    Host::Program => plays::family(event),
                     _ => plays::parent(WORKER),
                 };
                 Kind::Native(cast.native(Wire::Anthropic, play))
@@ -109,7 +110,7 @@ impl Stage {
         let mut builder =
             Workshop::builder(cast.dir.path(), move |_| Ok(Arc::clone(&made))).retry(EAGER).kind(ROOT, root);
         builder = match mind {
-            Mind::NativeChild => {
+            Mind::NativeChild if host != Host::Program => {
                 builder.kind(WORKER, Kind::Native(cast.native(Wire::Responses, plays::worker(event))))
             }
             Mind::CliChild => builder.kind(WORKER, Kind::Cli(cast.cli())),
@@ -124,6 +125,11 @@ impl Stage {
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.cast.dir.path().join(name)
+    }
+
+    /// How the command-line agent behaves.
+    pub(crate) fn behaviour(&self) -> &Behaviour {
+        &self.cast.behaviour
     }
 
     /// The directory.

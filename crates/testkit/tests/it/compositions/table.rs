@@ -33,6 +33,8 @@ pub(crate) enum Host {
     Gateway,
     /// Another process calls the mind's tools.
     ToolSocket,
+    /// `junto run --json`.
+    Program,
 }
 
 /// What happens.
@@ -84,13 +86,14 @@ impl Mind {
 }
 
 impl Host {
-    pub(crate) const ALL: [Self; 3] = [Self::Library, Self::Gateway, Self::ToolSocket];
+    pub(crate) const ALL: [Self; 4] = [Self::Library, Self::Gateway, Self::ToolSocket, Self::Program];
 
     fn title(self) -> &'static str {
         match self {
             Self::Library => "library",
             Self::Gateway => "gateway",
             Self::ToolSocket => "tool socket",
+            Self::Program => "run --json",
         }
     }
 }
@@ -137,6 +140,8 @@ pub(crate) enum Fact {
     NoToolHost,
     /// A tool host takes calls, and no commands.
     NoCommands,
+    /// `junto run` makes no such mind.
+    NoKind,
 }
 
 const NOT_STEERED: Why = Why {
@@ -157,15 +162,20 @@ const NO_COMMANDS: Why = Why {
     text: "a tool host takes calls and no commands: steering is the library's",
     fact: Fact::NoCommands,
 };
+const NO_KIND: Why = Why {
+    text: "`junto run` makes one kind at a time, `native` or `claude`, and no council",
+    fact: Fact::NoKind,
+};
 
 /// One cell of the table.
 pub(crate) fn cell(mind: Mind, host: Host, event: Event) -> Cell {
     match (mind, host, event) {
-        (Mind::Cli, Host::Library, Event::Steer) => Cell::No(NOT_STEERED),
+        (Mind::Cli, Host::Library | Host::Program, Event::Steer) => Cell::No(NOT_STEERED),
         // Behind the gateway it is asked for answers only, so there is nothing to approve either.
-        (Mind::Cli, Host::Library | Host::Gateway, Event::Reject) => Cell::No(NOT_ASKED),
+        (Mind::Cli, Host::Library | Host::Gateway | Host::Program, Event::Reject) => Cell::No(NOT_ASKED),
         (Mind::Cli, Host::ToolSocket, _) => Cell::No(NO_TOOL_HOST),
         (Mind::NativeChild | Mind::CliChild, Host::Gateway, _) => Cell::No(NO_PROVIDER),
+        (Mind::Council | Mind::CouncilWithCli | Mind::CliChild, Host::Program, _) => Cell::No(NO_KIND),
         (_, Host::ToolSocket, Event::Steer) => Cell::No(NO_COMMANDS),
         _ => Cell::Runs,
     }

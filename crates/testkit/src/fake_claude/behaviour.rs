@@ -72,6 +72,9 @@ impl Behaviour {
     }
 
     /// The variables that tell the fake to behave so.
+    ///
+    /// # Panics
+    /// If a path is no text.
     pub fn variables(&self) -> BTreeMap<String, String> {
         let behaviour = serde_json::to_string(self).expect("paths of tests are text");
         BTreeMap::from([(Self::VARIABLE.to_owned(), behaviour)])

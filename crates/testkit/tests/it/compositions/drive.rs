@@ -82,13 +82,13 @@ pub(crate) fn refusal() -> Decision {
 /// How the root's input ends. What befalls a child, or one member of a council, does not end it.
 pub(crate) fn expected_end(mind: Mind, event: Event) -> End {
     match (mind, event) {
-        (Mind::NativeChild, Event::Reject) => End::Done,
+        (_, Event::Plain | Event::Tools | Event::Steer)
+        | (Mind::NativeChild, Event::Reject)
+        | (Mind::NativeChild | Mind::CliChild, Event::Failure | Event::Crash)
+        | (Mind::Council | Mind::CouncilWithCli, Event::Crash) => End::Done,
         (_, Event::Reject) => End::Rejected,
         (_, Event::Cancel) => End::Interrupted,
-        (Mind::NativeChild | Mind::CliChild, Event::Failure | Event::Crash)
-        | (Mind::Council | Mind::CouncilWithCli, Event::Crash) => End::Done,
         (_, Event::Failure | Event::Crash) => End::Failed,
-        (_, Event::Plain | Event::Tools | Event::Steer) => End::Done,
     }
 }
 

@@ -97,12 +97,13 @@ pub(crate) fn cli(mind: Mind, event: Event, pipe: &Path) -> Behaviour {
     let pipe: PathBuf = pipe.to_owned();
     match (mind, event) {
         // Of a council one member works, and the other need only answer.
-        (Mind::CouncilWithCli, Event::Tools | Event::Steer | Event::Reject) => Behaviour::default(),
+        (_, Event::Plain | Event::Reject) | (Mind::CouncilWithCli, Event::Tools | Event::Steer) => {
+            Behaviour::default()
+        }
         // Before it has said anything that the council could use.
         (Mind::CouncilWithCli, Event::Cancel) => {
             Behaviour { escape: true, ..Behaviour::default() }.then(1, CliFault::Hold(pipe))
         }
-        (_, Event::Plain | Event::Reject) => Behaviour::default(),
         (_, Event::Tools) => Behaviour::replaying("tools-all"),
         (_, Event::Steer) => Behaviour::default().then(4, CliFault::Hold(pipe)),
         (_, Event::Cancel) => Behaviour { escape: true, ..Behaviour::default() }.then(4, CliFault::Hang),

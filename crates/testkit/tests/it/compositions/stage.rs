@@ -19,7 +19,7 @@ use super::plays;
 use super::table::{Event, Host, Mind};
 
 /// Longer than anything healthy takes on a busy machine.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_mins(1);
 /// The kind that a host starts, and the kind that it hands work to.
 pub(crate) const ROOT: &str = "root";
 pub(crate) const WORKER: &str = "worker";
@@ -215,7 +215,7 @@ impl Cast {
 
     fn cli(&self) -> Cli {
         let mut definition = Definition::shipped("claude").unwrap();
-        definition.command[0] = env!("CARGO_BIN_EXE_junto-fake-claude").to_owned();
+        env!("CARGO_BIN_EXE_junto-fake-claude").clone_into(&mut definition.command[0]);
         definition.variables.allow.push(Behaviour::VARIABLE.to_owned());
         let variables =
             self.behaviour.variables().into_iter().map(|(name, value)| (name, Secret::new(value)));
@@ -234,7 +234,7 @@ impl Cast {
         let Some(recording) = &self.behaviour.replay else { return (100, 10) };
         let text = std::fs::read_to_string(recording).unwrap();
         let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let Some(result) = lines.filter(|line| line["type"] == "result").last() else { return (0, 0) };
+        let Some(result) = lines.rev().find(|line| line["type"] == "result") else { return (0, 0) };
         let models = result["modelUsage"].as_object().cloned().unwrap_or_default();
         let usages = models.values().map(|used| {
             let number = |field: &str| used[field].as_u64().unwrap_or_default();

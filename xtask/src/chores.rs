@@ -7,6 +7,7 @@ use std::process::Command;
 use clap::ValueEnum;
 
 use crate::Outcome;
+use crate::bench_loop;
 use crate::command::{cargo, root, run};
 use crate::setup;
 
@@ -15,14 +16,16 @@ use crate::setup;
 pub(crate) enum Suite {
     /// The LLM client.
     Llm,
+    /// A run of the command.
+    Loop,
 }
 
 /// Runs a set of benchmarks; they print their own tables.
 pub(crate) fn bench(suite: Suite) -> Outcome {
-    let package = match suite {
-        Suite::Llm => "junto-llm",
-    };
-    run(cargo().args(["bench", "--package", package]))
+    match suite {
+        Suite::Llm => run(cargo().args(["bench", "--package", "junto-llm"])),
+        Suite::Loop => bench_loop::run_all(),
+    }
 }
 
 /// Runs one fuzz target, or all, for some seconds each.

@@ -1,4 +1,4 @@
-//! The developer's commands: `cargo xtask setup|test|lint|bench|fuzz|live|tiers`.
+//! The developer's commands: `cargo xtask setup|test|lint|bench|compositions|fuzz|live|tiers`.
 //!
 //! The tests need more than a compiler: Python packages, real servers to talk to, and a network that
 //! reaches nothing but this machine. This program makes all of it, so that `cargo xtask test` is the
@@ -9,9 +9,11 @@
     reason = "a developer's tool: it starts programs, reads the environment and prints"
 )]
 
+mod bench_loop;
 mod cache;
 mod chores;
 mod command;
+mod compositions;
 mod isolate;
 mod junit;
 mod lint;
@@ -54,6 +56,8 @@ enum Command {
         #[arg(default_value = "llm")]
         suite: chores::Suite,
     },
+    /// Compose every kind of mind with every host, and print the table.
+    Compositions,
     /// Run the fuzz targets on the nightly toolchain.
     Fuzz {
         /// Only this target.
@@ -81,6 +85,7 @@ fn main() -> ExitCode {
         Command::Test { tiers, filter } => return test::run(&test::Selection::new(tiers, filter)),
         Command::Lint => lint::run_all(),
         Command::Bench { suite } => chores::bench(suite),
+        Command::Compositions => compositions::print(),
         Command::Fuzz { target, seconds } => chores::fuzz(target.as_deref(), seconds),
         Command::Live => chores::live(),
         Command::Tiers { bless: true } => tiers::bless(),

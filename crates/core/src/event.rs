@@ -177,7 +177,8 @@ pub enum Body {
     },
     /// A child agent was started; its own events carry its id and this agent as parent.
     Child {
-        /// The child.
+        /// The child. `agent` is whose event this is.
+        #[serde(rename = "child")]
         agent: AgentId,
         /// Its kind.
         kind: String,

@@ -1,0 +1,256 @@
+//! Puts a mind together in a directory of its own, and knows what was used.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use junto::council::{self, Council, Member};
+use junto::env::{ExecutionEnvironment, LocalEnvironment};
+use junto::llm::{Endpoint, HttpProvider, Provider, Secret, Usage, Wire, retry};
+use junto::runner::{CliProvider, Definition, Host as CliHost, Patience};
+use junto::twin::{Options, Play, Twin};
+use junto::{AskFirst, Cli, Kind, Native, Workshop};
+use junto_testkit::fake_claude::Behaviour;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::gateway::Served;
+use super::plays;
+use super::table::{Event, Host, Mind};
+
+/// Longer than anything healthy takes on a busy machine.
+pub(crate) const LONG: Duration = Duration::from_mins(1);
+/// The kind that a host starts, and the kind that it hands work to.
+pub(crate) const ROOT: &str = "root";
+pub(crate) const WORKER: &str = "worker";
+
+const EAGER: retry::Policy =
+    retry::Policy { max_retries: 2, base: Duration::ZERO, factor: 1.0, cap: Duration::ZERO, jitter: 0.0 };
+
+/// A mind in a host, ready for an event.
+pub(crate) struct Stage {
+    pub(crate) mind: Mind,
+    pub(crate) event: Event,
+    pub(crate) env: Arc<LocalEnvironment>,
+    pub(crate) workshop: Workshop,
+    /// The models, the root's first.
+    pub(crate) twins: Vec<Played>,
+    pub(crate) served: Option<Served>,
+    cast: Cast,
+}
+
+/// A model and what it plays.
+pub(crate) struct Played {
+    pub(crate) twin: Twin,
+    play: Play,
+}
+
+/// Tokens read and written.
+pub(crate) type Tokens = (u64, u64);
+
+impl Played {
+    /// What it charged, and the part of that for answers that were not broken off.
+    fn charged(&self) -> (Tokens, Tokens) {
+        let whole = self.twin.requests().into_iter().filter_map(|request| {
+            let broken = request.step.is_some_and(|step| self.play.steps[step].fault.is_some());
+            request.usage.filter(|_| !broken)
+        });
+        let total = self.twin.usage_total();
+        ((total.input, total.output), whole.fold((0, 0), |sum, usage| add(sum, (usage.input, usage.output))))
+    }
+}
+
+pub(crate) fn add(a: Tokens, b: Tokens) -> Tokens {
+    (a.0 + b.0, a.1 + b.1)
+}
+
+/// The directory, and what is cast in it.
+struct Cast {
+    dir: TempDir,
+    env: Arc<LocalEnvironment>,
+    behaviour: Behaviour,
+    twins: Vec<Played>,
+}
+
+impl Stage {
+    pub(crate) async fn new(mind: Mind, host: Host, event: Event) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let path = [("PATH", "/usr/local/bin:/usr/bin:/bin")];
+        let env = Arc::new(LocalEnvironment::builder(dir.path()).variables(path).build().unwrap());
+        let pipe = dir.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let record = Some(dir.path().join("runs.jsonl"));
+        let behaviour = Behaviour { record, ..plays::cli(mind, event, &pipe) };
+        let mut cast = Cast { dir, env: Arc::clone(&env), behaviour, twins: Vec::new() };
+
+        // Calls from outside are what happens there; the model itself only answers.
+        let root_event = if host == Host::ToolSocket { Event::Plain } else { event };
+        let mut served = None;
+        let root = match (mind, host) {
+            (Mind::Cli, Host::Library | Host::ToolSocket | Host::Program) => Kind::Cli(cast.cli()),
+            (_, Host::Gateway) => {
+                let front = Served::start(mind, cast.provider(mind, root_event)).await;
+                let native = front.native();
+                served = Some(front);
+                Kind::Native(native)
+            }
+            (Mind::NativeChild | Mind::CliChild, _) => {
+                let play = match host {
+                    Host::ToolSocket => plays::worker(Event::Plain),
+                    Host::Program => plays::family(event),
+                    _ => plays::parent(WORKER),
+                };
+                Kind::Native(cast.native(Wire::Anthropic, play))
+            }
+            _ => {
+                Kind::Native(Native { model: model_of(mind), ..Native::new(cast.provider(mind, root_event)) })
+            }
+        };
+        let made = Arc::clone(&env) as Arc<dyn ExecutionEnvironment>;
+        let mut builder =
+            Workshop::builder(cast.dir.path(), move |_| Ok(Arc::clone(&made))).retry(EAGER).kind(ROOT, root);
+        builder = match mind {
+            Mind::NativeChild if host != Host::Program => {
+                builder.kind(WORKER, Kind::Native(cast.native(Wire::Responses, plays::worker(event))))
+            }
+            Mind::CliChild => builder.kind(WORKER, Kind::Cli(cast.cli())),
+            _ => builder,
+        };
+        if event == Event::Reject {
+            builder = builder.policy(Arc::new(AskFirst), junto::core::OnReject::EndTurn);
+        }
+        let twins = std::mem::take(&mut cast.twins);
+        Self { mind, event, env, workshop: builder.build(), twins, served, cast }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.cast.dir.path().join(name)
+    }
+
+    /// How the command-line agent behaves.
+    pub(crate) fn behaviour(&self) -> &Behaviour {
+        &self.cast.behaviour
+    }
+
+    /// The directory.
+    pub(crate) fn dir(&self) -> &Path {
+        self.cast.dir.path()
+    }
+
+    /// The least and the most that can have been booked. They differ only by what was broken off:
+    /// how much of that was used its provider alone knows.
+    pub(crate) fn charged(&self) -> (Tokens, Tokens) {
+        let text = std::fs::read_to_string(self.path("runs.jsonl")).unwrap_or_default();
+        let runs = text.lines().count() as u64;
+        let (input, output) = self.cast.reported();
+        let most = (runs * input, runs * output);
+        let whole = matches!(self.event, Event::Plain | Event::Tools | Event::Steer | Event::Reject);
+        let mut sums = (if whole { most } else { (0, 0) }, most);
+        for played in &self.twins {
+            let (total, whole) = played.charged();
+            sums = (add(sums.0, whole), add(sums.1, total));
+        }
+        sums
+    }
+}
+
+/// A provider's name in the catalog, and a model of it.
+pub(crate) fn model(wire: Wire) -> (&'static str, &'static str) {
+    match wire {
+        Wire::Anthropic => ("anthropic", "claude-opus-5-5"),
+        _ => ("openai", "gpt-5.5"),
+    }
+}
+
+fn model_of(mind: Mind) -> Option<String> {
+    match mind {
+        Mind::NativeAnthropic => Some(model(Wire::Anthropic).1.to_owned()),
+        Mind::NativeResponses => Some(model(Wire::Responses).1.to_owned()),
+        _ => None,
+    }
+}
+
+impl Cast {
+    /// The provider that a mind is, or has.
+    fn provider(&mut self, mind: Mind, event: Event) -> Arc<dyn Provider> {
+        match mind {
+            Mind::NativeAnthropic => self.twin(Wire::Anthropic, plays::worker(event)),
+            Mind::NativeResponses => self.twin(Wire::Responses, plays::worker(event)),
+            Mind::Cli => self.cli_provider(),
+            Mind::Council => {
+                // In a crash one member breaks off, and the other answers.
+                let second = if event == Event::Crash { Event::Plain } else { event };
+                let first = self.member(Wire::Anthropic, plays::worker(event));
+                let second = self.member(Wire::Responses, plays::worker(second));
+                council(vec![first, second])
+            }
+            Mind::CouncilWithCli => {
+                let play = match event {
+                    // It is the command that crashes, and the model that answers.
+                    Event::Crash => plays::worker(Event::Plain),
+                    Event::Cancel => plays::silent(),
+                    event => plays::worker(event),
+                };
+                let first = self.member(Wire::Anthropic, play);
+                council(vec![first, Member::new("claude", self.cli_provider())])
+            }
+            Mind::NativeChild | Mind::CliChild => unreachable!("an agent, and no provider"),
+        }
+    }
+
+    fn native(&mut self, wire: Wire, play: (Play, Options)) -> Native {
+        Native { model: Some(model(wire).1.to_owned()), ..Native::new(self.twin(wire, play)) }
+    }
+
+    fn member(&mut self, wire: Wire, play: (Play, Options)) -> Member {
+        Member::new(model(wire).0, self.twin(wire, play)).model(model(wire).1)
+    }
+
+    fn twin(&mut self, wire: Wire, (play, options): (Play, Options)) -> Arc<dyn Provider> {
+        let twin = Twin::start(play.clone(), options).unwrap();
+        let endpoint = Endpoint::new(model(wire).0, wire, twin.base_url(wire)).key(twin.key());
+        self.twins.push(Played { twin, play });
+        Arc::new(HttpProvider::new(endpoint).unwrap())
+    }
+
+    fn cli(&self) -> Cli {
+        let mut definition = Definition::shipped("claude").unwrap();
+        env!("CARGO_BIN_EXE_junto-fake-claude").clone_into(&mut definition.command[0]);
+        definition.variables.allow.push(Behaviour::VARIABLE.to_owned());
+        let variables =
+            self.behaviour.variables().into_iter().map(|(name, value)| (name, Secret::new(value)));
+        let patience = Patience { idle: LONG, hard: None, grace: LONG };
+        Cli { definition, variables: variables.collect(), patience }
+    }
+
+    fn cli_provider(&self) -> Arc<dyn Provider> {
+        let Cli { definition, variables, patience } = self.cli();
+        let host = CliHost { variables, patience, ..CliHost::new(self.env.clone()) };
+        Arc::new(CliProvider::new(definition, host))
+    }
+
+    /// What one run of the command reports: as its recording has it, or its script.
+    fn reported(&self) -> Tokens {
+        let Some(recording) = &self.behaviour.replay else { return (100, 10) };
+        let text = std::fs::read_to_string(recording).unwrap();
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let Some(result) = lines.rev().find(|line| line["type"] == "result") else { return (0, 0) };
+        let models = result["modelUsage"].as_object().cloned().unwrap_or_default();
+        let usages = models.values().map(|used| {
+            let number = |field: &str| used[field].as_u64().unwrap_or_default();
+            let read = ["inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"].map(number);
+            (read.iter().sum(), number("outputTokens"))
+        });
+        usages.fold((0, 0), add)
+    }
+}
+
+fn council(members: Vec<Member>) -> Arc<dyn Provider> {
+    let options = council::Options { straggler: LONG, ..council::Options::default() };
+    Arc::new(Council::new(members, None, options).unwrap())
+}
+
+/// The sum of usages.
+pub(crate) fn tokens<'a>(usages: impl IntoIterator<Item = &'a Usage>) -> Tokens {
+    usages.into_iter().fold((0, 0), |sum, usage| add(sum, (usage.input, usage.output)))
+}

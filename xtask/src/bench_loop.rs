@@ -1,0 +1,250 @@
+//! `cargo xtask bench loop`: what a run of the release binary costs beside the model.
+//!
+//! The model is a twin that answers at once, so what is measured is ours: the start of the process,
+//! the calls, the tools. Runs of all candidates take turns, so that a busy moment of the machine hits
+//! all of them alike, and the middle one of each is what counts.
+
+mod measure;
+mod verdict;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use serde_json::Value;
+
+use self::measure::{Cost, measure, middle};
+use self::verdict::{Figures, Peer, verdict};
+use crate::Outcome;
+use crate::command::{capture, cargo, quietly, root, run};
+
+/// How often each candidate runs.
+const TURNS: usize = 11;
+/// How many rounds of tools the long run has, and how often the bare shell is started beside it.
+const ROUNDS: u32 = 20;
+
+/// A command-line agent of others, and what makes it answer once without asking.
+struct Other {
+    name: &'static str,
+    args: &'static [&'static str],
+}
+
+const OTHERS: [Other; 5] = [
+    Other { name: "codex", args: &["exec", "--skip-git-repo-check", "hello"] },
+    Other { name: "claude", args: &["-p", "hello"] },
+    Other { name: "gemini", args: &["-p", "hello"] },
+    Other { name: "goose", args: &["run", "--no-session", "-t", "hello"] },
+    Other { name: "pi", args: &["-p", "hello"] },
+];
+
+/// Something that is run again and again.
+struct Candidate {
+    name: String,
+    version: String,
+    command: Box<dyn Fn() -> Command>,
+    costs: Vec<Cost>,
+}
+
+/// Builds, measures, prints, and fails if a promise is broken.
+pub(crate) fn run_all() -> Outcome {
+    run(cargo().args(["build", "--release", "-p", "junto-cli", "-p", "junto-twin"]))?;
+    let release = root().join("target/release");
+    let scratch = root().join("target/bench-loop");
+    let _ = fs::remove_dir_all(&scratch);
+    let twin = Twin::start(&release.join("junto-twin"), &scratch)?;
+    let home = home(&scratch)?;
+
+    let junto = release.join("junto");
+    let version = version_of(&junto);
+    let ours = |name: &str, task: &'static str| {
+        let (junto, twin, home) = (junto.clone(), twin.clone_address(), home.clone());
+        let command: Box<dyn Fn() -> Command> = Box::new(move || {
+            let mut command = Command::new(&junto);
+            command.args(["run", "--quiet", task]);
+            twin.point(command, &home)
+        });
+        Candidate { name: name.to_owned(), version: version.clone(), command, costs: Vec::new() }
+    };
+    let mut candidates = vec![
+        ours("junto run, one answer", "hello"),
+        ours("junto run, 20 rounds of `true`", "loop"),
+        Candidate {
+            name: "bash -c true, 20 times".to_owned(),
+            version: version_of(Path::new("bash")),
+            command: Box::new(|| {
+                let mut command = Command::new("sh");
+                command.args(["-c", &format!("for i in $(seq {ROUNDS}); do bash -c true; done")]);
+                command
+            }),
+            costs: Vec::new(),
+        },
+    ];
+    let own = candidates.len();
+    for Other { name, args } in &OTHERS {
+        if !quietly(Command::new(name).arg("--version")) {
+            println!("{name} is not installed: left out");
+            continue;
+        }
+        let (twin, home) = (twin.clone_address(), home.clone());
+        candidates.push(Candidate {
+            name: (*name).to_owned(),
+            version: version_of(Path::new(name)),
+            command: Box::new(move || {
+                let mut command = Command::new(name);
+                command.args(*args);
+                twin.point(command, &home)
+            }),
+            costs: Vec::new(),
+        });
+    }
+    let notes = scratch.join("peak");
+    for _ in 0..TURNS {
+        for candidate in &mut candidates {
+            let cost =
+                measure(&(candidate.command)(), &notes).map_err(|e| format!("{}: {e}", candidate.name))?;
+            candidate.costs.push(cost);
+        }
+    }
+    report(&candidates, own)
+}
+
+fn report(candidates: &[Candidate], own: usize) -> Outcome {
+    println!("\n{:<34} {:<28} {:>9} {:>9} {:>10}", "", "version", "CPU ms", "wall ms", "peak MiB");
+    let mut middles = Vec::new();
+    for candidate in candidates {
+        let cost = middle(&candidate.costs).ok_or("nothing was measured")?;
+        let Cost { cpu, wall, peak } = cost;
+        println!(
+            "{:<34} {:<28} {:>9.1} {:>9.1} {:>10.1}",
+            candidate.name,
+            candidate.version,
+            cpu.as_secs_f64() * 1e3,
+            wall.as_secs_f64() * 1e3,
+            mebibytes(peak),
+        );
+        middles.push(cost);
+    }
+    let [one_shot, rounds, bare, ..] = &middles[..] else { return Err("nothing was measured".to_owned()) };
+    let peers = candidates.iter().zip(&middles).skip(own);
+    let figures = Figures {
+        one_shot: *one_shot,
+        rounds: *rounds,
+        bare: *bare,
+        count: ROUNDS,
+        fastest: peers
+            .map(|(peer, cost)| Peer { name: peer.name.clone(), wall: cost.wall })
+            .min_by_key(|peer| peer.wall),
+    };
+    let broken = verdict(&figures);
+    for line in &broken.kept {
+        println!("ok    {line}");
+    }
+    if broken.broken.is_empty() { Ok(()) } else { Err(broken.broken.join("\n")) }
+}
+
+/// For people: precision beyond a tenth is noise.
+#[expect(clippy::cast_precision_loss, reason = "sizes of processes are far below 2^52")]
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+/// The first line of `--version`, cut to fit the table.
+fn version_of(program: &Path) -> String {
+    let text = capture(Command::new(program).arg("--version")).unwrap_or_default();
+    text.lines().next().unwrap_or_default().chars().take(28).collect()
+}
+
+/// A home without anybody's settings, in which every candidate works.
+fn home(scratch: &Path) -> Outcome<PathBuf> {
+    let home = scratch.join("home");
+    let config = home.join(".config/junto");
+    let cannot = |e: std::io::Error| format!("cannot make a home for the runs: {e}");
+    fs::create_dir_all(&config).map_err(cannot)?;
+    fs::write(config.join("config.toml"), "model = \"anthropic/claude-opus-5-5\"\n").map_err(cannot)?;
+    Ok(home)
+}
+
+/// The model: one answer, or rounds of a shell command and then an answer. It serves until its
+/// standard input closes, which dropping this does.
+struct Twin {
+    child: Child,
+    input: Option<ChildStdin>,
+    address: Address,
+}
+
+/// Where the model is.
+#[derive(Clone)]
+struct Address {
+    anthropic: String,
+    openai: String,
+    gemini: String,
+    key: String,
+}
+
+impl Twin {
+    fn start(program: &Path, scratch: &Path) -> Outcome<Self> {
+        let cannot = |e: std::io::Error| format!("cannot start the model: {e}");
+        fs::create_dir_all(scratch).map_err(cannot)?;
+        let play = scratch.join("play.toml");
+        fs::write(&play, play_text()).map_err(cannot)?;
+        let mut child = Command::new(program)
+            .arg("--lenient")
+            .arg("--play")
+            .arg(&play)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(cannot)?;
+        let input = child.stdin.take();
+        let mut greeting = String::new();
+        if let Some(output) = child.stdout.take() {
+            BufReader::new(output).read_line(&mut greeting).map_err(cannot)?;
+        }
+        let greeting: Value =
+            serde_json::from_str(&greeting).map_err(|e| format!("the model did not say where it is: {e}"))?;
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let address = Address {
+            anthropic: text(&greeting["urls"]["anthropic"]),
+            openai: text(&greeting["urls"]["openai"]),
+            gemini: text(&greeting["urls"]["gemini"]),
+            key: text(&greeting["key"]),
+        };
+        Ok(Self { child, input, address })
+    }
+
+    fn clone_address(&self) -> Address {
+        self.address.clone()
+    }
+}
+
+impl Drop for Twin {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        // It ends by itself now; nobody is told of a bad end.
+        let _ = self.child.wait();
+    }
+}
+
+impl Address {
+    /// A command that asks this model, in this home, and sees nothing else of the environment.
+    fn point(&self, mut command: Command, home: &Path) -> Command {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        command.env_clear().current_dir(home).env("HOME", home).env("PATH", path);
+        for (vendor, url) in
+            [("ANTHROPIC", &self.anthropic), ("OPENAI", &self.openai), ("GEMINI", &self.gemini)]
+        {
+            command.env(format!("{vendor}_BASE_URL"), url).env(format!("{vendor}_API_KEY"), &self.key);
+        }
+        command.env("GOOGLE_GEMINI_BASE_URL", &self.gemini);
+        command
+    }
+}
+
+fn play_text() -> String {
+    format!(
+        "[[steps]]\nwhen = {{ contains = \"loop\" }}\nloop = {ROUNDS}\nthink = false\n\
+         calls = [{{ tool = \"shell\", args = {{ command = \"true\" }} }}]\n\n\
+         [[steps]]\nthink = false\ntext = \"Done.\"\n"
+    )
+}

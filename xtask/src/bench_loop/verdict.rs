@@ -1,0 +1,101 @@
+//! What is promised of the loop, and whether the figures keep it.
+
+use std::time::Duration;
+
+use super::measure::Cost;
+
+/// The most memory of a run with one answer, in bytes.
+const MOST_MEMORY: u64 = 20 << 20;
+/// A run with one answer takes at most this part of the fastest peer's time.
+const PART_OF_PEER: u32 = 5;
+/// A round of a shell command costs at most so many bare shells.
+const BARE_SHELLS: u32 = 2;
+
+/// What was measured.
+pub(super) struct Figures {
+    /// One answer.
+    pub(super) one_shot: Cost,
+    /// So many rounds of tools and then an answer.
+    pub(super) rounds: Cost,
+    /// The same number of bare shells.
+    pub(super) bare: Cost,
+    pub(super) count: u32,
+    /// Absent if none is installed.
+    pub(super) fastest: Option<Peer>,
+}
+
+/// An agent of others with one answer.
+pub(super) struct Peer {
+    pub(super) name: String,
+    pub(super) wall: Duration,
+}
+
+/// Which promises are kept and which are broken, each in words.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Verdict {
+    pub(super) kept: Vec<String>,
+    pub(super) broken: Vec<String>,
+}
+
+impl Verdict {
+    fn judge(&mut self, keeps: bool, words: String) {
+        if keeps { self.kept.push(words) } else { self.broken.push(words) }
+    }
+}
+
+/// Judges the figures.
+pub(super) fn verdict(figures: &Figures) -> Verdict {
+    let Figures { one_shot, rounds, bare, count, fastest } = figures;
+    let mut verdict = Verdict::default();
+    verdict.judge(
+        one_shot.peak < MOST_MEMORY,
+        format!("one answer in {} KiB of {} KiB", one_shot.peak >> 10, MOST_MEMORY >> 10),
+    );
+    if let Some(Peer { name, wall }) = fastest {
+        let limit = *wall / PART_OF_PEER;
+        verdict.judge(
+            one_shot.wall < limit,
+            format!("one answer in {:?}, under a fifth of {name} ({limit:?})", one_shot.wall),
+        );
+    }
+    // What a run costs apart from its rounds is what a run with one answer costs.
+    let round = rounds.wall.saturating_sub(one_shot.wall) / (*count).max(1);
+    let limit = bare.wall / (*count).max(1) * BARE_SHELLS;
+    verdict
+        .judge(round < limit, format!("a shell round in {round:?}, under twice the bare shell ({limit:?})"));
+    verdict
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(wall: u64, peak: u64) -> Cost {
+        Cost { cpu: Duration::ZERO, wall: Duration::from_millis(wall), peak }
+    }
+
+    /// One answer, its memory in MiB, twenty rounds, twenty shells, the fastest peer: all in ms.
+    fn check(one: u64, memory: u64, rounds: u64, bare: u64, peer: Option<u64>, expected: (usize, usize)) {
+        let figures = Figures {
+            one_shot: cost(one, memory << 20),
+            rounds: cost(rounds, 0),
+            bare: cost(bare, 0),
+            count: 20,
+            fastest: peer.map(|wall| Peer { name: "codex".into(), wall: Duration::from_millis(wall) }),
+        };
+        let Verdict { kept, broken } = verdict(&figures);
+        assert_eq!((kept.len(), broken.len()), expected, "{kept:?} {broken:?}");
+    }
+
+    #[test]
+    fn promises() {
+        check(10, 19, 50, 40, None, (2, 0));
+        check(10, 19, 50, 40, Some(51), (3, 0));
+        // As large, as slow and as dear as is just not allowed.
+        check(10, 20, 50, 40, None, (1, 1));
+        check(10, 19, 50, 40, Some(50), (2, 1));
+        check(10, 19, 90, 40, None, (1, 1));
+        check(10, 19, 89, 40, None, (2, 0));
+        check(100, 30, 1000, 40, Some(50), (0, 3));
+    }
+}

@@ -87,7 +87,7 @@ impl Stage {
         let root_event = if host == Host::ToolSocket { Event::Plain } else { event };
         let mut served = None;
         let root = match (mind, host) {
-            (Mind::Cli, Host::Library | Host::ToolSocket | Host::Program) => Kind::Cli(cast.cli()),
+            (Mind::Cli, Host::Library | Host::ToolSocket | Host::Program) => Kind::Cli(Box::new(cast.cli())),
             (_, Host::Gateway) => {
                 let front = Served::start(mind, cast.provider(mind, root_event)).await;
                 let native = front.native();
@@ -113,7 +113,7 @@ impl Stage {
             Mind::NativeChild if host != Host::Program => {
                 builder.kind(WORKER, Kind::Native(cast.native(Wire::Responses, plays::worker(event))))
             }
-            Mind::CliChild => builder.kind(WORKER, Kind::Cli(cast.cli())),
+            Mind::CliChild => builder.kind(WORKER, Kind::Cli(Box::new(cast.cli()))),
             _ => builder,
         };
         if event == Event::Reject {

@@ -191,6 +191,9 @@ pub(crate) struct RunArgs {
     pub(crate) kind: AgentKind,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
+    /// Ask a council of these instead of one model, each PROVIDER/MODEL or claude, separated by commas
+    #[arg(long, value_name = "MEMBERS", value_delimiter = ',')]
+    pub(crate) council: Vec<String>,
     /// The most model calls
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
@@ -229,7 +232,7 @@ impl AgentKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
-            Self::Claude => "claude",
+            Self::Claude => crate::claude::NAME,
         }
     }
 }
@@ -238,6 +241,7 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   junto run \"Fix the failing test.\"
   junto run --ask --max-turns 20 \"Remove what nobody uses.\"
+  junto run --council anthropic/claude-opus-5-5,openai/gpt-6.1-sol \"Find the bug.\"
   junto run --json \"Say what this is.\" | jq -r 'select(.type == \"input_end\").text'
   cat task.md | junto run --cwd project
 
@@ -260,8 +264,8 @@ pub(crate) struct GatewayArgs {
     /// The model to ask, whatever clients name: an id, an alias, or PROVIDER/MODEL
     #[arg(long, short, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// Answer with a council of these models, each PROVIDER/MODEL, separated by commas
-    #[arg(long, value_name = "MODELS", value_delimiter = ',', conflicts_with_all = ["provider", "model"])]
+    /// Answer with a council of these, each PROVIDER/MODEL or claude, separated by commas
+    #[arg(long, value_name = "MEMBERS", value_delimiter = ',', conflicts_with_all = ["provider", "model"])]
     pub(crate) council: Vec<String>,
     /// The variable that holds the key which clients must show
     #[arg(long, value_name = "VARIABLE")]

@@ -3,9 +3,11 @@
 
 mod args;
 mod choice;
+mod claude;
 mod commands;
 mod config;
 mod connect;
+mod council;
 mod environment;
 mod failure;
 mod interrupts;

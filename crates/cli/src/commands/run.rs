@@ -11,9 +11,8 @@ use std::sync::Arc;
 
 use junto::core::{Agent, AgentSpec, Input, Limits, OnReject};
 use junto::env::{ExecutionEnvironment, LocalEnvironment};
-use junto::llm::{Effort, Secret};
-use junto::runner::Definition;
-use junto::{AskFirst, Cli, Kind, Native, Workshop, WorkshopBuilder};
+use junto::llm::Effort;
+use junto::{AskFirst, Kind, Native, Workshop, WorkshopBuilder};
 use tokio_util::sync::CancellationToken;
 
 use self::drive::Drive;
@@ -24,7 +23,7 @@ use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::output::Output;
-use crate::{choice, connect};
+use crate::{choice, claude, connect, council};
 
 pub(crate) use self::drive::refused;
 pub(crate) use self::host::{Host, Presence};
@@ -86,11 +85,20 @@ async fn prepare(
     }
     let directory = directory(args.cwd.as_deref(), environment)?;
     let workshop = workshop(&directory, environment).catalog(connect::catalog(&config)).retry(config.retry());
-    let (kind, model, rules) = match args.kind {
-        AgentKind::Native => native(&config, environment, &directory, args.ask)?,
-        AgentKind::Claude => claude(args, environment)?,
+    check_fit(args)?;
+    // Our own agent may hand work to it.
+    let workshop = workshop.kind(claude::NAME, Kind::Cli(Box::new(claude::agent(environment)?)));
+    let (workshop, model, rules) = match args.kind {
+        AgentKind::Native => {
+            let (native, model) = native(args, &config, environment, &directory)?;
+            let rules = if args.ask { "asks first" } else { "everything is allowed" };
+            (workshop.kind(args.kind.name(), Kind::Native(native)), model, rules)
+        }
+        AgentKind::Claude => {
+            let model = args.model.model.clone().unwrap_or_else(|| "its own model".to_owned());
+            (workshop, model, "may change files here; its own rules for the rest")
+        }
     };
-    let workshop = workshop.kind(args.kind.name(), kind);
     let workshop = if args.ask {
         // Where nobody can be asked, the model must find another way.
         let nobody = presence(args) == Presence::Nobody;
@@ -127,53 +135,58 @@ pub(crate) fn system(directory: &Path) -> String {
     SYSTEM.replace("{directory}", &directory.display().to_string()).replace("{system}", std::env::consts::OS)
 }
 
-/// Our own agent, the model it asks, and the rules it works under.
+/// Our own agent, and whom it asks, in words.
 fn native(
+    args: &RunArgs,
     config: &Config,
     environment: &Environment,
     directory: &Path,
-    ask: bool,
-) -> Result<(Kind, String, &'static str), Failure> {
-    let choice = choice::settle(config, environment)?;
-    let client = connect::client(config, environment)?;
-    let provider = choice.provider.as_deref().or(client.default_provider()).unwrap_or_default().to_owned();
-    let latest = || client.catalog().latest(&provider, None).map(|model| model.id.clone());
-    let model = choice.model.clone().or_else(latest).unwrap_or_else(|| "no model".to_owned());
-    let rules = if ask { "asks first" } else { "everything is allowed" };
-    let native = Native {
-        provider_name: choice.provider,
-        model: choice.model,
-        effort: config.text("effort").map(|(level, _)| Effort::from(level.to_owned())),
-        system: system(directory),
-        ..Native::new(Arc::new(client))
+) -> Result<(Native, String), Failure> {
+    let (native, asked) = if args.council.is_empty() {
+        let choice = choice::settle(config, environment)?;
+        let client = connect::client(config, environment)?;
+        let provider =
+            choice.provider.as_deref().or(client.default_provider()).unwrap_or_default().to_owned();
+        let latest = || client.catalog().latest(&provider, None).map(|model| model.id.clone());
+        let model = choice.model.clone().or_else(latest).unwrap_or_else(|| "no model".to_owned());
+        let native = Native::new(Arc::new(client));
+        let native = Native { provider_name: choice.provider, model: choice.model, ..native };
+        (native, format!("{provider}/{model}"))
+    } else {
+        let client = connect::client(config, environment)?;
+        let council = council::council(&args.council, &client, directory, config, environment)?;
+        let asked = council::words(&council);
+        (Native::new(Arc::new(council)), asked)
     };
-    Ok((Kind::Native(native), format!("{provider}/{model}"), rules))
+    let effort = config.text("effort").map(|(level, _)| Effort::from(level.to_owned()));
+    Ok((Native { effort, system: system(directory), ..native }, asked))
 }
 
-/// Claude Code, its model, and the rules it works under.
-fn claude(args: &RunArgs, environment: &Environment) -> Result<(Kind, String, &'static str), Failure> {
-    let unfit = [
+/// Refuses flags that would do nothing.
+fn check_fit(args: &RunArgs) -> Result<(), Failure> {
+    let of_claude = [
         ("--ask", args.ask),
         ("--provider", args.model.provider.is_some()),
         ("--effort", args.model.effort.is_some()),
         ("--max-rounds", args.max_rounds.is_some()),
+        ("--council", !args.council.is_empty()),
     ];
-    if let Some((flag, _)) = unfit.iter().find(|(_, given)| *given) {
-        return Err(Failure::usage(
-            format!("{flag} does nothing for agents of the kind claude"),
-            "leave it out, or run the kind native",
-        ));
-    }
-    let definition = Definition::shipped("claude").ok_or_else(|| {
-        Failure::new(Exit::Failed, "nothing is known of the kind claude", "run the kind native")
-    })?;
-    let text = |(name, value): (&std::ffi::OsStr, &std::ffi::OsStr)| {
-        Some((name.to_str()?.to_owned(), Secret::new(value.to_str()?)))
+    let of_council = [("--provider", args.model.provider.is_some()), ("--model", args.model.model.is_some())];
+    let (unfit, whom, hint) = match args.kind {
+        AgentKind::Claude => {
+            (&of_claude[..], "for agents of the kind claude", "leave it out, or run the kind native")
+        }
+        AgentKind::Native if !args.council.is_empty() => (
+            &of_council[..],
+            "beside --council",
+            "leave it out: the members of the council say what is asked",
+        ),
+        AgentKind::Native => return Ok(()),
     };
-    let variables = environment.all().filter_map(text).collect();
-    let model = args.model.model.clone().unwrap_or_else(|| "its own model".to_owned());
-    let rules = "may change files here; its own rules for the rest";
-    Ok((Kind::Cli(Box::new(Cli { variables, ..Cli::new(definition) })), model, rules))
+    match unfit.iter().find(|(_, given)| *given) {
+        Some((flag, _)) => Err(Failure::usage(format!("{flag} does nothing {whom}"), hint)),
+        None => Ok(()),
+    }
 }
 
 /// Where the agent works.

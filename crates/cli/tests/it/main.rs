@@ -14,6 +14,7 @@ mod t1_run;
 mod t1_usage;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
@@ -23,6 +24,14 @@ struct Machine {
     folder: tempfile::TempDir,
     variables: Vec<(String, String)>,
 }
+
+/// Claude Code, as far as one answer goes.
+const CLAUDE: &str = r#"#!/bin/sh
+read -r task
+echo '{"type":"system","subtype":"init","session_id":"s-1","model":"claude-x","tools":[],"cwd":"/"}'
+echo '{"type":"assistant","session_id":"s-1","message":{"id":"m-1","type":"message","role":"assistant","model":"claude-x","content":[{"type":"text","text":"I was told: '"$task"'"}],"usage":{"input_tokens":3,"output_tokens":5}}}'
+echo '{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"I was told: '"$task"'","session_id":"s-1","total_cost_usd":0.01,"usage":{"input_tokens":3,"output_tokens":5}}'
+"#;
 
 /// What a run left behind.
 #[derive(Debug)]
@@ -49,6 +58,14 @@ impl Machine {
     fn with(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
         self
+    }
+
+    /// With a `claude` in the PATH.
+    fn with_claude(self) -> Self {
+        let program = self.write("bin/claude", CLAUDE);
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!("{}:/usr/bin:/bin", text(&self.path("bin")));
+        self.with("PATH", &path)
     }
 
     /// A path below the home.

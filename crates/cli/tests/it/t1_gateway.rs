@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use junto::llm::{CallCx, Client, Endpoint, Error, ErrorKind, HttpProvider, Request, StreamEvent, Wire};
-use junto::twin::{Play, Step};
+use junto::twin::{Fault, Play, Step};
 
 use crate::Machine;
 use crate::stage::{KEY, SETUPS, Stage, on_every_wire};
@@ -112,6 +112,17 @@ fn a_council_can_answer() {
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("a council of local/a-1, local/b-1 answers"), "{said}");
     assert_eq!(stage.requests().len(), 4);
+}
+
+#[test]
+fn another_program_can_sit_in_the_council() {
+    let mut stage = Stage::new(&SETUPS[3], Play::of([Step::fault(Fault::status(400))]));
+    stage.machine = stage.machine.with_claude();
+    let gateway = Gateway::start(&stage.machine, &["--council", "local/a-1,claude", "--no-progress"]);
+    assert_eq!(gateway.ask(Wire::Anthropic, "any-1").unwrap(), "I was told: Hello.");
+    let (code, said) = gateway.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("a council of local/a-1, claude answers"), "{said}");
 }
 
 #[test]

@@ -1,11 +1,10 @@
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 
 use junto::core::{Event, grammar};
 use junto::twin::{Fault, Play, Step};
 use serde_json::{Value, json};
 
-use crate::stage::{KEY, Stage, on_every_wire};
+use crate::stage::{KEY, SETUPS, Stage, on_every_wire};
 use crate::{Machine, Run, text};
 
 /// A round of the shell, and an answer that tells what it said.
@@ -150,21 +149,9 @@ fn reading_needs_no_leave() {
     assert!(out.contains("hello there"), "{out}");
 }
 
-/// Claude Code, as far as one answer goes.
-const CLAUDE: &str = r#"#!/bin/sh
-read -r task
-echo '{"type":"system","subtype":"init","session_id":"s-1","model":"claude-x","tools":[],"cwd":"/"}'
-echo '{"type":"assistant","session_id":"s-1","message":{"id":"m-1","type":"message","role":"assistant","model":"claude-x","content":[{"type":"text","text":"I was told: '"$task"'"}],"usage":{"input_tokens":3,"output_tokens":5}}}'
-echo '{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"I was told: '"$task"'","session_id":"s-1","total_cost_usd":0.01,"usage":{"input_tokens":3,"output_tokens":5}}'
-"#;
-
 #[test]
 fn another_program_can_be_the_agent() {
-    let machine = Machine::new();
-    let program = machine.write("bin/claude", CLAUDE);
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:/usr/bin:/bin", text(&machine.path("bin")));
-    let machine = machine.with("PATH", &path);
+    let machine = Machine::new().with_claude();
     let run = machine.run(&["run", "--kind", "claude", "--model", "m", "Be brief."]);
     assert_eq!((run.code, run.out.as_str()), (Some(0), "I was told: Be brief.\n"), "{run:#?}");
     assert!(run.err.starts_with("claude · m · "), "{run:#?}");
@@ -174,6 +161,59 @@ fn another_program_can_be_the_agent() {
 #[test]
 fn a_program_that_is_not_there_is_named() {
     Machine::new().run(&["run", "--kind", "claude", "Hi."]).fails(2, &["cannot start claude", "installed"]);
+}
+
+/// A play that hands a task to Claude Code and tells what came of it.
+fn handing_on() -> Play {
+    let spawn = Step::call("spawn_agent", json!({"task": "Be brief.", "kind": "claude"}));
+    Play::of([spawn, Step::text("It says: {{last_result}}")])
+}
+
+#[test]
+fn another_program_can_be_a_subagent() {
+    let mut stage = Stage::on_any_wire(handing_on());
+    stage.machine = stage.machine.with_claude();
+    let out = stage.machine.run(&["run", "Hand it on."]).ok();
+    assert!(out.contains("It says: ") && out.contains("I was told: Be brief."), "{out}");
+
+    let without = Stage::on_any_wire(handing_on());
+    let out = without.machine.run(&["run", "Hand it on."]).ok();
+    assert!(out.contains("cannot start claude"), "{out}");
+}
+
+#[test]
+fn a_council_can_be_the_model() {
+    let mut stage = Stage::new(&SETUPS[3], one_round("echo made > made.txt && cat made.txt"));
+    stage.machine = stage.machine.with_claude();
+    // The round was proposed by the one member that can.
+    let run = stage.machine.run(&["run", "--council", "local/a-1,claude", "Make a file."]);
+    assert_eq!(run.code, Some(0), "{run:#?}");
+    assert!(run.out.contains("It says: made"), "{run:#?}");
+    assert!(run.err.starts_with("native · council of local/a-1, claude · "), "{run:#?}");
+    assert!(stage.machine.path("project/made.txt").exists());
+
+    let stage = Stage::new(&SETUPS[3], Play::text("We agree."));
+    let out = stage.machine.run(&["run", "--council", "local/a-1,local/b-1", "Agree."]).ok();
+    assert_eq!(out, "We agree.\n");
+    let mut asked: Vec<_> = stage.requests().iter().map(|request| request.body["model"].clone()).collect();
+    asked.sort_by_key(ToString::to_string);
+    assert_eq!(asked, ["a-1", "b-1"]);
+}
+
+#[test]
+fn councils_that_cannot_be_end_with_2() {
+    let stage = Stage::new(&SETUPS[3], Play::default());
+    let check = |flags: &[&str], said: &str| {
+        stage.machine.run(&[&["run", "Hi.", "--council"], flags].concat()).fails(2, &[said, "hint: "]);
+    };
+    check(&["tiny"], "is no PROVIDER/MODEL");
+    check(&["gone/tiny,claude"], "unknown provider \"gone\"");
+    check(&["local/a,local/a"], "two members");
+    check(&["local/a", "--model", "local/b"], "--model does nothing beside --council");
+    check(&["local/a", "--provider", "local"], "--provider does nothing beside --council");
+    check(&["local/a", "--kind", "claude"], "--council does nothing for agents of the kind claude");
+    Machine::new().run(&["run", "--council", "claude", "Hi."]).fails(2, &["no model provider is configured"]);
+    assert!(stage.requests().is_empty());
 }
 
 #[test]

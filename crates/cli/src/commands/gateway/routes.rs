@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use junto::council::{Council, Member, Options};
 use junto::gateway::{Builder, Target};
 use junto::llm::{CallCx, Client, Error, EventStream, Fut, Provider, Request, Response};
 
-use crate::choice;
 use crate::config::Config;
-use crate::connect;
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::{choice, connect, council};
 
 /// Adds the routes, the special before the general: `PROVIDER/MODEL` for each provider that can be
 /// asked, then the council or the chosen provider for everything else. Also says, in words, who that
@@ -20,7 +18,7 @@ use crate::failure::Failure;
 /// If a provider cannot be asked, or no model is known.
 pub(super) fn routes(
     mut builder: Builder,
-    council: &[String],
+    members: &[String],
     config: &Config,
     environment: &Environment,
 ) -> Result<(Builder, String), Failure> {
@@ -29,14 +27,11 @@ pub(super) fn routes(
         let named = Named { client: client.clone(), name: name.to_owned() };
         builder = builder.route(format!("{name}/*"), Target::new(name, Arc::new(named)));
     }
-    if council.is_empty() {
+    if members.is_empty() {
         return one(builder, &client, config, environment);
     }
-    let members: Vec<Member> =
-        council.iter().map(|text| member(text, &client, config, environment)).collect::<Result<_, _>>()?;
-    let council = Council::new(members, None, Options::default())?;
-    let names: Vec<&str> = council.members().iter().map(|member| member.name.as_str()).collect();
-    let words = format!("a council of {} answers", names.join(", "));
+    let council = council::council(members, &client, environment.directory(), config, environment)?;
+    let words = format!("a {} answers", council::words(&council));
     let target = Target::new(council.name(), Arc::new(council.clone()));
     Ok((builder.route("*", target), words))
 }
@@ -68,23 +63,6 @@ fn one(
     };
     let words = format!("{name}/{model} answers");
     Ok((builder.route("*", target.model(model)), words))
-}
-
-/// A member of the council from `PROVIDER/MODEL`.
-fn member(
-    text: &str,
-    client: &Client,
-    config: &Config,
-    environment: &Environment,
-) -> Result<Member, Failure> {
-    let (provider, model) = text.split_once('/').filter(|(_, model)| !model.is_empty()).ok_or_else(|| {
-        Failure::usage(
-            format!("\"{text}\" is no PROVIDER/MODEL"),
-            "name each member of the council as in --council anthropic/claude-opus-5-5,openai/gpt-6.1-sol",
-        )
-    })?;
-    connect::check_provider(provider, config, environment)?;
-    Ok(Member::new(text, Arc::new(client.clone())).provider_name(provider).model(model))
 }
 
 /// One of a client's providers, asked for models by `PROVIDER/MODEL`.

@@ -1,6 +1,5 @@
 //! Drives a mind through an event, as a host does: by commands, reading its log.
 
-use std::fs::{File, OpenOptions};
 use std::sync::Arc;
 
 use junto::core::{
@@ -64,7 +63,6 @@ pub(crate) async fn cannot(mind: Mind, host: Host, event: Event, why: &Why) {
             assert_eq!(refused.unwrap_err().kind(), AgentErrorKind::Invalid, "{}", why.text);
         }
         Fact::NoProvider => assert!(mind.delegates() && host == Host::Gateway, "{}", why.text),
-        Fact::NoKind => super::program::cannot(mind).await,
         Fact::NoCommands => assert!(host == Host::ToolSocket && event == Event::Steer, "{}", why.text),
     }
     let run = Run::new(agent, stage);
@@ -206,13 +204,6 @@ impl Run {
         self.until(|item| matches!(item, Item::Delta(Delta::AssistantTextDelta { .. }))).await;
     }
 
-    /// Opens a pipe that a program waits at; waits until it is there. It goes on when this is closed.
-    async fn at_pipe(&self, name: &str) -> File {
-        let path = self.stage.path(name);
-        let open = move || OpenOptions::new().write(true).open(path).unwrap();
-        tokio::task::spawn_blocking(open).await.unwrap()
-    }
-
     /// A message while it works; it must reach the model that is asked next.
     async fn steered(&mut self) -> (End, String) {
         self.submit("Work").await;
@@ -220,17 +211,15 @@ impl Run {
         if !by_command {
             self.command_runs().await;
         }
-        let pipe = self.at_pipe(if by_command { "pipe" } else { "go" }).await;
+        let pipe = self.stage.at_pipe(if by_command { "pipe" } else { "go" }).await;
         self.agent.send(Command::Steer { input: STEERING.into(), when: When::Round }).await.unwrap();
         drop(pipe);
         self.event(|event| event.body.name() == "steering_injected").await;
         if self.stage.mind == Mind::Cli {
-            drop(self.at_pipe("pipe").await);
+            drop(self.stage.at_pipe("pipe").await);
         }
         let end = self.input_end().await;
-        if let Some(asked) = self.stage.twins.first().and_then(|played| played.twin.requests().pop()) {
-            assert!(asked.body.to_string().contains(STEERING), "{}", asked.body);
-        }
+        self.stage.check_steered();
         end
     }
 
@@ -266,7 +255,7 @@ impl Run {
             }
             Mind::CouncilWithCli => {
                 self.stage.twins[0].twin.wait_for_requests(1).await;
-                Some(self.at_pipe("pipe").await)
+                Some(self.stage.at_pipe("pipe").await)
             }
             _ => {
                 self.command_runs().await;

@@ -74,8 +74,6 @@ pub(crate) fn family(event: Event) -> (Play, Options) {
     let mut steps = vec![
         once(Step::call("spawn_agent", json!({"task": TASK})).when(on("Work"))),
         Step::text("It says: {{last_result}}").when(on("Work")),
-        once(Step::call("spawn_agent", spawn("claude")).when(on("Spawn claude"))),
-        Step::text(ANSWER).when(on("Spawn claude")),
     ];
     if event == Event::Failure {
         steps.push(once(Step::fault(Fault::status(400)).when(on(TASK))));

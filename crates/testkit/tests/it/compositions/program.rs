@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command as Process, Stdio};
 
-use junto::core::{Action, Body, Command, Decision, Delta, Event as LogEvent, Item, When};
+use junto::core::{Action, Body, Command, Decision, Delta, Item, When};
 use junto::llm::Wire;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -26,25 +26,38 @@ const WAITING: usize = 64;
 /// Runs one cell of the program's column.
 pub(crate) async fn run(mind: Mind, event: Event) {
     let stage = Stage::new(mind, Host::Program, event).await;
-    let mut junto = Junto::start(&stage, &["Work"]);
+    let mut junto = Junto::start(&stage, "Work");
+    let mut held = None;
     match event {
         Event::Plain | Event::Tools | Event::Failure | Event::Crash => {}
         Event::Steer => {
-            junto.until(says_up).await;
+            let by_command = mind == Mind::CliChild;
+            if !by_command {
+                junto.until(says_up).await;
+            }
+            let pipe = stage.at_pipe(if by_command { "pipe" } else { "go" }).await;
             let input = STEERING.into();
             junto.tell(&json!(Command::Steer { input, when: When::Round })).await;
-            let pipe = stage.path("go");
-            let open = move || drop(fs::OpenOptions::new().write(true).open(pipe).unwrap());
-            tokio::task::spawn_blocking(open).await.unwrap();
+            drop(pipe);
         }
         Event::Reject => junto.answer_questions(mind).await,
         Event::Cancel => {
-            let talks = |item: &Item| matches!(item, Item::Delta(Delta::AssistantTextDelta { .. }));
-            junto.until(if mind == Mind::Cli { talks } else { says_up }).await;
+            match mind {
+                Mind::Cli | Mind::CliChild => drop(junto.until(talks).await),
+                Mind::CouncilWithCli => {
+                    stage.twins[0].twin.wait_for_requests(1).await;
+                    held = Some(stage.at_pipe("pipe").await);
+                }
+                _ => drop(junto.until(says_up).await),
+            }
             kill(Pid::from_raw(junto.child.id().cast_signed()), Signal::SIGINT).unwrap();
         }
     }
     let (code, items, said) = junto.end().await;
+    drop(held);
+    if event == Event::Steer {
+        stage.check_steered();
+    }
     let events = checked(&items);
     let ends = events.iter().filter(|event| event.parent.is_none());
     let (end, text) = ends
@@ -57,32 +70,14 @@ pub(crate) async fn run(mind: Mind, event: Event) {
     assert_eq!(end, expected_end(mind, event), "{said}");
     assert_eq!(code, Some(exit_code(mind, event)), "{said}");
     assert!(!stage.path(PROOF).exists(), "what was refused did not happen");
+    let by_command = matches!(mind, Mind::Cli | Mind::CouncilWithCli | Mind::CliChild);
+    let refused = (mind, event) == (Mind::CliChild, Event::Reject);
+    assert_eq!(stage.path("runs.jsonl").exists(), by_command && !refused, "whether claude ran: {said}");
     check_events(mind, Host::Program, event, &text, &events);
     let dir = stage.dir().canonicalize().unwrap();
     let left = tokio::task::spawn_blocking(move || left_in(&dir)).await.unwrap();
     assert_eq!(left, Vec::<String>::new());
     check_world(stage, &events).await;
-}
-
-/// Checks that the program makes no such mind: it is told of no council, and knows one kind at a time.
-pub(crate) async fn cannot(mind: Mind) {
-    let stage = Stage::new(Mind::NativeChild, Host::Program, Event::Plain).await;
-    let other = if mind == Mind::CliChild { "claude" } else { "council" };
-    if mind != Mind::CliChild {
-        let (code, _, said) = Junto::start(&stage, &["--kind", other, "Work"]).end().await;
-        assert_eq!(code, Some(2), "{said}");
-        return;
-    }
-    let (code, items, said) = Junto::start(&stage, &["Spawn claude"]).end().await;
-    assert_eq!(code, Some(0), "{said}");
-    let refused = |event: &LogEvent| match &event.body {
-        Body::ToolCallEnd { name, output, is_error: true, .. } => {
-            name == "spawn_agent" && output.preview().contains("there is no kind of agent named `claude`")
-        }
-        _ => false,
-    };
-    let events = checked(&items);
-    assert!(events.iter().any(refused), "{events:#?}");
 }
 
 fn exit_code(mind: Mind, event: Event) -> i32 {
@@ -100,6 +95,36 @@ fn says_up(item: &Item) -> bool {
     matches!(item, Item::Delta(Delta::ToolCallOutputDelta { text, .. }) if text.contains("up"))
 }
 
+fn talks(item: &Item) -> bool {
+    matches!(item, Item::Delta(Delta::AssistantTextDelta { .. }))
+}
+
+/// The flags that make a mind.
+fn flags(mind: Mind) -> Vec<String> {
+    let member = |wire: Wire| {
+        let (provider, model) = model(wire);
+        format!("{provider}/{model}")
+    };
+    let (flag, value) = match mind {
+        Mind::Cli => ("--kind", "claude".to_owned()),
+        Mind::Council => ("--council", [Wire::Anthropic, Wire::Responses].map(member).join(",")),
+        Mind::CouncilWithCli => ("--council", [member(Wire::Anthropic), "claude".to_owned()].join(",")),
+        Mind::NativeAnthropic | Mind::NativeResponses | Mind::NativeChild | Mind::CliChild => {
+            return Vec::new();
+        }
+    };
+    vec![flag.to_owned(), value]
+}
+
+/// The wires of a mind's models, the root's first.
+fn wires(mind: Mind) -> &'static [Wire] {
+    match mind {
+        Mind::NativeResponses => &[Wire::Responses],
+        Mind::Council => &[Wire::Anthropic, Wire::Responses],
+        _ => &[Wire::Anthropic],
+    }
+}
+
 /// A running `junto run --json`.
 struct Junto {
     child: Child,
@@ -111,12 +136,11 @@ struct Junto {
 }
 
 impl Junto {
-    fn start(stage: &Stage, args: &[&str]) -> Self {
+    fn start(stage: &Stage, task: &str) -> Self {
         let mut command = Process::new(program());
         command.args(["run", "--json", "--commands"]).env_clear().envs(variables(stage));
         command.args(if stage.event == Event::Reject { &["--ask"][..] } else { &[] });
-        command.args(if stage.mind == Mind::Cli { &["--kind", "claude"][..] } else { &[] });
-        command.args(args).current_dir(stage.dir());
+        command.args(flags(stage.mind)).arg(task).current_dir(stage.dir());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (input, output, errors) =
@@ -205,10 +229,10 @@ fn item(line: String) -> Item {
     Item::Event(std::sync::Arc::new(serde_json::from_value(value).unwrap()))
 }
 
-/// A home with a configuration, the model's address, and a `claude` in the PATH that is the fake.
+/// A home with a configuration, the models' addresses, and a `claude` in the PATH that is the fake.
 fn variables(stage: &Stage) -> BTreeMap<&'static str, String> {
-    let wire = if stage.mind == Mind::NativeResponses { Wire::Responses } else { Wire::Anthropic };
-    let (provider, model) = model(wire);
+    let wires = wires(stage.mind);
+    let (provider, model) = model(wires[0]);
     let home = stage.path("home");
     let config = home.join(".config/junto");
     fs::create_dir_all(&config).unwrap();
@@ -219,8 +243,8 @@ fn variables(stage: &Stage) -> BTreeMap<&'static str, String> {
         ("HOME", text(&home)),
         ("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", text(&install_claude(stage)))),
     ]);
-    if let Some(played) = stage.twins.first() {
-        let (url, key) = (played.twin.base_url(wire), played.twin.key().to_owned());
+    for (played, wire) in stage.twins.iter().zip(wires) {
+        let (url, key) = (played.twin.base_url(*wire), played.twin.key().to_owned());
         match wire {
             Wire::Responses => variables.extend([("OPENAI_BASE_URL", url), ("OPENAI_API_KEY", key)]),
             _ => variables.extend([("ANTHROPIC_BASE_URL", url), ("ANTHROPIC_API_KEY", key)]),

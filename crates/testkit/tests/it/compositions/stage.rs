@@ -1,5 +1,6 @@
 //! Puts a mind together in a directory of its own, and knows what was used.
 
+use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::gateway::Served;
-use super::plays;
+use super::plays::{self, STEERING};
 use super::table::{Event, Host, Mind};
 
 /// Longer than anything healthy takes on a busy machine.
@@ -97,7 +98,8 @@ impl Stage {
             (Mind::NativeChild | Mind::CliChild, _) => {
                 let play = match host {
                     Host::ToolSocket => plays::worker(Event::Plain),
-                    Host::Program => plays::family(event),
+                    Host::Program if mind == Mind::NativeChild => plays::family(event),
+                    Host::Program => plays::parent("claude"),
                     _ => plays::parent(WORKER),
                 };
                 Kind::Native(cast.native(Wire::Anthropic, play))
@@ -125,6 +127,20 @@ impl Stage {
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.cast.dir.path().join(name)
+    }
+
+    /// Opens a pipe that a program waits at; waits until it is there. It goes on when this is closed.
+    pub(crate) async fn at_pipe(&self, name: &str) -> File {
+        let path = self.path(name);
+        let open = move || OpenOptions::new().write(true).open(path).unwrap();
+        tokio::task::spawn_blocking(open).await.unwrap()
+    }
+
+    /// Checks that what was said while it worked has reached the root's model.
+    pub(crate) fn check_steered(&self) {
+        if let Some(asked) = self.twins.first().and_then(|played| played.twin.requests().pop()) {
+            assert!(asked.body.to_string().contains(STEERING), "{}", asked.body);
+        }
     }
 
     /// How the command-line agent behaves.

@@ -140,8 +140,6 @@ pub(crate) enum Fact {
     NoToolHost,
     /// A tool host takes calls, and no commands.
     NoCommands,
-    /// `junto run` makes no such mind.
-    NoKind,
 }
 
 const NOT_STEERED: Why = Why {
@@ -162,10 +160,6 @@ const NO_COMMANDS: Why = Why {
     text: "a tool host takes calls and no commands: steering is the library's",
     fact: Fact::NoCommands,
 };
-const NO_KIND: Why = Why {
-    text: "`junto run` makes one kind at a time, `native` or `claude`, and no council",
-    fact: Fact::NoKind,
-};
 
 /// One cell of the table.
 pub(crate) fn cell(mind: Mind, host: Host, event: Event) -> Cell {
@@ -175,7 +169,6 @@ pub(crate) fn cell(mind: Mind, host: Host, event: Event) -> Cell {
         (Mind::Cli, Host::Library | Host::Gateway | Host::Program, Event::Reject) => Cell::No(NOT_ASKED),
         (Mind::Cli, Host::ToolSocket, _) => Cell::No(NO_TOOL_HOST),
         (Mind::NativeChild | Mind::CliChild, Host::Gateway, _) => Cell::No(NO_PROVIDER),
-        (Mind::Council | Mind::CouncilWithCli | Mind::CliChild, Host::Program, _) => Cell::No(NO_KIND),
         (_, Host::ToolSocket, Event::Steer) => Cell::No(NO_COMMANDS),
         _ => Cell::Runs,
     }

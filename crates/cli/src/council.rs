@@ -1,0 +1,52 @@
+//! A council from the names of its members.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use junto::council::{Council, Member, Options};
+use junto::llm::Client;
+
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::{claude, connect};
+
+/// A council of these members, each `PROVIDER/MODEL` or `claude`. There is no judge: where they
+/// differ, the first sound answer in this order wins. Whoever looks around does so in the directory.
+///
+/// # Errors
+/// If a name is neither, a provider cannot be asked, or a member sits there twice.
+pub(crate) fn council(
+    names: &[String],
+    client: &Client,
+    directory: &Path,
+    config: &Config,
+    environment: &Environment,
+) -> Result<Council, Failure> {
+    let member = |name: &String| -> Result<Member, Failure> {
+        if name == claude::NAME {
+            return Ok(Member::new(name, claude::provider(directory, environment)?));
+        }
+        let (provider, model) = split(name)?;
+        connect::check_provider(provider, config, environment)?;
+        Ok(Member::new(name, Arc::new(client.clone())).provider_name(provider).model(model))
+    };
+    let members = names.iter().map(member).collect::<Result<_, _>>()?;
+    Ok(Council::new(members, None, Options::default())?)
+}
+
+/// Who sits in it, in words.
+pub(crate) fn words(council: &Council) -> String {
+    let names: Vec<&str> = council.members().iter().map(|member| member.name.as_str()).collect();
+    format!("council of {}", names.join(", "))
+}
+
+fn split(name: &str) -> Result<(&str, &str), Failure> {
+    let parts = name.split_once('/').filter(|(_, model)| !model.is_empty());
+    parts.ok_or_else(|| {
+        Failure::usage(
+            format!("\"{name}\" is no PROVIDER/MODEL, and not {}", claude::NAME),
+            "name each member of the council as in --council anthropic/claude-opus-5-5,openai/gpt-6.1-sol",
+        )
+    })
+}

@@ -46,13 +46,26 @@ pub(crate) struct Table {
 
 /// All processes. Where there is no `/proc` there are none.
 pub(crate) fn all() -> Table {
+    numbered_from(0)
+}
+
+/// The processes whose number is this or higher.
+pub(crate) fn numbered_from(first: i32) -> Table {
     let Ok(dir) = fs::read_dir("/proc") else { return Table::default() };
-    let mut pids: Vec<i32> =
-        dir.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    let mut pids: Vec<i32> = dir
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| *pid >= first)
+        .collect();
     // The youngest first: they are the first to be gone.
     pids.sort_unstable_by(|one, other| other.cmp(one));
     let entries: Vec<Entry> = pids.iter().copied().filter_map(of).collect();
     Table { moved: entries.len() < pids.len(), entries }
+}
+
+/// The number that was given to a process last.
+pub(crate) fn last_number() -> Option<i32> {
+    fs::read_to_string("/proc/loadavg").ok()?.split_ascii_whitespace().last()?.parse().ok()
 }
 
 /// One process, if it is there.

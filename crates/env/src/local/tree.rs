@@ -15,7 +15,7 @@
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
@@ -25,6 +25,9 @@ use super::proc_table::{self, Entry, Identity, Table};
 
 /// How often a tree is looked for that keeps forking. It ends long before; a bound is a bound.
 const SWEEPS: usize = 100;
+/// How long a process is so young that its numbers cannot have come around: thousands of processes a
+/// second would have to be started, and all of them by others.
+const YOUTH: Duration = Duration::from_millis(500);
 
 /// A process and everything it started.
 ///
@@ -37,13 +40,14 @@ pub(super) struct Tree {
     mark: Mark,
     /// The root's output pipes, as the kernel names them.
     pipes: Vec<String>,
+    spawned: Instant,
     seen: Mutex<HashSet<Identity>>,
 }
 
 impl Tree {
     pub(super) fn new(root: Pid, mark: Mark, pipes: Vec<String>) -> Self {
         let start = proc_table::of(root.as_raw()).map_or(0, |entry| entry.start);
-        Self { root, start, mark, pipes, seen: Mutex::default() }
+        Self { root, start, mark, pipes, spawned: now(), seen: Mutex::default() }
     }
 
     /// Whether any of the tree lives.
@@ -100,8 +104,26 @@ impl Tree {
 
     /// Finds the living processes of the tree, and remembers them.
     fn look(&self) -> Found {
+        if self.is_numbered_upwards() {
+            // Most commands are short and leave nothing: then this is all there is to do.
+            let found = self.look_among(proc_table::numbered_from(self.root.as_raw()));
+            if found.members.is_empty() {
+                return found;
+            }
+        }
+        self.look_among(proc_table::all())
+    }
+
+    /// Whether everything that was started after the root has a higher number. The kernel counts up
+    /// and begins anew at the end; it cannot have come around in so short a time.
+    fn is_numbered_upwards(&self) -> bool {
+        let young = now().saturating_duration_since(self.spawned) < YOUTH;
+        young && proc_table::last_number().is_some_and(|last| last >= self.root.as_raw())
+    }
+
+    fn look_among(&self, table: Table) -> Found {
         let mut seen = self.seen();
-        let mut found = Found::new(proc_table::all(), self.start);
+        let mut found = Found::new(table, self.start);
         found.sessions.insert(self.root);
         found.add(|entry| Some(entry.pid == self.root || seen.contains(&entry.identity())));
         found.add(|entry| {
@@ -118,6 +140,12 @@ impl Tree {
     fn seen(&self) -> MutexGuard<'_, HashSet<Identity>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The real time, which the numbering of processes follows.
+#[expect(clippy::disallowed_methods, reason = "a paused clock does not pause the kernel")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 /// The living processes with a mark, and what belongs to them.

@@ -81,24 +81,26 @@ pub(crate) fn run_all() -> Outcome {
         },
     ];
     let own = candidates.len();
+    let notes = scratch.join("peak");
     for Other { name, args } in &OTHERS {
         if !quietly(Command::new(name).arg("--version")) {
             println!("{name} is not installed: left out");
             continue;
         }
         let (twin, home) = (twin.clone_address(), home.clone());
-        candidates.push(Candidate {
-            name: (*name).to_owned(),
-            version: version_of(Path::new(name)),
-            command: Box::new(move || {
-                let mut command = Command::new(name);
-                command.args(*args);
-                twin.point(command, &home)
-            }),
-            costs: Vec::new(),
+        let command: Box<dyn Fn() -> Command> = Box::new(move || {
+            let mut command = Command::new(name);
+            command.args(*args);
+            twin.point(command, &home)
         });
+        // One that cannot be made to talk to the twin proves nothing about us.
+        if let Err(error) = measure(&command(), &notes) {
+            println!("{name} does not answer here ({error}): left out");
+            continue;
+        }
+        let version = version_of(Path::new(name));
+        candidates.push(Candidate { name: (*name).to_owned(), version, command, costs: Vec::new() });
     }
-    let notes = scratch.join("peak");
     for _ in 0..TURNS {
         for candidate in &mut candidates {
             let cost =

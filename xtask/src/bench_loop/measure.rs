@@ -10,11 +10,19 @@ use serde_json::Value;
 use crate::Outcome;
 
 /// Runs a program and prints, as the kernel counted them: CPU seconds and wall seconds of the program
-/// and all it waited for, the peak of its resident memory in KiB, and its status.
+/// and all it waited for, the peak of its resident memory in KiB, and its status. One that hangs is
+/// ended, and its status is that of `timeout`.
 const MEASURE: &str = "
-import json, resource, subprocess, sys, time
+import json, os, resource, signal, subprocess, sys, time
 start = time.perf_counter()
-status = subprocess.call(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+quiet = subprocess.DEVNULL
+child = subprocess.Popen(sys.argv[1:], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+try:
+    status = child.wait(timeout=60)
+except subprocess.TimeoutExpired:
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    status = 124
 wall = time.perf_counter() - start
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(json.dumps({'cpu': used.ru_utime + used.ru_stime, 'wall': wall, 'peak': used.ru_maxrss, 'status': status}))

@@ -3,6 +3,7 @@
 mod child;
 mod files;
 mod input;
+mod launch;
 mod locks;
 mod mark;
 mod output;
@@ -14,12 +15,12 @@ mod write;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::io::AsyncReadExt as _;
 use uuid::Uuid;
 
+use self::launch::Launch;
 use self::mark::Mark;
 use self::process::LocalProcess;
 use crate::survivors::Survivor;
@@ -79,46 +80,32 @@ impl LocalEnvironment {
             .collect()
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the module that spawns processes")]
-    fn command(&self, spec: &CommandSpec, mark: &Mark) -> Result<Command> {
-        let mut command = match &spec.program {
-            Program::Shell(line) => {
-                let mut command = Command::new(self.shell);
-                command.arg("-c").arg(line);
-                command
-            }
+    fn launch(&self, spec: &CommandSpec, mark: &Mark) -> Result<Launch> {
+        let (program, arguments) = match &spec.program {
+            Program::Shell(line) => (self.shell.into(), vec!["-c".into(), line.into()]),
             Program::Argv(argv) => {
                 let (program, arguments) = argv.split_first().ok_or_else(|| {
                     Error::new(ErrorKind::NotFound, "(empty command)", "a program is needed")
                 })?;
-                let mut command = Command::new(program);
-                command.args(arguments);
-                command
+                (program.into(), arguments.iter().map(OsString::from).collect())
             }
         };
         let cwd = spec.cwd.as_ref().unwrap_or(&self.facts.cwd).as_path();
-        command
-            .current_dir(cwd)
-            .env_clear()
-            .envs(&self.variables)
-            .env("PWD", cwd)
-            .envs(&spec.variables)
-            .env(mark::VARIABLE, mark.value(self.outer.as_deref()))
-            .stdin(if spec.stdin == Stdin::Empty { Stdio::null() } else { Stdio::piped() })
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        Ok(command)
+        let mut variables = self.variables.clone();
+        variables.insert("PWD".into(), cwd.into());
+        variables.extend(spec.variables.iter().map(|(name, value)| (name.into(), value.into())));
+        variables.insert(mark::VARIABLE.into(), mark.value(self.outer.as_deref()));
+        let piped_input = spec.stdin != Stdin::Empty;
+        Ok(Launch { program, arguments, variables, cwd: cwd.to_owned(), piped_input })
     }
 
     fn start(&self, spec: CommandSpec) -> Result<Process> {
         let mark = Mark::tree(&self.id, self.started.fetch_add(1, Ordering::Relaxed));
-        let command = self.command(&spec, &mark)?;
-        let name = command.get_program().to_string_lossy().into_owned();
-        if let Some(cwd) = command.get_current_dir() {
-            // The system would say of the program that it is not there.
-            check_directory(cwd)?;
-        }
-        let started = child::start(command, mark).map_err(|e| Error::io(&name, e))?;
+        let launch = self.launch(&spec, &mark)?;
+        let name = launch.program.to_string_lossy().into_owned();
+        // The system would say of the program that it is not there.
+        check_directory(&launch.cwd)?;
+        let started = child::start(launch, mark).map_err(|e| Error::io(&name, e))?;
         let process =
             LocalProcess::new(name.clone(), started, spec.stdin).map_err(|e| Error::io(&name, e))?;
         Ok(Process::new(process))

@@ -7,18 +7,17 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::ExitStatusExt;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
-use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
-use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
+use rustix::process::{WaitId, WaitIdOptions, WaitIdStatus, waitid};
 use tokio::sync::watch;
 
+use super::launch::{Launch, Launched};
 use super::mark::Mark;
 use super::tree::Tree;
 use crate::Exit;
@@ -37,17 +36,17 @@ pub(super) struct Started {
 
 /// Starts a command in a session of its own.
 ///
-/// This blocks until the program runs, as long as a fork takes. Were it awaited, somebody could stop
-/// waiting and end this process between the fork and the kill that then follows.
-pub(super) fn start(command: std::process::Command, mark: Mark) -> io::Result<Started> {
+/// This blocks until the program runs, as long as a start takes. Were it awaited, somebody could stop
+/// waiting and end this process between the start and the kill that then follows.
+pub(super) fn start(launch: Launch, mark: Mark) -> io::Result<Started> {
     let (ready, started) = sync_channel(1);
     let keeper = thread::Builder::new().name("junto-child".into()).stack_size(STACK);
-    keeper.spawn(move || keep(command, mark, &ready))?;
+    keeper.spawn(move || keep(launch, mark, &ready))?;
     started.recv().unwrap_or_else(|_| Err(io::Error::other("the thread that starts processes ended")))
 }
 
-fn keep(command: std::process::Command, mark: Mark, ready: &SyncSender<io::Result<Started>>) {
-    match spawn(command, mark) {
+fn keep(launch: Launch, mark: Mark, ready: &SyncSender<io::Result<Started>>) {
+    match spawn(launch, mark) {
         Ok(started) => {
             let shared = Arc::clone(&started.child.0);
             // There is room for one, and it is waited for.
@@ -58,20 +57,13 @@ fn keep(command: std::process::Command, mark: Mark, ready: &SyncSender<io::Resul
     }
 }
 
-fn spawn(command: std::process::Command, mark: Mark) -> io::Result<Started> {
-    let mut command = CommandWrap::from(command);
-    // The wrapper's own child would wait for the whole group; only ours is ours to wait for.
-    let mut handle = command.wrap(ProcessSession).spawn()?.into_inner();
-    let pid = Pid::from_raw(i32::try_from(handle.id()).map_err(io::Error::other)?);
-    let stdin = handle.stdin().take().map(OwnedFd::from);
-    let pipes = handle.stdout().take().map(OwnedFd::from).zip(handle.stderr().take().map(OwnedFd::from));
-    let names = pipes.iter().flat_map(|(stdout, stderr)| [pipe_name(stdout), pipe_name(stderr)]).flatten();
+fn spawn(launch: Launch, mark: Mark) -> io::Result<Started> {
+    let Launched { pid, stdin, stdout, stderr } = launch.start()?;
+    let names = [pipe_name(&stdout), pipe_name(&stderr)].into_iter().flatten();
     let tree = Tree::new(pid, mark, names.collect());
     let (sender, exit) = watch::channel(None);
-    let life = Mutex::new(Life { handle, exit: None, released: false });
+    let life = Mutex::new(Life { exit: None, released: false });
     let child = Child(Arc::new(Shared { pid, tree, life, exit: sender }));
-    // From here on, leaving means killing.
-    let (stdout, stderr) = pipes.ok_or_else(|| io::Error::other("the child has no output pipes"))?;
     Ok(Started { child, exit, stdin, stdout, stderr })
 }
 
@@ -106,12 +98,18 @@ impl Child {
         tokio::task::spawn_blocking(move || work(&shared.tree)).await.map_err(io::Error::other)
     }
 
+    /// Whether the child has ended and is known to have left nothing. Quick; `false` is no answer.
+    pub(super) fn left_nothing(&self) -> bool {
+        let ended = self.0.life().exit.is_some();
+        ended && self.0.tree.is_root_alone()
+    }
+
     /// Lets go of a tree of which nothing lives any more.
     pub(super) fn release(&self) {
         let mut life = self.0.life();
-        life.released = true;
-        if life.exit.is_some() {
-            life.reap();
+        // Once only: the number may be another child's afterwards.
+        if !std::mem::replace(&mut life.released, true) && life.exit.is_some() {
+            reap(self.0.pid);
         }
     }
 
@@ -140,19 +138,11 @@ struct Shared {
 }
 
 struct Life {
-    handle: Box<dyn ChildWrapper>,
     /// Set once the child has ended.
     exit: Option<Exit>,
     /// Set once the tree is done with. Until then a dead child is not reaped, so that its number,
     /// which is also that of its session and group, remains its own.
     released: bool,
-}
-
-impl Life {
-    fn reap(&mut self) -> Option<Exit> {
-        let status = self.handle.wait().ok()?;
-        Some(Exit { code: status.code(), signal: status.signal() })
-    }
 }
 
 impl Shared {
@@ -164,26 +154,29 @@ impl Shared {
     fn watch(&self) {
         let seen = end_of(self.pid);
         let mut life = self.life();
-        let reaped = if life.released || seen.is_none() { life.reap() } else { None };
-        // Neither says anything only if the host has told the kernel to reap its children.
-        let exit = seen.or(reaped).unwrap_or(Exit { code: None, signal: None });
+        let exit = seen.unwrap_or(Exit { code: None, signal: None });
+        if life.released {
+            reap(self.pid);
+        }
         life.exit = Some(exit);
         drop(life);
         self.exit.send_replace(Some(exit));
     }
 }
 
-/// Waits for the end of a child without reaping it. `None` for an end that cannot be told this way,
-/// as by a real-time signal.
+/// Waits for the end of a child without reaping it. `None` if the host has told the kernel to reap
+/// its children.
 fn end_of(pid: Pid) -> Option<Exit> {
-    loop {
-        match waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) {
-            Ok(WaitStatus::Exited(_, code)) => return Some(Exit { code: Some(code), signal: None }),
-            Ok(WaitStatus::Signaled(_, signal, _)) => {
-                return Some(Exit { code: None, signal: Some(signal as i32) });
-            }
-            Err(Errno::EINTR) => {}
-            Ok(_) | Err(_) => return None,
-        }
-    }
+    let status = wait(pid, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
+    Some(Exit { code: status.exit_status(), signal: status.terminating_signal() })
+}
+
+/// Lets the system forget a child that has ended; its number is then free.
+fn reap(pid: Pid) {
+    wait(pid, WaitIdOptions::EXITED);
+}
+
+fn wait(pid: Pid, options: WaitIdOptions) -> Option<WaitIdStatus> {
+    let pid = rustix::process::Pid::from_raw(pid.as_raw())?;
+    rustix::io::retry_on_intr(|| waitid(WaitId::Pid(pid), options)).ok()?
 }

@@ -46,26 +46,36 @@ pub(crate) struct Table {
 
 /// All processes. Where there is no `/proc` there are none.
 pub(crate) fn all() -> Table {
-    numbered_from(0)
+    table(numbers())
 }
 
-/// The processes whose number is this or higher.
-pub(crate) fn numbered_from(first: i32) -> Table {
-    let Ok(dir) = fs::read_dir("/proc") else { return Table::default() };
-    let mut pids: Vec<i32> = dir
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|pid| *pid >= first)
-        .collect();
+/// The process with this number and those that were started after it, if the kernel has not begun to
+/// count anew meanwhile: its own threads, which are many and old, then have the higher numbers.
+pub(crate) fn since(first: i32) -> Option<Table> {
+    let numbers = numbers();
+    // Not asked before: what is started in between and listed would be left out.
+    let last = last_number().filter(|last| *last >= first)?;
+    Some(table(numbers.into_iter().filter(|number| (first..=last).contains(number)).collect()))
+}
+
+/// The numbers of all processes.
+fn numbers() -> Vec<i32> {
+    let Ok(dir) = fs::read_dir("/proc") else { return Vec::new() };
+    dir.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn table(mut numbers: Vec<i32>) -> Table {
     // The youngest first: they are the first to be gone.
-    pids.sort_unstable_by(|one, other| other.cmp(one));
-    let entries: Vec<Entry> = pids.iter().copied().filter_map(of).collect();
-    Table { moved: entries.len() < pids.len(), entries }
+    numbers.sort_unstable_by(|one, other| other.cmp(one));
+    let entries: Vec<Entry> = numbers.iter().copied().filter_map(of).collect();
+    Table { moved: entries.len() < numbers.len(), entries }
 }
 
 /// The number that was given to a process last.
 pub(crate) fn last_number() -> Option<i32> {
-    fs::read_to_string("/proc/loadavg").ok()?.split_ascii_whitespace().last()?.parse().ok()
+    let mut line = [0; 128];
+    let length = File::open("/proc/loadavg").ok()?.read(&mut line).ok()?;
+    std::str::from_utf8(line.get(..length)?).ok()?.split_ascii_whitespace().last()?.parse().ok()
 }
 
 /// One process, if it is there.
@@ -92,11 +102,12 @@ fn parse(pid: Pid, stat: &[u8]) -> Option<Entry> {
         fields.nth(skipped)?.parse::<u64>().ok()
     };
     let (flags, threads, start) = (field(9)?, field(20)?, field(22)?);
-    let (first_variable, end_of_variables) = (field(50)?, field(51)?);
+    let (end_of_code, first_variable, end_of_variables) = (field(27)?, field(50)?, field(51)?);
     // A process whose first thread has ended looks dead while its other threads go on.
     let alive = !matches!(state, "Z" | "X" | "x") || threads > 1;
     let kernel = flags & KERNEL_THREAD != 0;
-    let empty = first_variable == end_of_variables && end_of_variables != 0;
+    // A program that is being started has no code yet while its variables are being counted.
+    let empty = first_variable == end_of_variables && end_of_variables != 0 && end_of_code != 0;
     Some(Entry { pid, parent, group, session, start, alive, bare: kernel || empty || !alive })
 }
 
@@ -127,12 +138,24 @@ pub(crate) fn variable(entry: &Entry, name: &str) -> Variable {
     value.map_or(Variable::Missing, Variable::Is)
 }
 
+/// The variables; none if the process is just being given others.
 fn environ(pid: Pid) -> io::Result<Vec<u8>> {
+    /// As much is given in one piece, which is all of one program or nothing. What comes in several
+    /// may stop anywhere, when the process starts another program meanwhile.
+    const PIECE: usize = 256 << 10;
     /// More than any environment the kernel lets a program start with by default.
-    const LONGEST: u64 = 8 << 20;
+    const LONGEST: usize = 8 << 20;
+    let mut file = File::open(format!("/proc/{pid}/environ"))?;
     let mut environ = Vec::new();
-    File::open(format!("/proc/{pid}/environ"))?.take(LONGEST).read_to_end(&mut environ)?;
-    Ok(environ)
+    loop {
+        let start = environ.len();
+        environ.resize(start + PIECE, 0);
+        let length = file.read(&mut environ[start..])?;
+        environ.truncate(start + length);
+        if length < PIECE || environ.len() >= LONGEST {
+            return Ok(environ);
+        }
+    }
 }
 
 /// What a process reads from and writes to: its first three descriptors as the kernel names them.
@@ -160,10 +183,23 @@ mod tests {
     }
 
     fn line(name: &str, state: &str, flags: u64, threads: u32, variables: (u64, u64)) -> String {
+        let code = u32::from(variables.1 != 0);
+        counted(name, state, flags, threads, code, variables)
+    }
+
+    fn counted(
+        name: &str,
+        state: &str,
+        flags: u64,
+        threads: u32,
+        code: u32,
+        variables: (u64, u64),
+    ) -> String {
         let (first, end) = variables;
-        let unused = "0 ".repeat(27);
+        let unused = "0 ".repeat(22);
         format!(
-            "7 ({name}) {state} 2 3 4 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 {threads} 0 99 {unused}{first} {end} 0"
+            "7 ({name}) {state} 2 3 4 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 {threads} 0 99 0 0 0 0 {code} \
+             {unused}{first} {end} 0"
         )
     }
 
@@ -175,6 +211,7 @@ mod tests {
         check(&line("half gone", "Z", 0, 3, (0, 0)), Some((2, 3, 4, 99, true, false)));
         check(&line("being started", "R", 0, 1, (0, 0)), Some((2, 3, 4, 99, true, false)));
         check(&line("without variables", "S", 0, 1, (8, 8)), Some((2, 3, 4, 99, true, true)));
+        check(&counted("being counted", "R", 0, 1, 0, (8, 8)), Some((2, 3, 4, 99, true, false)));
         check(&line("kthreadd", "S", KERNEL_THREAD, 1, (0, 0)), Some((2, 3, 4, 99, true, true)));
         check("7 (short) S 1 2", None);
         check("", None);

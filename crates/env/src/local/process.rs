@@ -111,6 +111,10 @@ impl LocalProcess {
 
     async fn end_tree(&mut self, grace: Duration) -> io::Result<Exit> {
         self.input.end();
+        if self.child.left_nothing() {
+            self.child.release();
+            return end(&mut self.exit).await;
+        }
         if self.child.with_tree(Tree::terminate).await? && !self.is_gone_within(grace).await? {
             self.child.with_tree(Tree::kill).await?;
             if !self.is_gone_within(DEATH).await? {

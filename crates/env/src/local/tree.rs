@@ -104,21 +104,28 @@ impl Tree {
 
     /// Finds the living processes of the tree, and remembers them.
     fn look(&self) -> Found {
-        if self.is_numbered_upwards() {
+        if self.is_young() {
             // Most commands are short and leave nothing: then this is all there is to do.
-            let found = self.look_among(proc_table::numbered_from(self.root.as_raw()));
-            if found.members.is_empty() {
-                return found;
+            if let Some(younger) = proc_table::since(self.root.as_raw()) {
+                let found = self.look_among(younger);
+                if found.members.is_empty() {
+                    return found;
+                }
             }
         }
         self.look_among(proc_table::all())
     }
 
-    /// Whether everything that was started after the root has a higher number. The kernel counts up
-    /// and begins anew at the end; it cannot have come around in so short a time.
-    fn is_numbered_upwards(&self) -> bool {
-        let young = now().saturating_duration_since(self.spawned) < YOUTH;
-        young && proc_table::last_number().is_some_and(|last| last >= self.root.as_raw())
+    /// Whether nothing has been started since the root, on the whole machine. That is quickly told,
+    /// and often so: what is short and starts nothing leaves nothing.
+    pub(super) fn is_root_alone(&self) -> bool {
+        proc_table::last_number() == Some(self.root.as_raw()) && self.is_young()
+    }
+
+    /// Whether the kernel, which counts up and begins anew at the end, cannot have come around since
+    /// the root was started.
+    fn is_young(&self) -> bool {
+        now().saturating_duration_since(self.spawned) < YOUTH
     }
 
     fn look_among(&self, table: Table) -> Found {
@@ -179,8 +186,8 @@ struct Patience {
 impl Default for Patience {
     fn default() -> Self {
         // On a busy machine something always moves. To start a program takes the kernel less than a
-        // millisecond, unless the disk is slow.
-        Self { moved: 3, starting: 100 }
+        // millisecond, unless the disk is slow; or many others want the processor.
+        Self { moved: 3, starting: 1000 }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use junto_env::{CommandSpec, ErrorKind, ExecutionEnvironment, Exit, OutputStream, Stdin};
+use junto_env::{CommandSpec, ErrorKind, ExecutionEnvironment, Exit, OutputStream, Process, Stdin};
 
 use crate::support::{HANG, Place, check, check_in, everything, is_alive, line, peak_memory, wait_until};
 
@@ -34,13 +34,26 @@ const ESCAPES: &[(&str, &str)] = &[
     ("one that is stopped", "(echo $BASHPID; kill -STOP $BASHPID; sleep 1000) & wait"),
 ];
 
+/// Runs one of these, and returns when what it started is there and, where that is an orphan, its
+/// parent is gone. The parent waits for us: output is not waited for long once it has ended.
+async fn escaped(place: &Place, script: &str) -> (Process, String) {
+    let mut command = CommandSpec::shell(format!("{script}\nread _ || true"));
+    command.stdin = Stdin::Open;
+    let mut process = place.env.spawn(command).await.unwrap();
+    let pid = line(&mut process).await;
+    process.close_stdin().await.unwrap();
+    if script.starts_with('(') && script.ends_with(')') {
+        process.wait().await.unwrap();
+    }
+    (process, pid)
+}
+
 #[test]
 fn dropping_kills_what_escaped() {
     check(async |_| {
         for (what, script) in ESCAPES {
             let place = Place::new();
-            let mut process = place.shell(script).await;
-            let pid = line(&mut process).await;
+            let (process, pid) = escaped(&place, script).await;
             assert!(is_alive(&pid), "{what} is not there");
             let root = process.id().to_string();
             drop(process);
@@ -56,8 +69,7 @@ fn closing_ends_what_escaped_before_it_returns() {
     check(async |_| {
         for (what, script) in ESCAPES {
             let place = Place::new();
-            let mut process = place.shell(script).await;
-            let pid = line(&mut process).await;
+            let (process, pid) = escaped(&place, script).await;
             let root = process.id().to_string();
             process.close(Duration::from_millis(50)).await.unwrap();
             assert!(!is_alive(&pid), "{what}");
@@ -72,11 +84,7 @@ fn a_handle_can_be_dropped_without_a_runtime() {
     let place = Place::new();
     for (what, script) in ESCAPES {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let (process, pid) = runtime.block_on(async {
-            let mut process = place.shell(script).await;
-            let pid = line(&mut process).await;
-            (process, pid)
-        });
+        let (process, pid) = runtime.block_on(escaped(&place, script));
         drop(runtime);
         assert!(is_alive(&pid), "{what} ended with the runtime");
         let root = process.id().to_string();
@@ -321,8 +329,7 @@ fn what_is_just_being_started_does_not_slip_through() {
         std::fs::write(place.at("again"), "exec bash again").unwrap();
         for round in 0..40 {
             let script = "(setsid bash -c 'echo $$; exec bash again >/dev/null 2>&1' &)";
-            let mut process = place.shell(script).await;
-            let pid = line(&mut process).await;
+            let (mut process, pid) = escaped(place, script).await;
             assert!(process.wait().await.unwrap().success());
             if round % 2 == 0 {
                 process.close(HANG).await.unwrap();

@@ -1,0 +1,159 @@
+//! Starting a program, without a copy of this process.
+//!
+//! To fork is to copy the page tables of the host, which for a host of some size takes longer than a
+//! short command. `posix_spawn` does not, and puts the child into a session of its own; but it knows no
+//! working directory. So the thread that starts the child stops sharing its directory with the other
+//! threads and goes there itself. Where a sandbox forbids that, the child is forked.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
+use std::io::{self, PipeReader, PipeWriter};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::sched::{CloneFlags, unshare};
+use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawn};
+use nix::sys::signal::{SigSet, Signal};
+use nix::unistd::{Pid, chdir};
+use process_wrap::std::{CommandWrap, ProcessSession};
+
+use crate::variables::Variables;
+
+/// What runs a script that does not say what runs it.
+const SCRIPT_SHELL: &str = "/bin/sh";
+
+/// What to start.
+pub(super) struct Launch {
+    /// The name of a program on the child's `PATH`, or a path to it, from the child's directory.
+    pub(super) program: OsString,
+    pub(super) arguments: Vec<OsString>,
+    /// All variables of the child.
+    pub(super) variables: Variables,
+    pub(super) cwd: PathBuf,
+    /// Whether its input is a pipe to us, and not empty.
+    pub(super) piped_input: bool,
+}
+
+/// What was started, and our ends of its pipes.
+pub(super) struct Launched {
+    pub(super) pid: Pid,
+    pub(super) stdin: Option<OwnedFd>,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+}
+
+/// The child's ends of its pipes.
+struct Streams {
+    stdin: Option<PipeReader>,
+    stdout: PipeWriter,
+    stderr: PipeWriter,
+}
+
+impl Launch {
+    /// Starts it in a session of its own. The thread this is called on has no use for a working
+    /// directory afterwards, and lives as long as the child.
+    pub(super) fn start(self) -> io::Result<Launched> {
+        let (stdin, ours) =
+            if self.piped_input { io::pipe().map(|(r, w)| (Some(r), Some(w)))? } else { (None, None) };
+        let (our_stdout, stdout) = io::pipe()?;
+        let (our_stderr, stderr) = io::pipe()?;
+        let streams = Streams { stdin, stdout, stderr };
+        let pid = match unshare(CloneFlags::CLONE_FS) {
+            Ok(()) => self.spawn(&streams)?,
+            Err(_) => self.fork(streams)?,
+        };
+        Ok(Launched {
+            pid,
+            stdin: ours.map(OwnedFd::from),
+            stdout: our_stdout.into(),
+            stderr: our_stderr.into(),
+        })
+    }
+
+    fn spawn(&self, streams: &Streams) -> io::Result<Pid> {
+        chdir(&self.cwd)?;
+        let nothing = File::open("/dev/null")?;
+        let stdin = streams.stdin.as_ref().map_or(nothing.as_fd(), PipeReader::as_fd);
+        let mut files = PosixSpawnFileActions::init()?;
+        let ends: [BorrowedFd<'_>; 3] = [stdin, streams.stdout.as_fd(), streams.stderr.as_fd()];
+        for (number, end) in (0..).zip(ends) {
+            files.add_dup2(end.as_raw_fd(), number)?;
+        }
+        let mut attributes = PosixSpawnAttr::init()?;
+        let session = PosixSpawnFlags::from_bits_retain(libc::POSIX_SPAWN_SETSID.into());
+        attributes.set_flags(
+            session | PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF | PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK,
+        )?;
+        // Rust hosts ignore broken pipes; no program expects that. And no signal is held back.
+        attributes.set_sigdefault(&SigSet::from(Signal::SIGPIPE))?;
+        attributes.set_sigmask(&SigSet::empty())?;
+
+        let variables = self.variables.iter().map(|(name, value)| joined(&[name, OsStr::new("="), value]));
+        let variables = variables.collect::<io::Result<Vec<CString>>>()?;
+        let start = |path: &Path, arguments: &[CString]| {
+            posix_spawn(path, &files, &attributes, arguments, &variables)
+        };
+        let mut denied = None;
+        for path in self.candidates() {
+            match start(&path, &self.argv(None)?) {
+                Ok(pid) => return Ok(pid),
+                Err(Errno::ENOEXEC) => return Ok(start(Path::new(SCRIPT_SHELL), &self.argv(Some(&path))?)?),
+                Err(Errno::EACCES) => denied = Some(Errno::EACCES),
+                Err(Errno::ENOENT | Errno::ENOTDIR) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Err(denied.unwrap_or(Errno::ENOENT).into())
+    }
+
+    /// Where the program may be: one path, or a name below each directory of the child's `PATH`.
+    fn candidates(&self) -> Vec<PathBuf> {
+        if self.program.is_empty() || self.program.as_bytes().contains(&b'/') {
+            return vec![PathBuf::from(&self.program)];
+        }
+        let path = self.variables.get(OsStr::new("PATH"));
+        let path = path.map_or(OsStr::new("/bin:/usr/bin"), OsString::as_os_str);
+        let there = |path: &PathBuf| path.symlink_metadata().is_ok();
+        std::env::split_paths(path).map(|directory| directory.join(&self.program)).filter(there).collect()
+    }
+
+    /// The arguments, the program's name included; of the shell if it is to run this script.
+    fn argv(&self, script: Option<&Path>) -> io::Result<Vec<CString>> {
+        let first = match script {
+            Some(path) => vec![OsStr::new(SCRIPT_SHELL), path.as_os_str()],
+            None => vec![self.program.as_os_str()],
+        };
+        first
+            .into_iter()
+            .chain(self.arguments.iter().map(OsString::as_os_str))
+            .map(|word| joined(&[word]))
+            .collect()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the module that spawns processes")]
+    fn fork(self, streams: Streams) -> io::Result<Pid> {
+        let mut command = std::process::Command::new(&self.program);
+        command
+            .args(&self.arguments)
+            .env_clear()
+            .envs(&self.variables)
+            .current_dir(&self.cwd)
+            .stdin(streams.stdin.map_or_else(Stdio::null, Stdio::from))
+            .stdout(streams.stdout)
+            .stderr(streams.stderr);
+        let child = CommandWrap::from(command).wrap(ProcessSession).spawn()?.into_inner();
+        Ok(Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?))
+    }
+}
+
+/// The parts as one word for the system.
+fn joined(parts: &[&OsStr]) -> io::Result<CString> {
+    let word: OsString = parts.iter().copied().collect();
+    CString::new(word.into_vec()).map_err(|_| {
+        io::Error::new(io::ErrorKind::InvalidInput, "an argument or variable has a NUL byte in it")
+    })
+}

@@ -21,6 +21,8 @@ pub enum ErrorKind {
     WrongKind,
     /// There is more of it than is given at once.
     TooLarge,
+    /// Its bytes and the text cannot be made of each other.
+    Encoding,
     /// The environment cannot do this.
     Unsupported,
     /// Anything else the system says.

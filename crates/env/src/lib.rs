@@ -33,18 +33,21 @@ mod environment;
 mod error;
 mod exec;
 mod head_tail;
+mod kind;
 #[cfg(target_os = "linux")]
 mod local;
 mod path;
 mod process;
 #[cfg(target_os = "linux")]
 pub mod survivors;
+pub mod text;
 pub mod variables;
 
 pub use environment::{ByteRange, DirEntry, EnvFacts, ExecutionEnvironment, Expect, Fut, Reader, Stamp};
 pub use error::{Error, ErrorKind, Result};
 pub use exec::{ExecResult, GRACE, exec};
 pub use head_tail::HeadTail;
+pub use kind::Kind;
 #[cfg(target_os = "linux")]
 pub use local::{LocalBuilder, LocalEnvironment};
 pub use path::RealPath;

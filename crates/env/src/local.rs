@@ -25,8 +25,8 @@ use self::process::LocalProcess;
 use crate::survivors::Survivor;
 use crate::variables::{self, Inherit, Variables};
 use crate::{
-    ByteRange, CommandSpec, DirEntry, Enforces, EnvFacts, Error, ErrorKind, ExecutionEnvironment, Expect, Fut, Process,
-    Program, Reader, RealPath, Result, Stamp, Stdin,
+    ByteRange, CommandSpec, DirEntry, Enforces, EnvFacts, Error, ErrorKind, ExecutionEnvironment, Expect,
+    Fut, Process, Program, Reader, RealPath, Result, Stamp, Stdin,
 };
 
 /// The files and processes of this machine.

@@ -39,10 +39,13 @@ mod local;
 mod path;
 mod process;
 mod search;
+#[cfg(feature = "suite")]
+pub mod suite;
 #[cfg(target_os = "linux")]
 pub mod survivors;
 pub mod text;
 pub mod variables;
+pub mod wrappers;
 
 pub use environment::{
     ByteRange, DirEntry, Enforces, EnvFacts, ExecutionEnvironment, Expect, Fut, Reader, Stamp,

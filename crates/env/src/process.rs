@@ -1,6 +1,7 @@
 //! Processes: what to start, and the handle of what was started.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -45,6 +46,16 @@ pub enum Program {
     Shell(String),
     /// A program and its arguments.
     Argv(Vec<String>),
+}
+
+/// The line, or the arguments with spaces between: for people, not for a shell.
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shell(line) => f.write_str(line),
+            Self::Argv(argv) => f.write_str(&argv.join(" ")),
+        }
+    }
 }
 
 /// What a process reads.
@@ -93,6 +104,17 @@ impl Exit {
     }
 }
 
+/// `exit 1` or `signal 9`.
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.code, self.signal) {
+            (Some(code), _) => write!(f, "exit {code}"),
+            (None, Some(signal)) => write!(f, "signal {signal}"),
+            (None, None) => f.write_str("end"),
+        }
+    }
+}
+
 /// What an environment implements for its processes.
 pub trait RawProcess: Send + Sync {
     /// Its id on its host, for people.
@@ -116,17 +138,23 @@ pub trait RawProcess: Send + Sync {
 }
 
 /// The handle of a process. Dropping it kills the whole tree at once.
-pub struct Process(Box<dyn RawProcess>);
+pub struct Process {
+    raw: Box<dyn RawProcess>,
+    /// Who is told of its end.
+    told: Vec<Told>,
+}
+
+type Told = Box<dyn FnOnce(Option<Exit>) + Send + Sync>;
 
 impl Process {
     /// Wraps an environment's process.
     pub fn new(raw: impl RawProcess + 'static) -> Self {
-        Self(Box::new(raw))
+        Self { raw: Box::new(raw), told: Vec::new() }
     }
 
     /// Its id on its host, for people.
     pub fn id(&self) -> u32 {
-        self.0.id()
+        self.raw.id()
     }
 
     /// The next piece of output; `None` once both streams are at their end, or soon after the process
@@ -136,7 +164,7 @@ impl Process {
     /// # Errors
     /// What the system says.
     pub async fn output(&mut self) -> Result<Option<Output>> {
-        self.0.output().await
+        self.raw.output().await
     }
 
     /// Writes to its standard input.
@@ -144,7 +172,7 @@ impl Process {
     /// # Errors
     /// What the system says; `Unsupported` if its input is not open.
     pub async fn write(&mut self, data: &[u8]) -> Result<()> {
-        self.0.write(data).await
+        self.raw.write(data).await
     }
 
     /// Ends its standard input.
@@ -152,7 +180,7 @@ impl Process {
     /// # Errors
     /// What the system says.
     pub async fn close_stdin(&mut self) -> Result<()> {
-        self.0.close_stdin().await
+        self.raw.close_stdin().await
     }
 
     /// Waits for its end. What it started may live on until the handle is closed or dropped. Output
@@ -161,7 +189,9 @@ impl Process {
     /// # Errors
     /// What the system says.
     pub async fn wait(&mut self) -> Result<Exit> {
-        self.0.wait().await
+        let exit = self.raw.wait().await?;
+        self.tell(Some(exit));
+        Ok(exit)
     }
 
     /// Sends SIGINT to the process, as a terminal would.
@@ -169,7 +199,7 @@ impl Process {
     /// # Errors
     /// What the system says.
     pub fn interrupt(&mut self) -> Result<()> {
-        self.0.interrupt()
+        self.raw.interrupt()
     }
 
     /// Asks the whole tree to end, kills what is left after the grace, and waits for it.
@@ -177,12 +207,27 @@ impl Process {
     /// # Errors
     /// What the system says.
     pub async fn close(mut self, grace: Duration) -> Result<Exit> {
-        self.0.close(grace).await
+        let exit = self.raw.close(grace).await?;
+        self.tell(Some(exit));
+        Ok(exit)
+    }
+
+    /// Calls `tell` once, when it is known how the process ended, or when the handle is dropped before
+    /// that was asked.
+    pub fn on_end(&mut self, tell: impl FnOnce(Option<Exit>) + Send + Sync + 'static) {
+        self.told.push(Box::new(tell));
+    }
+
+    fn tell(&mut self, exit: Option<Exit>) {
+        for tell in self.told.drain(..) {
+            tell(exit);
+        }
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.0.kill();
+        self.raw.kill();
+        self.tell(None);
     }
 }

@@ -2,7 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![cfg(target_os = "linux")]
 
+mod memory;
 mod support;
+mod t0_wrappers;
 mod t1_exec;
 mod t1_local;
+mod t1_suite;
 mod t3_processes;

@@ -37,6 +37,9 @@ use crate::{
 
 /// An environment around another. Every layer is an [`ExecutionEnvironment`]; what it does not define
 /// is what the inner one does.
+///
+/// Both traits have the same methods. Where a layer is implemented and environments are used, name this
+/// one by its path (`impl wrappers::Layer for …`) so that a call is of the other.
 pub trait Layer: Send + Sync {
     /// The environment inside.
     fn inner(&self) -> &dyn ExecutionEnvironment;

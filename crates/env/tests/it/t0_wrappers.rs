@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use junto_env::wrappers::{Layer, Logging, ReadOnly, Scoped};
+use junto_env::wrappers::{self, Logging, ReadOnly, Scoped};
 use junto_env::{
-    ByteRange, CommandSpec, EnvFacts, ErrorKind, ExecutionEnvironment, Exit, Expect, Fut, Output, Process,
-    RawProcess, RealPath, Result, Search,
+    ByteRange, CommandSpec, EnvFacts, ErrorKind, ExecutionEnvironment, Exit, Expect, Fut, Offered, Output,
+    Process, RawProcess, RealPath, Result, Search, TerminalSize,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -32,7 +32,7 @@ impl Fake {
     }
 }
 
-impl Layer for Fake {
+impl wrappers::Layer for Fake {
     fn inner(&self) -> &dyn ExecutionEnvironment {
         &self.memory
     }
@@ -59,8 +59,8 @@ impl RawProcess for Ended {
     fn output(&mut self) -> Fut<'_, Result<Option<Output>>> {
         Box::pin(async { Ok(None) })
     }
-    fn write<'a>(&'a mut self, _: &'a [u8]) -> Fut<'a, Result<()>> {
-        Box::pin(async { Ok(()) })
+    fn offer<'a>(&'a mut self, data: &'a [u8]) -> Fut<'a, Result<Offered>> {
+        Box::pin(async { Ok(Offered::Took(data.len())) })
     }
     fn close_stdin(&mut self) -> Fut<'_, Result<()>> {
         Box::pin(async { Ok(()) })
@@ -72,6 +72,9 @@ impl RawProcess for Ended {
         Box::pin(async { Ok(THREE) })
     }
     fn interrupt(&mut self) -> Result<()> {
+        Ok(())
+    }
+    fn resize(&mut self, _: TerminalSize) -> Result<()> {
         Ok(())
     }
     fn kill(&mut self) {}

@@ -5,7 +5,10 @@
 mod memory;
 mod support;
 mod t0_wrappers;
+mod t1_background;
 mod t1_exec;
 mod t1_local;
+mod t1_pty;
 mod t1_suite;
+mod t3_commands;
 mod t3_processes;

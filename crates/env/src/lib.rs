@@ -40,6 +40,7 @@ mod kind;
 #[cfg(target_os = "linux")]
 mod local;
 mod path;
+pub mod plain;
 mod process;
 mod search;
 #[cfg(feature = "suite")]

@@ -266,7 +266,7 @@ impl<'a> Greps<'a> {
             }),
             found => found,
         };
-        found.map_err(|e| Error::io(path, e))
+        found.map_err(|e| if self.cancel.is_cancelled() { cancelled(path) } else { Error::io(path, e) })
     }
 }
 

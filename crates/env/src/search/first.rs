@@ -65,7 +65,9 @@ mod tests {
     fn the_smallest_are_kept_whatever_the_order() {
         for values in [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1], [3, 1, 5, 2, 4]] {
             let mut first = First::new(3);
-            values.into_iter().for_each(|value| first.add(value));
+            for value in values {
+                first.add(value);
+            }
             assert_eq!((first.seen(), first.is_truncated()), (5, true));
             assert_eq!(first.into_sorted(), [1, 2, 3]);
         }
@@ -76,7 +78,9 @@ mod tests {
         let mut one = First::new(2);
         one.add(3);
         let mut other = First::new(2);
-        [4, 1, 2].into_iter().for_each(|value| other.add(value));
+        for value in [4, 1, 2] {
+            other.add(value);
+        }
         one.merge(other);
         assert_eq!((one.seen(), one.into_sorted()), (4, vec![1, 2]));
     }

@@ -30,14 +30,16 @@ impl Tree {
     }
 }
 
-const DIRECTORIES: [&str; 6] = ["src", "build", "a", "ü", ".hidden", "node_modules"];
+const DIRECTORIES: [&str; 4] = ["src", "build", "ü", ".hidden"];
 const NAMES: [&str; 9] = ["a", "b.rs", "c.ts", "d.log", ".env", "e.TXT", "f g.md", "ü", "x.min.js"];
 
 pub(crate) fn tree() -> impl Strategy<Value = Tree> {
     let directory = vec(select(&DIRECTORIES[..]), 0..4).prop_map(|parts| parts.join("/"));
+    // Rules at the root have much to say, those deep down little.
+    let of_rules = prop_oneof![1 => Just(String::new()), 1 => directory.clone()];
     let file = (directory.clone(), select(&NAMES[..]), content(), 0..20_u64);
     let rules_file = select(&[".gitignore", ".ignore", ".rgignore", ".git/info/exclude"][..]);
-    let ignores = (directory.clone(), rules_file, rules(), Just(0));
+    let ignores = (of_rules, rules_file, rules(), Just(0));
     let repositories = (directory, Just(".git/HEAD"), Just(b"foo".to_vec()), Just(0));
     let join = |(directory, name, content, seconds): (String, &str, Vec<u8>, u64)| {
         let path = if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
@@ -47,7 +49,7 @@ pub(crate) fn tree() -> impl Strategy<Value = Tree> {
     (
         at_root,
         vec(file.prop_map(join), 1..25),
-        vec(ignores.prop_map(join), 0..5),
+        vec(ignores.prop_map(join), 0..6),
         vec(repositories.prop_map(join), 0..2),
     )
         .prop_map(|(root, files, ignores, repositories)| Tree {

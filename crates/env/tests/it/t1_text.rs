@@ -56,14 +56,14 @@ fn a_file_is_written_back_the_way_it_was() {
     use Encoding::{Utf8, Utf16Be, Utf16Le};
     use LineEnding::{Cr, CrLf, Lf};
     let (le, be) = (u16::to_le_bytes, u16::to_be_bytes);
-    let cases: [(Vec<u8>, Vec<u8>, Encoding, bool, LineEnding); 9] = [
-        (b"one\ntwo\n".into(), b"one\n2 \xe2\x9c\x93\n".into(), Utf8, false, Lf),
-        (b"two".into(), b"2 \xe2\x9c\x93".into(), Utf8, false, Lf),
-        (b"one\r\ntwo\r\n".into(), b"one\r\n2 \xe2\x9c\x93\r\n".into(), Utf8, false, CrLf),
-        (b"one\rtwo\r".into(), b"one\r2 \xe2\x9c\x93\r".into(), Utf8, false, Cr),
+    let cases = [
+        (b"one\ntwo\n".to_vec(), b"one\n2 \xe2\x9c\x93\n".to_vec(), Utf8, false, Lf),
+        (b"two".to_vec(), b"2 \xe2\x9c\x93".to_vec(), Utf8, false, Lf),
+        (b"one\r\ntwo\r\n".to_vec(), b"one\r\n2 \xe2\x9c\x93\r\n".to_vec(), Utf8, false, CrLf),
+        (b"one\rtwo\r".to_vec(), b"one\r2 \xe2\x9c\x93\r".to_vec(), Utf8, false, Cr),
         // Lines that end differently stay different.
-        (b"a\r\nb\r\ntwo\n".into(), b"a\r\nb\r\n2 \xe2\x9c\x93\n".into(), Utf8, false, CrLf),
-        (b"\xef\xbb\xbftwo\r\n".into(), b"\xef\xbb\xbf2 \xe2\x9c\x93\r\n".into(), Utf8, true, CrLf),
+        (b"a\r\nb\r\ntwo\n".to_vec(), b"a\r\nb\r\n2 \xe2\x9c\x93\n".to_vec(), Utf8, false, CrLf),
+        (b"\xef\xbb\xbftwo\r\n".to_vec(), b"\xef\xbb\xbf2 \xe2\x9c\x93\r\n".to_vec(), Utf8, true, CrLf),
         (utf16("\u{feff}two\r\n", le), utf16("\u{feff}2 ✓\r\n", le), Utf16Le, true, CrLf),
         (utf16("\u{feff}two🦀\n", be), utf16("\u{feff}2 ✓🦀\n", be), Utf16Be, true, Lf),
         (utf16("one\ntwo\n", le), utf16("one\n2 ✓\n", le), Utf16Le, false, Lf),

@@ -26,7 +26,10 @@
 //! # }
 //! ```
 //!
-//! [`LocalEnvironment`] is this machine, which must be a Linux so far.
+//! [`LocalEnvironment`] is this machine, which must be a Linux so far. Environments of other kinds are
+//! written against the trait and tested with the feature `suite`; what changes the behaviour of any of
+//! them is one of the [`wrappers`] around it. [`text`] reads files as text and writes them back the way
+//! they were.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod background;

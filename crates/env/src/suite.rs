@@ -5,11 +5,11 @@
 //! and may be written:
 //!
 //! ```
-//! # struct MyEnvironment;
-//! # impl MyEnvironment { async fn new() -> junto_env::LocalEnvironment { unimplemented!() } }
 //! mod conformance {
-//! #   use super::MyEnvironment;
-//!     junto_env::env_suite!(async || MyEnvironment::new().await);
+//!     use junto_env::LocalEnvironment;
+//! #   fn fresh_directory() -> std::path::PathBuf { std::env::temp_dir() }
+//!
+//!     junto_env::env_suite!(async || LocalEnvironment::new(fresh_directory()).unwrap());
 //! }
 //! ```
 //!

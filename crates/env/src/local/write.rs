@@ -14,7 +14,8 @@ use super::locks;
 use crate::{Error, ErrorKind, Expect, RealPath, Result, Stamp};
 
 /// Writes a whole file: beside it, to the disk, then in its place. A reader sees the old content or
-/// the new, and a failure leaves the old and nothing beside it.
+/// the new, and a failure leaves the old and nothing beside it. Other names of the same file (hard
+/// links) keep the old.
 ///
 /// Of all writers in this process that expect the same, one wins. A writer elsewhere is seen up to
 /// the moment of replacement; that a new file is new holds against everybody.

@@ -217,7 +217,7 @@ fn everything_that_happens_is_told() {
             "rename /project/f to /project/g",
             "remove /project/g",
             "list /project/g: failed: /project/g: it is not there",
-            "search /project/g: failed: /project/g: it cannot be searched",
+            "search /project/g: failed: /project/g: it is not there",
             "start make all",
             "exit 3 after 40 ms: make all",
             "start git status",

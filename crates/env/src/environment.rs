@@ -7,8 +7,9 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncRead;
+use tokio_util::sync::CancellationToken;
 
-use crate::{CommandSpec, Process, RealPath, Result};
+use crate::{CommandSpec, Hits, Process, RealPath, Result, Search, search};
 
 /// A boxed future, as traits used as objects return it.
 pub type Fut<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -50,6 +51,21 @@ pub trait ExecutionEnvironment: Send + Sync {
 
     /// Starts a process.
     fn spawn(&self, command: CommandSpec) -> Fut<'_, Result<Process>>;
+
+    /// Finds files by name, or lines by pattern. Cancelling, or dropping the future, stops it.
+    ///
+    /// # Errors
+    /// `Invalid` if the pattern or a glob is not well formed, with what is wrong and where; `Cancelled`;
+    /// and whatever the environment says of the root. What cannot be read below it is passed over and
+    /// counted.
+    ///
+    /// What is provided lists and reads file by file, with the regular expressions, globs and ignore
+    /// files of ripgrep. It asks for a [`stamp`](Self::stamp) of every file when the newest are
+    /// wanted, and does not know a `.git` that is a file which names another place. An environment
+    /// that can do it faster where the files are should.
+    fn search<'a>(&'a self, query: Search, cancel: &'a CancellationToken) -> Fut<'a, Result<Hits>> {
+        Box::pin(search::provided::search(self, query, cancel))
+    }
 }
 
 /// What is known of an environment.
@@ -63,6 +79,19 @@ pub struct EnvFacts {
     pub os_version: String,
     /// The user's home, for `~`.
     pub home: Option<PathBuf>,
+    /// What commands are kept from, whatever they try.
+    #[serde(default)]
+    pub enforces: Enforces,
+}
+
+/// What an environment keeps its commands from, whatever they try. Nothing, unless it says so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Enforces {
+    /// They change no files.
+    pub read_only: bool,
+    /// They reach no files outside the working directory.
+    pub scope: bool,
 }
 
 /// What a file was like at one moment; changes with its content.

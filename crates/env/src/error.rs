@@ -21,6 +21,14 @@ pub enum ErrorKind {
     WrongKind,
     /// There is more of it than is given at once.
     TooLarge,
+    /// Its bytes and the text cannot be made of each other.
+    Encoding,
+    /// What was asked for is not well formed: a pattern, a glob.
+    Invalid,
+    /// It was cancelled.
+    Cancelled,
+    /// There is no room for it: the disk is full, or a quota is.
+    Full,
     /// The environment cannot do this.
     Unsupported,
     /// Anything else the system says.
@@ -49,6 +57,9 @@ impl Error {
             std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
                 ErrorKind::Denied
             }
+            std::io::ErrorKind::StorageFull
+            | std::io::ErrorKind::QuotaExceeded
+            | std::io::ErrorKind::FileTooLarge => ErrorKind::Full,
             std::io::ErrorKind::AlreadyExists => ErrorKind::Exists,
             std::io::ErrorKind::IsADirectory | std::io::ErrorKind::NotADirectory => ErrorKind::WrongKind,
             _ => ErrorKind::Io,
@@ -91,5 +102,31 @@ impl fmt::Debug for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.source.as_deref().map(|e| e as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::libc;
+
+    use super::*;
+
+    #[test]
+    fn what_the_system_says_has_a_kind() {
+        for (code, kind) in [
+            (libc::ENOENT, ErrorKind::NotFound),
+            (libc::EACCES, ErrorKind::Denied),
+            (libc::EPERM, ErrorKind::Denied),
+            (libc::EROFS, ErrorKind::Denied),
+            (libc::EEXIST, ErrorKind::Exists),
+            (libc::EISDIR, ErrorKind::WrongKind),
+            (libc::ENOTDIR, ErrorKind::WrongKind),
+            (libc::ENOSPC, ErrorKind::Full),
+            (libc::EDQUOT, ErrorKind::Full),
+            (libc::EFBIG, ErrorKind::Full),
+            (libc::EIO, ErrorKind::Io),
+        ] {
+            assert_eq!(Error::io("x", std::io::Error::from_raw_os_error(code)).kind(), kind, "{code}");
+        }
     }
 }

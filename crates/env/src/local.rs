@@ -9,7 +9,9 @@ mod mark;
 mod output;
 mod proc_table;
 mod process;
+mod pty;
 mod resolve;
+mod search;
 mod tree;
 mod write;
 
@@ -18,16 +20,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::io::AsyncReadExt as _;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use self::launch::Launch;
 use self::mark::Mark;
 use self::process::LocalProcess;
+use self::pty::Wanted;
 use crate::survivors::Survivor;
 use crate::variables::{self, Inherit, Variables};
 use crate::{
-    ByteRange, CommandSpec, DirEntry, EnvFacts, Error, ErrorKind, ExecutionEnvironment, Expect, Fut, Process,
-    Program, Reader, RealPath, Result, Stamp, Stdin,
+    ByteRange, CommandSpec, DirEntry, Enforces, EnvFacts, Error, ErrorKind, ExecutionEnvironment, Expect,
+    Fut, Hits, Process, Program, Reader, RealPath, Result, Search, Stamp, Stdin,
 };
 
 /// The files and processes of this machine.
@@ -93,6 +97,10 @@ impl LocalEnvironment {
         let cwd = spec.cwd.as_ref().unwrap_or(&self.facts.cwd).as_path();
         let mut variables = self.variables.clone();
         variables.insert("PWD".into(), cwd.into());
+        if spec.terminal.is_some() {
+            // One that nobody has described can do nothing.
+            variables.entry("TERM".into()).or_insert_with(|| "dumb".into());
+        }
         variables.extend(spec.variables.iter().map(|(name, value)| (name.into(), value.into())));
         variables.insert(mark::VARIABLE.into(), mark.value(self.outer.as_deref()));
         let piped_input = spec.stdin != Stdin::Empty;
@@ -105,7 +113,8 @@ impl LocalEnvironment {
         let name = launch.program.to_string_lossy().into_owned();
         // The system would say of the program that it is not there.
         check_directory(&launch.cwd)?;
-        let started = child::start(launch, mark).map_err(|e| Error::io(&name, e))?;
+        let terminal = spec.terminal.map(|size| Wanted { size, typed: launch.piped_input });
+        let started = child::start(launch, terminal, mark).map_err(|e| not_started(&name, e))?;
         let process =
             LocalProcess::new(name.clone(), started, spec.stdin).map_err(|e| Error::io(&name, e))?;
         Ok(Process::new(process))
@@ -172,9 +181,10 @@ impl LocalBuilder {
                 platform: std::env::consts::OS.to_owned(),
                 os_version: os_version(),
                 home: home.filter(|home| home.is_absolute()),
+                enforces: Enforces::default(),
             },
             shell: if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" },
-            variables: variables::select(self.inherit, &self.base, &self.extra),
+            variables: variables::select(&self.inherit, &self.base, &self.extra),
             outer: self.base.get(mark::VARIABLE.as_ref() as &std::ffi::OsStr).cloned(),
             list_limit: self.list_limit,
             started: AtomicU64::new(0),
@@ -188,6 +198,25 @@ fn check_directory(path: &Path) -> Result<()> {
         return Ok(());
     }
     Err(Error::new(ErrorKind::WrongKind, path.display(), "it is no directory"))
+}
+
+/// Why a program could not be started, where the system says it in riddles.
+fn not_started(name: &str, error: std::io::Error) -> Error {
+    match error.raw_os_error() {
+        Some(nix::libc::E2BIG) => Error::new(
+            ErrorKind::TooLarge,
+            name,
+            "its arguments and variables are longer than the system takes; put what is long into a file or \
+             its standard input",
+        ),
+        // By the standard library, before the system is asked.
+        None if error.kind() == std::io::ErrorKind::InvalidInput => Error::new(
+            ErrorKind::Io,
+            name,
+            "an argument or variable has a NUL byte in it, which nothing can be given",
+        ),
+        _ => Error::io(name, error),
+    }
 }
 
 /// As `uname` says it, such as `Linux 6.8.0`.
@@ -255,5 +284,15 @@ impl ExecutionEnvironment for LocalEnvironment {
 
     fn spawn(&self, command: CommandSpec) -> Fut<'_, Result<Process>> {
         Box::pin(async { self.start(command) })
+    }
+
+    fn search<'a>(&'a self, query: Search, cancel: &'a CancellationToken) -> Fut<'a, Result<Hits>> {
+        Box::pin(async move {
+            // Who drops the future wants no more either.
+            let stop = cancel.child_token();
+            let _stop = stop.clone().drop_guard();
+            let root = query.root.clone();
+            blocking(&root, move |_| search::search(&query, &stop)).await
+        })
     }
 }

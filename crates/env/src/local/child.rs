@@ -19,34 +19,44 @@ use tokio::sync::watch;
 
 use super::launch::{Launch, Launched};
 use super::mark::Mark;
+use super::proc_table::Stream;
+use super::pty::{self, Terminal, Wanted};
 use super::tree::Tree;
 use crate::Exit;
 
 /// The thread only starts a program and waits.
 const STACK: usize = 256 << 10;
 
-/// A child that was started, with its ends of the pipes.
+/// A child that was started, with our ends of what it reads and writes.
 pub(super) struct Started {
     pub(super) child: Child,
     pub(super) exit: watch::Receiver<Option<Exit>>,
-    pub(super) stdin: Option<OwnedFd>,
-    pub(super) stdout: OwnedFd,
-    pub(super) stderr: OwnedFd,
+    pub(super) ends: Ends,
+}
+
+/// Our ends of what a child reads and writes.
+pub(super) enum Ends {
+    Pipes { stdin: Option<OwnedFd>, stdout: OwnedFd, stderr: OwnedFd },
+    Terminal(Terminal),
 }
 
 /// Starts a command in a session of its own.
 ///
 /// This blocks until the program runs, as long as a start takes. Were it awaited, somebody could stop
 /// waiting and end this process between the start and the kill that then follows.
-pub(super) fn start(launch: Launch, mark: Mark) -> io::Result<Started> {
+pub(super) fn start(launch: Launch, terminal: Option<Wanted>, mark: Mark) -> io::Result<Started> {
     let (ready, started) = sync_channel(1);
     let keeper = thread::Builder::new().name("junto-child".into()).stack_size(STACK);
-    keeper.spawn(move || keep(launch, mark, &ready))?;
+    keeper.spawn(move || keep(launch, terminal, mark, &ready))?;
     started.recv().unwrap_or_else(|_| Err(io::Error::other("the thread that starts processes ended")))
 }
 
-fn keep(launch: Launch, mark: Mark, ready: &SyncSender<io::Result<Started>>) {
-    match spawn(launch, mark) {
+fn keep(launch: Launch, terminal: Option<Wanted>, mark: Mark, ready: &SyncSender<io::Result<Started>>) {
+    let started = match terminal {
+        Some(wanted) => spawn_on_terminal(&launch, wanted, mark),
+        None => spawn(launch, mark),
+    };
+    match started {
         Ok(started) => {
             let shared = Arc::clone(&started.child.0);
             // There is room for one, and it is waited for.
@@ -59,24 +69,28 @@ fn keep(launch: Launch, mark: Mark, ready: &SyncSender<io::Result<Started>>) {
 
 fn spawn(launch: Launch, mark: Mark) -> io::Result<Started> {
     let Launched { pid, stdin, stdout, stderr } = launch.start()?;
-    let names = [pipe_name(&stdout), pipe_name(&stderr)].into_iter().flatten();
-    let tree = Tree::new(pid, mark, names.collect());
-    let (sender, exit) = watch::channel(None);
-    let life = Mutex::new(Life { exit: None, released: false });
-    let child = Child(Arc::new(Shared { pid, tree, life, exit: sender }));
-    Ok(Started { child, exit, stdin, stdout, stderr })
+    let streams = [Stream::of(&stdout), Stream::of(&stderr)];
+    let (child, exit) = Child::new(pid, mark, streams.into_iter().flatten().collect());
+    Ok(Started { child, exit, ends: Ends::Pipes { stdin, stdout, stderr } })
 }
 
-/// A pipe as the kernel names it among the open files of a process.
-fn pipe_name(pipe: &OwnedFd) -> Option<String> {
-    let stat = nix::sys::stat::fstat(pipe).ok()?;
-    Some(format!("pipe:[{}]", stat.st_ino))
+fn spawn_on_terminal(launch: &Launch, wanted: Wanted, mark: Mark) -> io::Result<Started> {
+    let (pid, terminal, stream) = pty::spawn(launch.command(), wanted)?;
+    let (child, exit) = Child::new(pid, mark, stream.into_iter().collect());
+    Ok(Started { child, exit, ends: Ends::Terminal(terminal) })
 }
 
 /// The owner of a child. Dropping it kills the whole tree.
 pub(super) struct Child(Arc<Shared>);
 
 impl Child {
+    fn new(pid: Pid, mark: Mark, streams: Vec<Stream>) -> (Self, watch::Receiver<Option<Exit>>) {
+        let tree = Tree::new(pid, mark, streams);
+        let (sender, exit) = watch::channel(None);
+        let life = Mutex::new(Life { exit: None, released: false });
+        (Self(Arc::new(Shared { pid, tree, life, exit: sender })), exit)
+    }
+
     pub(super) fn id(&self) -> u32 {
         self.0.pid.as_raw().unsigned_abs()
     }

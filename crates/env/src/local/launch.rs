@@ -11,7 +11,7 @@ use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use nix::errno::Errno;
 use nix::libc;
@@ -19,8 +19,9 @@ use nix::sched::{CloneFlags, unshare};
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawn};
 use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::{Pid, chdir};
-use process_wrap::std::{CommandWrap, ProcessSession};
+use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
 
+use super::pty;
 use crate::variables::Variables;
 
 /// What runs a script that does not say what runs it.
@@ -62,6 +63,7 @@ impl Launch {
         let (our_stdout, stdout) = io::pipe()?;
         let (our_stderr, stderr) = io::pipe()?;
         let streams = Streams { stdin, stdout, stderr };
+        let _fork = pty::forking();
         let pid = match unshare(CloneFlags::CLONE_FS) {
             Ok(()) => self.spawn(&streams)?,
             Err(_) => self.fork(streams)?,
@@ -134,20 +136,27 @@ impl Launch {
             .collect()
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the module that spawns processes")]
-    fn fork(self, streams: Streams) -> io::Result<Pid> {
-        let mut command = std::process::Command::new(&self.program);
+    fn fork(&self, streams: Streams) -> io::Result<Pid> {
+        let mut command = self.command();
         command
-            .args(&self.arguments)
-            .env_clear()
-            .envs(&self.variables)
-            .current_dir(&self.cwd)
             .stdin(streams.stdin.map_or_else(Stdio::null, Stdio::from))
             .stdout(streams.stdout)
             .stderr(streams.stderr);
-        let child = CommandWrap::from(command).wrap(ProcessSession).spawn()?.into_inner();
-        Ok(Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?))
+        number(&*CommandWrap::from(command).wrap(ProcessSession).spawn()?.into_inner())
     }
+
+    /// The same for the standard library, which forks. What it reads and writes is not set.
+    #[expect(clippy::disallowed_methods, reason = "this is the module that spawns processes")]
+    pub(super) fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).env_clear().envs(&self.variables).current_dir(&self.cwd);
+        command
+    }
+}
+
+/// The number of a child of the standard library, which leaves it to us to wait for it.
+pub(super) fn number(child: &dyn ChildWrapper) -> io::Result<Pid> {
+    i32::try_from(child.id()).map(Pid::from_raw).map_err(io::Error::other)
 }
 
 /// The parts as one word for the system.

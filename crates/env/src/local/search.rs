@@ -49,12 +49,13 @@ pub(super) fn search(query: &Search, cancel: &CancellationToken) -> Result<Hits>
     let place = Place::look(root)?;
     let hits = match target {
         Target::Files(order) => {
-            let visitors = Lister { order: *order, cancel, listed: Mutex::new(Listed::new(*limits)) };
+            let lister =
+                Lister { order: *order, limits: *limits, cancel, listed: Mutex::new(Listed::new(*limits)) };
             match place {
-                Place::File => visitors.visitor().take(root.as_path().to_owned(), modified_of(root)),
-                Place::Directory => walk(root, filter, globs).visit(&mut &visitors),
+                Place::File => lister.visitor().take(root.as_path().to_owned(), modified_of(root)),
+                Place::Directory => walk(root, filter, globs).visit(&mut &lister),
             }
-            let Listed { first, unreadable } = unlock(visitors.listed);
+            let Listed { first, unreadable } = unlock(lister.listed);
             files_found(first, unreadable)
         }
         Target::Text(grep) => {
@@ -153,6 +154,7 @@ fn path_of(error: ignore::Error) -> PathBuf {
 /// Lists files: every thread by itself, and together at the end.
 struct Lister<'a> {
     order: Order,
+    limits: Limits,
     cancel: &'a CancellationToken,
     listed: Mutex<Listed>,
 }
@@ -170,8 +172,7 @@ impl Listed {
 
 impl<'a> Lister<'a> {
     fn visitor(&'a self) -> ListVisitor<'a> {
-        let first = lock(&self.listed).first.clone();
-        ListVisitor { lister: self, own: Listed { first, unreadable: 0 } }
+        ListVisitor { lister: self, own: Listed::new(self.limits) }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Searching the files of this machine, on all its processors.
 
+mod times;
+
 use std::cmp::Reverse;
 use std::fs;
 use std::io::{self, Read, Seek};
@@ -11,6 +13,7 @@ use ignore::{DirEntry, ParallelVisitor, ParallelVisitorBuilder, WalkBuilder, Wal
 use nix::sys::statfs::{self, FsType, statfs};
 use tokio_util::sync::CancellationToken;
 
+use self::times::Times;
 use super::files;
 use crate::search::collect::{FileHit, FileSearcher, Origin, is_too_long};
 use crate::search::first::First;
@@ -52,7 +55,7 @@ pub(super) fn search(query: &Search, cancel: &CancellationToken) -> Result<Hits>
             let lister =
                 Lister { order: *order, limits: *limits, cancel, listed: Mutex::new(Listed::new(*limits)) };
             match place {
-                Place::File => lister.visitor().take(root.as_path().to_owned(), modified_of(root)),
+                Place::File => lister.visitor().take(root.as_path().to_owned()),
                 Place::Directory => walk(root, filter, globs).visit(&mut &lister),
             }
             let Listed { first, unreadable } = unlock(lister.listed);
@@ -94,10 +97,6 @@ impl Place {
 
 fn is_kernel_made(dir: &Path) -> bool {
     statfs(dir).is_ok_and(|found| KERNEL_MADE.contains(&found.filesystem_type()))
-}
-
-fn modified_of(path: &RealPath) -> Option<SystemTime> {
-    fs::symlink_metadata(path).and_then(|metadata| metadata.modified()).ok()
 }
 
 /// A walk as `rg` does it, but for the user's own list of what git ignores everywhere: that is found
@@ -172,7 +171,7 @@ impl Listed {
 
 impl<'a> Lister<'a> {
     fn visitor(&'a self) -> ListVisitor<'a> {
-        ListVisitor { lister: self, own: Listed::new(self.limits) }
+        ListVisitor { lister: self, own: Listed::new(self.limits), times: Times::default() }
     }
 }
 
@@ -185,11 +184,15 @@ impl<'s> ParallelVisitorBuilder<'s> for &'s Lister<'s> {
 struct ListVisitor<'a> {
     lister: &'a Lister<'a>,
     own: Listed,
+    times: Times,
 }
 
 impl ListVisitor<'_> {
-    fn take(&mut self, path: PathBuf, modified: Option<SystemTime>) {
-        let modified = if self.lister.order == Order::Newest { modified } else { None };
+    fn take(&mut self, path: PathBuf) {
+        let modified = match self.lister.order {
+            Order::Newest => self.times.modified(&path),
+            Order::Path => None,
+        };
         self.own.first.add((Reverse(modified), path));
     }
 }
@@ -200,13 +203,7 @@ impl ParallelVisitor for ListVisitor<'_> {
             return WalkState::Quit;
         }
         match Met::new(entry) {
-            Met::File(entry) => {
-                let modified = match self.lister.order {
-                    Order::Newest => entry.metadata().ok().and_then(|metadata| metadata.modified().ok()),
-                    Order::Path => None,
-                };
-                self.take(entry.into_path(), modified);
-            }
+            Met::File(entry) => self.take(entry.into_path()),
             Met::Directory(path) if is_kernel_made(&path) => return WalkState::Skip,
             Met::Directory(_) | Met::Nothing => {}
             Met::Unreadable(_) => self.own.unreadable += 1,

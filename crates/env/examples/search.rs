@@ -1,10 +1,10 @@
 //! Searches the working directory and prints what `rg` would: `search lines|counts|matching PATTERN`,
-//! `search glob PATTERN`. The benchmark of the tools runs it beside `rg`.
+//! `search glob PATTERN` for the newest first, `search files PATTERN` by path. The benchmark of the tools runs it beside `rg`.
 #![expect(clippy::disallowed_macros, reason = "an example prints")]
 
 use std::io::{self, BufWriter, Write as _};
 
-use junto_env::{ExecutionEnvironment as _, Found, LocalEnvironment, RealPath, Search, Show};
+use junto_env::{ExecutionEnvironment as _, Found, LocalEnvironment, Order, RealPath, Search, Show};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::main]
@@ -19,7 +19,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         "counts" => text().show(Show::Counts),
         "matching" => text().show(Show::Files),
         "glob" => Search::glob(pattern, here.clone()),
-        _ => return Err("MODE is one of lines, counts, matching, glob".into()),
+        "files" => Search::glob(pattern, here.clone()).order(Order::Path),
+        _ => return Err("MODE is one of lines, counts, matching, glob, files".into()),
     };
     let hits = env.search(query.limit(100_000), &CancellationToken::new()).await?;
     let mut out = BufWriter::new(io::stdout().lock());

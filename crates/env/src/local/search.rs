@@ -5,6 +5,7 @@ mod times;
 use std::cmp::Reverse;
 use std::fs;
 use std::io::{self, Read, Seek};
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -214,9 +215,11 @@ impl ParallelVisitor for ListVisitor<'_> {
 
 impl Drop for ListVisitor<'_> {
     fn drop(&mut self) {
+        let mut own = mem::replace(&mut self.own.first, First::new(0));
+        own.sort();
         let mut listed = lock(&self.lister.listed);
         listed.unreadable += self.own.unreadable;
-        listed.first.merge(std::mem::replace(&mut self.own.first, First::new(0)));
+        listed.first.merge(own);
     }
 }
 

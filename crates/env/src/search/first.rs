@@ -37,6 +37,12 @@ impl<T: Ord> First<T> {
         }
     }
 
+    /// Does now, on this thread, most of the work of sorting.
+    pub(crate) fn sort(&mut self) {
+        self.drop_others();
+        self.values.sort_unstable();
+    }
+
     pub(crate) fn seen(&self) -> usize {
         self.seen
     }
@@ -48,7 +54,8 @@ impl<T: Ord> First<T> {
 
     pub(crate) fn into_sorted(mut self) -> Vec<T> {
         self.drop_others();
-        self.values.sort_unstable();
+        // Stable, because that makes use of parts that are sorted already.
+        self.values.sort();
         self.values
     }
 }

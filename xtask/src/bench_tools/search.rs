@@ -51,8 +51,10 @@ pub(super) fn rows(scratch: &Path) -> Outcome<Vec<Row>> {
         row("grep, a frequent pattern, counts", 1.2, &["counts", FREQUENT], &[none, "-c", FREQUENT])?,
         row("grep, a frequent pattern, files", 1.2, &["matching", FREQUENT], &[none, "-l", FREQUENT])?,
         row("grep, any case, lines", 1.2, &["lines", "(?i)UNOBTAINIUM"], &[none, "-n", "(?i)UNOBTAINIUM"])?,
-        row("glob, all files by time", 1.5, &["glob", "**"], &[none, "--files", "-g", "**"])?,
         row("glob, one kind by time", 1.5, &["glob", "**/*.rs"], &[none, "--files", "-g", "**/*.rs"])?,
+        row("glob, all files by path", 1.5, &["files", "**"], &[none, "--files", "-g", "**"])?,
+        // To look at the time of each is more work than to list it: the peer has to do it too.
+        row("glob, all files by time", 1.5, &["glob", "**"], &[none, "--files", "--sortr=modified"])?,
     ])
 }
 

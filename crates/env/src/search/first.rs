@@ -1,42 +1,46 @@
 //! The first few of many, in bounded memory.
 
-use std::collections::BinaryHeap;
-
 /// The smallest of all values it has seen, at most so many; and how many it has seen.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct First<T> {
     most: usize,
-    /// The largest on top, because that is the one to go.
-    heap: BinaryHeap<T>,
+    /// The smallest are among them. Now and then the others are dropped, which is cheaper than to drop
+    /// each as it comes.
+    values: Vec<T>,
     seen: usize,
 }
 
 impl<T: Ord> First<T> {
     pub(crate) fn new(most: usize) -> Self {
-        Self { most, heap: BinaryHeap::new(), seen: 0 }
+        Self { most, values: Vec::new(), seen: 0 }
     }
 
     pub(crate) fn add(&mut self, value: T) {
         self.seen += 1;
-        self.keep(value);
+        self.values.push(value);
+        if self.values.len() / 2 > self.most {
+            self.drop_others();
+        }
     }
 
     /// Takes over what another has seen.
     pub(crate) fn merge(&mut self, other: Self) {
         self.seen += other.seen;
-        for value in other.heap {
-            self.keep(value);
+        self.values.extend(other.values);
+        self.drop_others();
+    }
+
+    fn drop_others(&mut self) {
+        if self.values.len() > self.most {
+            self.values.select_nth_unstable(self.most);
+            self.values.truncate(self.most);
         }
     }
 
-    fn keep(&mut self, value: T) {
-        if self.heap.len() < self.most {
-            self.heap.push(value);
-        } else if let Some(mut last) = self.heap.peek_mut()
-            && value < *last
-        {
-            *last = value;
-        }
+    /// Does now, on this thread, most of the work of sorting.
+    pub(crate) fn sort(&mut self) {
+        self.drop_others();
+        self.values.sort_unstable();
     }
 
     pub(crate) fn seen(&self) -> usize {
@@ -48,12 +52,11 @@ impl<T: Ord> First<T> {
         self.seen > self.most
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.heap.iter()
-    }
-
-    pub(crate) fn into_sorted(self) -> Vec<T> {
-        self.heap.into_sorted_vec()
+    pub(crate) fn into_sorted(mut self) -> Vec<T> {
+        self.drop_others();
+        // Stable, because that makes use of parts that are sorted already.
+        self.values.sort();
+        self.values
     }
 }
 

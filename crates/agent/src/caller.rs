@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use junto_core::{
-    Body, Caller, Delta, EventLog, Fut, Plan, Question, Questions, Seq, Spool, ToolError, ToolOutcome,
+    Body, Caller, EventLog, Fut, Plan, Question, Questions, Seq, Spool, ToolError, ToolOutcome,
 };
 use junto_env::HeadTail;
 use tokio_util::sync::CancellationToken;
@@ -51,7 +51,7 @@ impl Caller for SessionCaller {
         if !text.is_empty() {
             let mut ends = self.ends();
             ends.get_or_insert_with(|| HeadTail::new(SHOWN, SHOWN)).push(text.as_bytes());
-            self.log.delta(Delta::ToolCallOutputDelta { of: self.of, text: text.to_owned() });
+            self.log.output_delta(self.of, text);
         }
     }
 

@@ -359,6 +359,15 @@ impl Delta {
             | Self::ToolCallOutputDelta { of, .. } => *of,
         }
     }
+
+    /// What is new.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::AssistantTextDelta { text, .. }
+            | Self::ReasoningDelta { text, .. }
+            | Self::ToolCallOutputDelta { text, .. } => text,
+        }
+    }
 }
 
 /// The JSON Schema of [`Event`]; a copy is checked in at `docs/schema/event.v1.json`.

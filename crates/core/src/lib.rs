@@ -21,6 +21,7 @@ mod gate;
 pub mod grammar;
 mod id;
 mod journal;
+mod live;
 mod log;
 mod memory;
 mod output;

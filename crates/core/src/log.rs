@@ -9,13 +9,12 @@ use junto_llm::{CallId, SessionId};
 use tokio::sync::{Mutex, broadcast};
 
 use crate::journal::whole_blob;
+use crate::live::{Live, Sent};
 use crate::{
     AgentId, Body, Delta, Durability, Event, Journal, JournalError, MemoryJournal, Payload, Seq, Spool,
     VERSION,
 };
 
-/// How many items a reader may be behind before it has to catch up from the journal.
-const LIVE: usize = 4096;
 /// How many events a reader takes from the journal at once.
 const BATCH: usize = 256;
 
@@ -43,7 +42,7 @@ struct Shared {
     writing: Mutex<()>,
     /// The last position that was written.
     last: AtomicU64,
-    live: broadcast::Sender<Item>,
+    live: Live,
 }
 
 /// What a reader gets.
@@ -77,7 +76,7 @@ impl EventLog {
             clock,
             writing: Mutex::new(()),
             last: AtomicU64::new(last.0),
-            live: broadcast::Sender::new(LIVE),
+            live: Live::new(),
         };
         Self { shared: Arc::new(shared), agent: AgentId::fresh(), parent: None, turn: Arc::default() }
     }
@@ -144,8 +143,14 @@ impl EventLog {
 
     /// Hands a piece of a segment to whoever reads along live.
     pub fn delta(&self, delta: Delta) {
-        // An error only says that nobody reads along.
-        let _ = self.shared.live.send(Item::Delta(delta));
+        self.shared.live.delta(delta);
+    }
+
+    /// Hands a piece of the output of a tool call, by the position of its start, to whoever reads along
+    /// live. Left out while a reader is many megabytes behind: a tool may say any amount, and what is
+    /// read late is read from the end of the call.
+    pub fn output_delta(&self, of: Seq, text: &str) {
+        self.shared.live.output(of, text);
     }
 
     /// The last position that was written; 0 if there is none.
@@ -230,7 +235,7 @@ impl EventLog {
         };
         self.shared.journal.append(std::slice::from_ref(&event), durability).await?;
         self.shared.last.store(seq.0, Ordering::Release);
-        let _ = self.shared.live.send(Item::Event(Arc::new(event)));
+        self.shared.live.event(Item::Event(Arc::new(event)));
         Ok(seq)
     }
 
@@ -265,7 +270,7 @@ pub struct Subscription {
     shared: Arc<Shared>,
     /// The next position to hand out.
     next: Seq,
-    live: broadcast::Receiver<Item>,
+    live: broadcast::Receiver<Sent>,
     /// Events read from the journal and not handed out yet.
     batch: VecDeque<Event>,
 }
@@ -282,7 +287,7 @@ impl Subscription {
                 return Ok(Item::Event(Arc::new(event)));
             }
             match self.live.try_recv() {
-                Ok(item) => {
+                Ok(Sent { item, .. }) => {
                     if let Some(item) = self.live_item(item).await? {
                         return Ok(item);
                     }
@@ -295,7 +300,7 @@ impl Subscription {
                         continue;
                     }
                     match self.live.recv().await {
-                        Ok(item) => {
+                        Ok(Sent { item, .. }) => {
                             if let Some(item) = self.live_item(item).await? {
                                 return Ok(item);
                             }
@@ -352,6 +357,7 @@ impl Subscription {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::live::BEHIND;
 
     fn log() -> EventLog {
         EventLog::in_memory(Arc::new(|| Timestamp::UNIX_EPOCH))
@@ -391,11 +397,11 @@ mod tests {
         let log = log();
         let mut slow = log.subscribe(Seq::START);
         let of = log.emit(Body::AssistantTextStart {}).await.unwrap();
-        for n in 0..3 * LIVE {
+        for n in 0..3 * BEHIND {
             log.delta(Delta::AssistantTextDelta { of, text: n.to_string() });
             log.emit(progress(n)).await.unwrap();
         }
-        assert_eq!(events(&mut slow, 1 + 3 * LIVE).await, (1..=1 + 3 * LIVE as u64).collect::<Vec<_>>());
+        assert_eq!(events(&mut slow, 1 + 3 * BEHIND).await, (1..=1 + 3 * BEHIND as u64).collect::<Vec<_>>());
     }
 
     #[tokio::test]
@@ -416,6 +422,33 @@ mod tests {
             }
         }
         assert_eq!(joined, "abc");
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_output_does_not_pile_up_for_a_slow_reader() {
+        let log = log();
+        let mut reader = log.subscribe(Seq::START);
+        let of = log.emit(progress(0)).await.unwrap();
+        let piece = "x".repeat(64 * 1024);
+        for _ in 0..1000 {
+            log.output_delta(of, &piece);
+        }
+        log.emit(progress(1)).await.unwrap();
+        let mut heard = 0;
+        loop {
+            match reader.next().await.unwrap() {
+                Item::Delta(delta) => heard += delta.text().len(),
+                Item::Event(event) if event.seq > of => break,
+                Item::Event(_) => {}
+            }
+        }
+        assert!((1..=8 * 1024 * 1024).contains(&heard), "{heard}");
+        // Once it has caught up, it hears again.
+        log.output_delta(of, "more");
+        assert_eq!(
+            reader.next().await.unwrap(),
+            Item::Delta(Delta::ToolCallOutputDelta { of, text: "more".into() })
+        );
     }
 
     #[tokio::test]

@@ -22,13 +22,12 @@ impl ToolRegistry {
     /// Adds a tool. Of two with one name the later wins, and takes the place of the earlier, which is
     /// returned.
     pub fn register(&mut self, tool: Arc<dyn Tool>) -> Option<Arc<dyn Tool>> {
-        match self.0.iter_mut().find(|earlier| earlier.spec().name == tool.spec().name) {
-            Some(earlier) => Some(std::mem::replace(earlier, tool)),
-            None => {
-                self.0.push(tool);
-                None
-            }
+        let place = self.0.iter_mut().find(|earlier| earlier.spec().name == tool.spec().name);
+        if let Some(earlier) = place {
+            return Some(std::mem::replace(earlier, tool));
         }
+        self.0.push(tool);
+        None
     }
 
     /// Removes a tool, and returns it if there was one.

@@ -137,7 +137,7 @@ async fn spooled(text: &str, journal: Arc<dyn Journal>) -> ToolOutput {
 
 #[tokio::test]
 async fn a_spooled_output_is_cut_as_if_it_were_held() {
-    let text: String = (0..200_000).map(|n| format!("{n} é🦀\n")).collect();
+    let text = (0..200_000).map(|n| format!("{n} é🦀\n")).collect::<Vec<_>>().concat();
     assert!(text.len() > Payload::INLINE_LIMIT);
     let output = spooled(&text, Arc::new(MemoryJournal::default())).await;
     assert!(matches!(output, ToolOutput::Spooled(_)));

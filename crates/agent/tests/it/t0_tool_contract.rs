@@ -107,7 +107,7 @@ async fn a_large_output_is_cut_for_the_model_and_whole_in_the_log() {
         _ => None,
     });
     let Some(output @ Payload::Spilled { .. }) = end else { panic!("{end:?}") };
-    let whole: String = (0..400_000).map(|n| format!("line {n}\n")).collect();
+    let whole = (0..400_000).map(|n| format!("line {n}\n")).collect::<Vec<_>>().concat();
     assert_eq!(output.bytes(), whole.len() as u64);
     assert_eq!(log.read(output).await.unwrap(), whole);
     let from = whole.find("line 200000\n").unwrap() as u64;

@@ -56,7 +56,7 @@ impl Place {
         for part in error.instance_path().as_str().split('/').skip(1) {
             let name = part.replace("~1", "/").replace("~0", "~");
             if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()) {
-                place.0 += &format!("[{name}]");
+                place = Self(format!("{}[{name}]", place.0));
             } else {
                 place = Self(place.field(&name));
             }

@@ -1,57 +1,53 @@
 //! A session's tools, and the way of one call: look up, validate, judge, run, tell.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use junto_core::{
-    Action, AgentError, AgentErrorKind, Body, Delta, EventLog, Gate, JournalError, Permit, Rejected, Seq,
-    Tool, ToolCx, ToolOutcome, Via,
+    Action, AgentError, Body, EventLog, Gate, JournalError, Payload, Permit, Questions, Rejected, Seq, Tool,
+    ToolCx, ToolOutcome, ToolOutput, Via,
 };
-use junto_env::{ExecutionEnvironment, HeadTail, RealPath};
-use junto_llm::schema::{self, Validator};
-use junto_llm::{ErrorKind, ToolCall, ToolSpec};
+use junto_env::{ExecutionEnvironment, RealPath};
+use junto_llm::ToolCall;
 use tokio_util::sync::CancellationToken;
 
-use crate::OutputLimits;
+use crate::caller::SessionCaller;
+use crate::kit::{Entry, Kit};
+use crate::output::OutputLimits;
 use crate::panics::caught;
+use crate::paths::{PathQueues, Turn};
+use crate::{ToolRegistry, truncate};
 
 /// How long a tool that was told to stop may take. A command that is ended politely needs some of it.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How many bytes are kept of the beginning, and as many of the end, of what a tool shows.
-const SHOWN: usize = 64 * 1024;
 
 /// What the model is told of a call that was stopped.
 pub(crate) const INTERRUPTED: &str = "interrupted before it was done";
 
 /// The tools of a session.
 pub(crate) struct Toolbox {
-    tools: Vec<Entry>,
-    specs: Vec<ToolSpec>,
+    kit: RwLock<Arc<Kit>>,
     env: Arc<dyn ExecutionEnvironment>,
     gate: Gate,
+    questions: Arc<Questions>,
+    writing: PathQueues,
     log: EventLog,
     limits: OutputLimits,
 }
 
-struct Entry {
-    tool: Arc<dyn Tool>,
-    validator: Option<Validator>,
-}
-
 /// A call that was looked up, validated and asked what it would do; or why it makes no sense.
-pub(crate) struct Prepared<'a> {
+pub(crate) struct Prepared {
     call: ToolCall,
-    ready: Result<(&'a Entry, Vec<Action>), String>,
+    ready: Result<(Arc<Entry>, Vec<Action>), String>,
 }
 
-impl Prepared<'_> {
+impl Prepared {
     pub(crate) fn call(&self) -> &ToolCall {
         &self.call
     }
 
     /// The files it would write.
-    pub(crate) fn writes(&self) -> impl Iterator<Item = &RealPath> {
+    fn writes(&self) -> impl Iterator<Item = &RealPath> {
         self.ready.iter().flat_map(|(_, actions)| actions).filter_map(|action| match action {
             Action::Write { path } => Some(path),
             _ => None,
@@ -70,32 +66,32 @@ impl Toolbox {
     /// # Errors
     /// `invalid` if a tool's schema is none.
     pub(crate) fn new(
-        tools: Vec<Arc<dyn Tool>>,
+        tools: ToolRegistry,
         env: Arc<dyn ExecutionEnvironment>,
         gate: Gate,
         log: EventLog,
         limits: OutputLimits,
     ) -> Result<Self, AgentError> {
-        let mut entries: Vec<Entry> = Vec::new();
-        for tool in tools {
-            let spec = tool.spec();
-            let compiled = spec.parameters().map(|parameters| schema::compile(&spec.name, parameters));
-            let validator = compiled
-                .transpose()
-                .map_err(|error| AgentError::new(AgentErrorKind::Invalid, error.to_string()))?;
-            let place = entries.iter().position(|entry| entry.tool.spec().name == spec.name);
-            let entry = Entry { tool, validator };
-            match place.and_then(|place| entries.get_mut(place)) {
-                Some(earlier) => *earlier = entry,
-                None => entries.push(entry),
-            }
-        }
-        let specs = entries.iter().map(|entry| entry.tool.spec().clone()).collect();
-        Ok(Self { tools: entries, specs, env, gate, log, limits })
+        let kit = RwLock::new(Arc::new(Kit::new(tools)?));
+        let questions = Arc::new(Questions::new(log.clone()));
+        Ok(Self { kit, env, gate, questions, writing: PathQueues::default(), log, limits })
     }
 
-    pub(crate) fn specs(&self) -> &[ToolSpec] {
-        &self.specs
+    /// The tools as they are now.
+    pub(crate) fn kit(&self) -> Arc<Kit> {
+        Arc::clone(&self.kit.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Changes which tools there are.
+    ///
+    /// # Errors
+    /// `invalid` if a tool's schema is none; nothing is changed then.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut ToolRegistry) -> T) -> Result<T, AgentError> {
+        let mut kit = self.kit.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tools = kit.registry().clone();
+        let changed = change(&mut tools);
+        *kit = Arc::new(Kit::new(tools)?);
+        Ok(changed)
     }
 
     pub(crate) fn env(&self) -> &Arc<dyn ExecutionEnvironment> {
@@ -106,13 +102,17 @@ impl Toolbox {
         &self.gate
     }
 
+    pub(crate) fn questions(&self) -> &Questions {
+        &self.questions
+    }
+
     /// What the model sees of a tool's output.
-    pub(crate) fn cut(&self, tool: &str, output: &str) -> String {
-        self.limits.cut(tool, output)
+    pub(crate) fn cut(&self, tool: &str, output: &ToolOutput) -> String {
+        truncate(output, self.limits.of(tool))
     }
 
     /// Finds out what a call would do. Changes nothing.
-    pub(crate) async fn prepare(&self, call: ToolCall, stop: &CancellationToken) -> Prepared<'_> {
+    pub(crate) async fn prepare(&self, call: ToolCall, stop: &CancellationToken) -> Prepared {
         let ready = self.judge(&call, stop).await;
         Prepared { call, ready }
     }
@@ -121,20 +121,9 @@ impl Toolbox {
         &self,
         call: &ToolCall,
         stop: &CancellationToken,
-    ) -> Result<(&Entry, Vec<Action>), String> {
-        let known = || self.specs.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>().join(", ");
-        let entry = self.tools.iter().find(|entry| entry.tool.spec().name == call.name);
-        let entry =
-            entry.ok_or_else(|| format!("there is no tool named `{}`; there are: {}", call.name, known()))?;
-        if !call.is_well_formed() {
-            return Err(format!("the arguments of `{}` are not a JSON object", call.name));
-        }
-        if let Some(validator) = &entry.validator {
-            let what = format!("what `{}` was called with", call.name);
-            let checked = validator.check(&call.arguments, ErrorKind::InvalidToolCall, &what);
-            checked.map_err(|error| error.message().to_owned())?;
-        }
-        let cx = self.cx(stop.clone(), Arc::new(|_| {}));
+    ) -> Result<(Arc<Entry>, Vec<Action>), String> {
+        let entry = self.kit().find(call)?;
+        let cx = ToolCx { cancel: stop.clone(), ..ToolCx::alone(Arc::clone(&self.env)) };
         let actions = tokio::select! {
             biased;
             () = stop.cancelled() => return Err(INTERRUPTED.to_owned()),
@@ -147,14 +136,20 @@ impl Toolbox {
         }
     }
 
-    /// Lets a call through the gate and runs it. Its end is in the log when this returns, whatever
-    /// happened. `asking` withdraws it while it has not started; `stop` interrupts it.
+    /// Puts a call behind those that write the same files.
+    pub(crate) fn queue(&self, prepared: &Prepared) -> Turn {
+        self.writing.join(prepared.writes())
+    }
+
+    /// Waits for a call's turn, lets it through the gate and runs it. Its end is in the log when this
+    /// returns, whatever happened. `asking` withdraws it while it has not started; `stop` interrupts it.
     ///
     /// # Errors
     /// If the journal cannot be written.
     pub(crate) async fn execute(
         &self,
-        prepared: Prepared<'_>,
+        prepared: Prepared,
+        turn: Turn,
         via: Via,
         asking: &CancellationToken,
         stop: &CancellationToken,
@@ -164,6 +159,11 @@ impl Toolbox {
             Ok(ready) => ready,
             Err(message) => return self.told(&call, None, ToolOutcome::error(message)).await,
         };
+        tokio::select! {
+            biased;
+            () = asking.cancelled() => {}
+            () = turn.comes() => {}
+        }
         if asking.is_cancelled() {
             let message = Rejected::Cancelled.message();
             return self.told(&call, None, ToolOutcome::error(message)).await;
@@ -187,9 +187,11 @@ impl Toolbox {
     }
 
     async fn run(&self, tool: &dyn Tool, permit: Permit, stop: &CancellationToken) -> ToolOutcome {
-        let shown = Arc::new(Shown { log: self.log.clone(), of: permit.start(), ends: Mutex::default() });
-        let show = Arc::clone(&shown);
-        let cx = self.cx(stop.clone(), Arc::new(move |text: &str| show.show(text)));
+        let caller =
+            SessionCaller::new(self.log.clone(), permit.start(), Arc::clone(&self.questions), stop.clone());
+        let caller = Arc::new(caller);
+        let cx =
+            ToolCx { env: Arc::clone(&self.env), cancel: stop.clone(), caller: Arc::clone(&caller) as _ };
         let out_of_patience = async {
             stop.cancelled().await;
             tokio::time::sleep(PATIENCE).await;
@@ -197,9 +199,9 @@ impl Toolbox {
         tokio::select! {
             biased;
             outcome = caught(tool.run(permit, &cx)) => {
-                outcome.unwrap_or_else(|panic| shown.broken_off(&format!("the tool crashed: {panic}")))
+                outcome.unwrap_or_else(|panic| caller.broken_off(&format!("the tool crashed: {panic}")))
             }
-            () = out_of_patience => shown.broken_off(INTERRUPTED),
+            () = out_of_patience => caller.broken_off(INTERRUPTED),
         }
     }
 
@@ -209,52 +211,18 @@ impl Toolbox {
         of: Option<Seq>,
         outcome: ToolOutcome,
     ) -> Result<Ran, JournalError> {
+        if let Some(fault) = outcome.output.fault() {
+            let message = format!("the middle of the output of {} is lost: {fault}", call.name);
+            self.log.emit(Body::Warning { code: "output_lost".to_owned(), message }).await?;
+        }
         let end = Body::ToolCallEnd {
             of,
             call_id: call.id.clone(),
             name: call.name.clone(),
-            output: outcome.output.clone().into(),
+            output: Payload::from(&outcome.output),
             is_error: outcome.is_error,
         };
         self.log.emit(end).await?;
         Ok(Ran { outcome, refused: false })
-    }
-
-    fn cx(&self, cancel: CancellationToken, output: Arc<dyn Fn(&str) + Send + Sync>) -> ToolCx {
-        ToolCx { env: Arc::clone(&self.env), cancel, output }
-    }
-}
-
-/// What a running tool shows. The ends of it are kept for a tool that never comes to say the whole.
-struct Shown {
-    log: EventLog,
-    of: Seq,
-    ends: Mutex<Option<HeadTail>>,
-}
-
-impl Shown {
-    fn ends(&self) -> MutexGuard<'_, Option<HeadTail>> {
-        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn show(&self, text: &str) {
-        if !text.is_empty() {
-            let mut ends = self.ends();
-            ends.get_or_insert_with(|| HeadTail::new(SHOWN, SHOWN)).push(text.as_bytes());
-            self.log.delta(Delta::ToolCallOutputDelta { of: self.of, text: text.to_owned() });
-        }
-    }
-
-    /// The outcome of a tool that did not end by itself: what it had shown, and why it ended.
-    fn broken_off(&self, why: &str) -> ToolOutcome {
-        if self.ends().is_some() {
-            self.show(&format!("\n[{why}]"));
-        }
-        match self.ends().take() {
-            Some(ends) => {
-                ToolOutcome::error(ends.text(|left_out| format!("\n[{left_out} bytes left out]\n")))
-            }
-            None => ToolOutcome::error(why),
-        }
     }
 }

@@ -15,8 +15,8 @@ use junto_core::{Tool, ToolError};
 use junto_env::{ExecutionEnvironment, RealPath};
 use junto_llm::ToolCall;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
+use crate::function::arguments;
 pub use edit_file::EditFile;
 pub use read_file::ReadFile;
 pub use shell::{Shell, Timeouts};
@@ -31,11 +31,6 @@ pub fn standard() -> Vec<Arc<dyn Tool>> {
         Arc::new(EditFile::default()),
         Arc::new(Shell::default()),
     ]
-}
-
-/// The arguments of a call. The loop has checked them against the schema; somebody else may not have.
-fn arguments<T: DeserializeOwned>(call: &ToolCall) -> Result<T, ToolError> {
-    T::deserialize(&call.arguments).map_err(|error| ToolError(format!("bad arguments: {error}")))
 }
 
 /// The file that an argument names.

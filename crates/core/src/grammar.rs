@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{AgentId, Body, Event, Seq};
+use crate::{AgentId, AskId, Body, Event, Seq};
 
 /// Checks the events of a whole, finished session, in order.
 ///
@@ -11,6 +11,7 @@ use crate::{AgentId, Body, Event, Seq};
 ///   `session_end`, and each comes once;
 /// - each `user_input` has exactly one `input_end` after it, and none comes without one;
 /// - every started text, reasoning and tool call ends, once;
+/// - an answer belongs to a question that was asked before, and that was not answered yet;
 /// - a child starts after its parent and ends before it.
 ///
 /// # Errors
@@ -55,6 +56,8 @@ struct Life<'a> {
     open_input: bool,
     /// Started texts, reasonings and tool calls that have not ended.
     open: HashSet<Seq>,
+    /// Questions, for approval and of the model, that were not answered.
+    asked: HashSet<AskId>,
 }
 
 impl Life<'_> {
@@ -92,6 +95,17 @@ impl Life<'_> {
             | Body::ReasoningEnd { of, .. }
             | Body::ToolCallEnd { of: Some(of), .. } => {
                 (!self.open.remove(of)).then_some("ends what is not open")
+            }
+            Body::Ask { request } => {
+                self.asked.insert(request.ask.clone());
+                None
+            }
+            Body::Question { ask, .. } => {
+                self.asked.insert(ask.clone());
+                None
+            }
+            Body::Answered { ask, .. } | Body::Replied { ask, .. } => {
+                (!self.asked.remove(ask)).then_some("answers what was not asked")
             }
             _ => None,
         };

@@ -8,13 +8,13 @@ use jiff::Timestamp;
 use junto_llm::{CallId, SessionId};
 use tokio::sync::{Mutex, broadcast};
 
+use crate::journal::whole_blob;
+use crate::live::{Live, Sent};
 use crate::{
-    AgentId, BlobId, Body, Delta, Durability, Event, Journal, JournalError, MemoryJournal, Payload, Seq,
+    AgentId, Body, Delta, Durability, Event, Journal, JournalError, MemoryJournal, Payload, Seq, Spool,
     VERSION,
 };
 
-/// How many items a reader may be behind before it has to catch up from the journal.
-const LIVE: usize = 4096;
 /// How many events a reader takes from the journal at once.
 const BATCH: usize = 256;
 
@@ -42,7 +42,7 @@ struct Shared {
     writing: Mutex<()>,
     /// The last position that was written.
     last: AtomicU64,
-    live: broadcast::Sender<Item>,
+    live: Live,
 }
 
 /// What a reader gets.
@@ -76,7 +76,7 @@ impl EventLog {
             clock,
             writing: Mutex::new(()),
             last: AtomicU64::new(last.0),
-            live: broadcast::Sender::new(LIVE),
+            live: Live::new(),
         };
         Self { shared: Arc::new(shared), agent: AgentId::fresh(), parent: None, turn: Arc::default() }
     }
@@ -143,8 +143,14 @@ impl EventLog {
 
     /// Hands a piece of a segment to whoever reads along live.
     pub fn delta(&self, delta: Delta) {
-        // An error only says that nobody reads along.
-        let _ = self.shared.live.send(Item::Delta(delta));
+        self.shared.live.delta(delta);
+    }
+
+    /// Hands a piece of the output of a tool call, by the position of its start, to whoever reads along
+    /// live. Left out while a reader is many megabytes behind: a tool may say any amount, and what is
+    /// read late is read from the end of the call.
+    pub fn output_delta(&self, of: Seq, text: &str) {
+        self.shared.live.output(of, text);
     }
 
     /// The last position that was written; 0 if there is none.
@@ -163,6 +169,11 @@ impl EventLog {
         }
     }
 
+    /// Takes a text of any size for one of this log's events.
+    pub fn spool(&self) -> Spool {
+        Spool::new(Arc::clone(&self.shared.journal))
+    }
+
     /// The whole of a payload.
     ///
     /// # Errors
@@ -170,7 +181,23 @@ impl EventLog {
     pub async fn read(&self, payload: &Payload) -> Result<String, JournalError> {
         match payload {
             Payload::Inline(text) => Ok(text.clone()),
-            Payload::Spilled { blob, .. } => self.shared.journal.blob(blob).await,
+            Payload::Spilled { blob, .. } => whole_blob(&*self.shared.journal, blob).await,
+        }
+    }
+
+    /// At most `max` bytes of a payload from this byte on: fewer only where it ends, and none beyond
+    /// that. A part need not begin or end with a whole character.
+    ///
+    /// # Errors
+    /// If the journal cannot be read.
+    pub async fn read_part(&self, payload: &Payload, from: u64, max: usize) -> Result<Vec<u8>, JournalError> {
+        match payload {
+            Payload::Inline(text) => {
+                let from = usize::try_from(from).unwrap_or(usize::MAX);
+                let rest = text.as_bytes().get(from..).unwrap_or_default();
+                Ok(rest.get(..max).unwrap_or(rest).to_owned())
+            }
+            Payload::Spilled { blob, .. } => self.shared.journal.read_blob(blob, from, max).await,
         }
     }
 
@@ -180,7 +207,19 @@ impl EventLog {
         corr: Option<CallId>,
         durability: Durability,
     ) -> Result<Seq, JournalError> {
-        self.spill(&mut body).await?;
+        if let Some(fault) = self.spill(&mut body).await {
+            let message = format!("the middle of a long text of {} is lost: {fault}", body.name());
+            self.append(Body::Warning { code: "payload_lost".to_owned(), message }, None, durability).await?;
+        }
+        self.append(body, corr, durability).await
+    }
+
+    async fn append(
+        &self,
+        body: Body,
+        corr: Option<CallId>,
+        durability: Durability,
+    ) -> Result<Seq, JournalError> {
         let _writing = self.shared.writing.lock().await;
         let seq = self.last().next();
         let event = Event {
@@ -196,20 +235,23 @@ impl EventLog {
         };
         self.shared.journal.append(std::slice::from_ref(&event), durability).await?;
         self.shared.last.store(seq.0, Ordering::Release);
-        let _ = self.shared.live.send(Item::Event(Arc::new(event)));
+        self.shared.live.event(Item::Event(Arc::new(event)));
         Ok(seq)
     }
 
-    /// Keeps what is too large beside the journal.
-    async fn spill(&self, body: &mut Body) -> Result<(), JournalError> {
-        let Some(payload) = body.payload_mut() else { return Ok(()) };
-        let Payload::Inline(text) = &payload else { return Ok(()) };
-        if text.len() > Payload::INLINE_LIMIT {
-            let blob = BlobId::fresh();
-            self.shared.journal.put_blob(&blob, text).await?;
-            *payload = Payload::spilled(text, blob);
+    /// Keeps what is too large beside the journal. Where that fails the event happens all the same, with
+    /// the ends of the text; the failure is returned.
+    async fn spill(&self, body: &mut Body) -> Option<JournalError> {
+        let payload = body.payload_mut()?;
+        let Payload::Inline(text) = &payload else { return None };
+        if text.len() <= Payload::INLINE_LIMIT {
+            return None;
         }
-        Ok(())
+        let mut spool = self.spool();
+        spool.push(text).await;
+        let output = spool.finish().await;
+        *payload = Payload::from(&output);
+        output.fault().cloned()
     }
 }
 
@@ -228,7 +270,7 @@ pub struct Subscription {
     shared: Arc<Shared>,
     /// The next position to hand out.
     next: Seq,
-    live: broadcast::Receiver<Item>,
+    live: broadcast::Receiver<Sent>,
     /// Events read from the journal and not handed out yet.
     batch: VecDeque<Event>,
 }
@@ -245,7 +287,7 @@ impl Subscription {
                 return Ok(Item::Event(Arc::new(event)));
             }
             match self.live.try_recv() {
-                Ok(item) => {
+                Ok(Sent { item, .. }) => {
                     if let Some(item) = self.live_item(item).await? {
                         return Ok(item);
                     }
@@ -258,7 +300,7 @@ impl Subscription {
                         continue;
                     }
                     match self.live.recv().await {
-                        Ok(item) => {
+                        Ok(Sent { item, .. }) => {
                             if let Some(item) = self.live_item(item).await? {
                                 return Ok(item);
                             }
@@ -315,6 +357,7 @@ impl Subscription {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::live::BEHIND;
 
     fn log() -> EventLog {
         EventLog::in_memory(Arc::new(|| Timestamp::UNIX_EPOCH))
@@ -354,11 +397,11 @@ mod tests {
         let log = log();
         let mut slow = log.subscribe(Seq::START);
         let of = log.emit(Body::AssistantTextStart {}).await.unwrap();
-        for n in 0..3 * LIVE {
+        for n in 0..3 * BEHIND {
             log.delta(Delta::AssistantTextDelta { of, text: n.to_string() });
             log.emit(progress(n)).await.unwrap();
         }
-        assert_eq!(events(&mut slow, 1 + 3 * LIVE).await, (1..=1 + 3 * LIVE as u64).collect::<Vec<_>>());
+        assert_eq!(events(&mut slow, 1 + 3 * BEHIND).await, (1..=1 + 3 * BEHIND as u64).collect::<Vec<_>>());
     }
 
     #[tokio::test]
@@ -379,6 +422,33 @@ mod tests {
             }
         }
         assert_eq!(joined, "abc");
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_output_does_not_pile_up_for_a_slow_reader() {
+        let log = log();
+        let mut reader = log.subscribe(Seq::START);
+        let of = log.emit(progress(0)).await.unwrap();
+        let piece = "x".repeat(64 * 1024);
+        for _ in 0..1000 {
+            log.output_delta(of, &piece);
+        }
+        log.emit(progress(1)).await.unwrap();
+        let mut heard = 0;
+        loop {
+            match reader.next().await.unwrap() {
+                Item::Delta(delta) => heard += delta.text().len(),
+                Item::Event(event) if event.seq > of => break,
+                Item::Event(_) => {}
+            }
+        }
+        assert!((1..=8 * 1024 * 1024).contains(&heard), "{heard}");
+        // Once it has caught up, it hears again.
+        log.output_delta(of, "more");
+        assert_eq!(
+            reader.next().await.unwrap(),
+            Item::Delta(Delta::ToolCallOutputDelta { of, text: "more".into() })
+        );
     }
 
     #[tokio::test]
@@ -411,5 +481,15 @@ mod tests {
         assert!(matches!(payload, Payload::Spilled { bytes, .. } if *bytes == text.len() as u64));
         assert!(serde_json::to_string(&event).unwrap().len() < 100_000);
         assert_eq!(log.read(payload).await.unwrap(), text);
+        let inline = Payload::from("0123456789");
+        let spilled = payload.clone();
+        let check = async |payload: &Payload, from, max, expected: &str| {
+            assert_eq!(log.read_part(payload, from, max).await.unwrap(), expected.as_bytes());
+        };
+        check(&inline, 3, 4, "3456").await;
+        check(&inline, 8, 4, "89").await;
+        check(&inline, 11, 4, "").await;
+        check(&spilled, text.len() as u64 - 4, 100, "\u{e9}\u{e9}").await;
+        check(&spilled, u64::MAX, 1, "").await;
     }
 }

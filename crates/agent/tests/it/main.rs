@@ -6,6 +6,7 @@ mod scene;
 mod script;
 mod stand;
 mod t0_life;
+mod t0_tool_contract;
 mod t0_tools;
 mod t1_approval;
 mod t1_child;

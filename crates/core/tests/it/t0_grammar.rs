@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use junto_core::{Abilities, Approve, Body, EndReason, Event, EventLog, Input, Seq, Steer, grammar};
+use junto_core::{
+    Abilities, Approve, AskId, Body, EndReason, Event, EventLog, Input, Question, Reply, Seq, Steer, grammar,
+};
 use junto_llm::{Cost, Usage};
 
 fn start() -> Body {
@@ -33,6 +35,14 @@ fn text_end(of: u64) -> Body {
     Body::AssistantTextEnd { of: Seq(of), text: "x".into() }
 }
 
+fn question() -> Body {
+    Body::Question { of: Seq(1), ask: AskId("one".into()), question: Question::text("Which?") }
+}
+
+fn replied() -> Body {
+    Body::Replied { ask: AskId("one".into()), reply: Reply::Declined { reason: None } }
+}
+
 async fn log(bodies: Vec<Body>) -> Vec<Event> {
     let log = EventLog::in_memory(Arc::new(|| Timestamp::UNIX_EPOCH));
     for body in bodies {
@@ -44,6 +54,7 @@ async fn log(bodies: Vec<Body>) -> Vec<Event> {
 #[tokio::test]
 async fn good_logs_pass() {
     grammar::check(&log(vec![start(), end()]).await).unwrap();
+    grammar::check(&log(vec![start(), question(), replied(), question(), end()]).await).unwrap();
     let two = vec![
         start(),
         input(),
@@ -73,6 +84,8 @@ async fn each_fault_is_named() {
     check(vec![start(), input(), input_end(), input_end(), end()], "not open").await;
     check(vec![start(), Body::ReasoningStart {}, end()], "never ended").await;
     check(vec![start(), text_end(1), end()], "ends what is not open").await;
+    check(vec![start(), replied(), end()], "what was not asked").await;
+    check(vec![start(), question(), replied(), replied(), end()], "what was not asked").await;
     check(vec![start(), input(), Body::AssistantTextStart {}, input_end(), end()], "something it started")
         .await;
 }

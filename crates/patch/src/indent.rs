@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 /// How many different indentations are remembered; code has few.
 const MOST: usize = 64;
+/// The longest one that is carried over, in bytes; so the text cannot grow without bounds.
+const LONGEST: usize = 200;
 
 /// Which indentation of the file belongs to which of the text that was meant to be in it.
 pub(crate) struct Indents<'a> {
@@ -19,8 +21,8 @@ impl<'a> Indents<'a> {
         let mut pairs: Vec<(&str, &str)> = Vec::new();
         for (quoted, real) in lines {
             let pair = (indent(quoted), indent(real));
-            let known = pairs.iter().any(|(known, _)| *known == pair.0);
-            if !quoted.trim().is_empty() && !known && pairs.len() < MOST {
+            let useful = !quoted.trim().is_empty() && pair.0.len().max(pair.1.len()) <= LONGEST;
+            if useful && pairs.len() < MOST && !pairs.iter().any(|(known, _)| *known == pair.0) {
                 pairs.push(pair);
             }
         }
@@ -32,6 +34,17 @@ impl<'a> Indents<'a> {
             pairs.iter().filter_map(deeper).min_by_key(|(quoted_step, _)| quoted_step.len())
         });
         Self { pairs, step }
+    }
+
+    /// The same, but learns nothing if a text that begins with this line is indented like the file
+    /// already: then only the quotation was not.
+    pub(crate) fn unless_right(self, line: &str) -> Self {
+        match self.pairs.first() {
+            Some((quoted, real)) if quoted != real && *real == indent(line) => {
+                Self { pairs: Vec::new(), step: None }
+            }
+            _ => self,
+        }
     }
 
     /// The line with the indentation it should have in the file.

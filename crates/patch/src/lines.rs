@@ -79,6 +79,12 @@ pub(crate) fn split_end(line: &str) -> (&str, &str) {
     line.split_at(text.len())
 }
 
+/// The text with another end at each of its lines.
+pub(crate) fn with_ends(text: &str, end: &str) -> String {
+    let plain = text.replace("\r\n", "\n");
+    if end == "\n" { plain } else { plain.replace('\n', end) }
+}
+
 /// As much of a line as a message shows.
 pub(crate) fn clip(line: &str) -> String {
     match line.char_indices().nth(SHOWN) {

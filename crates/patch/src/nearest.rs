@@ -3,6 +3,8 @@
 use std::fmt;
 
 use crate::lines::{Lines, clip};
+use crate::sequence::{Dictionary, Matcher};
+use crate::stage::Stage;
 
 /// How much text is looked through; what lies beyond is not worth the wait.
 const LOOKED_AT: usize = 16 * 1024 * 1024;
@@ -28,6 +30,43 @@ impl fmt::Display for Near {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: {:?}", self.line, self.text)
     }
+}
+
+/// The line by which a sequence of lines is not in a text.
+pub(crate) struct Misfit {
+    /// The line of the sequence, shortened.
+    pub(crate) line: String,
+    /// What the text has in its place, or nearly so.
+    pub(crate) near: Option<Near>,
+}
+
+/// Why these lines are not in the text: the line after those of them that are, if those say
+/// anything, or else the first that says something.
+pub(crate) fn misfit(lines: &Lines<'_>, sought: &[&str]) -> Misfit {
+    let telling = |line: &str| line.chars().any(char::is_alphanumeric);
+    let (at, length) = longest_beginning(lines, sought);
+    let (fits, rest) = sought.split_at(length.min(sought.len()));
+    if fits.iter().any(|line| telling(line)) && at + length < lines.len() {
+        let line = clip(rest.first().copied().unwrap_or(""));
+        return Misfit { line, near: Some(Near::new(lines, at + length)) };
+    }
+    let line = sought.iter().find(|line| telling(line)).or(sought.first()).copied().unwrap_or("");
+    Misfit { line: clip(line), near: nearest(lines, line) }
+}
+
+/// Where the text has most of the beginning of the sequence, and how much.
+fn longest_beginning(lines: &Lines<'_>, sought: &[&str]) -> (usize, usize) {
+    let mut known = Dictionary::new();
+    let ids: Vec<u32> = sought.iter().map(|line| known.enter(Stage::Punctuation.view(line))).collect();
+    let mut matcher = Matcher::new(&ids);
+    let mut best = (0, 0);
+    for (at, line) in lines.iter().enumerate() {
+        matcher.push(known.look_up(&Stage::Punctuation.view(line)));
+        if matcher.matched() > best.1 {
+            best = (at + 1 - matcher.matched(), matcher.matched());
+        }
+    }
+    best
 }
 
 /// The line that shares most pairs of characters with the one that is sought, if it is at least

@@ -87,17 +87,28 @@ pub(crate) fn find(haystack: &[u32], needle: &[u32]) -> Option<usize> {
     Some(end + 1 - needle.len())
 }
 
-/// All places of the sequence that do not overlap, first come first served.
-pub(crate) fn find_all(haystack: impl Iterator<Item = u32>, needle: &[u32]) -> Vec<usize> {
+/// Which places of a sequence are wanted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Places {
+    /// Every one.
+    All,
+    /// Those that do not overlap an earlier one.
+    Apart,
+}
+
+/// The places of the sequence.
+pub(crate) fn find_all(haystack: impl Iterator<Item = u32>, needle: &[u32], places: Places) -> Vec<usize> {
     let mut matcher = Matcher::new(needle);
-    let mut places = Vec::new();
+    let mut found = Vec::new();
     for (at, id) in haystack.enumerate() {
         if matcher.push(id) {
-            places.push(at + 1 - needle.len());
-            matcher.reset();
+            found.push(at + 1 - needle.len());
+            if places == Places::Apart {
+                matcher.reset();
+            }
         }
     }
-    places
+    found
 }
 
 #[cfg(test)]
@@ -116,13 +127,18 @@ mod tests {
             needle in prop::collection::vec(1..4_u32, 1..6),
         ) {
             prop_assert_eq!(find(&haystack, &needle), naive(&haystack, &needle));
-            let mut expected = Vec::new();
-            let mut from = 0;
-            while let Some(at) = naive(&haystack[from..], &needle) {
-                expected.push(from + at);
-                from += at + needle.len();
+            let (mut all, mut apart) = (Vec::new(), Vec::new());
+            for at in 0..haystack.len() {
+                if haystack[at..].starts_with(&needle) {
+                    all.push(at);
+                    if apart.last().is_none_or(|last| last + needle.len() <= at) {
+                        apart.push(at);
+                    }
+                }
             }
-            prop_assert_eq!(find_all(haystack.iter().copied(), &needle), expected);
+            let found = |places| find_all(haystack.iter().copied(), &needle, places);
+            prop_assert_eq!(found(Places::All), all);
+            prop_assert_eq!(found(Places::Apart), apart);
         }
     }
 

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::ops::Range;
 
+use super::Strategy;
 use crate::lines::Lines;
-use crate::nearest::{Near, nearest};
+use crate::nearest::{Misfit, Near, misfit};
 
 /// How many places of an ambiguous text are shown.
 const SHOWN: usize = 5;
@@ -21,15 +22,23 @@ pub enum ReplaceErrorKind {
     Empty,
     /// The old and the new text are the same.
     Same,
+    /// The file has the new text where it should have the old.
+    Unchanged,
+    /// The text would be far larger than a file of text is.
+    TooLarge,
     /// The old text is nowhere.
     NotFound {
-        /// The line of the file that is most like one of its lines.
+        /// Its first line that does not fit.
+        line: String,
+        /// The line of the file that was met instead, or that is most like it.
         near: Option<Near>,
     },
     /// The old text is in several places, and one was wanted.
     Ambiguous {
         /// How many.
         count: usize,
+        /// How they were found.
+        strategy: Strategy,
         /// The first lines of the first of them.
         candidates: Vec<Near>,
     },
@@ -47,15 +56,16 @@ impl ReplaceError {
         &self.0
     }
 
-    pub(super) fn ambiguous(lines: &Lines<'_>, spans: &[Range<usize>]) -> Self {
-        let candidates = spans.iter().take(SHOWN).map(|span| Near::new(lines, lines.at(span.start)));
-        Self(ReplaceErrorKind::Ambiguous { count: spans.len(), candidates: candidates.collect() })
+    pub(super) fn ambiguous(lines: &Lines<'_>, strategy: Strategy, found: &[Range<usize>]) -> Self {
+        let candidates = found.iter().take(SHOWN);
+        let candidates = candidates.map(|found| Near::new(lines, lines.at(found.start)));
+        Self(ReplaceErrorKind::Ambiguous { count: found.len(), strategy, candidates: candidates.collect() })
     }
 
     pub(super) fn not_found(lines: &Lines<'_>, old: &str) -> Self {
-        let telling = |line: &&str| line.chars().any(char::is_alphanumeric);
-        let sought = old.lines().find(telling).unwrap_or("");
-        Self(ReplaceErrorKind::NotFound { near: nearest(lines, sought) })
+        let sought: Vec<&str> = Lines::new(old).iter().collect();
+        let Misfit { line, near } = misfit(lines, &sought);
+        Self(ReplaceErrorKind::NotFound { line, near })
     }
 }
 
@@ -64,22 +74,29 @@ impl fmt::Display for ReplaceError {
         match &self.0 {
             ReplaceErrorKind::Empty => f.write_str("the text to replace is empty"),
             ReplaceErrorKind::Same => f.write_str("the text to replace and the new text are the same"),
-            ReplaceErrorKind::NotFound { near } => {
+            ReplaceErrorKind::Unchanged => f.write_str("the file has the new text already"),
+            ReplaceErrorKind::TooLarge => f.write_str("the file would be far too large afterwards"),
+            ReplaceErrorKind::NotFound { line, near } => {
                 f.write_str("the text to replace is not in the file")?;
                 if let Some(near) = near {
-                    write!(f, "; nearest is {near}")?;
+                    write!(f, "; where it has {line:?}, nearest is {near}")?;
                 }
                 f.write_str("; read the file again and copy the text as it is, without line numbers")
             }
-            ReplaceErrorKind::Ambiguous { count, candidates } => {
-                write!(f, "the text to replace is in the file {count} times:")?;
+            ReplaceErrorKind::Ambiguous { count, strategy, candidates } => {
+                let nearly = if *strategy == Strategy::Exact { "" } else { "nearly " };
+                write!(f, "the text to replace is {nearly}in the file {count} times:")?;
                 for candidate in candidates {
                     write!(f, "\n{candidate}")?;
                 }
                 if *count > candidates.len() {
                     f.write_str("\n…")?;
                 }
-                f.write_str("\nadd lines around it until it is there once, or replace all of them")
+                f.write_str("\n")?;
+                f.write_str(match strategy {
+                    Strategy::Fuzzy => "copy the one that is meant as it is",
+                    _ => "add lines around it until it is there once, or replace all of them",
+                })
             }
         }
     }

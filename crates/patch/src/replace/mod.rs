@@ -1,12 +1,21 @@
 //! One text in place of another.
 
 mod error;
+mod exact;
+mod fuzzy;
+mod trimmed;
+mod words;
 
 use std::ops::{Range, RangeInclusive};
 
 pub use error::{ReplaceError, ReplaceErrorKind};
 
 use crate::lines::Lines;
+use crate::sequence::Places;
+
+/// How much text is put into places altogether, in bytes: a long text in very many places is more than
+/// anybody means.
+const LARGEST: usize = 256 * 1024 * 1024;
 
 /// Which of several places to replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,13 +68,64 @@ pub struct Edit {
     pub places: Vec<Place>,
 }
 
-/// A part to replace and what to put there.
-struct Found {
-    span: Range<usize>,
-    new: String,
+impl Strategy {
+    /// All strategies, in the order in which they are tried.
+    pub const ALL: [Self; 4] = [Self::Exact, Self::LineTrimmed, Self::Whitespace, Self::Fuzzy];
+
+    /// Where the old text is. Places overlap only if the only one is wanted, so that they are refused.
+    fn find(self, job: &Job<'_>) -> Vec<Range<usize>> {
+        match self {
+            Self::Exact => exact::find(job),
+            Self::LineTrimmed => trimmed::find(job),
+            Self::Whitespace => words::find(job),
+            Self::Fuzzy => fuzzy::find(job),
+        }
+    }
+
+    /// What to put in a place that was found.
+    fn new_text(self, job: &Job<'_>, span: &Range<usize>) -> String {
+        match self {
+            Self::Exact => exact::new_text(job, span),
+            Self::LineTrimmed => trimmed::new_text(job, span),
+            Self::Whitespace => words::new_text(job, span),
+            Self::Fuzzy => fuzzy::new_text(job, span),
+        }
+    }
+}
+
+/// What is to be done.
+struct Job<'a> {
+    lines: &'a Lines<'a>,
+    old: &'a str,
+    new: &'a str,
+    which: Which,
+}
+
+impl Job<'_> {
+    /// Overlapping places are several, unless all that do not overlap are wanted.
+    fn places(&self) -> Places {
+        match self.which {
+            Which::TheOne => Places::All,
+            Which::All => Places::Apart,
+        }
+    }
 }
 
 /// Puts one text in the place of another.
+///
+/// The old text is sought in the ways of [`Strategy`], one after the other; the first that finds
+/// something decides. Only the places that are found change. Line ends do not count: in a file with
+/// carriage returns, the lines of the new text get them too.
+///
+/// ```
+/// use junto_patch::{Strategy, Which, replace};
+/// let file = "fn main() {\n    let a = 1;\n    let b = 2;\n}\n";
+/// let edit = replace(file, "let a = 1;\nlet b = 2;", "let c = 3;", Which::TheOne)?;
+/// assert_eq!(edit.text, "fn main() {\n    let c = 3;\n}\n");
+/// assert_eq!(edit.strategy, Strategy::LineTrimmed);
+/// assert_eq!(edit.places[0].before.lines, 2..=3);
+/// # Ok::<(), junto_patch::ReplaceError>(())
+/// ```
 pub fn replace(text: &str, old: &str, new: &str, which: Which) -> Result<Edit, ReplaceError> {
     if old.is_empty() {
         return Err(ReplaceErrorKind::Empty.into());
@@ -74,34 +134,46 @@ pub fn replace(text: &str, old: &str, new: &str, which: Which) -> Result<Edit, R
         return Err(ReplaceErrorKind::Same.into());
     }
     let lines = Lines::new(text);
-    let spans: Vec<Range<usize>> = text.match_indices(old).map(|(at, old)| at..at + old.len()).collect();
-    match (spans.len(), which) {
-        (0, _) => Err(ReplaceError::not_found(&lines, old)),
-        (2.., Which::TheOne) => Err(ReplaceError::ambiguous(&lines, &spans)),
-        _ => {
-            let found = spans.into_iter().map(|span| Found { span, new: new.to_owned() }).collect();
-            Ok(edit(&lines, Strategy::Exact, found))
+    let job = Job { lines: &lines, old, new, which };
+    for strategy in Strategy::ALL {
+        let found = strategy.find(&job);
+        match (found.len(), which) {
+            (0, _) => continue,
+            (2.., Which::TheOne) => return Err(ReplaceError::ambiguous(&lines, strategy, &found)),
+            // What is only alike is not replaced everywhere.
+            (2.., Which::All) if strategy == Strategy::Fuzzy => {
+                return Err(ReplaceError::ambiguous(&lines, strategy, &found));
+            }
+            _ => {}
         }
+        let edit = edit(&job, strategy, found)?;
+        return if edit.text == text { Err(ReplaceErrorKind::Unchanged.into()) } else { Ok(edit) };
     }
+    Err(ReplaceError::not_found(&lines, old))
 }
 
-fn edit(lines: &Lines<'_>, strategy: Strategy, found: Vec<Found>) -> Edit {
-    let source = lines.text();
+/// The edited text; the parts do not overlap and come in order.
+fn edit(job: &Job<'_>, strategy: Strategy, found: Vec<Range<usize>>) -> Result<Edit, ReplaceError> {
+    let work = found.len().saturating_mul(job.old.len().saturating_add(job.new.len()));
+    if work > LARGEST {
+        return Err(ReplaceErrorKind::TooLarge.into());
+    }
+    let source = job.lines.text();
     let mut text = String::with_capacity(source.len());
+    let mut parts = Vec::with_capacity(found.len());
     let mut done = 0;
-    let mut parts = Vec::new();
-    for Found { span, new } in found {
+    for span in found {
         text.push_str(source.get(done..span.start).unwrap_or(""));
-        let start = text.len();
-        text.push_str(&new);
-        parts.push((span.clone(), start..text.len()));
         done = span.end;
+        let start = text.len();
+        text.push_str(&strategy.new_text(job, &span));
+        parts.push((span, start..text.len()));
     }
     text.push_str(source.get(done..).unwrap_or(""));
     let after = Lines::new(&text);
-    let place = |(before, now)| Place { before: span(lines, before), after: span(&after, now) };
+    let place = |(before, now)| Place { before: span(job.lines, before), after: span(&after, now) };
     let places = parts.into_iter().map(place).collect();
-    Edit { text, strategy, places }
+    Ok(Edit { text, strategy, places })
 }
 
 fn span(lines: &Lines<'_>, bytes: Range<usize>) -> Span {

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::apply::{Change, File, apply};
+use super::apply::{Change, File};
+use super::place::place;
+use super::splice::splice;
 use super::{Hunk, LastNewline, Line, Operation, Patch};
 use crate::lines::Lines;
 use crate::sequence::Dictionary;
@@ -69,16 +71,8 @@ fn hunks(before: &str, after: &str) -> Vec<Hunk> {
     let mut around = AROUND;
     loop {
         let hunks = cut(&steps, &old, &new, around);
-        let update = Operation::Update { path: String::new(), moved_to: None, hunks };
-        let patch = Patch { operations: vec![update] };
-        let result = apply(&patch, |_| Some(before));
-        let right = result.is_ok_and(
-            |applied| matches!(applied.changes.as_slice(), [Change::Write { text, .. }] if text == after),
-        );
-        let Patch { mut operations } = patch;
-        if let Some(Operation::Update { hunks, .. }) = operations.pop()
-            && (right || around >= old.len())
-        {
+        let right = place(&old, &hunks).is_ok_and(|placements| splice(&old, placements) == after);
+        if right || around >= old.len() {
             return hunks;
         }
         around *= 2;

@@ -10,6 +10,8 @@ mod place;
 mod splice;
 mod wrapper;
 
+use std::collections::HashSet;
+
 pub use apply::{Applied, Change, File, Placed, apply};
 pub use diff::{diff, reverse};
 pub use error::{ApplyError, ApplyErrorKind};
@@ -105,25 +107,25 @@ impl Patch {
 
     /// What the patch will touch, without applying it. Every path it names is in one of the lists.
     pub fn paths(&self) -> Paths<'_> {
-        let mut paths = Paths::default();
+        let (mut reads, mut writes, mut removes) = (Once::default(), Once::default(), Once::default());
         for operation in &self.operations {
             match operation {
-                Operation::Add { path, .. } => add(&mut paths.writes, path),
-                Operation::Delete { path } => add(&mut paths.removes, path),
+                Operation::Add { path, .. } => writes.add(path),
+                Operation::Delete { path } => removes.add(path),
                 Operation::Update { path, moved_to, .. } => {
                     // What the patch itself made is not read.
-                    if !paths.writes.contains(&path.as_str()) {
-                        add(&mut paths.reads, path);
+                    if !writes.seen.contains(path.as_str()) {
+                        reads.add(path);
                     }
                     let target = moved_to.as_ref().unwrap_or(path);
-                    add(&mut paths.writes, target);
+                    writes.add(target);
                     if target != path {
-                        add(&mut paths.removes, path);
+                        removes.add(path);
                     }
                 }
             }
         }
-        paths
+        Paths { reads: reads.list, writes: writes.list, removes: removes.list }
     }
 
     /// The same patch with other paths. Two paths are one file only if they are the same text, so a
@@ -143,8 +145,17 @@ impl Patch {
     }
 }
 
-fn add<'a>(list: &mut Vec<&'a str>, path: &'a str) {
-    if !list.contains(&path) {
-        list.push(path);
+/// A list without repetitions.
+#[derive(Default)]
+struct Once<'a> {
+    list: Vec<&'a str>,
+    seen: HashSet<&'a str>,
+}
+
+impl<'a> Once<'a> {
+    fn add(&mut self, path: &'a str) {
+        if self.seen.insert(path) {
+            self.list.push(path);
+        }
     }
 }

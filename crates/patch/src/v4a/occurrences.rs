@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
 use crate::lines::Lines;
-use crate::sequence::{Dictionary, Matcher, UNKNOWN, find};
+use crate::sequence::{Dictionary, UNKNOWN, find};
 use crate::stage::Stage;
 
 /// The sequences of a patch in a file, as they are seen at one stage.
@@ -78,20 +78,6 @@ impl Occurrences {
     /// All places of a single line.
     pub(super) fn places(&self, single: usize) -> &[usize] {
         self.singles.get(single).and_then(|id| self.places.get(id)).map_or(&[], Vec::as_slice)
-    }
-
-    /// The longest beginning of a sequence that is somewhere in the file: where, and how long.
-    pub(super) fn longest_beginning(&self, sequence: usize) -> (usize, usize) {
-        let ids = self.sequences.get(sequence).map_or(&[][..], |found| &found.ids);
-        let mut matcher = Matcher::new(ids);
-        let mut best = (0, 0);
-        for (at, id) in self.file.iter().enumerate() {
-            matcher.push(*id);
-            if matcher.matched() > best.1 {
-                best = (at + 1 - matcher.matched(), matcher.matched());
-            }
-        }
-        best
     }
 }
 

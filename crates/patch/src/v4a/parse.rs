@@ -379,13 +379,20 @@ fn is_no_newline(line: &str) -> bool {
 
 /// The text after `@@`. The line numbers of a unified diff are not looked at: models cannot count.
 fn context_of(rest: &str) -> &str {
-    let rest = rest.strip_prefix(' ').unwrap_or(rest).trim_end();
-    let Some((numbers, after)) = rest.split_once("@@") else { return rest };
+    let mut context = rest.strip_prefix(' ').unwrap_or(rest).trim_end();
+    while let Some(after) = after_numbers(context) {
+        context = after.strip_prefix(' ').unwrap_or(after);
+    }
+    context
+}
+
+/// What follows something like `-1,7 +1,6 @@`.
+fn after_numbers(context: &str) -> Option<&str> {
+    let (numbers, after) = context.split_once("@@")?;
     let mut parts = numbers.split_whitespace();
-    let is_range = |part: Option<&str>, sign| {
-        part.and_then(|part| part.strip_prefix(sign))
-            .is_some_and(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit() || c == ','))
+    let mut is_range = |sign| {
+        let range = parts.next().and_then(|part| part.strip_prefix(sign)).unwrap_or("");
+        !range.is_empty() && range.chars().all(|c| c.is_ascii_digit() || c == ',')
     };
-    let unified = is_range(parts.next(), '-') && is_range(parts.next(), '+') && parts.next().is_none();
-    if unified { after.strip_prefix(' ').unwrap_or(after) } else { rest }
+    (is_range('-') && is_range('+') && parts.next().is_none()).then_some(after)
 }

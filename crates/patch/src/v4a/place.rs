@@ -6,7 +6,7 @@ use super::error::ApplyErrorKind;
 use super::occurrences::Occurrences;
 use super::{Hunk, LastNewline, Line};
 use crate::lines::{Lines, clip};
-use crate::nearest::{Near, nearest};
+use crate::nearest::{Misfit, misfit, nearest};
 use crate::stage::Stage;
 
 /// A hunk and the lines of the file it stands for.
@@ -214,19 +214,10 @@ impl<'a, 'l> Placer<'a, 'l> {
         ApplyErrorKind::ContextNotFound { context: clip(text), near: nearest(self.lines, text) }
     }
 
-    /// Says which line does not fit: the one after those that do, if they say anything, or else the
-    /// first that says something.
-    fn no_lines(&mut self, sequence: usize) -> ApplyErrorKind {
-        let (at, length) = self.at(Stage::Punctuation).longest_beginning(sequence);
-        let lines = self.sequences.get(sequence).map_or(&[][..], Vec::as_slice);
-        let telling = |line: &&&str| line.chars().any(char::is_alphanumeric);
-        let (fits, rest) = lines.split_at(length.min(lines.len()));
-        if fits.iter().any(|line| telling(&line)) && at + length < self.lines.len() {
-            let line = clip(rest.first().copied().unwrap_or(""));
-            return ApplyErrorKind::LinesNotFound { line, near: Some(Near::new(self.lines, at + length)) };
-        }
-        let line = lines.iter().find(telling).or(lines.first()).copied().unwrap_or("");
-        ApplyErrorKind::LinesNotFound { line: clip(line), near: nearest(self.lines, line) }
+    fn no_lines(&self, sequence: usize) -> ApplyErrorKind {
+        let sought = self.sequences.get(sequence).map_or(&[][..], Vec::as_slice);
+        let Misfit { line, near } = misfit(self.lines, sought);
+        ApplyErrorKind::LinesNotFound { line, near }
     }
 }
 

@@ -11,7 +11,7 @@ pub(crate) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
-        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        let ends = text.match_indices('\n').map(|(at, _)| at + 1);
         let mut starts: Vec<usize> = std::iter::once(0).chain(ends).collect();
         if starts.last() == Some(&text.len()) {
             starts.pop();

@@ -56,7 +56,9 @@ fn windows(lines: &Lines<'_>, filled: &[usize], old: &[&str]) -> Vec<Window> {
     }
     let mut work = WORK;
     let mut letters = Letters::new();
-    old.iter().for_each(|line| letters.count(line, -1));
+    for line in old {
+        letters.count(line, -1);
+    }
     for (at, line) in filled.iter().enumerate() {
         letters.count(lines.line(*line), 1);
         if let Some(gone) = at.checked_sub(old.len()).and_then(|gone| filled.get(gone)) {

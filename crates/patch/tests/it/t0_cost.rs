@@ -15,6 +15,10 @@ fn update(hunks: impl Iterator<Item = String>) -> Patch {
     Patch::parse(&format!("*** Begin Patch\n*** Update File: f\n{body}*** End Patch")).unwrap()
 }
 
+fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
+    (0..count).flat_map(|n| [line(n), "\n".to_owned()]).collect()
+}
+
 #[test]
 fn many_hunks_in_a_file_of_equal_lines() {
     let before = files(&[("f", &"}\n".repeat(LINES))]);
@@ -55,7 +59,7 @@ fn contexts_far_away_from_their_hunks() {
 
 #[test]
 fn hunks_in_reverse_order() {
-    let text: String = (0..LINES).map(|n| format!("line {n}\n")).collect();
+    let text = lines(LINES, |n| format!("line {n}"));
     let hunks = (0..HUNKS).rev().map(|n| format!("@@\n-line {}\n+x\n", n * (LINES / HUNKS)));
     let before = files(&[("f", &text)]);
     let applied = try_apply(&update(hunks), &before).unwrap();
@@ -79,8 +83,8 @@ fn replacements_in_a_file_of_equal_lines() {
 #[test]
 fn likeness_gives_up_in_time() {
     // Everything is made of the same letters, and nothing is alike.
-    let text: String = (0..LINES / 10).map(|n| format!("{:0>40}\n", format!("{:b}", n % 97))).collect();
-    let old: String = (0..500).map(|n| format!("{:0<40}\n", format!("{:b}", n % 97))).collect();
+    let text = lines(LINES / 10, |n| format!("{:0>40}", format!("{:b}", n % 97)));
+    let old = lines(500, |n| format!("{:0<40}", format!("{:b}", n % 97)));
     let error = replace(&text, &old, "x", Which::TheOne).unwrap_err();
     assert!(matches!(error.kind(), ReplaceErrorKind::NotFound { .. }), "{error}");
 }

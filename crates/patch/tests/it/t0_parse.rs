@@ -92,7 +92,7 @@ fn hunks() {
         &[update("f", &[hunk(&[], &[keep("*** End Patch"), remove("@@"), insert("*** Add File: x")])])],
     );
     let at_end = Hunk { at_end: true, ..hunk(&[], &[insert("b")]) };
-    body("*** Update File: f\n@@\n+b\n*** End of File", &[update("f", &[at_end.clone()])]);
+    body("*** Update File: f\n@@\n+b\n*** End of File", &[update("f", std::slice::from_ref(&at_end))]);
     body(
         "*** Update File: f\n@@\n+b\n*** End of File\n\n@@ a\n-c",
         &[update("f", &[at_end, hunk(&["a"], &[remove("c")])])],

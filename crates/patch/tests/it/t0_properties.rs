@@ -204,7 +204,7 @@ proptest! {
         indents in prop::collection::vec("[ \t]{0,4}", 10),
         window in any::<prop::sample::Index>(),
     ) {
-        let text: String = lines.iter().zip(&indents).map(|(line, indent)| format!("{indent}{line}\n")).collect();
+        let text: String = lines.iter().zip(&indents).flat_map(|(line, indent)| [indent, line, "\n"]).collect();
         let at = window.index(lines.len() - 1);
         let quoted = lines[at..at + 2].join("\n");
         prop_assume!(lines.windows(2).filter(|pair| pair.join("\n") == quoted).count() == 1);

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| junto_fuzz::sse(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| junto_fuzz::llm::sse(data));

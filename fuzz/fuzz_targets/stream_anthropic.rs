@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    junto_fuzz::stream(junto_llm::Wire::Anthropic, data);
+    junto_fuzz::llm::stream(junto_llm::Wire::Anthropic, data);
 });

@@ -4,7 +4,7 @@
 use junto_llm::Wire;
 use proptest::prelude::*;
 
-#[path = "../../../../fuzz/src/lib.rs"]
+#[path = "../../../../fuzz/src/llm.rs"]
 #[expect(unreachable_pub, reason = "public for the fuzz targets")]
 mod targets;
 

@@ -382,25 +382,38 @@ enum Excess {
     Refuse,
 }
 
-async fn read_bounded(response: reqwest::Response, limit: usize, excess: Excess) -> Result<Bytes, Error> {
-    let mut body = BytesMut::new();
-    let mut chunks = response.bytes_stream();
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|e| network(e, "the connection broke while the answer was read"))?;
-        let room = limit - body.len();
-        if chunk.len() > room {
-            if excess == Excess::Refuse {
-                return Err(Error::new(
-                    ErrorKind::Server,
-                    format!("the answer is larger than {limit} bytes"),
-                ));
-            }
-            body.extend_from_slice(&chunk[..room]);
+async fn read_bounded(mut response: reqwest::Response, limit: usize, excess: Excess) -> Result<Bytes, Error> {
+    // Most answers come in one piece, which is then the body.
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    loop {
+        let chunk = response.chunk().await;
+        let Some(mut chunk) =
+            chunk.map_err(|e| network(e, "the connection broke while the answer was read"))?
+        else {
+            break;
+        };
+        let room = limit - first.len() - rest.len();
+        let too_long = chunk.len() > room;
+        if too_long && excess == Excess::Refuse {
+            return Err(Error::new(ErrorKind::Server, format!("the answer is larger than {limit} bytes")));
+        }
+        chunk.truncate(room);
+        if first.is_empty() {
+            first = chunk;
+        } else {
+            rest.extend_from_slice(&chunk);
+        }
+        if too_long {
             break;
         }
-        body.extend_from_slice(&chunk);
     }
-    Ok(body.freeze())
+    if rest.is_empty() {
+        return Ok(first);
+    }
+    let mut whole = BytesMut::from(first);
+    whole.extend_from_slice(&rest);
+    Ok(whole.freeze())
 }
 
 fn is_loopback(url: &reqwest::Url) -> bool {

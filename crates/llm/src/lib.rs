@@ -71,7 +71,7 @@ pub use message::{
 pub use middleware::Middleware;
 pub use provider::{ByteStream, EventStream, Fut, Passthrough, Provider};
 pub use request::{Effort, ForeignThinking, Request, ResponseFormat};
-pub use response::{Finish, FinishReason, RateLimit, Response, Usage, Warning};
+pub use response::{Finish, FinishReason, RateLimit, RawBody, Response, Usage, Warning};
 pub use secret::Secret;
 pub use tool::{ToolChoice, ToolKind, ToolSpec};
 pub use wire::Wire;

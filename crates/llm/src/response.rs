@@ -1,10 +1,13 @@
 //! What a model answered, and what it cost.
 
+mod raw;
+
 use std::ops::{Add, AddAssign};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::raw::RawBody;
 use crate::{Message, Role, ToolCall};
 
 /// A model's answer.
@@ -30,7 +33,7 @@ pub struct Response {
     pub rate_limit: Option<RateLimit>,
     /// The provider's body as it came; absent when the answer was streamed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub raw: Option<Value>,
+    pub raw: Option<RawBody>,
 }
 
 impl Response {

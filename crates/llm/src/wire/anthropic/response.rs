@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use super::{ANSWER_TOOL, error};
 use crate::wire::DecodeCx;
 use crate::{
-    Content, Error, ErrorKind, Finish, FinishReason, Message, Part, Response, Role, Thinking, ToolCall, Usage,
+    Content, Error, ErrorKind, Finish, FinishReason, Message, Part, RawBody, Response, Role, Thinking,
+    ToolCall, Usage,
 };
 
 /// Reads a whole answer.
@@ -39,7 +40,7 @@ pub(super) fn decode(body: &[u8], cx: &DecodeCx) -> Result<Response, Error> {
         usage: raw["usage"].as_object().map(usage).unwrap_or_default(),
         warnings: cx.warnings.clone(),
         rate_limit: cx.rate_limit.clone(),
-        raw: Some(raw),
+        raw: Some(RawBody::new(body.to_vec())),
     })
 }
 

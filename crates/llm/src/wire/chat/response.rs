@@ -9,8 +9,8 @@ use super::{error, ids, usage};
 use crate::names::NameMap;
 use crate::wire::DecodeCx;
 use crate::{
-    Content, Error, ErrorKind, Finish, FinishReason, Message, Part, Response, Role, Thinking, ToolCall,
-    ToolCallKind, Usage,
+    Content, Error, ErrorKind, Finish, FinishReason, Message, Part, RawBody, Response, Role, Thinking,
+    ToolCall, ToolCallKind, Usage,
 };
 
 pub(super) fn decode(body: &[u8], cx: &DecodeCx) -> Result<Response, Error> {
@@ -49,7 +49,7 @@ pub(super) fn decode(body: &[u8], cx: &DecodeCx) -> Result<Response, Error> {
             .map_or_else(Usage::default, |u| usage::read(u.clone())),
         warnings: cx.warnings.clone(),
         rate_limit: cx.rate_limit.clone(),
-        raw: Some(raw),
+        raw: Some(RawBody::new(body.to_vec())),
     })
 }
 

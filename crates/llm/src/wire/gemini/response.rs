@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::body::{Body, Str, finish, usage};
 use super::{error, made_id};
 use crate::wire::DecodeCx;
-use crate::{Content, Error, ErrorKind, Finish, FinishReason, Message, Part, Response, Role, Usage};
+use crate::{Content, Error, ErrorKind, Finish, FinishReason, Message, Part, RawBody, Response, Role, Usage};
 
 /// Reads a whole answer.
 ///
@@ -55,7 +55,7 @@ fn read(body: &[u8], cx: &DecodeCx) -> Result<Response, Error> {
         usage: read.usage_metadata.map_or_else(Usage::default, |raw| usage(raw.get())),
         warnings: cx.warnings.clone(),
         rate_limit: cx.rate_limit.clone(),
-        raw: serde_json::from_slice(body).ok(),
+        raw: Some(RawBody::new(body.to_vec())),
     })
 }
 
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!((response.usage.input, response.usage.total), (5, 7));
         let signed = &response.message.content[2];
         assert_eq!(signed.raw_for(&origin()), Some(&body["candidates"][0]["content"]["parts"][3]));
-        assert_eq!(response.raw, Some(body));
+        assert_eq!(response.raw.unwrap().json(), body);
     }
 
     #[test]

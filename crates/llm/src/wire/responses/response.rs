@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::{error, items};
 use crate::wire::DecodeCx;
 use crate::{
-    Content, Error, ErrorKind, Finish, FinishReason, Message, Part, Response, Role, StreamEvent, Usage,
+    Content, Error, ErrorKind, Finish, FinishReason, Message, Part, RawBody, Response, Role, StreamEvent,
+    Usage,
 };
 
 /// Reads a whole answer.
@@ -18,24 +19,23 @@ pub(super) fn decode(body: &[u8], cx: &DecodeCx) -> Result<Response, Error> {
             .with_provider(provider)
             .with_body(body)
     };
-    let answer: Value = serde_json::from_slice(body).map_err(|e| senseless(e.to_string()))?;
-    let status = items::text(&answer, "status");
+    let mut answer: Value = serde_json::from_slice(body).map_err(|e| senseless(e.to_string()))?;
     if let Some(object) = answer.get("error").filter(|e| !e.is_null()) {
         return Err(error::from_object(object).with_provider(provider).with_body(body));
     }
-    if status == "failed" {
+    if items::text(&answer, "status") == "failed" {
         return Err(error::from_object(&Value::Null).with_provider(provider).with_body(body));
     }
-    let Some(output) = answer.get("output").and_then(Value::as_array) else {
+    let Some(Value::Array(output)) = answer.get_mut("output").map(Value::take) else {
         return Err(senseless("it has no `output`".into()));
     };
     let mut seen = Seen::default();
     let parts: Vec<Part> = output
-        .iter()
+        .into_iter()
         .map(|item| {
-            let content = items::read(item, &cx.names);
-            seen.note(&content, item);
-            Part::received(content, Arc::clone(&cx.origin), Some(item.clone()))
+            let content = items::read(&item, &cx.names);
+            seen.note(&content, &item);
+            Part::received(content, Arc::clone(&cx.origin), Some(item))
         })
         .collect();
     let reason = answer.get("incomplete_details").map(|d| items::text(d, "reason")).unwrap_or_default();
@@ -45,11 +45,11 @@ pub(super) fn decode(body: &[u8], cx: &DecodeCx) -> Result<Response, Error> {
         model: model.to_owned(),
         provider: provider.clone(),
         message: Message::new(Role::Assistant, parts),
-        finish_reason: seen.finish(status, reason),
+        finish_reason: seen.finish(items::text(&answer, "status"), reason),
         usage: answer.get("usage").map(usage).unwrap_or_default(),
         warnings: cx.warnings.clone(),
         rate_limit: cx.rate_limit.clone(),
-        raw: Some(answer),
+        raw: Some(RawBody::new(body.to_vec())),
     })
 }
 

@@ -1,7 +1,7 @@
 //! What the client reads.
 
 use super::*;
-use crate::{ErrorKind, Finish, FinishReason, Thinking, ToolCallKind, Usage};
+use crate::{ErrorKind, Finish, FinishReason, RawBody, Thinking, ToolCallKind, Usage};
 
 fn answer(message: Value, finish: Value) -> Value {
     json!({"id": "r1", "object": "chat.completion", "created": 1, "model": "m-1",
@@ -40,7 +40,7 @@ fn a_whole_answer() {
             usage: Usage { raw: Some(raw["usage"].clone()), ..Usage::new(3, 2) },
             warnings: Vec::new(),
             rate_limit: None,
-            raw: Some(raw),
+            raw: Some(RawBody::from(&raw)),
         }
     );
 }

@@ -7,6 +7,7 @@ mod read_file;
 mod shell;
 mod spawn_agent;
 mod utf8;
+mod web_fetch;
 mod write_file;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ pub use edit_file::EditFile;
 pub use read_file::ReadFile;
 pub use shell::{Shell, Timeouts};
 pub(crate) use spawn_agent::SpawnAgent;
+pub use web_fetch::{Reach, WebFetch};
 pub use write_file::WriteFile;
 
 /// The four tools every session has use for: `read_file`, `write_file`, `edit_file` and `shell`.

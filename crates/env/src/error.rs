@@ -21,6 +21,10 @@ pub enum ErrorKind {
     WrongKind,
     /// There is more of it than is given at once.
     TooLarge,
+    /// What was asked for is not well formed: a pattern, a glob.
+    Invalid,
+    /// It was cancelled.
+    Cancelled,
     /// The environment cannot do this.
     Unsupported,
     /// Anything else the system says.

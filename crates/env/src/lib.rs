@@ -37,6 +37,7 @@ mod head_tail;
 mod local;
 mod path;
 mod process;
+mod search;
 #[cfg(target_os = "linux")]
 pub mod survivors;
 pub mod variables;
@@ -49,3 +50,7 @@ pub use head_tail::HeadTail;
 pub use local::{LocalBuilder, LocalEnvironment};
 pub use path::RealPath;
 pub use process::{CommandSpec, Exit, Output, OutputStream, Process, Program, RawProcess, Stdin};
+pub use search::{
+    Case, FileCount, FileLines, Filter, Found, FoundFile, Grep, Hits, Limits, Line, Order, Search, Show,
+    Target,
+};

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::characters::{is_continuation, text, whole};
+
 /// Keeps the first and the last bytes of what is pushed into it, and counts the rest.
 ///
 /// It never holds more than it was made for, however much is pushed.
@@ -59,40 +61,13 @@ impl HeadTail {
         let mut bytes = self.head.clone();
         if self.omitted() == 0 {
             bytes.extend(&self.tail);
-            return lossy(bytes);
+            return text(bytes);
         }
-        bytes.truncate(whole_characters(&bytes));
+        bytes.truncate(whole(&bytes));
         let mut tail = self.tail();
         tail.drain(..tail.iter().take(3).take_while(|byte| is_continuation(**byte)).count());
         let shown = bytes.len() + tail.len();
-        lossy(bytes) + &gap(self.total - shown as u64) + &lossy(tail)
-    }
-}
-
-/// Text without a copy where the bytes are text, which is the rule.
-fn lossy(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
-}
-
-fn is_continuation(byte: u8) -> bool {
-    byte & 0b1100_0000 == 0b1000_0000
-}
-
-/// How many bytes there are before a character that is cut off at the end.
-fn whole_characters(bytes: &[u8]) -> usize {
-    match std::str::from_utf8(bytes) {
-        // An error without a length is text that could go on.
-        Err(e) if e.error_len().is_none() => e.valid_up_to(),
-        Ok(_) => bytes.len(),
-        // What is wrong before the end hides the end from the check above.
-        Err(_) => {
-            let back = bytes.iter().rev().take(3).take_while(|byte| is_continuation(**byte)).count();
-            let start = (bytes.len() - back).saturating_sub(1);
-            match std::str::from_utf8(&bytes[start..]) {
-                Err(e) if e.error_len().is_none() => start + e.valid_up_to(),
-                _ => bytes.len(),
-            }
-        }
+        text(bytes) + &gap(self.total - shown as u64) + &text(tail)
     }
 }
 

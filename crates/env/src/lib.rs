@@ -48,7 +48,7 @@ pub mod variables;
 pub use background::{Background, Snapshot, State};
 pub use environment::{ByteRange, DirEntry, EnvFacts, ExecutionEnvironment, Expect, Fut, Reader, Stamp};
 pub use error::{Error, ErrorKind, Result};
-pub use exec::{ExecResult, GRACE, exec};
+pub use exec::{Ended, ExecResult, GRACE, Listener, exec, exec_into};
 pub use head_tail::HeadTail;
 pub use jobs::{JobId, Jobs};
 #[cfg(target_os = "linux")]

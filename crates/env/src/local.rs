@@ -191,7 +191,7 @@ impl LocalBuilder {
                 home: home.filter(|home| home.is_absolute()),
             },
             shell: if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" },
-            variables: variables::select(self.inherit, &self.base, &self.extra),
+            variables: variables::select(&self.inherit, &self.base, &self.extra),
             outer: self.base.get(mark::VARIABLE.as_ref() as &std::ffi::OsStr).cloned(),
             list_limit: self.list_limit,
             started: AtomicU64::new(0),

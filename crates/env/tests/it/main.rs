@@ -3,6 +3,9 @@
 #![cfg(target_os = "linux")]
 
 mod support;
+mod t1_background;
 mod t1_exec;
 mod t1_local;
+mod t1_pty;
+mod t3_commands;
 mod t3_processes;

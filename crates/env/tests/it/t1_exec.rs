@@ -168,14 +168,14 @@ fn both_streams_are_kept_apart_and_in_order() {
         // Each waits until the other was heard: the order is the sink's, and not an accident.
         let script = "for i in 1 2 3; do echo out $i; until [ -e o$i ]; do :; done; \
                       echo err $i >&2; until [ -e e$i ]; do :; done; done";
-        let turns = std::cell::Cell::new(0);
+        let mut turn = 0;
         let mut seen = String::new();
         let root = place.at("");
         let mut sink = |piece: &Output| {
             seen += std::str::from_utf8(&piece.bytes).unwrap();
-            let turn = turns.replace(turns.get() + 1);
             let name = if piece.stream == OutputStream::Stdout { "o" } else { "e" };
             std::fs::write(root.join(format!("{name}{}", turn / 2 + 1)), "").unwrap();
+            turn += 1;
         };
         let token = CancellationToken::new();
         let result = exec(&place.env, CommandSpec::shell(script), HANG, &token, &mut sink).await.unwrap();

@@ -39,13 +39,21 @@ pub use web_fetch::{Reach, WebFetch};
 pub use web_search::WebSearch;
 pub use write_file::WriteFile;
 
-/// The four tools every session has use for: `read_file`, `write_file`, `edit_file` and `shell`.
+/// The tools every session has use for: files, commands, searching, and the plan. What reaches beyond
+/// the environment, or needs somebody to be there, is added by the host: [`WebFetch`], [`WebSearch`] and
+/// [`AskUser`].
 pub fn standard() -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(ReadFile::default()),
         Arc::new(WriteFile::default()),
         Arc::new(EditFile::default()),
         Arc::new(Shell::default()),
+        Arc::new(ShellOutput::default()),
+        Arc::new(ShellInput::default()),
+        Arc::new(ShellKill::default()),
+        Arc::new(Grep::default()),
+        Arc::new(Glob::default()),
+        Arc::new(UpdatePlan::default()),
     ]
 }
 

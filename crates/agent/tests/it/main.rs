@@ -18,3 +18,4 @@ mod t1_steer;
 mod t1_stop;
 mod t1_turns;
 mod t1_web;
+mod t3_flood;

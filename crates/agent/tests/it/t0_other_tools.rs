@@ -1,16 +1,19 @@
 //! Commands, searches, plans and questions, one tool at a time.
 
 use std::fs::{FileTimes, OpenOptions};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use junto_agent::tools::{
     AskUser, Glob, Grep, Shell, ShellInput, ShellKill, ShellOutput, Timeouts, UpdatePlan,
 };
-use junto_core::{Action, Tool};
+use junto_core::{Action, EndReason, Tool};
 use junto_llm::ToolCall;
 use serde_json::{Value, json};
 
 use crate::hand::Hand;
+use crate::scene::Scene;
+use crate::script::{Line, script};
 
 /// Waits as long as it takes, and no test longer.
 const LONG: u64 = 60_000;
@@ -30,7 +33,8 @@ async fn check_part(hand: &Hand, tool: &dyn Tool, args: Value, expected: &str, f
 async fn commands_are_run_to_their_end() {
     let (hand, shell) = (Hand::new(), Shell::default());
     let run = |line: &str| json!({"command": line});
-    check(&hand, &shell, run("echo a; echo b >&2; echo c"), "a\nb\nc\n[exit code 0]", false).await;
+    check(&hand, &shell, run("echo a; echo b"), "a\nb\n[exit code 0]", false).await;
+    check(&hand, &shell, run("exec 1>&2; echo a; echo b"), "a\nb\n[exit code 0]", false).await;
     check(&hand, &shell, run("printf x >&2; exit 7"), "x\n[exit code 7]", true).await;
     check(&hand, &shell, run("no-such-program-anywhere 2>/dev/null"), "[exit code 127]", true).await;
     check(&hand, &shell, run("cat"), "[exit code 0]", false).await;
@@ -190,15 +194,21 @@ async fn files_are_found_the_newest_first() {
 }
 
 #[tokio::test]
-async fn a_search_that_is_cancelled_ends() {
+async fn a_search_reads_where_it_searches_and_can_be_cancelled() {
     let hand = Hand::new();
     tree(&hand);
-    let read = |tool: &'static str| ToolCall::function("c", tool, json!({"pattern": "x"}).to_string());
-    let actions = Grep::default().actions(&read("grep"), &hand.cx).await.unwrap();
-    assert!(
-        matches!(&actions[..], [Action::Read { path }] if path.as_path() == hand.path("")),
-        "{actions:?}"
-    );
+    for tool in [&Grep::default() as &dyn Tool, &Glob::default()] {
+        for (args, place) in [(json!({"pattern": "x"}), ""), (json!({"pattern": "x", "path": "src"}), "src")]
+        {
+            let call = ToolCall::function("c", tool.spec().name.clone(), args.to_string());
+            let actions = tool.actions(&call, &hand.cx).await.unwrap();
+            let read = |action: &Action| matches!(action, Action::Read { path } if *path.as_path() == *hand.path(place));
+            assert!(matches!(&actions[..], [only] if read(only)), "{actions:?}");
+        }
+    }
+    hand.cx.cancel.cancel();
+    check_part(&hand, &Grep::default(), json!({"pattern": "x"}), "interrupted", true).await;
+    check_part(&hand, &Glob::default(), json!({"pattern": "x"}), "interrupted", true).await;
 }
 
 #[tokio::test]
@@ -211,4 +221,17 @@ async fn plans_are_noted_and_questions_need_somebody() {
     let ask = json!({"question": "Which?", "choices": ["a", "b"]});
     check_part(&hand, &AskUser::default(), ask, "nobody is there to be asked", true).await;
     check(&hand, &AskUser::default(), json!({"question": " "}), "the question is empty", true).await;
+}
+
+#[tokio::test]
+async fn a_provider_that_pauses_over_its_own_tools_is_asked_to_go_on() {
+    let model = script([Line::Pauses("I search"), Line::Pauses(""), Line::Text("Found."), Line::Pauses("")]);
+    let mut scene = Scene::start(Arc::clone(&model) as _).await;
+    assert_eq!(scene.ask("Search").await.0, EndReason::Done);
+    // One that pauses without having said anything would go on for ever.
+    assert_eq!(model.requests.lock().unwrap().len(), 2);
+    assert_eq!(scene.ask("Again").await.1, "Found.");
+    scene.end().await;
+    let requests = model.requests.lock().unwrap();
+    assert_eq!(requests[1].messages.last().unwrap().text(), "I search");
 }

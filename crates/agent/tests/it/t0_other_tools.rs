@@ -225,12 +225,10 @@ async fn plans_are_noted_and_questions_need_somebody() {
 
 #[tokio::test]
 async fn a_provider_that_pauses_over_its_own_tools_is_asked_to_go_on() {
-    let model = script([Line::Pauses("I search"), Line::Pauses(""), Line::Text("Found."), Line::Pauses("")]);
+    let model = script([Line::Pauses("I search"), Line::Text("Found.")]);
     let mut scene = Scene::start(Arc::clone(&model) as _).await;
-    assert_eq!(scene.ask("Search").await.0, EndReason::Done);
-    // One that pauses without having said anything would go on for ever.
-    assert_eq!(model.requests.lock().unwrap().len(), 2);
-    assert_eq!(scene.ask("Again").await.1, "Found.");
+    let (reason, text) = scene.ask("Search").await;
+    assert!(reason == EndReason::Done && text.ends_with("Found."), "{reason:?} {text}");
     scene.end().await;
     let requests = model.requests.lock().unwrap();
     assert_eq!(requests[1].messages.last().unwrap().text(), "I search");

@@ -22,8 +22,8 @@ use junto_core::{Tool, ToolCx, ToolError};
 use junto_env::{ExecutionEnvironment, Hits, RealPath, Search};
 use junto_llm::ToolCall;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
+use crate::function::arguments;
 use crate::toolbox::INTERRUPTED;
 
 pub use ask_user::AskUser;
@@ -55,11 +55,6 @@ pub fn standard() -> Vec<Arc<dyn Tool>> {
         Arc::new(Glob::default()),
         Arc::new(UpdatePlan::default()),
     ]
-}
-
-/// The arguments of a call. The loop has checked them against the schema; somebody else may not have.
-fn arguments<T: DeserializeOwned>(call: &ToolCall) -> Result<T, ToolError> {
-    T::deserialize(&call.arguments).map_err(|error| ToolError(format!("bad arguments: {error}")))
 }
 
 /// The file that an argument names.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use junto_agent::SessionConfig;
+use junto_agent::{SessionConfig, ToolRegistry};
 use junto_core::{
     Action, Agent, Body, EndReason, Fut, Permit, Policy, Tool, ToolCx, ToolError, ToolOutcome, Verdict, Via,
     When,
@@ -41,9 +41,9 @@ async fn check(call: (&'static str, Value), before: impl FnOnce(&Scene), expecte
 #[tokio::test]
 async fn calls_that_make_no_sense_are_told_to_the_model() {
     let nothing = |_: &Scene| {};
-    check(("fly", json!({})), nothing, "there are: read_file, write_file, edit_file, shell", true).await;
-    check(("shell", json!({"cmd": "ls"})), nothing, "does not fit its schema", true).await;
-    check(("shell", json!({"command": 1})), nothing, "/command", true).await;
+    check(("fly", json!({})), nothing, "There are: read_file, write_file, edit_file, shell", true).await;
+    check(("shell", json!({"cmd": "ls"})), nothing, "did you mean `command`?", true).await;
+    check(("shell", json!({"command": 1})), nothing, "`command` must be a string", true).await;
     check(("shell", json!("{\"command\":")), nothing, "not a JSON object", true).await;
     check(("read_file", json!({"file_path": ""})), nothing, "the path is empty", true).await;
 }
@@ -213,7 +213,7 @@ async fn a_tool_or_a_policy_that_panics_is_an_error_result() {
 async fn a_tool_that_does_not_stop_is_left_behind() {
     let model = script([Line::Calls(vec![("deaf", json!({}))]), Line::Text("Done.")]);
     let mut scene = Scene::with(model, |mut config| {
-        config.tools = vec![odd("deaf", Does::Ignore)];
+        config.tools = ToolRegistry::from_iter([odd("deaf", Does::Ignore) as Arc<dyn Tool>]);
         config
     })
     .await;

@@ -1,6 +1,6 @@
 //! Bytes that come in pieces and are meant as text.
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 
 use crate::{Output, OutputStream};
 
@@ -37,32 +37,32 @@ pub(crate) struct Interleave {
 
 impl Interleave {
     /// Hands on what is whole of a piece, and of the one before it.
-    pub(crate) fn push(&mut self, piece: &Output, mut into: impl FnMut(&[u8])) {
+    pub(crate) fn push(&mut self, piece: &Output, mut into: impl FnMut(&Bytes)) {
         let begun = match piece.stream {
             OutputStream::Stdout => &mut self.stdout,
             OutputStream::Stderr => &mut self.stderr,
         };
-        let mut bytes = &*piece.bytes;
+        let mut now = piece.bytes.clone();
         while !begun.is_empty() {
-            let Some((next, rest)) = bytes.split_first() else { return };
-            begun.extend_from_slice(&[*next]);
-            bytes = rest;
+            if now.is_empty() {
+                return;
+            }
+            begun.extend_from_slice(&now.split_to(1));
             if whole(begun) > 0 {
-                into(&begun.split());
+                into(&begun.split().freeze());
             }
         }
-        let (now, later) = bytes.split_at(whole(bytes));
-        begun.extend_from_slice(later);
+        begun.extend_from_slice(&now.split_off(whole(&now)));
         if !now.is_empty() {
-            into(now);
+            into(&now);
         }
     }
 
     /// Hands on what never became a character.
-    pub(crate) fn finish(&mut self, mut into: impl FnMut(&[u8])) {
+    pub(crate) fn finish(&mut self, mut into: impl FnMut(&Bytes)) {
         for begun in [&mut self.stdout, &mut self.stderr] {
             if !begun.is_empty() {
-                into(&begun.split());
+                into(&begun.split().freeze());
             }
         }
     }
@@ -76,14 +76,14 @@ mod tests {
     fn check(pieces: &[&[u8]], expected: &[u8]) {
         let mut interleave = Interleave::default();
         let mut seen = Vec::new();
-        let mut see = |bytes: &[u8]| {
+        let mut see = |bytes: &Bytes| {
             seen.extend_from_slice(bytes);
             seen.push(b'|');
         };
         for piece in pieces {
             let (stream, bytes) = piece.split_first().unwrap();
             let stream = if *stream == b'o' { OutputStream::Stdout } else { OutputStream::Stderr };
-            let bytes = bytes::Bytes::copy_from_slice(bytes);
+            let bytes = Bytes::copy_from_slice(bytes);
             interleave.push(&Output { stream, bytes }, &mut see);
         }
         interleave.finish(&mut see);

@@ -168,16 +168,16 @@ impl<'a> Capture<'a> {
 
     fn take(&mut self, piece: &Output) {
         match piece.stream {
-            OutputStream::Stdout => self.stdout.push(&piece.bytes),
-            OutputStream::Stderr => self.stderr.push(&piece.bytes),
+            OutputStream::Stdout => self.stdout.push_shared(&piece.bytes),
+            OutputStream::Stderr => self.stderr.push_shared(&piece.bytes),
         }
-        self.interleave.push(piece, |bytes| self.both.push(bytes));
+        self.interleave.push(piece, |bytes| self.both.push_shared(bytes));
         (self.sink)(piece);
     }
 
     /// Both streams, once there is no more.
     fn finish(&mut self) -> HeadTail {
-        self.interleave.finish(|bytes| self.both.push(bytes));
+        self.interleave.finish(|bytes| self.both.push_shared(bytes));
         std::mem::replace(&mut self.both, HeadTail::new(0, 0))
     }
 }

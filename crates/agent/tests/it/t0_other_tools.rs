@@ -190,6 +190,11 @@ async fn files_are_found_the_newest_first() {
     check(&hand, &glob, json!({"pattern": whole}), "src/main.rs\n", false).await;
     check(&hand, &glob, json!({"pattern": "*.py"}), "no files match\n", false).await;
     check_part(&hand, &glob, json!({"pattern": "a{b"}), "a{b", true).await;
+    for n in 0..600 {
+        hand.write(&format!("many/{n}.txt"), "");
+    }
+    let (many, _) = hand.call(&glob, json!({"pattern": "many/*"})).await;
+    assert!(many.ends_with("\n[there are more; these were changed last]\n") && many.lines().count() == 491);
     check_part(&hand, &glob, json!({"pattern": "*", "path": "nowhere"}), "nowhere", true).await;
 }
 

@@ -51,7 +51,7 @@ async fn a_reader_who_is_slow_costs_little_too() {
     let mut reader = log.subscribe(Seq::START);
     let before = peak();
     let config = SessionConfig::new(model, Arc::clone(&hand.cx.env), log);
-    let session = Session::start(SessionConfig { tools: tools::standard(), ..config }).await.unwrap();
+    let session = Session::start(SessionConfig { tools: tools::standard().into(), ..config }).await.unwrap();
     session.send(Command::Submit { input: "Go".into() }).await.unwrap();
     let mut session_log = session.log().subscribe(Seq::START);
     let ended = async |reader: &mut Subscription, name: &str| loop {

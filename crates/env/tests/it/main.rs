@@ -2,10 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![cfg(target_os = "linux")]
 
+mod search_trees;
 mod support;
 mod t1_background;
 mod t1_exec;
 mod t1_local;
 mod t1_pty;
+mod t1_search;
+mod t2_search;
 mod t3_commands;
 mod t3_processes;

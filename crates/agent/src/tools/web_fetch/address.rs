@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Networks of IPv4 that are not the public internet, as address and length of the prefix.
 const NOT_PUBLIC_V4: &[(Ipv4Addr, u32)] = &[
-    (Ipv4Addr::new(0, 0, 0, 0), 8),        // this host
+    (Ipv4Addr::UNSPECIFIED, 8),            // this host
     (Ipv4Addr::new(10, 0, 0, 0), 8),       // private
     (Ipv4Addr::new(100, 64, 0, 0), 10),    // carriers' NAT; also metadata of some clouds
     (Ipv4Addr::new(127, 0, 0, 0), 8),      // loopback

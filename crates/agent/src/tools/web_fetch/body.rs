@@ -74,8 +74,7 @@ fn kind(content_type: Option<&str>, body: &[u8]) -> Result<Kind, String> {
 /// The body as text: as its byte order mark says, or the server, or the page itself; else as UTF-8.
 /// What cannot be decoded becomes replacement characters.
 fn decoded<'a>(body: &'a [u8], content_type: Option<&str>, kind: Kind) -> std::borrow::Cow<'a, str> {
-    let said =
-        content_type.and_then(|value| charset(value)).and_then(|label| Encoding::for_label(label.as_bytes()));
+    let said = content_type.and_then(charset).and_then(|label| Encoding::for_label(label.as_bytes()));
     let encoding = said.or_else(|| {
         let start = String::from_utf8_lossy(body.get(..body.len().min(PROLOGUE)).unwrap_or_default());
         let label = (kind == Kind::Html).then(|| charset(&start))??;

@@ -171,7 +171,7 @@ impl<'a> Writer<'a> {
             // There is only text in preformatted text.
             _ if self.pre => {}
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
-                let level = name.bytes().nth(1).map_or(1, |digit| usize::from(digit - b'0'));
+                let level = name.bytes().last().map_or(1, |digit| usize::from(digit.saturating_sub(b'0')));
                 self.prefix = "#".repeat(level) + " ";
             }
             "ul" => self.lists.push(None),

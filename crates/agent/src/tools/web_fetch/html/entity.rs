@@ -223,16 +223,9 @@ pub(super) fn decode(text: &str) -> Cow<'_, str> {
         decoded.push_str(before);
         let end = behind.bytes().take(LONGEST + 1).position(|byte| byte == b';');
         let entity = end.and_then(|end| Some((character(behind.get(..end)?)?, behind.get(end + 1..)?)));
-        match entity {
-            Some((character, after)) => {
-                decoded.push(character);
-                rest = after;
-            }
-            None => {
-                decoded.push('&');
-                rest = behind;
-            }
-        }
+        let (character, after) = entity.unwrap_or(('&', behind));
+        decoded.push(character);
+        rest = after;
     }
     decoded.push_str(rest);
     Cow::Owned(decoded)

@@ -96,18 +96,13 @@ impl<'a> Tokens<'a> {
             return (name, "");
         };
         self.rest = value.trim_ascii_start();
-        let value = match self.rest.chars().next() {
-            Some(quote @ ('"' | '\'')) => {
-                self.take(1);
-                let value = self.take(self.rest.find(quote).unwrap_or(self.rest.len()));
-                self.take(1);
-                value
-            }
-            _ => {
-                let end = self.rest.find(|c: char| c.is_ascii_whitespace() || c == '>');
-                self.take(end.unwrap_or(self.rest.len()))
-            }
+        let Some(quote @ ('"' | '\'')) = self.rest.chars().next() else {
+            let end = self.rest.find(|c: char| c.is_ascii_whitespace() || c == '>');
+            return (name, self.take(end.unwrap_or(self.rest.len())));
         };
+        self.take(1);
+        let value = self.take(self.rest.find(quote).unwrap_or(self.rest.len()));
+        self.take(1);
         (name, value)
     }
 

@@ -7,7 +7,7 @@ use junto_core::{
     Action, AgentError, Body, EventLog, Gate, JournalError, Payload, Permit, Questions, Rejected, Seq, Tool,
     ToolCx, ToolOutcome, ToolOutput, Via,
 };
-use junto_env::{ExecutionEnvironment, RealPath};
+use junto_env::{ExecutionEnvironment, Jobs, RealPath};
 use junto_llm::ToolCall;
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +30,8 @@ pub(crate) struct Toolbox {
     env: Arc<dyn ExecutionEnvironment>,
     gate: Gate,
     questions: Arc<Questions>,
+    /// Commands in the background; ended with the session.
+    jobs: Arc<Jobs>,
     writing: PathQueues,
     log: EventLog,
     limits: OutputLimits,
@@ -74,7 +76,8 @@ impl Toolbox {
     ) -> Result<Self, AgentError> {
         let kit = RwLock::new(Arc::new(Kit::new(tools)?));
         let questions = Arc::new(Questions::new(log.clone()));
-        Ok(Self { kit, env, gate, questions, writing: PathQueues::default(), log, limits })
+        let jobs = Arc::new(Jobs::new(ToolCx::MOST_JOBS));
+        Ok(Self { kit, env, gate, questions, jobs, writing: PathQueues::default(), log, limits })
     }
 
     /// The tools as they are now.
@@ -100,6 +103,10 @@ impl Toolbox {
 
     pub(crate) fn gate(&self) -> &Gate {
         &self.gate
+    }
+
+    pub(crate) fn jobs(&self) -> &Jobs {
+        &self.jobs
     }
 
     pub(crate) fn questions(&self) -> &Questions {
@@ -190,8 +197,12 @@ impl Toolbox {
         let caller =
             SessionCaller::new(self.log.clone(), permit.start(), Arc::clone(&self.questions), stop.clone());
         let caller = Arc::new(caller);
-        let cx =
-            ToolCx { env: Arc::clone(&self.env), cancel: stop.clone(), caller: Arc::clone(&caller) as _ };
+        let cx = ToolCx {
+            env: Arc::clone(&self.env),
+            cancel: stop.clone(),
+            caller: Arc::clone(&caller) as _,
+            jobs: Arc::clone(&self.jobs),
+        };
         let out_of_patience = async {
             stop.cancelled().await;
             tokio::time::sleep(PATIENCE).await;

@@ -1,35 +1,59 @@
 //! The tools that come with a session. They reach files and processes through the environment only,
 //! and say beforehand what they would do.
 
+mod ask_user;
 mod edit_file;
+mod glob;
+mod grep;
+mod jobs;
 mod numbered;
 mod read_file;
 mod shell;
 mod spawn_agent;
+mod update_plan;
 mod utf8;
+mod web_fetch;
+mod web_search;
 mod write_file;
 
 use std::sync::Arc;
 
-use junto_core::{Tool, ToolError};
-use junto_env::{ExecutionEnvironment, RealPath};
+use junto_core::{Tool, ToolCx, ToolError};
+use junto_env::{ExecutionEnvironment, Hits, RealPath, Search};
 use junto_llm::ToolCall;
 use serde::Deserialize;
 
 use crate::function::arguments;
+use crate::toolbox::INTERRUPTED;
+
+pub use ask_user::AskUser;
 pub use edit_file::EditFile;
+pub use glob::Glob;
+pub use grep::Grep;
+pub use jobs::{ShellInput, ShellKill, ShellOutput};
 pub use read_file::ReadFile;
 pub use shell::{Shell, Timeouts};
 pub(crate) use spawn_agent::SpawnAgent;
+pub use update_plan::UpdatePlan;
+pub use web_fetch::{Reach, WebFetch};
+pub use web_search::WebSearch;
 pub use write_file::WriteFile;
 
-/// The four tools every session has use for: `read_file`, `write_file`, `edit_file` and `shell`.
+/// The tools every session has use for: files, commands, searching, and the plan. What reaches beyond
+/// the environment, or needs somebody to be there, is added by the host: [`WebFetch`], [`WebSearch`] and
+/// [`AskUser`].
 pub fn standard() -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(ReadFile::default()),
         Arc::new(WriteFile::default()),
         Arc::new(EditFile::default()),
         Arc::new(Shell::default()),
+        Arc::new(ShellOutput::default()),
+        Arc::new(ShellInput::default()),
+        Arc::new(ShellKill::default()),
+        Arc::new(Grep::default()),
+        Arc::new(Glob::default()),
+        Arc::new(UpdatePlan::default()),
     ]
 }
 
@@ -39,6 +63,32 @@ async fn resolve(env: &dyn ExecutionEnvironment, path: &str) -> Result<RealPath,
         return Err(ToolError("the path is empty".to_owned()));
     }
     Ok(env.resolve(path).await?)
+}
+
+/// Where to search: what an argument names, or the working directory.
+async fn place(env: &dyn ExecutionEnvironment, path: Option<&str>) -> Result<RealPath, ToolError> {
+    match path {
+        Some(path) => resolve(env, path).await,
+        None => Ok(env.facts().cwd.clone()),
+    }
+}
+
+/// Searches until it is done or the call is cancelled.
+async fn search(cx: &ToolCx, query: Search) -> Result<Hits, ToolError> {
+    tokio::select! {
+        biased;
+        () = cx.cancel.cancelled() => Err(ToolError(INTERRUPTED.to_owned())),
+        hits = cx.env.search(query, &cx.cancel) => Ok(hits?),
+    }
+}
+
+/// A path as the model sees it: relative to the working directory if it is below that.
+fn below(path: &RealPath, cwd: &RealPath) -> String {
+    let path = path.as_path();
+    match path.strip_prefix(cwd) {
+        Ok(inner) if !inner.as_os_str().is_empty() => inner.display().to_string(),
+        _ => path.display().to_string(),
+    }
 }
 
 /// The arguments that name a file and nothing else of interest.

@@ -7,8 +7,9 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncRead;
+use tokio_util::sync::CancellationToken;
 
-use crate::{CommandSpec, Process, RealPath, Result};
+use crate::{CommandSpec, Error, ErrorKind, Hits, Process, RealPath, Result, Search};
 
 /// A boxed future, as traits used as objects return it.
 pub type Fut<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -50,6 +51,17 @@ pub trait ExecutionEnvironment: Send + Sync {
 
     /// Starts a process.
     fn spawn(&self, command: CommandSpec) -> Fut<'_, Result<Process>>;
+
+    /// Finds files by name, or lines by pattern. Cancelling, or dropping the future, stops it.
+    ///
+    /// # Errors
+    /// `Invalid` if the pattern or a glob is not well formed, with what is wrong and where; `Cancelled`;
+    /// and whatever the environment says of the root. What cannot be read below it is passed over and
+    /// counted.
+    fn search<'a>(&'a self, query: Search, cancel: &'a CancellationToken) -> Fut<'a, Result<Hits>> {
+        let _ = cancel;
+        Box::pin(async move { Err(Error::new(ErrorKind::Unsupported, query.root, "it cannot be searched")) })
+    }
 }
 
 /// What is known of an environment.

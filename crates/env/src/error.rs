@@ -23,6 +23,10 @@ pub enum ErrorKind {
     TooLarge,
     /// Its bytes and the text cannot be made of each other.
     Encoding,
+    /// What was asked for is not well formed: a pattern, a glob.
+    Invalid,
+    /// It was cancelled.
+    Cancelled,
     /// The environment cannot do this.
     Unsupported,
     /// Anything else the system says.

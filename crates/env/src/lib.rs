@@ -38,6 +38,7 @@ mod kind;
 mod local;
 mod path;
 mod process;
+mod search;
 #[cfg(target_os = "linux")]
 pub mod survivors;
 pub mod text;
@@ -52,3 +53,7 @@ pub use kind::Kind;
 pub use local::{LocalBuilder, LocalEnvironment};
 pub use path::RealPath;
 pub use process::{CommandSpec, Exit, Output, OutputStream, Process, Program, RawProcess, Stdin};
+pub use search::{
+    Case, FileCount, FileLines, Filter, Found, FoundFile, Grep, Hits, Limits, Line, Order, Search, Show,
+    Target,
+};

@@ -2,8 +2,13 @@
 //! and say beforehand what they would do.
 
 mod edit_file;
+mod image;
+mod list_dir;
+mod near;
+pub mod notebook;
 mod numbered;
 mod read_file;
+mod read_many_files;
 mod shell;
 mod spawn_agent;
 mod utf8;
@@ -18,7 +23,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 pub use edit_file::EditFile;
+pub use list_dir::ListDir;
 pub use read_file::ReadFile;
+pub use read_many_files::ReadManyFiles;
 pub use shell::{Shell, Timeouts};
 pub(crate) use spawn_agent::SpawnAgent;
 pub use write_file::WriteFile;

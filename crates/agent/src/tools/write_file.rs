@@ -1,19 +1,27 @@
 //! `write_file`: a whole file, new or in place of what was there.
 
 use junto_core::{Action, Fut, Permit, Tool, ToolCx, ToolError, ToolOutcome};
-use junto_env::Expect;
+use junto_env::text::{Content, LineEnding, TextFile};
+use junto_env::{ErrorKind, ExecutionEnvironment, Expect, RealPath};
 use junto_llm::{ToolCall, ToolSpec};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{arguments, file_of, resolve};
+use super::{arguments, file_of};
+
+/// The largest file that is looked at for how it is written. A larger one is replaced as given.
+const LOOKED_AT: u64 = 8 * 1024 * 1024;
 
 /// Writes a whole file, and the directories it needs.
+///
+/// A text that replaces a text is written as that was: in its encoding, with its byte order mark, and
+/// with its line ends if the new text has only plain ones. A model sees none of these when it reads,
+/// so it cannot mean to change them. What cannot be written that way is written in UTF-8, and the
+/// result says so.
 pub struct WriteFile(ToolSpec);
 
 #[derive(Deserialize)]
 struct Arguments {
-    file_path: String,
     content: String,
 }
 
@@ -34,16 +42,77 @@ impl Default for WriteFile {
     }
 }
 
+/// What will be written, and what must hold for it.
+struct Plan {
+    bytes: Vec<u8>,
+    expect: Expect,
+    /// What was kept of how the file was written, or was not.
+    note: String,
+}
+
 impl WriteFile {
-    async fn write(call: &ToolCall, cx: &ToolCx) -> Result<String, ToolError> {
-        let Arguments { file_path, content } = arguments(call)?;
-        let path = resolve(&*cx.env, &file_path).await?;
-        let before = cx.env.stamp(&path).await?;
-        let expect = before.map_or(Expect::Absent, Expect::Unchanged);
-        cx.env.write(&path, content.as_bytes(), expect).await?;
-        let done = if before.is_some() { "replaced" } else { "created" };
-        Ok(format!("{done} {path} ({} bytes)", content.len()))
+    async fn write(permit: &Permit, cx: &ToolCx) -> Result<String, ToolError> {
+        let Arguments { content } = arguments(permit.call())?;
+        let path = permit.writes().next().ok_or_else(|| ToolError("no file was named".to_owned()))?;
+        let Plan { bytes, expect, note } = plan(&*cx.env, path, content).await?;
+        let written = cx.env.write(path, &bytes, expect).await;
+        written.map_err(|error| match error.kind() {
+            ErrorKind::Changed | ErrorKind::Exists => ToolError(format!(
+                "{path} was changed by somebody else just now, so it was left alone; read it and decide again"
+            )),
+            _ => ToolError(format!("{error}; nothing was written")),
+        })?;
+        let done = if expect == Expect::Absent { "created" } else { "replaced" };
+        Ok(format!("{done} {path} ({} bytes{note})", bytes.len()))
     }
+}
+
+async fn plan(env: &dyn ExecutionEnvironment, path: &RealPath, content: String) -> Result<Plan, ToolError> {
+    let plain = |content: String, expect| Plan { bytes: content.into_bytes(), expect, note: String::new() };
+    match TextFile::read(env, path, LOOKED_AT).await {
+        Ok(Content::Text(file)) => Ok(as_it_was(&file, content)),
+        Ok(_) => {
+            let stamp = env.stamp(path).await?;
+            Ok(plain(content, stamp.map_or(Expect::Absent, Expect::Unchanged)))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(plain(content, Expect::Absent)),
+        Err(error) => Err(ToolError(format!("{error}; nothing was written"))),
+    }
+}
+
+/// The content in the way the file is written.
+fn as_it_was(file: &TextFile, content: String) -> Plan {
+    let expect = Expect::Unchanged(file.stamp);
+    let ending = file.format.line_ending;
+    let content = if ending == LineEnding::Lf || content.contains('\r') {
+        content
+    } else {
+        ending.apply(&content).into_owned()
+    };
+    let mut kept = Vec::new();
+    if ending == LineEnding::CrLf && content.contains("\r\n") {
+        kept.push("CRLF line ends".to_owned());
+    }
+    // An empty file and one in ASCII say nothing about the encoding, and are UTF-8.
+    let marked = file.format.byte_order_mark && !content.starts_with('\u{feff}');
+    if !marked && file.format.encoding == junto_env::text::Encoding::Utf8 {
+        return Plan { bytes: content.into_bytes(), expect, note: note(&kept) };
+    }
+    match file.encode(&content) {
+        Ok(bytes) => {
+            let mark = if marked { " with a byte order mark" } else { "" };
+            kept.push(format!("{}{mark}", file.format.encoding));
+            Plan { bytes, expect, note: note(&kept) }
+        }
+        Err(_) => {
+            let note = format!("{}, now in UTF-8 and no longer {}", note(&kept), file.format.encoding);
+            Plan { bytes: content.into_bytes(), expect, note }
+        }
+    }
+}
+
+fn note(kept: &[String]) -> String {
+    if kept.is_empty() { String::new() } else { format!(", as before in {}", kept.join(" and ")) }
 }
 
 impl Tool for WriteFile {
@@ -57,6 +126,6 @@ impl Tool for WriteFile {
 
     fn run<'a>(&'a self, permit: Permit, cx: &'a ToolCx) -> Fut<'a, ToolOutcome> {
         // Not cut short by a cancel: a write is one atomic step.
-        Box::pin(async move { Self::write(permit.call(), cx).await.into() })
+        Box::pin(async move { Self::write(&permit, cx).await.into() })
     }
 }

@@ -75,6 +75,19 @@ pub struct EnvFacts {
     pub os_version: String,
     /// The user's home, for `~`.
     pub home: Option<PathBuf>,
+    /// What commands are kept from, whatever they try.
+    #[serde(default)]
+    pub enforces: Enforces,
+}
+
+/// What an environment keeps its commands from, whatever they try. Nothing, unless it says so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Enforces {
+    /// They change no files.
+    pub read_only: bool,
+    /// They reach no files outside the working directory.
+    pub scope: bool,
 }
 
 /// What a file was like at one moment; changes with its content.

@@ -27,6 +27,8 @@ pub enum ErrorKind {
     Invalid,
     /// It was cancelled.
     Cancelled,
+    /// There is no room for it: the disk is full, or a quota is.
+    Full,
     /// The environment cannot do this.
     Unsupported,
     /// Anything else the system says.
@@ -55,6 +57,9 @@ impl Error {
             std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
                 ErrorKind::Denied
             }
+            std::io::ErrorKind::StorageFull
+            | std::io::ErrorKind::QuotaExceeded
+            | std::io::ErrorKind::FileTooLarge => ErrorKind::Full,
             std::io::ErrorKind::AlreadyExists => ErrorKind::Exists,
             std::io::ErrorKind::IsADirectory | std::io::ErrorKind::NotADirectory => ErrorKind::WrongKind,
             _ => ErrorKind::Io,

@@ -44,7 +44,9 @@ pub mod survivors;
 pub mod text;
 pub mod variables;
 
-pub use environment::{ByteRange, DirEntry, EnvFacts, ExecutionEnvironment, Expect, Fut, Reader, Stamp};
+pub use environment::{
+    ByteRange, DirEntry, Enforces, EnvFacts, ExecutionEnvironment, Expect, Fut, Reader, Stamp,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use exec::{ExecResult, GRACE, exec};
 pub use head_tail::HeadTail;

@@ -25,8 +25,8 @@ use self::process::LocalProcess;
 use crate::survivors::Survivor;
 use crate::variables::{self, Inherit, Variables};
 use crate::{
-    ByteRange, CommandSpec, DirEntry, EnvFacts, Error, ErrorKind, ExecutionEnvironment, Expect, Fut, Process,
-    Program, Reader, RealPath, Result, Stamp, Stdin,
+    ByteRange, CommandSpec, DirEntry, Enforces, EnvFacts, Error, ErrorKind, ExecutionEnvironment, Expect,
+    Fut, Process, Program, Reader, RealPath, Result, Stamp, Stdin,
 };
 
 /// The files and processes of this machine.
@@ -185,6 +185,7 @@ impl LocalBuilder {
                 platform: std::env::consts::OS.to_owned(),
                 os_version: os_version(),
                 home: home.filter(|home| home.is_absolute()),
+                enforces: Enforces::default(),
             },
             shell: if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" },
             variables: variables::select(self.inherit, &self.base, &self.extra),

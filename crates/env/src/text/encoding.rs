@@ -68,7 +68,7 @@ impl Encoding {
     /// Which UTF-16 a file without a mark is in: the one in which every other byte of most characters
     /// is zero, no byte of the other half is, and which has no control characters that no text has.
     pub(crate) fn of_wide(content: &[u8]) -> Option<Self> {
-        let (pairs, _) = content.as_chunks::<2>();
+        let (pairs, []) = content.as_chunks::<2>() else { return None };
         let zeros = |half: usize| pairs.iter().filter(|pair| pair[half] == 0).count();
         let (encoding, narrow) = match (zeros(0), zeros(1)) {
             (0, low) => (Self::Utf16Le, low),
@@ -188,4 +188,121 @@ fn is_damaged_utf8(bytes: &[u8]) -> bool {
 /// Whether a text has none of the control characters that stand for bytes without a meaning.
 fn is_plausible(text: &str) -> bool {
     !text.contains(|character| matches!(character, '\u{80}'..='\u{9f}'))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Decodes, and sees that what is said to be exact is.
+    #[track_caller]
+    fn check(bytes: &[u8], text: &str, encoding: &str, fidelity: Fidelity) {
+        let decoded = decode(bytes.to_vec());
+        let found = (decoded.text.as_str(), decoded.encoding.name(), decoded.fidelity);
+        assert_eq!(found, (text, encoding, fidelity), "{bytes:x?}");
+        if fidelity == Fidelity::Exact {
+            assert_eq!(again(&decoded), bytes, "{text:?}");
+        }
+    }
+
+    fn again(decoded: &Decoded) -> Vec<u8> {
+        let mark = if decoded.marked { decoded.encoding.mark() } else { b"" };
+        [mark, &decoded.encoding.encode(&decoded.text).unwrap()].concat()
+    }
+
+    fn legacy(label: &str, text: &str) -> Vec<u8> {
+        let (bytes, _, failed) = encoding_rs::Encoding::for_label(label.as_bytes()).unwrap().encode(text);
+        assert!(!failed);
+        bytes.into_owned()
+    }
+
+    #[test]
+    fn unicode() {
+        for (bytes, text, encoding) in [
+            (&b""[..], "", "UTF-8"),
+            ("naïve 🦀".as_bytes(), "naïve 🦀", "UTF-8"),
+            (b"\xef\xbb\xbfx", "x", "UTF-8"),
+            (b"\xef\xbb\xbf\xef\xbb\xbfx", "\u{feff}x", "UTF-8"),
+            (b"a\0b", "a\0b", "UTF-8"),
+            (b"\xff\xfea\0\xe9\0\x3d\xd8\x80\xde", "aé🚀", "UTF-16LE"),
+            (b"\xfe\xff\0a\0\xe9", "aé", "UTF-16BE"),
+            (b"\xff\xfe", "", "UTF-16LE"),
+            (b"h\0i\0\r\0\n\0", "hi\r\n", "UTF-16LE"),
+            (b"\0h\0i\0\n", "hi\n", "UTF-16BE"),
+        ] {
+            check(bytes, text, encoding, Fidelity::Exact);
+        }
+    }
+
+    #[test]
+    fn encodings_from_before() {
+        for (label, text) in [
+            ("windows-1252", "Der Bär möchte größere Äpfel – für „Jürgen“, bitte schön.\r\n"),
+            ("windows-1251", "Съешь же ещё этих мягких французских булок, да выпей чаю.\n"),
+            ("shift_jis", "これは日本語の文章です。ファイルを読みます。\n"),
+            ("euc-kr", "이것은 한국어 문장입니다. 파일을 읽습니다.\n"),
+            ("gbk", "这是一个中文句子。我们读取文件。\n"),
+            ("big5", "這是一個中文句子。我們讀取檔案。\n"),
+        ] {
+            let name = encoding_rs::Encoding::for_label(label.as_bytes()).unwrap().name();
+            check(&legacy(label, text), text, name, Fidelity::Exact);
+        }
+    }
+
+    #[test]
+    fn what_is_no_encoding_is_shown_and_said() {
+        for (bytes, text, encoding, line) in [
+            // More of it is right than wrong.
+            (&b"\xc3\xa9\n\xc3\xa9 \xc3\n"[..], "é\né \u{fffd}\n", "UTF-8", 2),
+            // Bytes that no encoding of one byte for each character uses.
+            (b"a\nb\n\x81\n", "a\nb\n\u{fffd}\n", "UTF-8", 3),
+            (b"\xef\xbb\xbfa\xff", "a\u{fffd}", "UTF-8", 1),
+            // Half a pair, and half a character.
+            (b"\xff\xfea\0\x3d\xd8b\0", "a\u{fffd}b", "UTF-16LE", 1),
+            (b"\xff\xfea\0b", "a\u{fffd}", "UTF-16LE", 1),
+        ] {
+            check(bytes, text, encoding, Fidelity::Lossy { line });
+        }
+    }
+
+    #[test]
+    fn two_spellings_of_a_character_are_noticed() {
+        // Of the ways to write this character only one is written.
+        let text = "これは日本語の文章です。ファイルを読みます。∵\n";
+        let mut bytes = legacy("shift_jis", text);
+        let at = bytes.windows(2).position(|pair| pair == [0x81, 0xe6]).unwrap();
+        bytes.splice(at..at + 2, [0x87, 0x9a]);
+        check(&bytes, text, "Shift_JIS", Fidelity::Ambiguous);
+    }
+
+    #[test]
+    fn a_character_that_is_missing_is_found() {
+        let encoding = Encoding::Legacy(Legacy(encoding_rs::WINDOWS_1252));
+        assert_eq!(encoding.encode("é\n🦀 é"), Err(3));
+        assert_eq!(encoding.encode("é"), Ok(vec![0xe9]));
+        // A table that has it may need many bytes for it.
+        let encoding = Encoding::Legacy(Legacy(encoding_rs::GB18030));
+        assert_eq!(encoding.encode("🦀").unwrap().len(), 4);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_called_exact_is(bytes: Vec<u8>) {
+            let decoded = decode(bytes.clone());
+            if decoded.fidelity == Fidelity::Exact {
+                prop_assert_eq!(again(&decoded), bytes);
+            }
+        }
+
+        #[test]
+        fn every_text_is_itself_in_unicode(text: String) {
+            for encoding in Encoding::MARKED {
+                let bytes = [encoding.mark(), &encoding.encode(&text).unwrap()].concat();
+                let expected = Decoded { text: text.clone(), encoding, marked: true, fidelity: Fidelity::Exact };
+                prop_assert_eq!(decode(bytes), expected);
+            }
+        }
+    }
 }

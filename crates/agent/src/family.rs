@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
 use junto_core::{
-    Agent, AgentError, AgentSpec, AskId, Body, Command, Decision, EndReason, EventLog, Input, Item, Parent,
-    Spawner, Subscription,
+    Agent, AgentError, AgentSpec, Body, Command, EndReason, EventLog, Input, Item, Parent, Spawner,
+    Subscription,
 };
 use junto_llm::Budget;
 use tokio_util::sync::CancellationToken;
@@ -113,11 +113,10 @@ impl Family {
     }
 
     /// Hands an answer to the child that asked. Whether there is one.
-    pub(crate) async fn answer(&self, ask: &AskId, decision: &Decision) -> bool {
+    pub(crate) async fn answer(&self, answer: &Command) -> bool {
         let children = self.children().clone();
         for child in children {
-            let answer = Command::Answer { ask: ask.clone(), decision: decision.clone() };
-            if child.send(answer).await.is_ok() {
+            if child.send(answer.clone()).await.is_ok() {
                 return true;
             }
         }

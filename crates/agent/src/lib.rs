@@ -15,6 +15,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod call;
+mod caller;
 mod config;
 mod desk;
 mod family;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use junto_core::ToolOutput;
+
 /// Which part of an output is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
@@ -55,7 +57,8 @@ impl OutputLimits {
     }
 
     /// What a model sees of an output.
-    pub(crate) fn cut(&self, tool: &str, output: &str) -> String {
+    pub(crate) fn cut(&self, tool: &str, output: &ToolOutput) -> String {
+        let output: &str = &output.preview();
         let OutputLimit { chars, keep } = self.0.get(tool).copied().unwrap_or(OTHERS);
         // Bytes are at least as many as characters, so most outputs need no counting.
         if output.len() <= chars {
@@ -91,7 +94,7 @@ mod tests {
     use super::*;
 
     fn check(tool: &str, limit: usize, output: &str, starts: &str, ends: &str, removed: usize) {
-        let cut = OutputLimits::default().chars(tool, limit).cut(tool, output);
+        let cut = OutputLimits::default().chars(tool, limit).cut(tool, &output.into());
         assert!(cut.starts_with(starts) && cut.ends_with(ends), "{cut}");
         assert_eq!(cut.contains(&format!("[{removed} characters")), removed > 0, "{cut}");
         assert_eq!(cut == output, removed == 0);

@@ -213,14 +213,31 @@ impl Reception {
                 self.desk.session().cancel();
                 Ok(Ack::Started)
             }
-            Command::Answer { ask, decision } => match self.toolbox.gate().answer(&ask, decision.clone()) {
-                Ok(()) => Ok(Ack::Done),
-                Err(_) if self.family.answer(&ask, &decision).await => Ok(Ack::Done),
-                Err(unknown) => Err(unknown),
-            },
+            Command::Answer { ref ask, ref decision } => {
+                let answered = self.toolbox.gate().answer(ask, decision.clone());
+                self.or_a_child(answered, &command).await
+            }
+            Command::Reply { ref ask, ref reply } => {
+                let answered = self.toolbox.questions().reply(ask, reply.clone());
+                self.or_a_child(answered, &command).await
+            }
             Command::Configure { change } => Ok(self.desk.configure(change)),
         }
     }
+
+    /// What became of an answer: if this session did not ask, a child of it may have.
+    async fn or_a_child(
+        &self,
+        answered: Result<(), AgentError>,
+        command: &Command,
+    ) -> Result<Ack, AgentError> {
+        match answered {
+            Ok(()) => Ok(Ack::Done),
+            Err(_) if self.family.answer(command).await => Ok(Ack::Done),
+            Err(unknown) => Err(unknown),
+        }
+    }
+
     async fn hear(&self, input: Input) -> Result<Said, AgentError> {
         Said::read(input, &**self.toolbox.env()).await
     }

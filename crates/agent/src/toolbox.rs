@@ -1,25 +1,23 @@
 //! A session's tools, and the way of one call: look up, validate, judge, run, tell.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use junto_core::{
-    Action, AgentError, AgentErrorKind, Body, Delta, EventLog, Gate, JournalError, Permit, Rejected, Seq,
-    Tool, ToolCx, ToolOutcome, Via,
+    Action, AgentError, AgentErrorKind, Body, EventLog, Gate, JournalError, Payload, Permit, Questions,
+    Rejected, Seq, Tool, ToolCx, ToolOutcome, ToolOutput, Via,
 };
-use junto_env::{ExecutionEnvironment, HeadTail, RealPath};
+use junto_env::{ExecutionEnvironment, RealPath};
 use junto_llm::schema::{self, Validator};
 use junto_llm::{ErrorKind, ToolCall, ToolSpec};
 use tokio_util::sync::CancellationToken;
 
 use crate::OutputLimits;
+use crate::caller::SessionCaller;
 use crate::panics::caught;
 
 /// How long a tool that was told to stop may take. A command that is ended politely needs some of it.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How many bytes are kept of the beginning, and as many of the end, of what a tool shows.
-const SHOWN: usize = 64 * 1024;
 
 /// What the model is told of a call that was stopped.
 pub(crate) const INTERRUPTED: &str = "interrupted before it was done";
@@ -30,6 +28,7 @@ pub(crate) struct Toolbox {
     specs: Vec<ToolSpec>,
     env: Arc<dyn ExecutionEnvironment>,
     gate: Gate,
+    questions: Arc<Questions>,
     log: EventLog,
     limits: OutputLimits,
 }
@@ -91,7 +90,8 @@ impl Toolbox {
             }
         }
         let specs = entries.iter().map(|entry| entry.tool.spec().clone()).collect();
-        Ok(Self { tools: entries, specs, env, gate, log, limits })
+        let questions = Arc::new(Questions::new(log.clone()));
+        Ok(Self { tools: entries, specs, env, gate, questions, log, limits })
     }
 
     pub(crate) fn specs(&self) -> &[ToolSpec] {
@@ -106,8 +106,12 @@ impl Toolbox {
         &self.gate
     }
 
+    pub(crate) fn questions(&self) -> &Questions {
+        &self.questions
+    }
+
     /// What the model sees of a tool's output.
-    pub(crate) fn cut(&self, tool: &str, output: &str) -> String {
+    pub(crate) fn cut(&self, tool: &str, output: &ToolOutput) -> String {
         self.limits.cut(tool, output)
     }
 
@@ -134,7 +138,7 @@ impl Toolbox {
             let checked = validator.check(&call.arguments, ErrorKind::InvalidToolCall, &what);
             checked.map_err(|error| error.message().to_owned())?;
         }
-        let cx = self.cx(stop.clone(), Arc::new(|_| {}));
+        let cx = ToolCx { cancel: stop.clone(), ..ToolCx::alone(Arc::clone(&self.env)) };
         let actions = tokio::select! {
             biased;
             () = stop.cancelled() => return Err(INTERRUPTED.to_owned()),
@@ -187,9 +191,11 @@ impl Toolbox {
     }
 
     async fn run(&self, tool: &dyn Tool, permit: Permit, stop: &CancellationToken) -> ToolOutcome {
-        let shown = Arc::new(Shown { log: self.log.clone(), of: permit.start(), ends: Mutex::default() });
-        let show = Arc::clone(&shown);
-        let cx = self.cx(stop.clone(), Arc::new(move |text: &str| show.show(text)));
+        let caller =
+            SessionCaller::new(self.log.clone(), permit.start(), Arc::clone(&self.questions), stop.clone());
+        let caller = Arc::new(caller);
+        let cx =
+            ToolCx { env: Arc::clone(&self.env), cancel: stop.clone(), caller: Arc::clone(&caller) as _ };
         let out_of_patience = async {
             stop.cancelled().await;
             tokio::time::sleep(PATIENCE).await;
@@ -197,9 +203,9 @@ impl Toolbox {
         tokio::select! {
             biased;
             outcome = caught(tool.run(permit, &cx)) => {
-                outcome.unwrap_or_else(|panic| shown.broken_off(&format!("the tool crashed: {panic}")))
+                outcome.unwrap_or_else(|panic| caller.broken_off(&format!("the tool crashed: {panic}")))
             }
-            () = out_of_patience => shown.broken_off(INTERRUPTED),
+            () = out_of_patience => caller.broken_off(INTERRUPTED),
         }
     }
 
@@ -209,52 +215,18 @@ impl Toolbox {
         of: Option<Seq>,
         outcome: ToolOutcome,
     ) -> Result<Ran, JournalError> {
+        if let Some(fault) = outcome.output.fault() {
+            let message = format!("the middle of the output of {} is lost: {fault}", call.name);
+            self.log.emit(Body::Warning { code: "output_lost".to_owned(), message }).await?;
+        }
         let end = Body::ToolCallEnd {
             of,
             call_id: call.id.clone(),
             name: call.name.clone(),
-            output: outcome.output.clone().into(),
+            output: Payload::from(&outcome.output),
             is_error: outcome.is_error,
         };
         self.log.emit(end).await?;
         Ok(Ran { outcome, refused: false })
-    }
-
-    fn cx(&self, cancel: CancellationToken, output: Arc<dyn Fn(&str) + Send + Sync>) -> ToolCx {
-        ToolCx { env: Arc::clone(&self.env), cancel, output }
-    }
-}
-
-/// What a running tool shows. The ends of it are kept for a tool that never comes to say the whole.
-struct Shown {
-    log: EventLog,
-    of: Seq,
-    ends: Mutex<Option<HeadTail>>,
-}
-
-impl Shown {
-    fn ends(&self) -> MutexGuard<'_, Option<HeadTail>> {
-        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn show(&self, text: &str) {
-        if !text.is_empty() {
-            let mut ends = self.ends();
-            ends.get_or_insert_with(|| HeadTail::new(SHOWN, SHOWN)).push(text.as_bytes());
-            self.log.delta(Delta::ToolCallOutputDelta { of: self.of, text: text.to_owned() });
-        }
-    }
-
-    /// The outcome of a tool that did not end by itself: what it had shown, and why it ended.
-    fn broken_off(&self, why: &str) -> ToolOutcome {
-        if self.ends().is_some() {
-            self.show(&format!("\n[{why}]"));
-        }
-        match self.ends().take() {
-            Some(ends) => {
-                ToolOutcome::error(ends.text(|left_out| format!("\n[{left_out} bytes left out]\n")))
-            }
-            None => ToolOutcome::error(why),
-        }
     }
 }

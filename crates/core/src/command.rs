@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{AskId, Rule};
+use crate::{AskId, Reply, Rule};
 
 /// What an agent is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,6 +37,13 @@ pub enum Command {
         ask: AskId,
         /// The answer.
         decision: Decision,
+    },
+    /// The answer to a question of the model.
+    Reply {
+        /// The question.
+        ask: AskId,
+        /// The answer.
+        reply: Reply,
     },
     /// Change how you work, from the next model call on.
     Configure {

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Abilities, AgentError, AgentId, ApprovalRequest, AskId, Decision, Input, Payload, ResumeHandle, Seq,
+    Abilities, AgentError, AgentId, ApprovalRequest, AskId, Decision, Input, Payload, Plan, Question, Reply,
+    ResumeHandle, Seq,
 };
 
 /// The version of the event format.
@@ -129,8 +130,24 @@ pub enum Body {
     },
     /// The model asks the user something, and waits.
     Question {
+        /// The tool call that asks. With its end the question is withdrawn, if it is open still.
+        of: Seq,
+        /// Names the question.
+        ask: AskId,
         /// What it asks.
-        text: String,
+        question: Question,
+    },
+    /// The user answered, or did not want to.
+    Replied {
+        /// The question.
+        ask: AskId,
+        /// The answer.
+        reply: Reply,
+    },
+    /// What the agent means to do. Replaces what it meant to do before.
+    Plan {
+        /// The whole plan.
+        plan: Plan,
     },
     /// A steering message was added to the conversation.
     SteeringInjected {
@@ -226,6 +243,8 @@ impl Body {
             Self::Ask { .. } => "ask",
             Self::Answered { .. } => "answered",
             Self::Question { .. } => "question",
+            Self::Replied { .. } => "replied",
+            Self::Plan { .. } => "plan",
             Self::SteeringInjected { .. } => "steering_injected",
             Self::TurnLimit { .. } => "turn_limit",
             Self::LoopDetection { .. } => "loop_detection",

@@ -1,15 +1,13 @@
 //! The one place where it is decided whether something may happen.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use junto_env::RealPath;
 use junto_llm::ToolCall;
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    Action, AgentError, AgentErrorKind, ApprovalRequest, AskId, Body, Decision, EventLog, Rule, Seq, Via,
-};
+use crate::waiting::Waiting;
+use crate::{Action, AgentError, ApprovalRequest, AskId, Body, Decision, EventLog, Rule, Seq, Via};
 
 /// Judges what a call would do. Pure: the same actions get the same verdict.
 pub trait Policy: Send + Sync {
@@ -59,6 +57,7 @@ pub enum OnReject {
 #[derive(Debug)]
 pub struct Permit {
     call: ToolCall,
+    actions: Vec<Action>,
     start: Seq,
 }
 
@@ -66,6 +65,27 @@ impl Permit {
     /// The call, as it was judged and shown.
     pub fn call(&self) -> &ToolCall {
         &self.call
+    }
+
+    /// What it may do: what it said it would, and what was judged.
+    pub fn actions(&self) -> &[Action] {
+        &self.actions
+    }
+
+    /// The files it may read, in the order in which it named them.
+    pub fn reads(&self) -> impl Iterator<Item = &RealPath> {
+        self.actions.iter().filter_map(|action| match action {
+            Action::Read { path } => Some(path),
+            _ => None,
+        })
+    }
+
+    /// The files it may write, in the order in which it named them.
+    pub fn writes(&self) -> impl Iterator<Item = &RealPath> {
+        self.actions.iter().filter_map(|action| match action {
+            Action::Write { path } => Some(path),
+            _ => None,
+        })
     }
 
     /// The position of its `tool_call_start`, to which output deltas belong.
@@ -105,13 +125,13 @@ impl Rejected {
 pub struct Gate {
     policy: Arc<dyn Policy>,
     log: EventLog,
-    waiting: Mutex<HashMap<AskId, oneshot::Sender<Decision>>>,
+    waiting: Waiting<Decision>,
 }
 
 impl Gate {
     /// A gate with this policy that speaks through this log.
     pub fn new(policy: Arc<dyn Policy>, log: EventLog) -> Self {
-        Self { policy, log, waiting: Mutex::default() }
+        Self { policy, log, waiting: Waiting::default() }
     }
 
     /// Waits until the call may run, or may not. Dropping the wait withdraws the question.
@@ -134,7 +154,7 @@ impl Gate {
                     ask: ask.clone(),
                     via,
                     call: call.clone(),
-                    actions,
+                    actions: actions.clone(),
                     proposed,
                     expires: None,
                 };
@@ -143,7 +163,7 @@ impl Gate {
         }
         let committed = self.log.commit(Body::ToolCallStart { call: call.clone() }).await;
         let start = committed.map_err(|e| Rejected::Failed(e.into()))?;
-        Ok(Permit { call, start: start.seq() })
+        Ok(Permit { call, actions, start: start.seq() })
     }
 
     async fn ask(
@@ -152,16 +172,9 @@ impl Gate {
         request: ApprovalRequest,
         cancel: &CancellationToken,
     ) -> Result<(), Rejected> {
-        let (sender, answer) = oneshot::channel();
-        self.waiting().insert(ask.clone(), sender);
-        // The question is withdrawn however this ends.
-        let _withdraw = Withdraw { gate: self, ask: ask.clone() };
+        let mut open = self.waiting.ask(ask.clone());
         self.log.commit(Body::Ask { request }).await.map_err(|e| Rejected::Failed(e.into()))?;
-        let decision = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(Rejected::Cancelled),
-            decision = answer => decision.map_err(|_| Rejected::Cancelled)?,
-        };
+        let decision = open.answer(cancel).await.ok_or(Rejected::Cancelled)?;
         let answered = Body::Answered { ask, decision: decision.clone() };
         self.log.commit(answered).await.map_err(|e| Rejected::Failed(e.into()))?;
         match decision {
@@ -175,26 +188,6 @@ impl Gate {
     /// # Errors
     /// `invalid` if nobody waits for it (any more).
     pub fn answer(&self, ask: &AskId, decision: Decision) -> Result<(), AgentError> {
-        let unknown = || {
-            AgentError::new(AgentErrorKind::Invalid, format!("no question {ask} is open"))
-                .with_hint("it was answered, withdrawn, or never asked")
-        };
-        let sender = self.waiting().remove(ask).ok_or_else(unknown)?;
-        sender.send(decision).map_err(|_| unknown())
-    }
-
-    fn waiting(&self) -> std::sync::MutexGuard<'_, HashMap<AskId, oneshot::Sender<Decision>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-struct Withdraw<'a> {
-    gate: &'a Gate,
-    ask: AskId,
-}
-
-impl Drop for Withdraw<'_> {
-    fn drop(&mut self) {
-        self.gate.waiting().remove(&self.ask);
+        self.waiting.answer(ask, decision)
     }
 }

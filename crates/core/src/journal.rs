@@ -1,8 +1,8 @@
 //! Where events are kept.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
 
 use crate::{BlobId, Event, Fut, Seq};
 
@@ -27,7 +27,10 @@ impl fmt::Display for JournalError {
 
 impl std::error::Error for JournalError {}
 
-/// Keeps events, and payloads that are too large for them.
+/// Keeps events, and beside them payloads that are too large for them.
+///
+/// A payload is written in pieces while it comes about and read in pieces of any size, so that neither
+/// side holds the whole. It may be left without an event that names it: its writer was interrupted.
 pub trait Journal: Send + Sync {
     /// Appends events, in order.
     fn append<'a>(&'a self, events: &'a [Event], durability: Durability)
@@ -36,55 +39,32 @@ pub trait Journal: Send + Sync {
     /// Reads at most `max` events from a position on.
     fn read(&self, from: Seq, max: usize) -> Fut<'_, Result<Vec<Event>, JournalError>>;
 
-    /// Keeps a large payload.
-    fn put_blob<'a>(&'a self, blob: &'a BlobId, text: &'a str) -> Fut<'a, Result<(), JournalError>>;
+    /// Adds a piece to the end of a payload; the first piece makes the payload. The pieces of one
+    /// payload come one after another, and all of them before an event that names it. After a failure
+    /// the payload is never named.
+    fn extend_blob<'a>(&'a self, blob: &'a BlobId, piece: Bytes) -> Fut<'a, Result<(), JournalError>>;
 
-    /// Reads a large payload.
-    fn blob<'a>(&'a self, blob: &'a BlobId) -> Fut<'a, Result<String, JournalError>>;
-}
-
-/// A journal in memory: for sessions that nobody wants to bring back, and for tests.
-#[derive(Debug, Default)]
-pub struct MemoryJournal {
-    kept: Mutex<Kept>,
-}
-
-#[derive(Debug, Default)]
-struct Kept {
-    events: Vec<Event>,
-    blobs: HashMap<BlobId, String>,
-}
-
-impl MemoryJournal {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Journal for MemoryJournal {
-    fn append<'a>(
+    /// Reads at most `max` bytes of a payload from this byte on: fewer only where it ends, and none
+    /// beyond that.
+    fn read_blob<'a>(
         &'a self,
-        events: &'a [Event],
-        _durability: Durability,
-    ) -> Fut<'a, Result<(), JournalError>> {
-        self.kept().events.extend_from_slice(events);
-        Box::pin(async { Ok(()) })
-    }
+        blob: &'a BlobId,
+        from: u64,
+        max: usize,
+    ) -> Fut<'a, Result<Vec<u8>, JournalError>>;
+}
 
-    fn read(&self, from: Seq, max: usize) -> Fut<'_, Result<Vec<Event>, JournalError>> {
-        let kept = self.kept();
-        let start = kept.events.partition_point(|e| e.seq < from);
-        let events = kept.events.iter().skip(start).take(max).cloned().collect();
-        Box::pin(async { Ok(events) })
-    }
+/// How much of a payload is read at once where the whole is wanted.
+const PIECE: usize = 1024 * 1024;
 
-    fn put_blob<'a>(&'a self, blob: &'a BlobId, text: &'a str) -> Fut<'a, Result<(), JournalError>> {
-        self.kept().blobs.insert(blob.clone(), text.to_owned());
-        Box::pin(async { Ok(()) })
-    }
-
-    fn blob<'a>(&'a self, blob: &'a BlobId) -> Fut<'a, Result<String, JournalError>> {
-        let found = self.kept().blobs.get(blob).cloned();
-        Box::pin(async move { found.ok_or_else(|| JournalError(format!("there is no payload {blob}"))) })
+/// The whole of a payload.
+pub(crate) async fn whole_blob(journal: &dyn Journal, blob: &BlobId) -> Result<String, JournalError> {
+    let mut whole = Vec::new();
+    loop {
+        let piece = journal.read_blob(blob, whole.len() as u64, PIECE).await?;
+        if piece.is_empty() {
+            return String::from_utf8(whole).map_err(|_| JournalError(format!("payload {blob} is no text")));
+        }
+        whole.extend(piece);
     }
 }

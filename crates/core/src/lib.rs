@@ -6,12 +6,14 @@
 //! the [`Gate`], which alone makes [`Permit`]s, and goes through a [`Tool`].
 //!
 //! This crate has types, the log and the gate, and otherwise only small pure functions. It runs no
-//! model, opens no file and starts no process.
+//! model, starts no process, and opens no file but the nameless temporary one in which the journal in
+//! memory keeps what is too large for that.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod action;
 mod agent;
 mod budget;
+mod caller;
 mod command;
 mod error;
 mod event;
@@ -20,8 +22,14 @@ pub mod grammar;
 mod id;
 mod journal;
 mod log;
+mod memory;
+mod output;
 mod payload;
+mod plan;
+mod question;
+mod spool;
 mod tool;
+mod waiting;
 
 pub use action::{Action, ApprovalRequest, Rule, Via};
 pub use agent::{
@@ -29,14 +37,20 @@ pub use agent::{
     Workdir,
 };
 pub use budget::Purse;
+pub use caller::{Alone, Caller};
 pub use command::{Ack, Change, Command, Decision, Input, When};
 pub use error::{AgentError, AgentErrorKind};
 pub use event::{Body, Delta, EndReason, Event, EventError, VERSION, event_schema};
 pub use gate::{Gate, OnReject, Open, Permit, Policy, Rejected, Verdict};
 pub use id::{AgentId, AskId, BlobId, Seq};
-pub use journal::{Durability, Journal, JournalError, MemoryJournal};
+pub use journal::{Durability, Journal, JournalError};
 pub use log::{Clock, Committed, EventLog, Item, Subscription};
+pub use memory::MemoryJournal;
+pub use output::{Spooled, ToolOutput};
 pub use payload::Payload;
+pub use plan::{Plan, PlanStep, StepStatus};
+pub use question::{Choice, Question, Questions, Reply};
+pub use spool::Spool;
 pub use tool::{Tool, ToolCx, ToolError, ToolHost, ToolOutcome};
 
 /// A boxed future, as traits used as objects return it.

@@ -8,8 +8,9 @@ use jiff::Timestamp;
 use junto_llm::{CallId, SessionId};
 use tokio::sync::{Mutex, broadcast};
 
+use crate::journal::whole_blob;
 use crate::{
-    AgentId, BlobId, Body, Delta, Durability, Event, Journal, JournalError, MemoryJournal, Payload, Seq,
+    AgentId, Body, Delta, Durability, Event, Journal, JournalError, MemoryJournal, Payload, Seq, Spool,
     VERSION,
 };
 
@@ -163,6 +164,11 @@ impl EventLog {
         }
     }
 
+    /// Takes a text of any size for one of this log's events.
+    pub fn spool(&self) -> Spool {
+        Spool::new(Arc::clone(&self.shared.journal))
+    }
+
     /// The whole of a payload.
     ///
     /// # Errors
@@ -170,7 +176,23 @@ impl EventLog {
     pub async fn read(&self, payload: &Payload) -> Result<String, JournalError> {
         match payload {
             Payload::Inline(text) => Ok(text.clone()),
-            Payload::Spilled { blob, .. } => self.shared.journal.blob(blob).await,
+            Payload::Spilled { blob, .. } => whole_blob(&*self.shared.journal, blob).await,
+        }
+    }
+
+    /// At most `max` bytes of a payload from this byte on: fewer only where it ends, and none beyond
+    /// that. A part need not begin or end with a whole character.
+    ///
+    /// # Errors
+    /// If the journal cannot be read.
+    pub async fn read_part(&self, payload: &Payload, from: u64, max: usize) -> Result<Vec<u8>, JournalError> {
+        match payload {
+            Payload::Inline(text) => {
+                let from = usize::try_from(from).unwrap_or(usize::MAX);
+                let rest = text.as_bytes().get(from..).unwrap_or_default();
+                Ok(rest.get(..max).unwrap_or(rest).to_owned())
+            }
+            Payload::Spilled { blob, .. } => self.shared.journal.read_blob(blob, from, max).await,
         }
     }
 
@@ -180,7 +202,19 @@ impl EventLog {
         corr: Option<CallId>,
         durability: Durability,
     ) -> Result<Seq, JournalError> {
-        self.spill(&mut body).await?;
+        if let Some(fault) = self.spill(&mut body).await {
+            let message = format!("the middle of a long text of {} is lost: {fault}", body.name());
+            self.append(Body::Warning { code: "payload_lost".to_owned(), message }, None, durability).await?;
+        }
+        self.append(body, corr, durability).await
+    }
+
+    async fn append(
+        &self,
+        body: Body,
+        corr: Option<CallId>,
+        durability: Durability,
+    ) -> Result<Seq, JournalError> {
         let _writing = self.shared.writing.lock().await;
         let seq = self.last().next();
         let event = Event {
@@ -200,16 +234,19 @@ impl EventLog {
         Ok(seq)
     }
 
-    /// Keeps what is too large beside the journal.
-    async fn spill(&self, body: &mut Body) -> Result<(), JournalError> {
-        let Some(payload) = body.payload_mut() else { return Ok(()) };
-        let Payload::Inline(text) = &payload else { return Ok(()) };
-        if text.len() > Payload::INLINE_LIMIT {
-            let blob = BlobId::fresh();
-            self.shared.journal.put_blob(&blob, text).await?;
-            *payload = Payload::spilled(text, blob);
+    /// Keeps what is too large beside the journal. Where that fails the event happens all the same, with
+    /// the ends of the text; the failure is returned.
+    async fn spill(&self, body: &mut Body) -> Option<JournalError> {
+        let payload = body.payload_mut()?;
+        let Payload::Inline(text) = &payload else { return None };
+        if text.len() <= Payload::INLINE_LIMIT {
+            return None;
         }
-        Ok(())
+        let mut spool = self.spool();
+        spool.push(text).await;
+        let output = spool.finish().await;
+        *payload = Payload::from(&output);
+        output.fault().cloned()
     }
 }
 

@@ -30,16 +30,11 @@ impl Payload {
     /// How much of a spilled text's beginning and end the event shows.
     pub const END_LIMIT: usize = 16 * 1024;
 
-    /// The ends of a text that is kept elsewhere.
-    pub fn spilled(text: &str, blob: BlobId) -> Self {
-        let head_end = text.floor_char_boundary(Self::END_LIMIT);
-        let tail_start = text.ceil_char_boundary(text.len().saturating_sub(Self::END_LIMIT));
-        Self::Spilled {
-            head: text[..head_end].to_owned(),
-            tail: text[tail_start..].to_owned(),
-            bytes: text.len() as u64,
-            blob,
-        }
+    /// A text that is kept elsewhere, from its two ends, which may be longer than an event shows.
+    pub fn ends(head: &str, tail: &str, bytes: u64, blob: BlobId) -> Self {
+        let head_end = head.floor_char_boundary(Self::END_LIMIT);
+        let tail_start = tail.ceil_char_boundary(tail.len().saturating_sub(Self::END_LIMIT));
+        Self::Spilled { head: head[..head_end].to_owned(), tail: tail[tail_start..].to_owned(), bytes, blob }
     }
 
     /// The text, or what the event shows of it.

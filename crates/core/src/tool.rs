@@ -6,7 +6,7 @@ use junto_env::ExecutionEnvironment;
 use junto_llm::{Media, ToolCall, ToolSpec};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Action, Fut, Permit, Via};
+use crate::{Action, Alone, Caller, Fut, Permit, ToolOutput, Via};
 
 /// Something a model can call.
 ///
@@ -34,8 +34,15 @@ pub struct ToolCx {
     pub env: Arc<dyn ExecutionEnvironment>,
     /// Ends the call.
     pub cancel: CancellationToken,
-    /// Takes output as it comes, for people to watch.
-    pub output: Arc<dyn Fn(&str) + Send + Sync>,
+    /// Whom it works for.
+    pub caller: Arc<dyn Caller>,
+}
+
+impl ToolCx {
+    /// For a tool that runs without a session.
+    pub fn alone(env: Arc<dyn ExecutionEnvironment>) -> Self {
+        Self { env, cancel: CancellationToken::new(), caller: Arc::new(Alone) }
+    }
 }
 
 /// Why a call makes no sense; told to the model.
@@ -57,8 +64,9 @@ impl From<junto_env::Error> for ToolError {
 /// What came of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolOutcome {
-    /// The whole output. What the model sees of it is cut by the loop.
-    pub output: String,
+    /// The whole output. What the model sees of it is cut by the loop. A tool whose output may be large
+    /// writes it to the [`crate::Spool`] of its caller.
+    pub output: ToolOutput,
     /// Whether it failed.
     pub is_error: bool,
     /// Pictures for models that see.
@@ -67,12 +75,12 @@ pub struct ToolOutcome {
 
 impl ToolOutcome {
     /// It worked.
-    pub fn ok(output: impl Into<String>) -> Self {
+    pub fn ok(output: impl Into<ToolOutput>) -> Self {
         Self { output: output.into(), is_error: false, images: Vec::new() }
     }
 
     /// It failed.
-    pub fn error(output: impl Into<String>) -> Self {
+    pub fn error(output: impl Into<ToolOutput>) -> Self {
         Self { output: output.into(), is_error: true, images: Vec::new() }
     }
 }

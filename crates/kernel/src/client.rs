@@ -102,7 +102,7 @@ impl ToolClient {
         let Reply { output: Some(output), is_error, images, .. } = reply else {
             return Err(Error::new(ErrorKind::Protocol, "the answer has no output"));
         };
-        Ok(ToolOutcome { output, is_error: is_error.unwrap_or(false), images })
+        Ok(ToolOutcome { output: output.into(), is_error: is_error.unwrap_or(false), images })
     }
 
     async fn ask(&self, op: Op) -> Result<Reply, Error> {

@@ -1,6 +1,6 @@
 //! What is said over a tool socket.
 
-use junto_core::{Media, ToolOutcome, ToolSpec};
+use junto_core::{Media, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -86,8 +86,7 @@ impl Reply {
         Self { id: Some(id), ok: true, tools: Some(tools), ..Self::default() }
     }
 
-    pub(crate) fn outcome(id: Id, outcome: ToolOutcome) -> Self {
-        let ToolOutcome { output, is_error, images } = outcome;
+    pub(crate) fn outcome(id: Id, output: String, is_error: bool, images: Vec<Media>) -> Self {
         Self {
             id: Some(id),
             ok: true,
@@ -193,7 +192,7 @@ mod tests {
 
     #[test]
     fn answers_that_are_too_long_become_errors() {
-        let outcome = |output: &str| Reply::outcome(Id::Number(1), ToolOutcome::ok(output));
+        let outcome = |output: &str| Reply::outcome(Id::Number(1), output.to_owned(), false, Vec::new());
         assert_eq!(
             reply_line(outcome("x"), 200),
             b"{\"id\":1,\"ok\":true,\"output\":\"x\",\"is_error\":false}\n"

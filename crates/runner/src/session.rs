@@ -166,7 +166,9 @@ impl Session {
             }
             Command::Configure { .. } => Err(AgentError::unsupported("change more than its model")),
             Command::Steer { .. } => Err(AgentError::unsupported("be steered while it works")),
-            Command::Answer { .. } => Err(AgentError::unsupported("ask, so there is nothing to answer")),
+            Command::Answer { .. } | Command::Reply { .. } => {
+                Err(AgentError::unsupported("ask, so there is nothing to answer"))
+            }
             Command::Submit { .. } | Command::FollowUp { .. } | Command::Interrupt | Command::Abort => {
                 Err(AgentError::new(AgentErrorKind::WrongState, "not now"))
             }

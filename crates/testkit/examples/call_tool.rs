@@ -19,6 +19,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let token = std::env::var(TOKEN_VARIABLE)?;
     let client = ToolClient::connect(Path::new(&socket), &token).await?;
     let outcome = client.call(name, serde_json::from_str(arguments)?).await?;
-    writeln!(std::io::stdout(), "{}", json!({"output": outcome.output, "is_error": outcome.is_error}))?;
+    let output = outcome.output.preview();
+    writeln!(std::io::stdout(), "{}", json!({"output": output, "is_error": outcome.is_error}))?;
     Ok(())
 }

@@ -133,7 +133,7 @@ impl<'a> Said<'a> {
 
     fn show(&mut self, text: &str) {
         if !text.is_empty() {
-            (self.cx.output)(text);
+            self.cx.caller.show(text);
             self.kept.push(text.as_bytes());
             self.ends_line = text.ends_with('\n');
         }

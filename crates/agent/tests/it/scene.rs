@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use jiff::Timestamp;
 use junto_agent::{Session, SessionConfig, tools};
 use junto_core::{
@@ -56,12 +57,17 @@ impl Journal for Slow {
         self.0.read(from, max)
     }
 
-    fn put_blob<'a>(&'a self, blob: &'a BlobId, text: &'a str) -> Fut<'a, Result<(), JournalError>> {
-        self.0.put_blob(blob, text)
+    fn extend_blob<'a>(&'a self, blob: &'a BlobId, piece: Bytes) -> Fut<'a, Result<(), JournalError>> {
+        self.0.extend_blob(blob, piece)
     }
 
-    fn blob<'a>(&'a self, blob: &'a BlobId) -> Fut<'a, Result<String, JournalError>> {
-        self.0.blob(blob)
+    fn read_blob<'a>(
+        &'a self,
+        blob: &'a BlobId,
+        from: u64,
+        max: usize,
+    ) -> Fut<'a, Result<Vec<u8>, JournalError>> {
+        self.0.read_blob(blob, from, max)
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use jiff::Timestamp;
 use junto_agent::{Session, SessionConfig};
 use junto_core::{
@@ -320,12 +321,17 @@ impl Journal for Full {
         self.inner.read(from, max)
     }
 
-    fn put_blob<'a>(&'a self, blob: &'a BlobId, text: &'a str) -> Fut<'a, Result<(), JournalError>> {
-        self.inner.put_blob(blob, text)
+    fn extend_blob<'a>(&'a self, blob: &'a BlobId, piece: Bytes) -> Fut<'a, Result<(), JournalError>> {
+        self.inner.extend_blob(blob, piece)
     }
 
-    fn blob<'a>(&'a self, blob: &'a BlobId) -> Fut<'a, Result<String, JournalError>> {
-        self.inner.blob(blob)
+    fn read_blob<'a>(
+        &'a self,
+        blob: &'a BlobId,
+        from: u64,
+        max: usize,
+    ) -> Fut<'a, Result<Vec<u8>, JournalError>> {
+        self.inner.read_blob(blob, from, max)
     }
 }
 

@@ -162,7 +162,7 @@ impl Tool for Odd {
                 Does::Answer(text) => ToolOutcome::ok(text),
                 Does::Panic | Does::PanicBefore => panic!("dropped it"),
                 Does::Ignore => {
-                    (cx.output)("ignoring");
+                    cx.caller.show("ignoring");
                     std::future::pending().await
                 }
             }
@@ -245,7 +245,7 @@ async fn somebody_else_can_call_the_tools() {
     scene.command_says("up").await;
     scene.ask("Go").await;
     let stopped = waits.await.unwrap();
-    assert!(stopped.is_error && stopped.output.contains("interrupted"), "{stopped:?}");
+    assert!(stopped.is_error && stopped.output.preview().contains("interrupted"), "{stopped:?}");
 
     // One whose caller goes away ends, and says so.
     let gone = tokio::spawn({
@@ -258,7 +258,7 @@ async fn somebody_else_can_call_the_tools() {
     scene.event("tool_call_end").await;
     scene.session.close().await;
     let late = host.call(call("read_file", json!({"file_path": "a"})), Via::Cell).await;
-    assert!(late.is_error && late.output.contains("takes no calls"), "{late:?}");
+    assert!(late.is_error && late.output.preview().contains("takes no calls"), "{late:?}");
     let record = scene.end().await;
     assert_eq!((record.count("tool_call_start"), record.count("tool_call_end")), (3, 4));
 }

@@ -6,7 +6,7 @@ use std::io;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use junto_core::{ToolCall, Via};
+use junto_core::{ToolCall, ToolOutcome, Via};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
@@ -147,15 +147,35 @@ impl Session<'_> {
         };
         let cancel = CancellationToken::new();
         self.ids.insert(id.clone(), cancel.clone());
-        let host = &self.shared.host;
+        let (host, most) = (&self.shared.host, self.shared.limits.reply);
         self.running.push(Box::pin(async move {
             let reply = tokio::select! {
                 biased;
                 () = cancel.cancelled() => Reply::error(Some(id.clone()), "the call was cancelled"),
-                outcome = host.call(call, Via::Cell) => Reply::outcome(id.clone(), outcome),
+                outcome = host.call(call, Via::Cell) => reply(id.clone(), outcome, most).await,
             };
             (id, reply)
         }));
         Ok(())
+    }
+}
+
+/// The answer that an outcome gives. The whole of it, or an error: code that reads it cannot be left with
+/// a part it takes for the whole.
+async fn reply(id: Id, outcome: ToolOutcome, most: usize) -> Reply {
+    let ToolOutcome { output, is_error, images } = outcome;
+    if let Some(fault) = output.fault() {
+        return Reply::error(Some(id), format!("the output is lost: {fault}"));
+    }
+    if output.bytes() > most as u64 {
+        let bytes = output.bytes();
+        return Reply::error(
+            Some(id),
+            format!("the answer has {bytes} bytes, more than the {most} that can be sent"),
+        );
+    }
+    match output.text(most as u64).await {
+        Ok(text) => Reply::outcome(id, text, is_error, images),
+        Err(error) => Reply::error(Some(id), format!("the output is lost: {error}")),
     }
 }

@@ -70,7 +70,7 @@ async fn a_client_knows_how_long_a_call_may_be() {
 async fn an_output_that_is_too_long_is_an_error() {
     let stand = stand_within(Limits { reply: 10_000, ..Limits::default() });
     let client = stand.client().await;
-    assert_eq!(client.call("big", json!({"n": 9000})).await.unwrap().output.len(), 9000);
+    assert_eq!(client.call("big", json!({"n": 9000})).await.unwrap().output.bytes(), 9000);
     let error = client.call("big", json!({"n": 10_000})).await.unwrap_err();
     assert!(error.to_string().contains("more than the 10000"), "{error}");
 }

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, Read};
 
-use junto::core::{Action, AgentId, ApprovalRequest, AskId, Body, Command, Decision, Event};
+use junto::core::{
+    Action, AgentId, ApprovalRequest, AskId, Body, Command, Decision, Event, Question, Reply, Seq,
+};
 use tokio::sync::mpsc;
 
 use crate::output::Output;
@@ -18,7 +20,7 @@ const WAITING: usize = 16;
 pub(crate) enum Presence {
     /// Nobody. Standard input is not read.
     Nobody,
-    /// A person at a terminal, who answers questions with yes or no.
+    /// A person at a terminal, who answers questions.
     Person,
     /// A program, which writes commands as lines of JSON.
     Program,
@@ -37,7 +39,37 @@ pub(crate) struct Host {
 /// A question, and who asks.
 struct Asked {
     agent: AgentId,
-    request: ApprovalRequest,
+    wants: Wants,
+}
+
+/// What is asked for.
+enum Wants {
+    /// Leave to do something.
+    Leave(ApprovalRequest),
+    /// An answer in words, for the tool call that started there.
+    Words { of: Seq, ask: AskId, question: Question },
+}
+
+impl Wants {
+    fn ask(&self) -> &AskId {
+        match self {
+            Self::Leave(request) => &request.ask,
+            Self::Words { ask, .. } => ask,
+        }
+    }
+
+    /// What is told if nobody is there to answer.
+    fn refusal(&self) -> Command {
+        match self {
+            Self::Leave(request) => refusal(request.ask.clone()),
+            Self::Words { ask, .. } => {
+                let reason =
+                    "nobody is there to answer; decide yourself, and say in the end what you assumed";
+                let reply = Reply::Declined { reason: Some(reason.to_owned()) };
+                Command::Reply { ask: ask.clone(), reply }
+            }
+        }
+    }
 }
 
 impl Host {
@@ -70,23 +102,30 @@ impl Host {
                 }
             },
             Presence::Person => {
-                let Asked { agent, request } = self.asked.front()?;
-                let decision = match line.trim().to_ascii_lowercase().as_str() {
-                    "y" | "yes" => Decision::Allow { remember: None },
-                    "n" | "no" => Decision::Reject { reason: None },
-                    _ => {
-                        self.output.question("Please answer y or n: ");
-                        return None;
+                let Asked { agent, wants } = self.asked.front()?;
+                let answer = match wants {
+                    Wants::Leave(request) => {
+                        let decision = match line.trim().to_ascii_lowercase().as_str() {
+                            "y" | "yes" => Decision::Allow { remember: None },
+                            "n" | "no" => Decision::Reject { reason: None },
+                            _ => {
+                                self.output.question("Please answer y or n: ");
+                                return None;
+                            }
+                        };
+                        Command::Answer { ask: request.ask.clone(), decision }
+                    }
+                    Wants::Words { ask, question, .. } => {
+                        Command::Reply { ask: ask.clone(), reply: reply(question, line) }
                     }
                 };
-                let (agent, ask) = (agent.clone(), request.ask.clone());
-                if matches!(decision, Decision::Reject { .. }) {
+                let agent = agent.clone();
+                if matches!(answer, Command::Answer { decision: Decision::Reject { .. }, .. }) {
                     // A no ends the agent's turn, and so withdraws its other questions.
                     self.asked.retain(|asked| asked.agent != agent);
                 } else {
                     self.asked.pop_front();
                 }
-                let answer = Command::Answer { ask, decision };
                 self.ask();
                 Some(answer)
             }
@@ -95,33 +134,82 @@ impl Host {
 
     /// The refusals of all open questions, once nobody is left to answer them.
     pub(super) fn refusals(&mut self) -> Vec<Command> {
-        self.asked.drain(..).map(|asked| refusal(asked.request.ask)).collect()
+        self.asked.drain(..).map(|asked| asked.wants.refusal()).collect()
     }
 
     /// Takes note of what the agent asks; refuses if nobody can be asked.
     pub(super) fn see(&mut self, event: &Event) -> Option<Command> {
-        match &event.body {
-            Body::Ask { request } if self.lines.is_none() => return Some(refusal(request.ask.clone())),
-            Body::Ask { request } => {
-                self.asked.push_back(Asked { agent: event.agent.clone(), request: request.clone() });
-                if self.asked.len() == 1 {
-                    self.ask();
-                }
+        let wants = match &event.body {
+            Body::Ask { request } => Wants::Leave(request.clone()),
+            Body::Question { of, ask, question } => {
+                Wants::Words { of: *of, ask: ask.clone(), question: question.clone() }
             }
-            Body::Answered { ask, .. } => self.asked.retain(|asked| asked.request.ask != *ask),
+            Body::Answered { ask, .. } | Body::Replied { ask, .. } => {
+                self.asked.retain(|asked| asked.wants.ask() != ask);
+                return None;
+            }
             // A question that was withdrawn ends with its call.
-            Body::ToolCallEnd { call_id, .. } => self.asked.retain(|asked| asked.request.call.id != *call_id),
-            _ => {}
+            Body::ToolCallEnd { call_id, of, .. } => {
+                self.asked.retain(|asked| match &asked.wants {
+                    Wants::Leave(request) => request.call.id != *call_id,
+                    Wants::Words { of: start, .. } => Some(*start) != *of,
+                });
+                return None;
+            }
+            _ => return None,
+        };
+        if self.lines.is_none() {
+            return Some(wants.refusal());
+        }
+        self.asked.push_back(Asked { agent: event.agent.clone(), wants });
+        if self.asked.len() == 1 {
+            self.ask();
         }
         None
     }
 
     /// Puts the first open question to the person.
     fn ask(&self) {
-        if let (Presence::Person, Some(Asked { request, .. })) = (self.presence, self.asked.front()) {
-            self.output.question(&format!("{}\nAllow? [y/n] ", whole(request)));
-        }
+        let (Presence::Person, Some(asked)) = (self.presence, self.asked.front()) else { return };
+        self.output.question(&match &asked.wants {
+            Wants::Leave(request) => format!("{}\nAllow? [y/n] ", whole(request)),
+            Wants::Words { question, .. } => in_words(question),
+        });
     }
+}
+
+/// A question as a person sees it.
+fn in_words(question: &Question) -> String {
+    let options = (1..).zip(&question.options).map(|(n, option)| match &option.description {
+        Some(description) => format!("\n    {n}. {}: {description}", option.label),
+        None => format!("\n    {n}. {}", option.label),
+    });
+    let how = match (question.options.is_empty(), question.several) {
+        (true, _) => "",
+        (false, false) => "a number, or ",
+        (false, true) => "numbers with commas, or ",
+    };
+    let options: String = options.collect();
+    format!("The agent asks: {}{options}\nAnswer ({how}your own words; nothing to decline): ", question.text)
+}
+
+/// What a line says in answer to a question. Numbers stand for options.
+fn reply(question: &Question, line: &str) -> Reply {
+    let line = line.trim();
+    if line.is_empty() {
+        return Reply::Declined { reason: None };
+    }
+    let option = |number: &str| {
+        let number: usize = number.trim().parse().ok()?;
+        question.options.get(number.checked_sub(1)?).map(|option| option.label.as_str())
+    };
+    let chosen: Option<Vec<&str>> = if question.several {
+        line.split(',').map(option).collect()
+    } else {
+        option(line).map(|one| vec![one])
+    };
+    let text = chosen.map_or_else(|| line.to_owned(), |labels| labels.join(", "));
+    Reply::Said { text }
 }
 
 /// Arguments that the actions tell already.
@@ -175,7 +263,7 @@ fn listen() -> mpsc::Receiver<String> {
 
 #[cfg(test)]
 mod tests {
-    use junto::core::{AgentSpec, EventLog, Item, Seq, Via};
+    use junto::core::{AgentSpec, Choice, EventLog, Item, Via};
     use junto::llm::ToolCall;
 
     use super::*;
@@ -263,5 +351,35 @@ mod tests {
         assert_eq!(host.line().await, None);
         assert_eq!(host.refusals(), [refusal(AskId("one".to_owned()))]);
         assert_eq!(host.see(&event(ask("two")).await), Some(refusal(AskId("two".to_owned()))));
+    }
+
+    #[tokio::test]
+    async fn a_person_answers_in_words_or_by_number() {
+        let choice = |label: &str| Choice { label: label.to_owned(), description: None };
+        let question = |several| Question {
+            text: "Which?".to_owned(),
+            options: vec![choice("red"), choice("blue")],
+            several,
+        };
+        let said = |text: &str| Reply::Said { text: text.to_owned() };
+        let check = |several, line: &str, expected| assert_eq!(reply(&question(several), line), expected);
+        check(false, " 2\n", said("blue"));
+        check(false, "3\n", said("3"));
+        check(false, "0", said("0"));
+        check(false, "1,2", said("1,2"));
+        check(true, "1, 2", said("red, blue"));
+        check(true, "1, green", said("1, green"));
+        check(false, "neither\n", said("neither"));
+        check(false, "\n", Reply::Declined { reason: None });
+
+        let (mut host, sender) = host(Presence::Person);
+        let ask = AskId("one".to_owned());
+        let body = Body::Question { of: Seq(1), ask: ask.clone(), question: question(false) };
+        assert_eq!(host.see(&event(body.clone()).await), None);
+        assert_eq!(host.order("1\n"), Some(Command::Reply { ask, reply: said("red") }));
+        drop(sender);
+        assert_eq!(host.line().await, None);
+        let refused = host.see(&event(body).await);
+        assert!(matches!(refused, Some(Command::Reply { reply: Reply::Declined { .. }, .. })), "{refused:?}");
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use junto::core::{AgentId, Body, Delta, Event, EventLog, Item, JournalError, Payload, Seq, VERSION};
+use junto::core::{
+    AgentId, Body, Delta, Event, EventLog, Item, JournalError, Payload, Seq, StepStatus, VERSION,
+};
 use junto::llm::{SessionId, ToolCall};
 use serde::Serialize;
 
@@ -170,6 +172,16 @@ impl View {
             )),
             Body::LoopDetection { message } | Body::Warning { message, .. } => {
                 self.output.warning(&format!("{mark}{message}"));
+            }
+            Body::Plan { plan } => {
+                for step in &plan.steps {
+                    let sign = match step.status {
+                        StepStatus::Pending => "[ ]",
+                        StepStatus::InProgress => "[>]",
+                        StepStatus::Completed => "[x]",
+                    };
+                    self.output.note(&format!("{mark}{sign} {}", first_line(&step.step)));
+                }
             }
             Body::Child { kind, task, .. } => {
                 self.output.note(&format!("{mark}> {kind}: {}", first_line(task)));

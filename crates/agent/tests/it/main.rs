@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![cfg(target_os = "linux")]
 
+mod place;
 mod scene;
 mod script;
 mod stand;
+mod t0_file_tools;
 mod t0_life;
 mod t0_tools;
 mod t1_approval;

@@ -1,6 +1,7 @@
 //! The tools that come with a session. They reach files and processes through the environment only,
 //! and say beforehand what they would do.
 
+mod apply_patch;
 mod edit_file;
 mod image;
 mod list_dir;
@@ -14,14 +15,16 @@ mod spawn_agent;
 mod utf8;
 mod write_file;
 
+use std::path::Path;
 use std::sync::Arc;
 
-use junto_core::{Tool, ToolError};
+use junto_core::{Tool, ToolCx, ToolError};
 use junto_env::{ExecutionEnvironment, RealPath};
 use junto_llm::ToolCall;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+pub use apply_patch::ApplyPatch;
 pub use edit_file::EditFile;
 pub use list_dir::ListDir;
 pub use read_file::ReadFile;
@@ -51,6 +54,12 @@ async fn resolve(env: &dyn ExecutionEnvironment, path: &str) -> Result<RealPath,
         return Err(ToolError("the path is empty".to_owned()));
     }
     Ok(env.resolve(path).await?)
+}
+
+/// How a file is named to the model: below the working directory by what is below it.
+fn shown_name(path: &Path, cx: &ToolCx) -> String {
+    let below = path.strip_prefix(&cx.env.facts().cwd).ok().filter(|below| *below != Path::new(""));
+    below.unwrap_or(path).display().to_string()
 }
 
 /// The arguments that name a file and nothing else of interest.

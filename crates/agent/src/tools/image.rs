@@ -160,7 +160,7 @@ pub(super) mod tests {
         assert!(error(png(9000, 10)).contains("9000 x 10 pixels"));
         assert!(error(png(0, 10)).contains("broken"));
         assert!(error(b"GIF89a\0".to_vec()).contains("broken"));
-        assert!(error(b"II*\0\x08\0\0\0".to_vec()).contains("convert it"));
+        assert!(error(b"BM\x9a\0\0\0\0\0\0\0".to_vec()).contains("convert it"));
         assert!(error(b"text".to_vec()).contains("no picture"));
         let large: Vec<u8> = png(1, 1).into_iter().chain(std::iter::repeat(0)).take(4_000_000).collect();
         assert!(error(large).contains("make a smaller copy"));

@@ -19,8 +19,22 @@ const DEEPEST: u32 = 10;
 /// Directories that programs fill and nobody writes by hand. They are shown, and what is in them only
 /// if they are asked for by name: one of them can be larger than everything around it.
 const CLOSED: &[&str] = &[
-    ".git", ".hg", ".svn", ".jj", "node_modules", "target", "__pycache__", ".venv", "venv", ".tox",
-    ".mypy_cache", ".pytest_cache", ".ruff_cache", ".gradle", ".next", ".cache",
+    ".git",
+    ".hg",
+    ".svn",
+    ".jj",
+    "node_modules",
+    "target",
+    "__pycache__",
+    ".venv",
+    "venv",
+    ".tox",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".gradle",
+    ".next",
+    ".cache",
 ];
 
 /// Lists a directory, sorted by path. Directories end with a slash, files have their sizes. The first

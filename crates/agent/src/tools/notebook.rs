@@ -223,7 +223,8 @@ impl Outputs {
             self.say(&format!("{}: {}", ename.as_str(), plain(evalue)));
         }
         self.say(&plain(traceback));
-        for (media_type, encoded) in [("image/png", png), ("image/png", data.png), ("image/jpeg", data.jpeg)] {
+        for (media_type, encoded) in [("image/png", png), ("image/png", data.png), ("image/jpeg", data.jpeg)]
+        {
             self.picture(media_type, &encoded);
         }
         if !data.others.is_empty() {
@@ -248,7 +249,9 @@ impl Outputs {
         // Base64 in a file is broken into lines, or has a last one.
         let encoded: String = encoded.as_str().chars().filter(|c| !c.is_whitespace()).collect();
         let shown = match Media::from_wire_url(&format!("data:{media_type};base64,{encoded}")).source {
-            MediaSource::Bytes(data) if self.pictures.len() < PICTURES => image::picture(data.into(), "output"),
+            MediaSource::Bytes(data) if self.pictures.len() < PICTURES => {
+                image::picture(data.into(), "output")
+            }
             MediaSource::Bytes(data) => Err(format!("{} bytes, one of too many", data.len())),
             _ => Err("it is broken".to_owned()),
         };

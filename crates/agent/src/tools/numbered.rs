@@ -91,8 +91,7 @@ impl Numbered {
 
     /// Whether everything that was asked for, or that fits, is there.
     fn is_full(&self) -> bool {
-        self.line >= self.lines.offset.saturating_add(self.lines.limit)
-            || self.shown.len() > self.lines.bytes
+        self.line >= self.lines.offset.saturating_add(self.lines.limit) || self.shown.len() > self.lines.bytes
     }
 
     fn end_line(&mut self) {
@@ -133,10 +132,8 @@ impl Numbered {
             return Err(format!("the file has {lines}, so there is nothing at offset {offset}"));
         }
         if let Some(line) = self.damaged {
-            let _ = writeln!(
-                self.shown,
-                "[some bytes are no UTF-8 and shown as U+FFFD, first in line {line}]"
-            );
+            let _ =
+                writeln!(self.shown, "[some bytes are no UTF-8 and shown as U+FFFD, first in line {line}]");
         }
         if endless {
             self.shown.push_str("[this line has no end in sight; look at the file with the shell]\n");
@@ -145,6 +142,16 @@ impl Numbered {
         }
         Ok(self.shown)
     }
+}
+
+/// Lines of a text with their numbers, and nothing else.
+pub(super) fn excerpt(text: &str, lines: Lines) -> String {
+    let mut numbered = Numbered::new(lines);
+    numbered.push(text.as_bytes());
+    if numbered.length > 0 && !numbered.is_full() {
+        numbered.end_line();
+    }
+    numbered.shown
 }
 
 /// Whether these bytes are UTF-8, maybe cut in the middle of the last character.
@@ -203,6 +210,18 @@ mod tests {
         let few = Lines { bytes: 8, ..Lines::new(1, 9) };
         let expected = "  1 | a\n  2 | b\n[the file goes on: continue with offset 3]\n";
         assert_eq!(number(few, &[b"a\nb\nc\n"]).unwrap(), expected);
+    }
+
+    #[test]
+    fn an_excerpt_has_no_notes() {
+        for (text, offset, limit, expected) in [
+            ("a\nb\nc\n", 2, 1, "  2 | b\n"),
+            ("a\nb\nc", 2, 9, "  2 | b\n  3 | c\n"),
+            ("a\n", 5, 1, ""),
+            ("", 1, 1, ""),
+        ] {
+            assert_eq!(excerpt(text, Lines::new(offset, limit)), expected, "{text:?}");
+        }
     }
 
     #[test]

@@ -143,11 +143,7 @@ fn number(text: &str, lines: Lines) -> Result<String, ToolError> {
 }
 
 /// The lines of a text that is too long to be held.
-async fn stream(
-    env: &dyn ExecutionEnvironment,
-    path: &RealPath,
-    lines: Lines,
-) -> Result<String, ToolError> {
+async fn stream(env: &dyn ExecutionEnvironment, path: &RealPath, lines: Lines) -> Result<String, ToolError> {
     let mut file = env.open(path, ByteRange::ALL).await?;
     let mut numbered = Numbered::new(lines);
     let mut piece = vec![0; PIECE];

@@ -1,7 +1,5 @@
 //! `read_many_files`: several files at once, by path and by pattern.
 
-use std::path::Path;
-
 use junto_core::{Action, Fut, Permit, Tool, ToolCx, ToolError, ToolOutcome};
 use junto_env::{ByteRange, Found, Order, RealPath, Search};
 use junto_llm::{Media, MediaSource, ToolCall, ToolSpec};
@@ -10,7 +8,7 @@ use serde_json::json;
 
 use super::numbered::Lines;
 use super::read_file::{self, LINES, Shown};
-use super::{arguments, resolve};
+use super::{arguments, resolve, shown_name};
 use crate::toolbox::INTERRUPTED;
 
 /// How many files are read at once.
@@ -85,12 +83,12 @@ impl ReadManyFiles {
                 break;
             }
             if batch.text.len() > OF_ALL {
-                batch.skipped.push(name(path, cx));
+                batch.skipped.push(shown_name(path.as_path(), cx));
                 continue;
             }
             let lines = Lines { bytes: OF_EACH, ..Lines::new(1, LINES) };
             let shown = read_file::read(&*cx.env, path, lines, &[]).await;
-            batch.push(&name(path, cx), shown);
+            batch.push(&shown_name(path.as_path(), cx), shown);
         }
         batch.outcome()
     }
@@ -121,13 +119,6 @@ async fn matching((directory, glob): (&str, &str), cx: &ToolCx) -> Result<Vec<Re
         Err(error) if error.kind() == junto_env::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error.into()),
     }
-}
-
-/// How a file is named: below the working directory by what is below it.
-fn name(path: &RealPath, cx: &ToolCx) -> String {
-    let cwd = &cx.env.facts().cwd;
-    let short = path.as_path().strip_prefix(cwd).ok().filter(|short| *short != Path::new(""));
-    short.unwrap_or(path.as_path()).display().to_string()
 }
 
 /// What was read so far.

@@ -1,7 +1,7 @@
 //! `write_file`: a whole file, new or in place of what was there.
 
 use junto_core::{Action, Fut, Permit, Tool, ToolCx, ToolError, ToolOutcome};
-use junto_env::text::{Content, LineEnding, TextFile};
+use junto_env::text::{Content, Encoding, Format, LineEnding, TextFile};
 use junto_env::{ErrorKind, ExecutionEnvironment, Expect, RealPath};
 use junto_llm::{ToolCall, ToolSpec};
 use serde::Deserialize;
@@ -42,19 +42,11 @@ impl Default for WriteFile {
     }
 }
 
-/// What will be written, and what must hold for it.
-struct Plan {
-    bytes: Vec<u8>,
-    expect: Expect,
-    /// What was kept of how the file was written, or was not.
-    note: String,
-}
-
 impl WriteFile {
     async fn write(permit: &Permit, cx: &ToolCx) -> Result<String, ToolError> {
         let Arguments { content } = arguments(permit.call())?;
         let path = permit.writes().next().ok_or_else(|| ToolError("no file was named".to_owned()))?;
-        let Plan { bytes, expect, note } = plan(&*cx.env, path, content).await?;
+        let (Written { bytes, note }, expect) = plan(&*cx.env, path, content).await?;
         let written = cx.env.write(path, &bytes, expect).await;
         written.map_err(|error| match error.kind() {
             ErrorKind::Changed | ErrorKind::Exists => ToolError(format!(
@@ -67,46 +59,49 @@ impl WriteFile {
     }
 }
 
-async fn plan(env: &dyn ExecutionEnvironment, path: &RealPath, content: String) -> Result<Plan, ToolError> {
-    let plain = |content: String, expect| Plan { bytes: content.into_bytes(), expect, note: String::new() };
-    match TextFile::read(env, path, LOOKED_AT).await {
-        Ok(Content::Text(file)) => Ok(as_it_was(&file, content)),
-        Ok(_) => {
-            let stamp = env.stamp(path).await?;
-            Ok(plain(content, stamp.map_or(Expect::Absent, Expect::Unchanged)))
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(plain(content, Expect::Absent)),
-        Err(error) => Err(ToolError(format!("{error}; nothing was written"))),
-    }
+/// What is to be written, and what the file must be like for that.
+async fn plan(
+    env: &dyn ExecutionEnvironment,
+    path: &RealPath,
+    content: String,
+) -> Result<(Written, Expect), ToolError> {
+    let expect = match TextFile::read(env, path, LOOKED_AT).await {
+        Ok(Content::Text(file)) => return Ok((as_it_was(&file, content), Expect::Unchanged(file.stamp))),
+        Ok(_) => env.stamp(path).await?.map_or(Expect::Absent, Expect::Unchanged),
+        Err(error) if error.kind() == ErrorKind::NotFound => Expect::Absent,
+        Err(error) => return Err(ToolError(format!("{error}; nothing was written"))),
+    };
+    Ok((Written { bytes: content.into_bytes(), note: String::new() }, expect))
 }
 
-/// The content in the way the file is written.
-fn as_it_was(file: &TextFile, content: String) -> Plan {
-    let expect = Expect::Unchanged(file.stamp);
-    let ending = file.format.line_ending;
-    let content = if ending == LineEnding::Lf || content.contains('\r') {
-        content
-    } else {
-        ending.apply(&content).into_owned()
-    };
+/// A text as bytes, and what was kept or not of how the file was written.
+pub(super) struct Written {
+    pub(super) bytes: Vec<u8>,
+    note: String,
+}
+
+/// A new text for a file, in the way in which the file is written.
+pub(super) fn as_it_was(file: &TextFile, content: String) -> Written {
+    let Format { encoding, byte_order_mark, line_ending } = file.format;
+    let plain = line_ending == LineEnding::Lf || content.contains('\r');
+    let content = if plain { content } else { line_ending.apply(&content).into_owned() };
     let mut kept = Vec::new();
-    if ending == LineEnding::CrLf && content.contains("\r\n") {
+    if line_ending == LineEnding::CrLf && !plain && content.contains('\n') {
         kept.push("CRLF line ends".to_owned());
     }
-    // An empty file and one in ASCII say nothing about the encoding, and are UTF-8.
-    let marked = file.format.byte_order_mark && !content.starts_with('\u{feff}');
-    if !marked && file.format.encoding == junto_env::text::Encoding::Utf8 {
-        return Plan { bytes: content.into_bytes(), expect, note: note(&kept) };
+    let marked = byte_order_mark && !content.starts_with('\u{feff}');
+    if encoding == Encoding::Utf8 && !marked {
+        return Written { bytes: content.into_bytes(), note: note(&kept) };
     }
     match file.encode(&content) {
         Ok(bytes) => {
             let mark = if marked { " with a byte order mark" } else { "" };
-            kept.push(format!("{}{mark}", file.format.encoding));
-            Plan { bytes, expect, note: note(&kept) }
+            kept.push(format!("{encoding}{mark}"));
+            Written { bytes, note: note(&kept) }
         }
         Err(_) => {
-            let note = format!("{}, now in UTF-8 and no longer {}", note(&kept), file.format.encoding);
-            Plan { bytes: content.into_bytes(), expect, note }
+            let note = format!("{}, now in UTF-8 and no longer {encoding}", note(&kept));
+            Written { bytes: content.into_bytes(), note }
         }
     }
 }

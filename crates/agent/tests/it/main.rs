@@ -7,6 +7,7 @@ mod scene;
 mod script;
 mod stand;
 mod t0_file_tools;
+mod t0_file_tools_change;
 mod t0_life;
 mod t0_tools;
 mod t1_approval;

@@ -75,7 +75,8 @@ fn what_is_no_notebook_is_refused() {
 #[test]
 fn pictures_are_taken_out() {
     let encoded = Media::bytes(png(4, 5)).base64().unwrap() + "\n";
-    let output = json!({"output_type": "display_data", "data": {"image/png": encoded, "text/plain": "<Figure>"}});
+    let output =
+        json!({"output_type": "display_data", "data": {"image/png": encoded, "text/plain": "<Figure>"}});
     let found = notebook(json!([{"cell_type": "code", "source": "plot()", "outputs": [output]}]));
     assert_eq!(found.pictures.len(), 1);
     assert_eq!(found.pictures[0].mime(), "image/png");

@@ -104,3 +104,29 @@ impl std::error::Error for Error {
         self.source.as_deref().map(|e| e as _)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use nix::libc;
+
+    use super::*;
+
+    #[test]
+    fn what_the_system_says_has_a_kind() {
+        for (code, kind) in [
+            (libc::ENOENT, ErrorKind::NotFound),
+            (libc::EACCES, ErrorKind::Denied),
+            (libc::EPERM, ErrorKind::Denied),
+            (libc::EROFS, ErrorKind::Denied),
+            (libc::EEXIST, ErrorKind::Exists),
+            (libc::EISDIR, ErrorKind::WrongKind),
+            (libc::ENOTDIR, ErrorKind::WrongKind),
+            (libc::ENOSPC, ErrorKind::Full),
+            (libc::EDQUOT, ErrorKind::Full),
+            (libc::EFBIG, ErrorKind::Full),
+            (libc::EIO, ErrorKind::Io),
+        ] {
+            assert_eq!(Error::io("x", std::io::Error::from_raw_os_error(code)).kind(), kind, "{code}");
+        }
+    }
+}

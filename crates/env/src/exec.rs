@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::characters::Interleave;
 use crate::{CommandSpec, ExecutionEnvironment, Exit, HeadTail, Output, OutputStream, Process, Result};
 
 /// How long a command that is stopped has for ending by itself.
@@ -31,6 +32,8 @@ pub struct ExecResult {
     pub stdout: HeadTail,
     /// The beginning and the end of its standard error.
     pub stderr: HeadTail,
+    /// The beginning and the end of both, in the order they came.
+    pub both: HeadTail,
 }
 
 /// Why nothing more is awaited of a command.
@@ -57,7 +60,7 @@ pub async fn exec(
 ) -> Result<ExecResult> {
     let started = Instant::now();
     let mut process = env.spawn(command).await?;
-    let mut capture = Capture { stdout: HeadTail::new(KEPT, KEPT), stderr: HeadTail::new(KEPT, KEPT), sink };
+    let mut capture = Capture::new(sink);
     let stop = tokio::select! {
         biased;
         () = cancel.cancelled() => Some(Stop::Cancelled),
@@ -69,7 +72,7 @@ pub async fn exec(
     };
     let mut duration = started.elapsed();
     if stop.is_some() {
-        capture.rest(&mut process).await;
+        rest(&mut process, |piece| capture.take(piece)).await;
     }
     let exit = process.close(GRACE).await?;
     if stop.is_some() {
@@ -80,6 +83,7 @@ pub async fn exec(
         timed_out: stop == Some(Stop::TimedOut),
         cancelled: stop == Some(Stop::Cancelled),
         duration,
+        both: capture.finish(),
         stdout: capture.stdout,
         stderr: capture.stderr,
     })
@@ -92,28 +96,42 @@ async fn follow(process: &mut Process, capture: &mut Capture<'_>) -> Result<Exit
     process.wait().await
 }
 
+/// Takes what a process has said and nobody has read yet, without waiting for more.
+pub(crate) async fn rest(process: &mut Process, mut take: impl FnMut(&Output)) {
+    for _ in 0..LAST_PIECES {
+        match timeout(Duration::ZERO, process.output()).await {
+            Ok(Ok(Some(piece))) => take(&piece),
+            _ => return,
+        }
+    }
+}
+
 struct Capture<'a> {
     stdout: HeadTail,
     stderr: HeadTail,
+    both: HeadTail,
+    interleave: Interleave,
     sink: &'a mut (dyn FnMut(&Output) + Send),
 }
 
-impl Capture<'_> {
+impl<'a> Capture<'a> {
+    fn new(sink: &'a mut (dyn FnMut(&Output) + Send)) -> Self {
+        let [stdout, stderr, both] = [(); 3].map(|()| HeadTail::new(KEPT, KEPT));
+        Self { stdout, stderr, both, interleave: Interleave::default(), sink }
+    }
+
     fn take(&mut self, piece: &Output) {
         match piece.stream {
-            OutputStream::Stdout => self.stdout.push(&piece.bytes),
-            OutputStream::Stderr => self.stderr.push(&piece.bytes),
+            OutputStream::Stdout => self.stdout.push_shared(&piece.bytes),
+            OutputStream::Stderr => self.stderr.push_shared(&piece.bytes),
         }
+        self.interleave.push(piece, |bytes| self.both.push_shared(bytes));
         (self.sink)(piece);
     }
 
-    /// Takes what has been said and not been read yet, without waiting for more.
-    async fn rest(&mut self, process: &mut Process) {
-        for _ in 0..LAST_PIECES {
-            match timeout(Duration::ZERO, process.output()).await {
-                Ok(Ok(Some(piece))) => self.take(&piece),
-                _ => return,
-            }
-        }
+    /// Both streams, once there is no more.
+    fn finish(&mut self) -> HeadTail {
+        self.interleave.finish(|bytes| self.both.push_shared(bytes));
+        std::mem::replace(&mut self.both, HeadTail::new(0, 0))
     }
 }

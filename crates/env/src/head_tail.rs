@@ -2,13 +2,26 @@
 
 use std::collections::VecDeque;
 
+use bytes::{Bytes, BytesMut};
+
+use crate::characters::{is_continuation, text, whole};
+
+/// From this size on a piece is kept as it is; smaller ones are put together. To copy what is forgotten
+/// a moment later is most of what a flood costs.
+const LARGE: usize = 16 << 10;
+
 /// Keeps the first and the last bytes of what is pushed into it, and counts the rest.
 ///
-/// It never holds more than it was made for, however much is pushed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// It never holds more than it was made for and a piece besides, however much is pushed.
+#[derive(Clone, Debug)]
 pub struct HeadTail {
     head: Vec<u8>,
-    tail: VecDeque<u8>,
+    /// Pieces, of which the first may reach back beyond the limit.
+    tail: VecDeque<Bytes>,
+    /// The small ones after them.
+    latest: BytesMut,
+    /// How many bytes are in the two.
+    kept: usize,
     head_limit: usize,
     tail_limit: usize,
     total: u64,
@@ -17,19 +30,74 @@ pub struct HeadTail {
 impl HeadTail {
     /// Keeps so many bytes of the beginning and of the end.
     pub fn new(head: usize, tail: usize) -> Self {
-        Self { head: Vec::new(), tail: VecDeque::new(), head_limit: head, tail_limit: tail, total: 0 }
+        Self {
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            latest: BytesMut::new(),
+            kept: 0,
+            head_limit: head,
+            tail_limit: tail,
+            total: 0,
+        }
     }
 
     /// Adds bytes at the end.
     pub fn push(&mut self, bytes: &[u8]) {
+        let rest = self.begin(bytes);
+        let mut rest = &bytes[rest.max(bytes.len().saturating_sub(self.tail_limit))..];
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(rest.len().min(LARGE));
+            self.append(now);
+            rest = later;
+        }
+        self.forget();
+    }
+
+    /// The same for bytes that can be shared: many are not copied.
+    pub fn push_shared(&mut self, bytes: &Bytes) {
+        if bytes.len() < LARGE {
+            return self.push(bytes);
+        }
+        let rest = self.begin(bytes);
+        let rest = bytes.slice(rest.max(bytes.len().saturating_sub(self.tail_limit))..);
+        if !rest.is_empty() {
+            self.close_latest();
+            self.kept += rest.len();
+            self.tail.push_back(rest);
+        }
+        self.forget();
+    }
+
+    /// Counts bytes and fills the head with them; says how many are in it.
+    fn begin(&mut self, bytes: &[u8]) -> usize {
         self.total += bytes.len() as u64;
-        let room = self.head_limit - self.head.len();
-        let (head, rest) = bytes.split_at(room.min(bytes.len()));
-        self.head.extend_from_slice(head);
-        let rest = &rest[rest.len().saturating_sub(self.tail_limit)..];
-        let excess = (self.tail.len() + rest.len()).saturating_sub(self.tail_limit);
-        self.tail.drain(..excess);
-        self.tail.extend(rest);
+        let taken = bytes.len().min(self.head_limit - self.head.len());
+        self.head.extend_from_slice(&bytes[..taken]);
+        taken
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        if self.latest.len() + bytes.len() > LARGE {
+            self.close_latest();
+        }
+        self.latest.extend_from_slice(bytes);
+        self.kept += bytes.len();
+    }
+
+    fn close_latest(&mut self) {
+        if !self.latest.is_empty() {
+            self.tail.push_back(self.latest.split().freeze());
+        }
+    }
+
+    /// Lets go of the pieces that are wholly beyond the limit.
+    fn forget(&mut self) {
+        while let Some(first) = self.tail.front()
+            && self.kept - first.len() >= self.tail_limit
+        {
+            self.kept -= first.len();
+            self.tail.pop_front();
+        }
     }
 
     /// How many bytes were pushed.
@@ -39,7 +107,7 @@ impl HeadTail {
 
     /// How many of them, in the middle, were not kept.
     pub fn omitted(&self) -> u64 {
-        self.total - (self.head.len() + self.tail.len()) as u64
+        self.total - (self.head.len() + self.kept.min(self.tail_limit)) as u64
     }
 
     /// The first bytes.
@@ -49,7 +117,14 @@ impl HeadTail {
 
     /// The last bytes that are not in the head.
     pub fn tail(&self) -> Vec<u8> {
-        self.tail.iter().copied().collect()
+        let mut excess = self.kept.saturating_sub(self.tail_limit);
+        let mut tail = Vec::with_capacity(self.kept - excess);
+        for piece in self.tail.iter().map(|piece| &**piece).chain([&*self.latest]) {
+            let skipped = excess.min(piece.len());
+            excess -= skipped;
+            tail.extend_from_slice(&piece[skipped..]);
+        }
+        tail
     }
 
     /// What was kept as text. If some was not, `gap` of the number of bytes left out stands between
@@ -58,43 +133,25 @@ impl HeadTail {
     pub fn text(&self, gap: impl FnOnce(u64) -> String) -> String {
         let mut bytes = self.head.clone();
         if self.omitted() == 0 {
-            bytes.extend(&self.tail);
-            return lossy(bytes);
+            bytes.extend_from_slice(&self.tail());
+            return text(bytes);
         }
-        bytes.truncate(whole_characters(&bytes));
+        bytes.truncate(whole(&bytes));
         let mut tail = self.tail();
         tail.drain(..tail.iter().take(3).take_while(|byte| is_continuation(**byte)).count());
         let shown = bytes.len() + tail.len();
-        lossy(bytes) + &gap(self.total - shown as u64) + &lossy(tail)
+        text(bytes) + &gap(self.total - shown as u64) + &text(tail)
     }
 }
 
-/// Text without a copy where the bytes are text, which is the rule.
-fn lossy(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
-}
-
-fn is_continuation(byte: u8) -> bool {
-    byte & 0b1100_0000 == 0b1000_0000
-}
-
-/// How many bytes there are before a character that is cut off at the end.
-fn whole_characters(bytes: &[u8]) -> usize {
-    match std::str::from_utf8(bytes) {
-        // An error without a length is text that could go on.
-        Err(e) if e.error_len().is_none() => e.valid_up_to(),
-        Ok(_) => bytes.len(),
-        // What is wrong before the end hides the end from the check above.
-        Err(_) => {
-            let back = bytes.iter().rev().take(3).take_while(|byte| is_continuation(**byte)).count();
-            let start = (bytes.len() - back).saturating_sub(1);
-            match std::str::from_utf8(&bytes[start..]) {
-                Err(e) if e.error_len().is_none() => start + e.valid_up_to(),
-                _ => bytes.len(),
-            }
-        }
+impl PartialEq for HeadTail {
+    /// Whether the same was kept of as much.
+    fn eq(&self, other: &Self) -> bool {
+        (self.total, &self.head, self.tail()) == (other.total, &other.head, other.tail())
     }
 }
+
+impl Eq for HeadTail {}
 
 #[cfg(test)]
 mod tests {
@@ -139,5 +196,32 @@ mod tests {
         let mut kept = HeadTail::new(4, 2);
         kept.push(b"\xffab\xc3\xa9cd");
         assert_eq!(kept.text(|n| format!("<{n}>")), "\u{fffd}ab<2>cd");
+    }
+
+    #[test]
+    fn pieces_of_any_size_shared_or_not() {
+        let all: Vec<u8> = (0..400_000_u32).map(|n| n.to_le_bytes()[n as usize % 3]).collect();
+        // Pieces of some bytes, of exactly the size that is kept as it is, and of more than is kept.
+        for sizes in [&[1, 700, 3][..], &[LARGE - 1, LARGE, LARGE + 1], &[5, 100_000, 7, 30_000], &[400_000]]
+        {
+            for limits in [(0, 50_000), (10, LARGE), (70_000, 40_000), (0, 0), (5, 1), (500_000, 5)] {
+                let mut kept = HeadTail::new(limits.0, limits.1);
+                let mut copied = kept.clone();
+                let (mut rest, mut sizes) = (&all[..], sizes.iter().cycle());
+                while !rest.is_empty() {
+                    let (now, later) = rest.split_at(rest.len().min(*sizes.next().unwrap()));
+                    kept.push_shared(&Bytes::copy_from_slice(now));
+                    copied.push(now);
+                    rest = later;
+                    assert!(kept.kept <= limits.1 + 100_000, "{} bytes for {limits:?}", kept.kept);
+                }
+                let head = limits.0.min(all.len());
+                let tail = limits.1.min(all.len() - head);
+                assert_eq!(kept.head(), &all[..head], "{limits:?}");
+                assert!(kept.tail() == all[all.len() - tail..], "{limits:?}");
+                assert_eq!(kept.omitted(), (all.len() - head - tail) as u64);
+                assert!(kept == copied, "{limits:?}");
+            }
+        }
     }
 }

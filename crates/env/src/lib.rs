@@ -29,32 +29,43 @@
 //! [`LocalEnvironment`] is this machine, which must be a Linux so far.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod background;
+mod characters;
 mod environment;
 mod error;
 mod exec;
 mod head_tail;
+mod jobs;
 mod kind;
 #[cfg(target_os = "linux")]
 mod local;
 mod path;
+pub mod plain;
 mod process;
 mod search;
+#[cfg(feature = "suite")]
+pub mod suite;
 #[cfg(target_os = "linux")]
 pub mod survivors;
 pub mod text;
 pub mod variables;
+pub mod wrappers;
 
+pub use background::{Background, Snapshot, State};
 pub use environment::{
     ByteRange, DirEntry, Enforces, EnvFacts, ExecutionEnvironment, Expect, Fut, Reader, Stamp,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use exec::{ExecResult, GRACE, exec};
 pub use head_tail::HeadTail;
+pub use jobs::{JobId, Jobs};
 pub use kind::Kind;
 #[cfg(target_os = "linux")]
 pub use local::{LocalBuilder, LocalEnvironment};
 pub use path::RealPath;
-pub use process::{CommandSpec, Exit, Output, OutputStream, Process, Program, RawProcess, Stdin};
+pub use process::{
+    CommandSpec, Exit, Offered, Output, OutputStream, Process, Program, RawProcess, Stdin, TerminalSize,
+};
 pub use search::{
     Case, FileCount, FileLines, Filter, Found, FoundFile, Grep, Hits, Limits, Line, Order, Search, Show,
     Target,

@@ -8,6 +8,7 @@ mod mark;
 mod output;
 mod proc_table;
 mod process;
+mod pty;
 mod resolve;
 mod tree;
 mod write;
@@ -22,6 +23,7 @@ use uuid::Uuid;
 
 use self::mark::Mark;
 use self::process::LocalProcess;
+use self::pty::Wanted;
 use crate::survivors::Survivor;
 use crate::variables::{self, Inherit, Variables};
 use crate::{
@@ -97,11 +99,12 @@ impl LocalEnvironment {
             }
         };
         let cwd = spec.cwd.as_ref().unwrap_or(&self.facts.cwd).as_path();
+        command.current_dir(cwd).env_clear().envs(&self.variables).env("PWD", cwd);
+        if spec.terminal.is_some() && !self.variables.contains_key("TERM".as_ref() as &std::ffi::OsStr) {
+            // One that nobody has described can do nothing.
+            command.env("TERM", "dumb");
+        }
         command
-            .current_dir(cwd)
-            .env_clear()
-            .envs(&self.variables)
-            .env("PWD", cwd)
             .envs(&spec.variables)
             .env(mark::VARIABLE, mark.value(self.outer.as_deref()))
             .stdin(if spec.stdin == Stdin::Empty { Stdio::null() } else { Stdio::piped() })
@@ -118,7 +121,8 @@ impl LocalEnvironment {
             // The system would say of the program that it is not there.
             check_directory(cwd)?;
         }
-        let started = child::start(command, mark).map_err(|e| Error::io(&name, e))?;
+        let terminal = spec.terminal.map(|size| Wanted { size, typed: spec.stdin != Stdin::Empty });
+        let started = child::start(command, terminal, mark).map_err(|e| not_started(&name, e))?;
         let process =
             LocalProcess::new(name.clone(), started, spec.stdin).map_err(|e| Error::io(&name, e))?;
         Ok(Process::new(process))
@@ -188,7 +192,7 @@ impl LocalBuilder {
                 enforces: Enforces::default(),
             },
             shell: if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" },
-            variables: variables::select(self.inherit, &self.base, &self.extra),
+            variables: variables::select(&self.inherit, &self.base, &self.extra),
             outer: self.base.get(mark::VARIABLE.as_ref() as &std::ffi::OsStr).cloned(),
             list_limit: self.list_limit,
             started: AtomicU64::new(0),
@@ -202,6 +206,25 @@ fn check_directory(path: &Path) -> Result<()> {
         return Ok(());
     }
     Err(Error::new(ErrorKind::WrongKind, path.display(), "it is no directory"))
+}
+
+/// Why a program could not be started, where the system says it in riddles.
+fn not_started(name: &str, error: std::io::Error) -> Error {
+    match error.raw_os_error() {
+        Some(nix::libc::E2BIG) => Error::new(
+            ErrorKind::TooLarge,
+            name,
+            "its arguments and variables are longer than the system takes; put what is long into a file or \
+             its standard input",
+        ),
+        // By the standard library, before the system is asked.
+        None if error.kind() == std::io::ErrorKind::InvalidInput => Error::new(
+            ErrorKind::Io,
+            name,
+            "an argument or variable has a NUL byte in it, which nothing can be given",
+        ),
+        _ => Error::io(name, error),
+    }
 }
 
 /// As `uname` says it, such as `Linux 6.8.0`.

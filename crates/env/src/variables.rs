@@ -10,7 +10,10 @@ use std::ffi::{OsStr, OsString};
 pub type Variables = BTreeMap<OsString, OsString>;
 
 /// What a child inherits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+///
+/// `Core` unless somebody chooses: what is not known to be harmless is kept back. `All` is wider: it
+/// keeps back only what looks like a secret by its name, and a name may look like anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Inherit {
     /// Everything but what looks like a secret.
     All,
@@ -19,6 +22,36 @@ pub enum Inherit {
     Core,
     /// Nothing.
     None,
+    /// What somebody wrote down.
+    Custom(Custom),
+}
+
+/// A policy of one's own: another one, with additions and exceptions.
+///
+/// Patterns are names in any case, in which `*` stands for anything, also nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Custom {
+    /// What is inherited of the names that no pattern matches.
+    pub base: Box<Inherit>,
+    /// Inherited besides, whatever they look like: `*` is everything, secrets included.
+    pub include: Vec<String>,
+    /// Not inherited, also if included.
+    pub exclude: Vec<String>,
+}
+
+impl Inherit {
+    /// Whether a child inherits a variable of this name.
+    pub fn lets_through(&self, name: &OsStr) -> bool {
+        match self {
+            Self::All => is_core(name) || !is_secret(name),
+            Self::Core => is_core(name),
+            Self::None => false,
+            Self::Custom(Custom { base, include, exclude }) => {
+                let matches = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, name));
+                !matches(exclude) && (matches(include) || base.lets_through(name))
+            }
+        }
+    }
 }
 
 /// Names a child always gets, unless it inherits nothing. A `*` at the end stands for anything.
@@ -91,29 +124,33 @@ const CORE: &[&str] = &[
 const SECRET: &[&str] = &[
     "API_KEY",
     "APIKEY",
-    "ACCESS_KEY",
-    "SECRET_KEY",
-    "PRIVATE_KEY",
     "SECRET",
+    "SECRET_KEY_BASE",
     "TOKEN",
     "PASSWORD",
     "PASSWD",
     "PASSPHRASE",
     "CREDENTIAL",
+    "_AUTH",
+    "_CRED",
+    "_JWT",
+    "_KEY",
+    "_PASS",
+    "_PAT",
     "_PWD",
+    // Addresses that have the password in them.
+    "CONNECTION_STRING",
+    "DATABASE_URL",
+    "_DSN",
 ];
 
 /// What a child gets: of `base` what the policy lets through, then `extra`, which is never filtered.
 pub fn select<'a>(
-    inherit: Inherit,
+    inherit: &Inherit,
     base: impl IntoIterator<Item = (&'a OsString, &'a OsString)>,
     extra: impl IntoIterator<Item = (&'a OsString, &'a OsString)>,
 ) -> Variables {
-    let inherited = base.into_iter().filter(|(name, _)| match inherit {
-        Inherit::All => is_core(name) || !is_secret(name),
-        Inherit::Core => is_core(name),
-        Inherit::None => false,
-    });
+    let inherited = base.into_iter().filter(|(name, _)| inherit.lets_through(name));
     inherited.chain(extra).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
@@ -124,6 +161,23 @@ pub fn is_core(name: &OsStr) -> bool {
         Some(start) => name.starts_with(start),
         None => name == *core,
     })
+}
+
+/// Whether a name fits a pattern, in any case.
+fn matches(pattern: &str, name: &OsStr) -> bool {
+    let (pattern, name) = (pattern.to_ascii_uppercase(), name.to_string_lossy().to_ascii_uppercase());
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    // What stands between two stars may as well be found as early as it can.
+    for part in parts {
+        match rest.split_once(part) {
+            Some((_, after)) => rest = after,
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
 }
 
 /// Whether a variable looks like a secret by its name, in any case.
@@ -141,7 +195,7 @@ mod tests {
         names.iter().map(|name| (name.into(), "v".into())).collect()
     }
 
-    fn check(inherit: Inherit, base: &[&str], extra: &[&str], expected: &[&str]) {
+    fn check(inherit: &Inherit, base: &[&str], extra: &[&str], expected: &[&str]) {
         assert_eq!(
             select(inherit, &variables(base), &variables(extra)),
             variables(expected),
@@ -152,17 +206,72 @@ mod tests {
     #[test]
     fn policies() {
         let base = ["PATH", "LC_ALL", "CARGO_HOME", "EDITOR", "GITHUB_TOKEN"];
-        check(Inherit::All, &base, &[], &["PATH", "LC_ALL", "CARGO_HOME", "EDITOR"]);
-        check(Inherit::Core, &base, &[], &["PATH", "LC_ALL", "CARGO_HOME"]);
-        check(Inherit::None, &base, &[], &[]);
-        check(Inherit::None, &base, &["GITHUB_TOKEN"], &["GITHUB_TOKEN"]);
+        check(&Inherit::All, &base, &[], &["PATH", "LC_ALL", "CARGO_HOME", "EDITOR"]);
+        check(&Inherit::Core, &base, &[], &["PATH", "LC_ALL", "CARGO_HOME"]);
+        check(&Inherit::None, &base, &[], &[]);
+        check(&Inherit::None, &base, &["GITHUB_TOKEN"], &["GITHUB_TOKEN"]);
+    }
+
+    #[test]
+    fn a_policy_of_ones_own() {
+        let names = ["PATH", "EDITOR", "NPM_TOKEN", "NPM_HOME", "MY_TOOL_HOME", "my_tool_token"];
+        let custom = |base, include: &[&str], exclude: &[&str]| {
+            let own = |patterns: &[&str]| patterns.iter().map(|&pattern| pattern.to_owned()).collect();
+            Inherit::Custom(Custom { base: Box::new(base), include: own(include), exclude: own(exclude) })
+        };
+        for (inherit, expected) in [
+            (Inherit::Custom(Custom::default()), &["PATH"][..]),
+            (custom(Inherit::None, &["path", "EDITOR"], &[]), &["PATH", "EDITOR"]),
+            (custom(Inherit::Core, &["MY_TOOL_*"], &[]), &["PATH", "MY_TOOL_HOME", "my_tool_token"]),
+            (custom(Inherit::Core, &["MY_TOOL_*"], &["*_TOKEN"]), &["PATH", "MY_TOOL_HOME"]),
+            (custom(Inherit::All, &[], &["NPM*"]), &["PATH", "EDITOR", "MY_TOOL_HOME"]),
+            (
+                custom(Inherit::All, &["NPM_TOKEN"], &["PATH"]),
+                &["EDITOR", "NPM_TOKEN", "NPM_HOME", "MY_TOOL_HOME"],
+            ),
+            (custom(Inherit::None, &["*"], &[]), &names),
+            (custom(Inherit::All, &["*"], &["*"]), &[]),
+            // One of one's own over another.
+            (custom(custom(Inherit::Core, &["EDITOR"], &[]), &[], &["P*"]), &["EDITOR"]),
+        ] {
+            check(&inherit, &names, &[], expected);
+        }
+    }
+
+    #[test]
+    fn patterns() {
+        for (pattern, name, expected) in [
+            ("PATH", "PATH", true),
+            ("path", "Path", true),
+            ("PATH", "PATHS", false),
+            ("PATH", "XPATH", false),
+            ("", "", true),
+            ("", "A", false),
+            ("*", "", true),
+            ("*", "A", true),
+            ("A*", "A", true),
+            ("A*", "BA", false),
+            ("*A", "BA", true),
+            ("*A", "AB", false),
+            ("*_KEY_*", "MY_KEY_1", true),
+            ("*_KEY_*", "MY_KEY", false),
+            ("A*B*C", "A1B2C", true),
+            ("A*B*C", "A1C2B", false),
+            // Both ends need their own letters.
+            ("AB*BA", "ABA", false),
+            ("AB*BA", "ABBA", true),
+            ("*A*A", "A", false),
+            ("A**", "A", true),
+        ] {
+            assert_eq!(matches(pattern, OsStr::new(name)), expected, "{pattern} {name}");
+        }
     }
 
     #[test]
     fn extras_win() {
         let base = Variables::from([("PATH".into(), "/bin".into())]);
         let extra = Variables::from([("PATH".into(), "/opt".into())]);
-        assert_eq!(select(Inherit::All, &base, &extra), extra);
+        assert_eq!(select(&Inherit::All, &base, &extra), extra);
     }
 
     #[test]
@@ -181,12 +290,30 @@ mod tests {
             "AWS_SECRET_ACCESS_KEY",
             "SIGNING_PRIVATE_KEY",
             "CI_TOKENS",
+            "RAILS_MASTER_KEY",
+            "SECRET_KEY_BASE",
+            "SMTP_PASS",
+            "GH_PAT",
+            "SESSION_JWT",
+            "DATABASE_URL",
+            "SENTRY_DSN",
         ] {
             assert!(is_secret(OsStr::new(name)), "{name}");
         }
-        for name in
-            ["PATH", "PWD", "OLDPWD", "TOKENIZER", "KEYBOARD", "SECRETARY", "PASSWORD_FILE_DIR", "KEY"]
-        {
+        for name in [
+            "PATH",
+            "PWD",
+            "OLDPWD",
+            "TOKENIZER",
+            "KEYBOARD",
+            "SECRETARY",
+            "PASSWORD_FILE_DIR",
+            "KEY",
+            "BYPASS",
+            "PATH_PATTERN",
+            "SSH_AUTH_SOCK",
+            "BASE_URL",
+        ] {
             assert!(!is_secret(OsStr::new(name)), "{name}");
         }
     }

@@ -20,34 +20,53 @@ use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
 use tokio::sync::watch;
 
 use super::mark::Mark;
+use super::proc_table::Stream;
+use super::pty::{self, Terminal, Wanted};
 use super::tree::Tree;
 use crate::Exit;
 
 /// The thread only starts a program and waits.
 const STACK: usize = 256 << 10;
 
-/// A child that was started, with its ends of the pipes.
+/// A child that was started, with our ends of what it reads and writes.
 pub(super) struct Started {
     pub(super) child: Child,
     pub(super) exit: watch::Receiver<Option<Exit>>,
-    pub(super) stdin: Option<OwnedFd>,
-    pub(super) stdout: OwnedFd,
-    pub(super) stderr: OwnedFd,
+    pub(super) ends: Ends,
+}
+
+/// Our ends of what a child reads and writes.
+pub(super) enum Ends {
+    Pipes { stdin: Option<OwnedFd>, stdout: OwnedFd, stderr: OwnedFd },
+    Terminal(Terminal),
 }
 
 /// Starts a command in a session of its own.
 ///
 /// This blocks until the program runs, as long as a fork takes. Were it awaited, somebody could stop
 /// waiting and end this process between the fork and the kill that then follows.
-pub(super) fn start(command: std::process::Command, mark: Mark) -> io::Result<Started> {
+pub(super) fn start(
+    command: std::process::Command,
+    terminal: Option<Wanted>,
+    mark: Mark,
+) -> io::Result<Started> {
     let (ready, started) = sync_channel(1);
     let keeper = thread::Builder::new().name("junto-child".into()).stack_size(STACK);
-    keeper.spawn(move || keep(command, mark, &ready))?;
+    keeper.spawn(move || keep(command, terminal, mark, &ready))?;
     started.recv().unwrap_or_else(|_| Err(io::Error::other("the thread that starts processes ended")))
 }
 
-fn keep(command: std::process::Command, mark: Mark, ready: &SyncSender<io::Result<Started>>) {
-    match spawn(command, mark) {
+fn keep(
+    command: std::process::Command,
+    terminal: Option<Wanted>,
+    mark: Mark,
+    ready: &SyncSender<io::Result<Started>>,
+) {
+    let started = match terminal {
+        Some(wanted) => spawn_on_terminal(command, wanted, mark),
+        None => spawn(command, mark),
+    };
+    match started {
         Ok(started) => {
             let shared = Arc::clone(&started.child.0);
             // There is room for one, and it is waited for.
@@ -60,31 +79,42 @@ fn keep(command: std::process::Command, mark: Mark, ready: &SyncSender<io::Resul
 
 fn spawn(command: std::process::Command, mark: Mark) -> io::Result<Started> {
     let mut command = CommandWrap::from(command);
-    // The wrapper's own child would wait for the whole group; only ours is ours to wait for.
-    let mut handle = command.wrap(ProcessSession).spawn()?.into_inner();
-    let pid = Pid::from_raw(i32::try_from(handle.id()).map_err(io::Error::other)?);
+    let mut handle = {
+        let _fork = pty::forking();
+        // The wrapper's own child would wait for the whole group; only ours is ours to wait for.
+        command.wrap(ProcessSession).spawn()?.into_inner()
+    };
     let stdin = handle.stdin().take().map(OwnedFd::from);
     let pipes = handle.stdout().take().map(OwnedFd::from).zip(handle.stderr().take().map(OwnedFd::from));
-    let names = pipes.iter().flat_map(|(stdout, stderr)| [pipe_name(stdout), pipe_name(stderr)]).flatten();
-    let tree = Tree::new(pid, mark, names.collect());
-    let (sender, exit) = watch::channel(None);
-    let life = Mutex::new(Life { handle, exit: None, released: false });
-    let child = Child(Arc::new(Shared { pid, tree, life, exit: sender }));
+    let streams = pipes.iter().flat_map(|(stdout, stderr)| [Stream::of(stdout), Stream::of(stderr)]);
+    let (child, exit) = Child::new(handle, mark, streams.flatten().collect())?;
     // From here on, leaving means killing.
     let (stdout, stderr) = pipes.ok_or_else(|| io::Error::other("the child has no output pipes"))?;
-    Ok(Started { child, exit, stdin, stdout, stderr })
+    Ok(Started { child, exit, ends: Ends::Pipes { stdin, stdout, stderr } })
 }
 
-/// A pipe as the kernel names it among the open files of a process.
-fn pipe_name(pipe: &OwnedFd) -> Option<String> {
-    let stat = nix::sys::stat::fstat(pipe).ok()?;
-    Some(format!("pipe:[{}]", stat.st_ino))
+fn spawn_on_terminal(command: std::process::Command, wanted: Wanted, mark: Mark) -> io::Result<Started> {
+    let (handle, terminal, stream) = pty::spawn(command, wanted)?;
+    let (child, exit) = Child::new(Box::new(handle), mark, stream.into_iter().collect())?;
+    Ok(Started { child, exit, ends: Ends::Terminal(terminal) })
 }
 
 /// The owner of a child. Dropping it kills the whole tree.
 pub(super) struct Child(Arc<Shared>);
 
 impl Child {
+    fn new(
+        handle: Box<dyn ChildWrapper>,
+        mark: Mark,
+        streams: Vec<Stream>,
+    ) -> io::Result<(Self, watch::Receiver<Option<Exit>>)> {
+        let pid = Pid::from_raw(i32::try_from(handle.id()).map_err(io::Error::other)?);
+        let tree = Tree::new(pid, mark, streams);
+        let (sender, exit) = watch::channel(None);
+        let life = Mutex::new(Life { handle, exit: None, released: false });
+        Ok((Self(Arc::new(Shared { pid, tree, life, exit: sender })), exit))
+    }
+
     pub(super) fn id(&self) -> u32 {
         self.0.pid.as_raw().unsigned_abs()
     }

@@ -21,10 +21,16 @@ fn open_regular(path: &RealPath) -> Result<(File, Metadata)> {
         // The path was resolved: a link in its place is a change, and not to be followed.
         .custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_NOCTTY)
         .open(path)
-        .map_err(|e| Error::io(path, e))?;
+        .map_err(|e| not_opened(path, e))?;
     let metadata = file.metadata().map_err(|e| Error::io(path, e))?;
     regular(path, &metadata)?;
     Ok((file, metadata))
+}
+
+/// What the system says, unless it is in riddles because this is no regular file.
+fn not_opened(path: &RealPath, error: io::Error) -> Error {
+    let named = fs::symlink_metadata(path).ok().and_then(|metadata| regular(path, &metadata).err());
+    named.unwrap_or_else(|| Error::io(path, error))
 }
 
 /// Refuses what is no regular file, and says what it is.

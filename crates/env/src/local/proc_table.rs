@@ -2,6 +2,9 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 use nix::libc;
 use nix::unistd::Pid;
@@ -135,11 +138,37 @@ fn environ(pid: Pid) -> io::Result<Vec<u8>> {
     Ok(environ)
 }
 
-/// What a process reads from and writes to: its first three descriptors as the kernel names them.
-pub(crate) fn standard_streams(pid: Pid) -> impl Iterator<Item = String> {
-    (0..3).filter_map(move |fd| {
-        fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok()?.into_os_string().into_string().ok()
-    })
+/// A pipe or terminal, as the kernel names it among the open files of a process.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Stream {
+    name: PathBuf,
+    /// Device and number. The terminals of a container have the same names as ours.
+    file: (u64, u64),
+}
+
+impl Stream {
+    /// One of our own descriptors.
+    pub(crate) fn of(fd: impl AsFd) -> Option<Self> {
+        Self::at(format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd()))
+    }
+
+    fn at(link: String) -> Option<Self> {
+        let name = fs::read_link(&link).ok()?;
+        Some(Self { name, file: file_behind(&link)? })
+    }
+
+    /// Whether a process reads from it or writes to it with one of its first three descriptors.
+    pub(crate) fn is_used_by(&self, pid: Pid) -> bool {
+        (0..3).map(|fd| format!("/proc/{pid}/fd/{fd}")).any(|link| {
+            // By name first: to ask a file on a broken disk what it is may take for ever.
+            fs::read_link(&link).is_ok_and(|name| name == self.name) && file_behind(&link) == Some(self.file)
+        })
+    }
+}
+
+fn file_behind(link: &str) -> Option<(u64, u64)> {
+    let metadata = fs::metadata(link).ok()?;
+    Some((metadata.dev(), metadata.ino()))
 }
 
 /// The command line of a process, for people.

@@ -1,25 +1,21 @@
 //! A process of this machine.
 
-use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::child::{Child, Started};
+use super::child::{Child, Ends, Started};
 use super::input::Input;
 use super::output::Streams;
+use super::pty::Terminal;
 use super::tree::Tree;
-use crate::{Error, ErrorKind, Exit, Fut, Output, RawProcess, Result, Stdin};
+use crate::{Error, ErrorKind, Exit, Fut, Offered, Output, RawProcess, Result, Stdin, TerminalSize};
 
 /// How long output is still waited for after the process has ended, because something it started
 /// still holds the pipes. What was written before the end is read in any case.
 const DRAIN: Duration = Duration::from_millis(100);
-
-/// How much output is taken in while input is written, so that a process that answers before it has
-/// read everything does not wait for us while we wait for it.
-const EARLY: usize = 1 << 20;
 
 /// How long killed processes may take to die. Only the kernel can hold them up, on a broken disk.
 const DEATH: Duration = Duration::from_secs(10);
@@ -28,15 +24,14 @@ const DEATH: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LAST_PAUSE: Duration = Duration::from_millis(50);
 
-/// A process of this machine: its pipes, and the owner of its tree.
+/// A process of this machine: its pipes or terminal, and the owner of its tree.
 pub(super) struct LocalProcess {
     name: String,
     child: Child,
     exit: watch::Receiver<Option<Exit>>,
     input: Input,
     streams: Streams,
-    /// Output that was read while input was written.
-    early: VecDeque<Output>,
+    terminal: Option<Terminal>,
     /// Until when output is waited for; set once the process has ended.
     drained: Option<Instant>,
 }
@@ -44,20 +39,23 @@ pub(super) struct LocalProcess {
 impl LocalProcess {
     /// Takes over a child. `name` is for errors.
     pub(super) fn new(name: String, started: Started, stdin: Stdin) -> io::Result<Self> {
-        let Started { child, exit, stdin: pipe, stdout, stderr } = started;
+        let Started { child, exit, ends } = started;
+        let is_empty = stdin == Stdin::Empty;
         let given = match stdin {
             Stdin::Bytes(bytes) => Some(bytes),
             Stdin::Empty | Stdin::Open => None,
         };
-        Ok(Self {
-            name,
-            child,
-            exit,
-            input: Input::new(pipe, given)?,
-            streams: Streams::new(stdout, stderr)?,
-            early: VecDeque::new(),
-            drained: None,
-        })
+        let (input, streams, terminal) = match ends {
+            Ends::Pipes { stdin, stdout, stderr } => {
+                (Input::new(stdin, given)?, Streams::of_pipes(stdout, stderr)?, None)
+            }
+            Ends::Terminal(terminal) => {
+                let input =
+                    if is_empty { Input::none() } else { Input::typed(terminal.descriptor()?, given)? };
+                (input, Streams::of_terminal(terminal.descriptor()?)?, Some(terminal))
+            }
+        };
+        Ok(Self { name, child, exit, input, streams, terminal, drained: None })
     }
 
     fn error(&self, source: io::Error) -> Error {
@@ -65,9 +63,6 @@ impl LocalProcess {
     }
 
     async fn next_output(&mut self) -> io::Result<Option<Output>> {
-        if let Some(piece) = self.early.pop_front() {
-            return Ok(Some(piece));
-        }
         loop {
             let ended = self.exit.borrow().is_some();
             let until = ended.then(|| *self.drained.get_or_insert_with(|| Instant::now() + DRAIN));
@@ -85,18 +80,26 @@ impl LocalProcess {
         }
     }
 
-    async fn write_all(&mut self, mut data: &[u8]) -> io::Result<()> {
-        while !data.is_empty() {
-            let early: usize = self.early.iter().map(|piece| piece.bytes.len()).sum();
+    async fn take_or_say(&mut self, data: &[u8]) -> io::Result<Offered> {
+        if self.exit.borrow().is_some() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        loop {
             tokio::select! {
                 biased;
-                written = self.input.write_some(data) => data = &data[written?..],
-                piece = self.streams.next(), if early < EARLY && !self.streams.ended() => {
-                    self.early.extend(piece?);
+                written = self.input.write_some(data) => return written.map(Offered::Took),
+                piece = self.streams.next(), if !self.streams.ended() => {
+                    if let Some(piece) = piece? {
+                        return Ok(Offered::Said(piece));
+                    }
+                }
+                // What it started may hold the pipe, and never read.
+                exit = end(&mut self.exit) => {
+                    exit?;
+                    return Err(io::ErrorKind::BrokenPipe.into());
                 }
             }
         }
-        Ok(())
     }
 
     async fn wait_for_end(&mut self) -> io::Result<Exit> {
@@ -159,19 +162,19 @@ impl RawProcess for LocalProcess {
         Box::pin(async { self.next_output().await.map_err(|e| self.error(e)) })
     }
 
-    fn write<'a>(&'a mut self, data: &'a [u8]) -> Fut<'a, Result<()>> {
+    fn offer<'a>(&'a mut self, data: &'a [u8]) -> Fut<'a, Result<Offered>> {
         Box::pin(async {
             if !self.input.is_open() {
                 return Err(Error::new(ErrorKind::Unsupported, &self.name, "its input is not open"));
             }
-            self.write_all(data).await.map_err(|e| self.error(e))
+            self.take_or_say(data).await.map_err(|e| self.error(e))
         })
     }
 
     fn close_stdin(&mut self) -> Fut<'_, Result<()>> {
         Box::pin(async {
             if self.input.is_open() {
-                self.input.end();
+                self.input.close();
             }
             Ok(())
         })
@@ -187,6 +190,13 @@ impl RawProcess for LocalProcess {
 
     fn interrupt(&mut self) -> Result<()> {
         self.child.interrupt().map_err(|e| self.error(e))
+    }
+
+    fn resize(&mut self, size: TerminalSize) -> Result<()> {
+        match &self.terminal {
+            Some(terminal) => terminal.resize(size).map_err(|e| self.error(e)),
+            None => Err(Error::new(ErrorKind::Unsupported, &self.name, "it has no terminal")),
+        }
     }
 
     fn kill(&mut self) {

@@ -4,7 +4,7 @@
 //! - is in the session of the tree's root, or in one that a process of the tree leads,
 //! - descends from a process of the tree,
 //! - was started with the tree's mark among its variables,
-//! - has one of the root's output pipes as a standard stream, or
+//! - has one of the root's output pipes, or its terminal, as a standard stream, or
 //! - was found to belong by an earlier look, and is the same process still.
 //!
 //! So a daemon that forked twice and called `setsid` belongs, by its variables. One that besides
@@ -21,7 +21,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
 use super::mark::Mark;
-use super::proc_table::{self, Entry, Identity, Table};
+use super::proc_table::{self, Entry, Identity, Stream, Table};
 
 /// How often a tree is looked for that keeps forking. It ends long before; a bound is a bound.
 const SWEEPS: usize = 100;
@@ -38,16 +38,16 @@ pub(super) struct Tree {
     /// Nothing that is older belongs.
     start: u64,
     mark: Mark,
-    /// The root's output pipes, as the kernel names them.
-    pipes: Vec<String>,
+    /// The root's output pipes, or its terminal.
+    streams: Vec<Stream>,
     spawned: Instant,
     seen: Mutex<HashSet<Identity>>,
 }
 
 impl Tree {
-    pub(super) fn new(root: Pid, mark: Mark, pipes: Vec<String>) -> Self {
+    pub(super) fn new(root: Pid, mark: Mark, streams: Vec<Stream>) -> Self {
         let start = proc_table::of(root.as_raw()).map_or(0, |entry| entry.start);
-        Self { root, start, mark, pipes, spawned: now(), seen: Mutex::default() }
+        Self { root, start, mark, streams, spawned: now(), seen: Mutex::default() }
     }
 
     /// Whether any of the tree lives.
@@ -127,8 +127,7 @@ impl Tree {
         found.sessions.insert(self.root);
         found.add(|entry| Some(entry.pid == self.root || seen.contains(&entry.identity())));
         found.add(|entry| {
-            let writes_to_us =
-                proc_table::standard_streams(entry.pid).any(|stream| self.pipes.contains(&stream));
+            let writes_to_us = self.streams.iter().any(|stream| stream.is_used_by(entry.pid));
             if writes_to_us { Some(true) } else { self.mark.is_on(entry) }
         });
         found.members.retain(|entry| entry.alive);

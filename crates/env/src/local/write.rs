@@ -26,7 +26,21 @@ pub(super) fn write(path: &RealPath, data: &[u8], expect: Expect) -> Result<Stam
         .as_path()
         .parent()
         .ok_or_else(|| Error::new(ErrorKind::WrongKind, path, "it is no regular file but a directory"))?;
-    replace(path, parent, data, before.as_ref(), expect).map_err(|e| Error::io(path, e))
+    let temp = fs::create_dir_all(parent)
+        .and_then(|()| beside(parent, before.as_ref()))
+        .map_err(|e| not_made(path, parent, e))?;
+    replace(path, temp, data, before.as_ref(), expect).map_err(|e| Error::io(path, e))
+}
+
+/// Said of the directory: that the file beside cannot be made tells nobody anything.
+fn not_made(path: &RealPath, parent: &Path, error: io::Error) -> Error {
+    let message = format!("no file can be made in {}: {}", parent.display(), error.kind());
+    let kind = match Error::io(path, error).kind() {
+        // What /proc says of a name that it does not know.
+        ErrorKind::NotFound => ErrorKind::Denied,
+        kind => kind,
+    };
+    Error::new(kind, path, message)
 }
 
 /// What is there now, if it may be written.
@@ -56,13 +70,11 @@ fn check(path: &RealPath, exists: bool, expect: Expect) -> Result<()> {
 
 fn replace(
     path: &RealPath,
-    parent: &Path,
+    mut temp: NamedTempFile,
     data: &[u8],
     before: Option<&Metadata>,
     expect: Expect,
 ) -> io::Result<Stamp> {
-    fs::create_dir_all(parent)?;
-    let mut temp = beside(parent, before)?;
     temp.write_all(data)?;
     if let Some(before) = before {
         dress(temp.as_file(), before)?;
@@ -75,7 +87,7 @@ fn replace(
         temp.persist(path)?;
     }
     // The file is in place whatever becomes of this; it only makes the name last a power cut.
-    drop(File::open(parent).and_then(|dir| dir.sync_all()));
+    drop(path.as_path().parent().map(|parent| File::open(parent).and_then(|dir| dir.sync_all())));
     Ok(Stamp {
         size: metadata.len(),
         modified: metadata.modified().ok(),

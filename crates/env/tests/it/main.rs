@@ -2,7 +2,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![cfg(target_os = "linux")]
 
+mod memory;
 mod support;
+mod t0_wrappers;
+mod t1_background;
 mod t1_exec;
 mod t1_local;
+mod t1_plain;
+mod t1_pty;
+mod t1_suite;
+mod t1_text;
+mod t3_commands;
+mod t3_files;
 mod t3_processes;

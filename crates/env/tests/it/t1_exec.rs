@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use junto_env::variables::Inherit;
-use junto_env::{CommandSpec, ErrorKind, ExecResult, Exit, Output, OutputStream, Stdin, exec};
+use junto_env::{
+    CommandSpec, ErrorKind, ExecResult, ExecutionEnvironment, Exit, Output, OutputStream, Stdin,
+    TerminalSize, exec,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{HANG, Place, check, check_in};
@@ -57,18 +60,52 @@ fn commands_that_cannot_start() {
     check(async |place| {
         let mut elsewhere = CommandSpec::shell("pwd");
         elsewhere.cwd = Some(place.resolve("nothing").await);
-        for (command, kind, about) in [
-            (CommandSpec::argv(["no_such_program"]), ErrorKind::NotFound, "no_such_program"),
-            (CommandSpec::argv([] as [String; 0]), ErrorKind::NotFound, "empty"),
-            (CommandSpec::argv([place.at("").to_str().unwrap()]), ErrorKind::Denied, ""),
-            (CommandSpec::shell("a\0b"), ErrorKind::Io, "bash"),
-            (CommandSpec::shell("x".repeat(4 << 20)), ErrorKind::Io, "bash"),
-            (elsewhere, ErrorKind::NotFound, "nothing"),
+        let mut overloaded = CommandSpec::argv(["true"]);
+        overloaded.variables.insert("HUGE".into(), "x".repeat(4 << 20));
+        let mut variable_with_nul = CommandSpec::argv(["true"]);
+        variable_with_nul.variables.insert("A".into(), "b\0c".into());
+        let here = place.at("").to_str().unwrap().to_owned();
+        for (mut command, kind, about, says) in [
+            (CommandSpec::argv(["no_such_program"]), ErrorKind::NotFound, "no_such_program", "No such file"),
+            (CommandSpec::argv([] as [String; 0]), ErrorKind::NotFound, "empty", "a program is needed"),
+            (CommandSpec::argv([&here]), ErrorKind::Denied, &here, "denied"),
+            (CommandSpec::argv(["true", "a\0b"]), ErrorKind::Io, "true", "NUL"),
+            (CommandSpec::argv(["tr\0ue"]), ErrorKind::Io, "tr", "NUL"),
+            (CommandSpec::shell("a\0b"), ErrorKind::Io, "bash", "NUL"),
+            (variable_with_nul, ErrorKind::Io, "true", "NUL"),
+            (
+                CommandSpec::shell("x".repeat(4 << 20)),
+                ErrorKind::TooLarge,
+                "bash",
+                "put what is long into a file",
+            ),
+            (overloaded, ErrorKind::TooLarge, "true", "put what is long into a file"),
+            (elsewhere, ErrorKind::NotFound, "nothing", "No such file"),
         ] {
-            let error = run(place, command).await.unwrap_err();
-            assert_eq!(error.kind(), kind, "{error}");
-            assert!(error.subject().contains(about), "{error}");
+            for terminal in [None, Some(TerminalSize::default())] {
+                command.terminal = terminal;
+                let error = run(place, command.clone()).await.unwrap_err();
+                assert_eq!(error.kind(), kind, "{error}");
+                assert!(error.subject().contains(about), "{error}");
+                assert!(error.to_string().contains(says), "{error}");
+            }
         }
+    });
+}
+
+#[test]
+fn a_working_directory_that_vanished() {
+    let place = Place::new();
+    let outside = tempfile::tempdir().unwrap();
+    let gone = outside.path().canonicalize().unwrap();
+    check_in(place, async |place| {
+        let mut command = CommandSpec::shell("pwd");
+        command.cwd = Some(place.env.resolve(gone.to_str().unwrap()).await.unwrap());
+        assert!(run(place, command.clone()).await.unwrap().exit.success());
+        drop(outside);
+        let error = run(place, command).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert_eq!(error.subject(), gone.to_str().unwrap());
     });
 }
 
@@ -122,6 +159,38 @@ fn input_is_given_whole_while_output_is_read() {
         let mut command = CommandSpec::shell("exec <&-; echo done");
         command.stdin = Stdin::Bytes(input.into());
         assert_eq!(text(&run(place, command).await.unwrap()).0, "done\n");
+    });
+}
+
+#[test]
+fn both_streams_are_kept_apart_and_in_order() {
+    check(async |place| {
+        // Each waits until the other was heard: the order is the sink's, and not an accident.
+        let script = "for i in 1 2 3; do echo out $i; until [ -e o$i ]; do :; done; \
+                      echo err $i >&2; until [ -e e$i ]; do :; done; done";
+        let mut turn = 0;
+        let mut seen = String::new();
+        let root = place.at("");
+        let mut sink = |piece: &Output| {
+            seen += std::str::from_utf8(&piece.bytes).unwrap();
+            let name = if piece.stream == OutputStream::Stdout { "o" } else { "e" };
+            std::fs::write(root.join(format!("{name}{}", turn / 2 + 1)), "").unwrap();
+            turn += 1;
+        };
+        let token = CancellationToken::new();
+        let result = exec(&place.env, CommandSpec::shell(script), HANG, &token, &mut sink).await.unwrap();
+        assert_eq!(text(&result), ("out 1\nout 2\nout 3\n".to_owned(), "err 1\nerr 2\nerr 3\n".to_owned()));
+        assert_eq!(result.both.text(|_| String::new()), seen);
+        assert_eq!(seen, "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n");
+    });
+}
+
+#[test]
+fn a_command_takes_as_long_as_it_takes() {
+    check(async |place| {
+        let result = run(place, CommandSpec::shell("sleep 0.2")).await.unwrap();
+        assert!(result.duration >= Duration::from_millis(200), "{:?}", result.duration);
+        assert!(result.duration < HANG);
     });
 }
 

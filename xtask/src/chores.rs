@@ -8,6 +8,7 @@ use clap::ValueEnum;
 
 use crate::Outcome;
 use crate::bench_loop;
+use crate::bench_tools;
 use crate::command::{cargo, root, run};
 use crate::setup;
 
@@ -18,6 +19,8 @@ pub(crate) enum Suite {
     Llm,
     /// A run of the command.
     Loop,
+    /// The tools, beside the programs that do the same.
+    Tools,
 }
 
 /// Runs a set of benchmarks; they print their own tables.
@@ -25,6 +28,7 @@ pub(crate) fn bench(suite: Suite) -> Outcome {
     match suite {
         Suite::Llm => run(cargo().args(["bench", "--package", "junto-llm"])),
         Suite::Loop => bench_loop::run_all(),
+        Suite::Tools => bench_tools::run_all(),
     }
 }
 

@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::Outcome;
 use crate::command::{capture, root};
 use crate::isolate::seal;
+use crate::setup::Tools;
 
 /// A hang guard for the start, which loads a model or a large Python program.
 const START: Duration = Duration::from_mins(3);
@@ -63,8 +64,12 @@ impl Peers {
     ///
     /// # Errors
     /// When one does not, with the end of its log. A missing peer is never passed over.
-    pub(crate) fn start(python: &Path) -> Outcome<Self> {
-        let environment = vec![("JUNTO_PEER_PYTHON", python.display().to_string())];
+    pub(crate) fn start(tools: &Tools) -> Outcome<Self> {
+        let python = &tools.python;
+        let environment = vec![
+            ("JUNTO_PEER_PYTHON", python.display().to_string()),
+            ("JUNTO_PEER_RG", tools.ripgrep.display().to_string()),
+        ];
         let mut peers = Self { python: python.to_owned(), running: Vec::new(), environment };
         for spec in &SPECS {
             peers.running.push(Peer::spawn(spec, python)?);

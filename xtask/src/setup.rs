@@ -20,6 +20,8 @@ const PYTHON_MIN: (u32, u32) = (3, 11);
 const NEXTEST: &str = "0.9.143";
 /// Installed when there is none.
 const CARGO_FUZZ: &str = "0.13.1";
+/// The peer of grep and glob. Always this one, whatever is installed: its answers are compared.
+const RIPGREP: &str = "15.2.0";
 
 /// A system program that the tests use, and why; a missing one is named, and is an error only if
 /// nothing works without it.
@@ -39,6 +41,8 @@ const PROGRAMS: &[Program] = &[Program {
 pub(crate) struct Tools {
     /// Python with the pinned packages.
     pub(crate) python: PathBuf,
+    /// The `rg` that our searches are compared with.
+    pub(crate) ripgrep: PathBuf,
     /// The search path with the installed cargo commands.
     path: OsString,
 }
@@ -63,13 +67,29 @@ pub(crate) fn ensure() -> Outcome<Tools> {
         eprintln!("setup: {message}");
     }
     let python = python(&cache)?;
+    let ripgrep = ripgrep_in(&cache)?;
     let path = cargo_command(&cache, "nextest", NEXTEST)?;
-    Ok(Tools { python, path })
+    Ok(Tools { python, ripgrep, path })
 }
 
 /// The search path on which `cargo fuzz` is found.
 pub(crate) fn cargo_fuzz() -> Outcome<OsString> {
     cargo_command(&Cache::open()?, "fuzz", CARGO_FUZZ)
+}
+
+/// Where the pinned `rg` is.
+pub(crate) fn ripgrep() -> Outcome<PathBuf> {
+    ripgrep_in(&Cache::open()?)
+}
+
+fn ripgrep_in(cache: &Cache) -> Outcome<PathBuf> {
+    let dir = cache.ensure("ripgrep", RIPGREP, |dir| {
+        eprintln!("setup: installing ripgrep {RIPGREP}");
+        // Built as its own releases are, so that a comparison of speed is fair.
+        let args = ["install", "ripgrep", "--locked", "--profile", "release-lto", "--version", RIPGREP];
+        command::run(cargo().args(args).arg("--root").arg(dir))
+    })?;
+    Ok(dir.join("bin/rg"))
 }
 
 fn python(cache: &Cache) -> Outcome<PathBuf> {

@@ -100,7 +100,7 @@ fn run_tiers(selection: &Selection) -> Outcome<Vec<Report>> {
 fn run_tier(tier: Tier, tools: &Tools, selection: &Selection) -> Outcome<Report> {
     eprintln!("\n{tier}");
     let start = Instant::now();
-    let peers = if tier == Tier::T2 { Some(Peers::start(&tools.python)?) } else { None };
+    let peers = if tier == Tier::T2 { Some(Peers::start(tools)?) } else { None };
     let mut complaints = Vec::new();
     let mut ran = Vec::new();
     let mut take = |result: Outcome<Vec<Ran>>| match result {

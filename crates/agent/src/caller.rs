@@ -11,6 +11,10 @@ use tokio_util::sync::CancellationToken;
 /// How many bytes are kept of the beginning, and as many of the end, of what a tool shows.
 const SHOWN: usize = 64 * 1024;
 
+/// How many bytes are shown at once. The log holds a number of deltas for readers that are slow, so
+/// large ones would cost much.
+const DELTA: usize = 4 * 1024;
+
 /// The session, as one running call sees it.
 pub(crate) struct SessionCaller {
     log: EventLog,
@@ -51,7 +55,12 @@ impl Caller for SessionCaller {
         if !text.is_empty() {
             let mut ends = self.ends();
             ends.get_or_insert_with(|| HeadTail::new(SHOWN, SHOWN)).push(text.as_bytes());
-            self.log.delta(Delta::ToolCallOutputDelta { of: self.of, text: text.to_owned() });
+            let mut rest = text;
+            while !rest.is_empty() {
+                let (piece, behind) = rest.split_at(rest.floor_char_boundary(DELTA));
+                self.log.delta(Delta::ToolCallOutputDelta { of: self.of, text: piece.to_owned() });
+                rest = behind;
+            }
         }
     }
 

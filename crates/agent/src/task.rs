@@ -5,6 +5,7 @@ use std::sync::Arc;
 use junto_core::{
     Ack, AgentError, AgentErrorKind, Body, Command, EndReason, EventError, Fut, Input, JournalError, Outcome,
 };
+use junto_env::GRACE;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::desk::Desk;
@@ -154,12 +155,13 @@ impl Life {
         reason
     }
 
-    /// Ends everything in order: calls from outside, inputs that nobody worked on, children, the
+    /// Ends everything in order: calls from outside, commands in the background, inputs that nobody worked on, children, the
     /// session. Best effort where the journal fails.
     async fn finish(&mut self, outcome: &mut Outcome) {
         self.reception.desk.session().cancel();
         self.orders.close();
         *self.door.clear().await = Sign::Closed;
+        self.reception.toolbox.jobs().end_all(GRACE).await;
         // Every accepted input has its end; these never had their turn.
         while let Some(said) = self.reception.desk.take_follow_up() {
             let reason = match &outcome.reason {

@@ -7,7 +7,7 @@ use junto_core::{
     Action, AgentError, AgentErrorKind, Body, EventLog, Gate, JournalError, Payload, Permit, Questions,
     Rejected, Seq, Tool, ToolCx, ToolOutcome, ToolOutput, Via,
 };
-use junto_env::{ExecutionEnvironment, RealPath};
+use junto_env::{ExecutionEnvironment, Jobs, RealPath};
 use junto_llm::schema::{self, Validator};
 use junto_llm::{ErrorKind, ToolCall, ToolSpec};
 use tokio_util::sync::CancellationToken;
@@ -29,6 +29,8 @@ pub(crate) struct Toolbox {
     env: Arc<dyn ExecutionEnvironment>,
     gate: Gate,
     questions: Arc<Questions>,
+    /// Commands in the background; ended with the session.
+    jobs: Arc<Jobs>,
     log: EventLog,
     limits: OutputLimits,
 }
@@ -91,7 +93,8 @@ impl Toolbox {
         }
         let specs = entries.iter().map(|entry| entry.tool.spec().clone()).collect();
         let questions = Arc::new(Questions::new(log.clone()));
-        Ok(Self { tools: entries, specs, env, gate, questions, log, limits })
+        let jobs = Arc::new(Jobs::new(ToolCx::MOST_JOBS));
+        Ok(Self { tools: entries, specs, env, gate, questions, jobs, log, limits })
     }
 
     pub(crate) fn specs(&self) -> &[ToolSpec] {
@@ -104,6 +107,10 @@ impl Toolbox {
 
     pub(crate) fn gate(&self) -> &Gate {
         &self.gate
+    }
+
+    pub(crate) fn jobs(&self) -> &Jobs {
+        &self.jobs
     }
 
     pub(crate) fn questions(&self) -> &Questions {
@@ -194,8 +201,12 @@ impl Toolbox {
         let caller =
             SessionCaller::new(self.log.clone(), permit.start(), Arc::clone(&self.questions), stop.clone());
         let caller = Arc::new(caller);
-        let cx =
-            ToolCx { env: Arc::clone(&self.env), cancel: stop.clone(), caller: Arc::clone(&caller) as _ };
+        let cx = ToolCx {
+            env: Arc::clone(&self.env),
+            cancel: stop.clone(),
+            caller: Arc::clone(&caller) as _,
+            jobs: Arc::clone(&self.jobs),
+        };
         let out_of_patience = async {
             stop.cancelled().await;
             tokio::time::sleep(PATIENCE).await;

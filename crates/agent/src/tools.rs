@@ -2,8 +2,12 @@
 //! and say beforehand what they would do.
 
 mod apply_patch;
+mod ask_user;
 mod edit_file;
+mod glob;
+mod grep;
 mod image;
+mod jobs;
 mod list_dir;
 mod near;
 pub mod notebook;
@@ -12,25 +16,36 @@ mod read_file;
 mod read_many_files;
 mod shell;
 mod spawn_agent;
+mod update_plan;
 mod utf8;
+mod web_fetch;
+mod web_search;
 mod write_file;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use junto_core::{Tool, ToolCx, ToolError};
-use junto_env::{ExecutionEnvironment, RealPath};
+use junto_env::{ExecutionEnvironment, Hits, RealPath, Search};
 use junto_llm::ToolCall;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::toolbox::INTERRUPTED;
+
 pub use apply_patch::ApplyPatch;
+pub use ask_user::AskUser;
 pub use edit_file::EditFile;
+pub use glob::Glob;
+pub use grep::Grep;
+pub use jobs::{ShellInput, ShellKill, ShellOutput};
 pub use list_dir::ListDir;
 pub use read_file::ReadFile;
 pub use read_many_files::ReadManyFiles;
 pub use shell::{Shell, Timeouts};
 pub(crate) use spawn_agent::SpawnAgent;
+pub use update_plan::UpdatePlan;
+pub use web_fetch::{Reach, WebFetch};
+pub use web_search::WebSearch;
 pub use write_file::WriteFile;
 
 /// The four tools every session has use for: `read_file`, `write_file`, `edit_file` and `shell`.
@@ -56,10 +71,30 @@ async fn resolve(env: &dyn ExecutionEnvironment, path: &str) -> Result<RealPath,
     Ok(env.resolve(path).await?)
 }
 
-/// How a file is named to the model: below the working directory by what is below it.
-fn shown_name(path: &Path, cx: &ToolCx) -> String {
-    let below = path.strip_prefix(&cx.env.facts().cwd).ok().filter(|below| *below != Path::new(""));
-    below.unwrap_or(path).display().to_string()
+/// Where to search: what an argument names, or the working directory.
+async fn place(env: &dyn ExecutionEnvironment, path: Option<&str>) -> Result<RealPath, ToolError> {
+    match path {
+        Some(path) => resolve(env, path).await,
+        None => Ok(env.facts().cwd.clone()),
+    }
+}
+
+/// Searches until it is done or the call is cancelled.
+async fn search(cx: &ToolCx, query: Search) -> Result<Hits, ToolError> {
+    tokio::select! {
+        biased;
+        () = cx.cancel.cancelled() => Err(ToolError(INTERRUPTED.to_owned())),
+        hits = cx.env.search(query, &cx.cancel) => Ok(hits?),
+    }
+}
+
+/// A path as the model sees it: relative to the working directory if it is below that.
+fn below(path: &RealPath, cwd: &RealPath) -> String {
+    let path = path.as_path();
+    match path.strip_prefix(cwd) {
+        Ok(inner) if !inner.as_os_str().is_empty() => inner.display().to_string(),
+        _ => path.display().to_string(),
+    }
 }
 
 /// The arguments that name a file and nothing else of interest.

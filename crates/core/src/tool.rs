@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use junto_env::ExecutionEnvironment;
+use junto_env::{ExecutionEnvironment, Jobs};
 use junto_llm::{Media, ToolCall, ToolSpec};
 use tokio_util::sync::CancellationToken;
 
@@ -36,12 +36,18 @@ pub struct ToolCx {
     pub cancel: CancellationToken,
     /// Whom it works for.
     pub caller: Arc<dyn Caller>,
+    /// Commands that run on after the call that started them. They end with the session.
+    pub jobs: Arc<Jobs>,
 }
 
 impl ToolCx {
+    /// How many commands of one session may run in the background at once.
+    pub const MOST_JOBS: usize = 16;
+
     /// For a tool that runs without a session.
     pub fn alone(env: Arc<dyn ExecutionEnvironment>) -> Self {
-        Self { env, cancel: CancellationToken::new(), caller: Arc::new(Alone) }
+        let jobs = Arc::new(Jobs::new(Self::MOST_JOBS));
+        Self { env, cancel: CancellationToken::new(), caller: Arc::new(Alone), jobs }
     }
 }
 

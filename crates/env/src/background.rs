@@ -28,6 +28,8 @@ pub struct Background {
     shared: Arc<Shared>,
     input: mpsc::Sender<Input>,
     signals: mpsc::Sender<Signal>,
+    /// The position up to which [`Background::news`] has told.
+    told: Mutex<u64>,
     /// Owns the process, and reads it. Ended when this is dropped.
     task: JoinHandle<()>,
 }
@@ -85,7 +87,7 @@ impl Background {
         };
         let ending = shared.ending.subscribe();
         let task = tokio::spawn(keeper.keep(process, inputs, signals, ending));
-        Self { id, shared, input, signals: signal, task }
+        Self { id, shared, input, signals: signal, told: Mutex::default(), task }
     }
 
     /// The process's id on its host, for people.
@@ -111,7 +113,21 @@ impl Background {
         Snapshot { text, dropped, next, state, duration }
     }
 
-    /// The same, once there is something after the position, or the process has ended, or the time
+    /// What it has said since this was last asked, so that everything is told once, and how it stands
+    /// now.
+    pub fn news(&self) -> Snapshot {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = self.poll(*told);
+        *told = snapshot.next;
+        snapshot
+    }
+
+    /// The position up to which [`news`](Self::news) has told.
+    pub fn told(&self) -> u64 {
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it has said from a position on, once there is something after it, or the process has ended, or the time
     /// is up.
     pub async fn wait_for_output(&self, since: u64, limit: Duration) -> Snapshot {
         self.wait(limit, |progress| progress.position > since || progress.end.is_some()).await;

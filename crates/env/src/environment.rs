@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::AsyncRead;
 use tokio_util::sync::CancellationToken;
 
-use crate::{CommandSpec, Error, ErrorKind, Hits, Process, RealPath, Result, Search};
+use crate::{CommandSpec, Hits, Process, RealPath, Result, Search, search};
 
 /// A boxed future, as traits used as objects return it.
 pub type Fut<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -58,9 +58,13 @@ pub trait ExecutionEnvironment: Send + Sync {
     /// `Invalid` if the pattern or a glob is not well formed, with what is wrong and where; `Cancelled`;
     /// and whatever the environment says of the root. What cannot be read below it is passed over and
     /// counted.
+    ///
+    /// What is provided lists and reads file by file, with the regular expressions, globs and ignore
+    /// files of ripgrep. It asks for a [`stamp`](Self::stamp) of every file when the newest are
+    /// wanted, and does not know a `.git` that is a file which names another place. An environment
+    /// that can do it faster where the files are should.
     fn search<'a>(&'a self, query: Search, cancel: &'a CancellationToken) -> Fut<'a, Result<Hits>> {
-        let _ = cancel;
-        Box::pin(async move { Err(Error::new(ErrorKind::Unsupported, query.root, "it cannot be searched")) })
+        Box::pin(search::provided::search(self, query, cancel))
     }
 }
 

@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::characters::Interleave;
-use crate::{CommandSpec, ExecutionEnvironment, Exit, HeadTail, Output, OutputStream, Process, Result};
+use crate::{CommandSpec, ExecutionEnvironment, Exit, Fut, HeadTail, Output, OutputStream, Process, Result};
 
 /// How long a command that is stopped has for ending by itself.
 pub const GRACE: Duration = Duration::from_secs(2);
@@ -36,6 +36,26 @@ pub struct ExecResult {
     pub both: HeadTail,
 }
 
+/// How a command ended, without what it said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// How it ended.
+    pub exit: Exit,
+    /// Whether it was stopped because its time was up.
+    pub timed_out: bool,
+    /// Whether it was stopped because it was cancelled.
+    pub cancelled: bool,
+    /// How long it ran.
+    pub duration: Duration,
+}
+
+/// Takes what a command says, and may take its time: the command waits meanwhile.
+pub trait Listener: Send {
+    /// Takes a piece. The wait may be dropped when the command is stopped; the piece must not be lost
+    /// then.
+    fn hear<'a>(&'a mut self, piece: &'a Output) -> Fut<'a, ()>;
+}
+
 /// Why nothing more is awaited of a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stop {
@@ -58,40 +78,66 @@ pub async fn exec(
     cancel: &CancellationToken,
     sink: &mut (dyn FnMut(&Output) + Send),
 ) -> Result<ExecResult> {
+    let mut capture = Capture::new(sink);
+    let Ended { exit, timed_out, cancelled, duration } =
+        exec_into(env, command, limit, cancel, &mut capture).await?;
+    let both = capture.finish();
+    Ok(ExecResult {
+        exit,
+        timed_out,
+        cancelled,
+        duration,
+        stdout: capture.stdout,
+        stderr: capture.stderr,
+        both,
+    })
+}
+
+/// The same, with everything it says going to somebody who may take his time, and nothing kept.
+///
+/// # Errors
+/// If it cannot be started, or the environment fails. That the command failed is a result.
+pub async fn exec_into(
+    env: &dyn ExecutionEnvironment,
+    command: CommandSpec,
+    limit: Duration,
+    cancel: &CancellationToken,
+    listener: &mut dyn Listener,
+) -> Result<Ended> {
     let started = Instant::now();
     let mut process = env.spawn(command).await?;
-    let mut capture = Capture::new(sink);
     let stop = tokio::select! {
         biased;
         () = cancel.cancelled() => Some(Stop::Cancelled),
         () = sleep(limit) => Some(Stop::TimedOut),
-        ended = follow(&mut process, &mut capture) => {
+        ended = follow(&mut process, listener) => {
             ended?;
             None
         }
     };
     let mut duration = started.elapsed();
     if stop.is_some() {
-        rest(&mut process, |piece| capture.take(piece)).await;
+        let mut last = Vec::new();
+        rest(&mut process, |piece| last.push(piece.clone())).await;
+        for piece in &last {
+            listener.hear(piece).await;
+        }
     }
     let exit = process.close(GRACE).await?;
     if stop.is_some() {
         duration = started.elapsed();
     }
-    Ok(ExecResult {
+    Ok(Ended {
         exit,
         timed_out: stop == Some(Stop::TimedOut),
         cancelled: stop == Some(Stop::Cancelled),
         duration,
-        both: capture.finish(),
-        stdout: capture.stdout,
-        stderr: capture.stderr,
     })
 }
 
-async fn follow(process: &mut Process, capture: &mut Capture<'_>) -> Result<Exit> {
+async fn follow(process: &mut Process, listener: &mut dyn Listener) -> Result<Exit> {
     while let Some(piece) = process.output().await? {
-        capture.take(&piece);
+        listener.hear(&piece).await;
     }
     process.wait().await
 }
@@ -133,5 +179,12 @@ impl<'a> Capture<'a> {
     fn finish(&mut self) -> HeadTail {
         self.interleave.finish(|bytes| self.both.push_shared(bytes));
         std::mem::replace(&mut self.both, HeadTail::new(0, 0))
+    }
+}
+
+impl Listener for Capture<'_> {
+    fn hear<'a>(&'a mut self, piece: &'a Output) -> Fut<'a, ()> {
+        self.take(piece);
+        Box::pin(std::future::ready(()))
     }
 }

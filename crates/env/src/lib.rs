@@ -56,7 +56,7 @@ pub use environment::{
     ByteRange, DirEntry, Enforces, EnvFacts, ExecutionEnvironment, Expect, Fut, Reader, Stamp,
 };
 pub use error::{Error, ErrorKind, Result};
-pub use exec::{ExecResult, GRACE, exec};
+pub use exec::{Ended, ExecResult, GRACE, Listener, exec, exec_into};
 pub use head_tail::HeadTail;
 pub use jobs::{JobId, Jobs};
 pub use kind::Kind;

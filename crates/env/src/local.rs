@@ -10,6 +10,7 @@ mod proc_table;
 mod process;
 mod pty;
 mod resolve;
+mod search;
 mod tree;
 mod write;
 
@@ -19,6 +20,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::io::AsyncReadExt as _;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use self::mark::Mark;
@@ -28,7 +30,7 @@ use crate::survivors::Survivor;
 use crate::variables::{self, Inherit, Variables};
 use crate::{
     ByteRange, CommandSpec, DirEntry, Enforces, EnvFacts, Error, ErrorKind, ExecutionEnvironment, Expect,
-    Fut, Process, Program, Reader, RealPath, Result, Stamp, Stdin,
+    Fut, Hits, Process, Program, Reader, RealPath, Result, Search, Stamp, Stdin,
 };
 
 /// The files and processes of this machine.
@@ -292,5 +294,15 @@ impl ExecutionEnvironment for LocalEnvironment {
 
     fn spawn(&self, command: CommandSpec) -> Fut<'_, Result<Process>> {
         Box::pin(async { self.start(command) })
+    }
+
+    fn search<'a>(&'a self, query: Search, cancel: &'a CancellationToken) -> Fut<'a, Result<Hits>> {
+        Box::pin(async move {
+            // Who drops the future wants no more either.
+            let stop = cancel.child_token();
+            let _stop = stop.clone().drop_guard();
+            let root = query.root.clone();
+            blocking(&root, move |_| search::search(&query, &stop)).await
+        })
     }
 }

@@ -22,6 +22,11 @@ impl RealPath {
         &self.0
     }
 
+    /// The path, for keeps.
+    pub fn into_path(self) -> PathBuf {
+        self.0
+    }
+
     /// Whether this is the other path, or below it.
     pub fn is_within(&self, other: &RealPath) -> bool {
         self.0.starts_with(&other.0)

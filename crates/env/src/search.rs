@@ -3,9 +3,21 @@
 //! The meaning is ripgrep's, down to its libraries: its regular expressions, its globs, its idea of
 //! what is ignored, hidden and binary. Who knows `rg` knows this.
 
+pub(crate) mod collect;
+mod explain;
+pub(crate) mod first;
+pub(crate) mod globs;
+mod ignores;
+pub(crate) mod kept;
+pub(crate) mod pattern;
+pub(crate) mod provided;
+
+use std::cmp::Reverse;
+use std::path::PathBuf;
 use std::time::SystemTime;
 
-use crate::RealPath;
+use self::first::First;
+use crate::{Error, ErrorKind, RealPath};
 
 /// What to look for, where, and how much of it to give.
 ///
@@ -327,4 +339,16 @@ impl Search {
         }
         self
     }
+}
+
+pub(crate) fn cancelled(subject: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Cancelled, subject, "the search was cancelled")
+}
+
+/// The hits of a search for files.
+pub(crate) fn files_found(first: First<(Reverse<Option<SystemTime>>, PathBuf)>, unreadable: usize) -> Hits {
+    let truncated = first.is_truncated();
+    let file = |(Reverse(modified), path)| FoundFile { path: RealPath::resolved(path), modified };
+    let found = Found::Files(first.into_sorted().into_iter().map(file).collect());
+    Hits { found, truncated, unreadable }
 }

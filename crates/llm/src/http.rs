@@ -409,8 +409,9 @@ fn is_loopback(url: &reqwest::Url) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Installs ring as the process's TLS provider, unless the host has installed another one.
-fn install_crypto() {
+/// Installs ring as the process's TLS provider, unless the host has installed another one. Providers do
+/// so by themselves; whoever else opens connections with rustls calls it first.
+pub fn install_crypto() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // An error only says that the host was first, which is its right.

@@ -17,7 +17,7 @@ use tokio::io::AsyncReadExt as _;
 use self::commit::{Step, commit};
 use super::edit_file::MOST;
 use super::write_file::as_it_was;
-use super::{arguments, resolve, shown_name};
+use super::{arguments, below, resolve};
 
 /// How many bytes of files are held for one patch. All are kept until it is done, to be put back.
 const MOST_IN_ALL: u64 = 2 * MOST;
@@ -131,7 +131,7 @@ impl ApplyPatch {
         if applied.changes.is_empty() {
             return Ok("the patch changes nothing: the files are like this already".to_owned());
         }
-        let report = report(&applied, cx);
+        let report = report(&applied, &files, &cx.env.facts().cwd);
         let steps = steps(&*cx.env, &patch, applied.changes, &files).await?;
         // In a task of its own: whoever drops this call must not leave half of a patch behind.
         let done = tokio::spawn(commit(Arc::clone(&cx.env), steps)).await;
@@ -286,8 +286,8 @@ async fn bytes(env: &dyn ExecutionEnvironment, before: &Before) -> Result<Vec<u8
 }
 
 /// What was done to which file, and which hunks were found only by looking less closely.
-fn report(applied: &Applied, cx: &ToolCx) -> String {
-    let name = |path: &str| shown_name(path.as_ref(), cx);
+fn report(applied: &Applied, files: &Files, cwd: &RealPath) -> String {
+    let name = |path: &str| files.get(path).map_or_else(|| path.to_owned(), |file| below(&file.path, cwd));
     let mut report = String::new();
     for change in &applied.changes {
         report += &match change {

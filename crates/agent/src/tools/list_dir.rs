@@ -8,7 +8,7 @@ use junto_llm::{ToolCall, ToolSpec};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{arguments, near, resolve};
+use super::{arguments, near, place};
 use crate::toolbox::INTERRUPTED;
 
 /// How many entries are shown.
@@ -71,7 +71,7 @@ impl Default for ListDir {
 impl ListDir {
     async fn directory(call: &ToolCall, env: &dyn ExecutionEnvironment) -> Result<RealPath, ToolError> {
         let Arguments { path, .. } = arguments(call)?;
-        resolve(env, path.as_deref().unwrap_or(".")).await
+        place(env, path.as_deref()).await
     }
 
     async fn list(permit: &Permit, cx: &ToolCx) -> Result<String, ToolError> {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::numbered::Lines;
 use super::read_file::{self, LINES, Shown};
-use super::{arguments, resolve, shown_name};
+use super::{arguments, below, resolve};
 use crate::toolbox::INTERRUPTED;
 
 /// How many files are read at once.
@@ -83,12 +83,12 @@ impl ReadManyFiles {
                 break;
             }
             if batch.text.len() > OF_ALL {
-                batch.skipped.push(shown_name(path.as_path(), cx));
+                batch.skipped.push(below(path, &cx.env.facts().cwd));
                 continue;
             }
             let lines = Lines { bytes: OF_EACH, ..Lines::new(1, LINES) };
             let shown = read_file::read(&*cx.env, path, lines, &[]).await;
-            batch.push(&shown_name(path.as_path(), cx), shown);
+            batch.push(&below(path, &cx.env.facts().cwd), shown);
         }
         batch.outcome()
     }

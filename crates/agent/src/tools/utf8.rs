@@ -8,6 +8,12 @@ pub(super) struct Utf8(Vec<u8>);
 impl Utf8 {
     /// The text of the bytes so far that was not given out yet.
     pub(super) fn push(&mut self, bytes: &[u8]) -> String {
+        // The rule: text, and nothing held back.
+        if self.0.is_empty()
+            && let Ok(text) = std::str::from_utf8(bytes)
+        {
+            return text.to_owned();
+        }
         self.0.extend_from_slice(bytes);
         let mut text = String::new();
         for chunk in self.0.utf8_chunks() {

@@ -58,6 +58,38 @@ pub fn standard() -> Vec<Arc<dyn Tool>> {
     ]
 }
 
+/// Makes a tool.
+type Make = fn() -> Arc<dyn Tool>;
+
+/// Every tool that needs nothing to be made, by name.
+const TOOLS: &[(&str, Make)] = &[
+    ("apply_patch", || Arc::new(ApplyPatch::default())),
+    ("ask_user", || Arc::new(AskUser::default())),
+    ("edit_file", || Arc::new(EditFile::default())),
+    ("glob", || Arc::new(Glob::default())),
+    ("grep", || Arc::new(Grep::default())),
+    ("list_dir", || Arc::new(ListDir::default())),
+    ("read_file", || Arc::new(ReadFile::default())),
+    ("read_many_files", || Arc::new(ReadManyFiles::default())),
+    ("shell", || Arc::new(Shell::default())),
+    ("shell_input", || Arc::new(ShellInput::default())),
+    ("shell_kill", || Arc::new(ShellKill::default())),
+    ("shell_output", || Arc::new(ShellOutput::default())),
+    ("update_plan", || Arc::new(UpdatePlan::default())),
+    ("web_fetch", || Arc::new(WebFetch::default())),
+    ("write_file", || Arc::new(WriteFile::default())),
+];
+
+/// The tool of this name, as it is without anybody's settings; none if there is no such tool.
+pub fn named(name: &str) -> Option<Arc<dyn Tool>> {
+    TOOLS.iter().find(|(known, _)| *known == name).map(|(_, make)| make())
+}
+
+/// Every tool that [`named`] knows, sorted by name. A session wants some of them, not all.
+pub fn all() -> Vec<Arc<dyn Tool>> {
+    TOOLS.iter().map(|(_, make)| make()).collect()
+}
+
 /// The arguments of a call. The loop has checked them against the schema; somebody else may not have.
 fn arguments<T: DeserializeOwned>(call: &ToolCall) -> Result<T, ToolError> {
     T::deserialize(&call.arguments).map_err(|error| ToolError(format!("bad arguments: {error}")))
@@ -116,10 +148,20 @@ mod tests {
 
     #[test]
     fn our_specs_are_what_we_demand_of_others() {
-        for tool in standard() {
+        for tool in all().into_iter().chain(standard()) {
             let spec = tool.spec();
             let parameters = spec.parameters().expect("a function").clone();
             assert!(ToolSpec::new(&spec.name, &spec.description, parameters).is_ok(), "{}", spec.name);
         }
+    }
+
+    #[test]
+    fn tools_are_found_by_their_names() {
+        assert!(TOOLS.is_sorted_by(|(a, _), (b, _)| a < b));
+        for (name, make) in TOOLS {
+            assert_eq!(make().spec().name, *name);
+        }
+        assert!(standard().iter().all(|tool| named(&tool.spec().name).is_some()));
+        assert!(named("fly").is_none());
     }
 }

@@ -34,10 +34,15 @@ pub(super) fn rows(scratch: &Path) -> Outcome<Vec<Row>> {
         })
     };
     let row = |name, bound, our_args: &[&'static str], rg_args: &[&'static str]| -> Outcome<Row> {
-        let row = Row { name, ours: command(&ours, our_args), peer: "rg", theirs: command(&rg, rg_args), bound };
+        let row =
+            Row { name, ours: command(&ours, our_args), peer: "rg", theirs: command(&rg, rg_args), bound };
         // A comparison of speed is worth something only if the work is the same.
         let (mine, other) = (lines(&row.ours)?, lines(&row.theirs)?);
-        if mine == other && mine > 0 { Ok(row) } else { Err(format!("{name}: {mine} lines, and {other} of rg")) }
+        if mine == other && mine > 0 {
+            Ok(row)
+        } else {
+            Err(format!("{name}: {mine} lines, and {other} of rg"))
+        }
     };
     // rg reads no settings of the user, and prints what we give: numbered lines without a terminal.
     let none = "--no-config";
@@ -83,8 +88,8 @@ fn tree(scratch: &Path) -> Outcome<PathBuf> {
 
 fn content(file: usize, random: &mut Random) -> String {
     const WORDS: [&str; 16] = [
-        "let", "value", "return", "if", "self", "config", "state", "index", "result", "for", "match", "error",
-        "path", "String", "u64", "+",
+        "let", "value", "return", "if", "self", "config", "state", "index", "result", "for", "match",
+        "error", "path", "String", "u64", "+",
     ];
     let size = SMALLEST + random.below(LARGEST - SMALLEST);
     let rare = if file.is_multiple_of(100) { size / 2 } else { usize::MAX };

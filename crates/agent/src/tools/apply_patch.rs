@@ -232,26 +232,22 @@ async fn steps(
                     Held::Text(file) => file.encode(&text)?,
                     Held::Missing | Held::Opaque { .. } => text.into_bytes(),
                 };
-                let mut at = source;
-                if moved_from.is_some() {
-                    match (target.stamp(), source.stamp()) {
-                        // Renamed and not written anew, so that the file keeps its mode.
-                        (None, Some(stamp)) => writes.push(Step::Rename {
-                            from: source.path.clone(),
-                            to: target.path.clone(),
-                            stamp,
-                        }),
-                        (_, stamp) => {
-                            removals
-                                .extend(stamp.map(|stamp| Step::Remove { path: source.path.clone(), stamp }));
-                            at = target;
+                match (&moved_from, source.stamp(), target.stamp()) {
+                    // Renamed and not written anew, so that the file keeps its mode.
+                    (Some(_), Some(stamp), None) => {
+                        let old = bytes(env, source).await?;
+                        let content = (old != new).then_some((old, new));
+                        let (from, to) = (source.path.clone(), target.path.clone());
+                        writes.push(Step::Move { from, to, stamp, content });
+                    }
+                    (_, from, Some(stamp)) => {
+                        let old = bytes(env, target).await?;
+                        writes.push(Step::Write { path: target.path.clone(), old, new, stamp });
+                        if let (Some(_), Some(stamp)) = (moved_from, from) {
+                            removals.push(Step::Remove { path: source.path.clone(), stamp });
                         }
                     }
-                }
-                let stamp = at.stamp().ok_or_else(|| ToolError(format!("there is no {}", at.path)))?;
-                let old = bytes(env, at).await?;
-                if old != new {
-                    writes.push(Step::Write { path: target.path.clone(), old, new, stamp });
+                    (_, _, None) => writes.push(Step::Create { path: target.path.clone(), new }),
                 }
             }
             Change::Remove { path } => {

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![cfg(target_os = "linux")]
 
+#[path = "../../../env/tests/it/memory.rs"]
+mod memory;
 mod place;
 mod scene;
 mod script;
@@ -9,10 +11,12 @@ mod stand;
 mod t0_file_tools;
 mod t0_file_tools_change;
 mod t0_life;
+mod t0_notebook;
 mod t0_tools;
 mod t1_approval;
 mod t1_child;
 mod t1_failure;
+mod t1_file_tools;
 mod t1_steer;
 mod t1_stop;
 mod t1_turns;

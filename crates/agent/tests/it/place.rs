@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use junto_core::{
     Action, EventLog, Gate, MemoryJournal, Open, Seq, Tool, ToolCx, ToolError, ToolOutcome, Via,
 };
-use junto_env::LocalEnvironment;
+use junto_env::{ExecutionEnvironment, LocalEnvironment};
 use junto_llm::{SessionId, ToolCall};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -20,11 +20,16 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
+        Self::around(|local| Arc::new(local))
+    }
+
+    /// A place whose tools see it through something.
+    pub(crate) fn around(wrap: impl FnOnce(LocalEnvironment) -> Arc<dyn ExecutionEnvironment>) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let env = LocalEnvironment::new(dir.path()).unwrap();
+        let env = wrap(LocalEnvironment::new(dir.path()).unwrap());
         let clock = Arc::new(|| Timestamp::UNIX_EPOCH);
         let log = EventLog::new(SessionId::fresh(), Arc::new(MemoryJournal::default()), Seq(0), clock);
-        Self { dir, cx: ToolCx::alone(Arc::new(env)), gate: Gate::new(Arc::new(Open), log) }
+        Self { dir, cx: ToolCx::alone(env), gate: Gate::new(Arc::new(Open), log) }
     }
 
     /// A place with these files.

@@ -301,6 +301,17 @@ async fn several_files_are_read_at_once() {
     {
         assert!(said.contains(part), "{part}: {said}");
     }
+    let names = async |paths: Value| -> Vec<String> {
+        let said = place.call(&many, json!({ "paths": paths })).await.unwrap_or_else(|said| said);
+        let heads = said.lines().filter_map(|line| line.strip_prefix("==> ")?.strip_suffix(" <=="));
+        heads.map(str::to_owned).collect()
+    };
+    assert_eq!(names(json!(["*.rs"])).await, ["a.rs", "b.rs"]);
+    assert_eq!(names(json!(["sub/*", "**/*.rs"])).await, ["sub/c.rs", "a.rs", "b.rs"]);
+    assert_eq!(names(json!(["PLACE/{a,b}.rs"])).await, ["a.rs", "b.rs"]);
+    assert_eq!(names(json!(["nowhere/*.rs", "a.rs"])).await, ["nowhere/*.rs", "a.rs"]);
+    place.works(&many, json!({"paths": ["*.py", "a.rs"]}), "==> *.py <==\n[nothing matches: ").await;
+    place.fails(&many, json!({"paths": ["a[.rs"]}), "a[.rs").await;
     place.fails(&many, json!({"paths": ["nowhere"]}), "there is no PLACE/nowhere").await;
     place.fails(&many, json!({"paths": [""]}), "the path is empty").await;
     for n in 0..6 {

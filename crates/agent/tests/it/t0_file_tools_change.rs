@@ -1,11 +1,18 @@
 //! Editing and patching files with single tools: what changes, and that nothing else does.
 
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
-use junto_agent::tools::{ApplyPatch, EditFile};
+use junto_agent::tools::{ApplyPatch, EditFile, ListDir, ReadFile, ReadManyFiles, WriteFile};
 use junto_core::Action;
+use junto_env::wrappers::{self, ReadOnly};
+use junto_env::{
+    Error, ErrorKind, ExecutionEnvironment, Expect, Fut, LocalEnvironment, RealPath, Result, Stamp,
+};
 use serde_json::{Value, json};
 
+use crate::memory::Memory;
 use crate::place::Place;
 
 fn edit(path: &str, old: &str, new: &str) -> Value {
@@ -174,6 +181,94 @@ async fn a_patch_that_fails_leaves_all_files_as_they_were() {
         let mode = std::fs::metadata(place.path("b")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o750, "{rest}");
     }
+}
+
+/// A disk that is full after so many changes, for a moment: one change fails, and then there is room.
+struct Filling {
+    inner: LocalEnvironment,
+    room: AtomicI32,
+}
+
+impl Filling {
+    fn check(&self, path: &RealPath) -> Result<()> {
+        if self.room.fetch_sub(1, Ordering::SeqCst) == 0 {
+            return Err(Error::new(ErrorKind::Full, path, "no space is left"));
+        }
+        Ok(())
+    }
+}
+
+impl wrappers::Layer for Filling {
+    fn inner(&self) -> &dyn ExecutionEnvironment {
+        &self.inner
+    }
+
+    fn write<'a>(&'a self, path: &'a RealPath, data: &'a [u8], expect: Expect) -> Fut<'a, Result<Stamp>> {
+        match self.check(path) {
+            Ok(()) => ExecutionEnvironment::write(&self.inner, path, data, expect),
+            Err(error) => Box::pin(async { Err(error) }),
+        }
+    }
+
+    fn rename<'a>(&'a self, from: &'a RealPath, to: &'a RealPath) -> Fut<'a, Result<()>> {
+        match self.check(from) {
+            Ok(()) => ExecutionEnvironment::rename(&self.inner, from, to),
+            Err(error) => Box::pin(async { Err(error) }),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_in_the_middle_of_a_patch_leaves_all_files_as_they_were() {
+    let body = "*** Update File: a\n@@\n-one\n+1\n*** Add File: new\n+x\n*** Update File: b\n\
+                *** Move to: c\n@@\n-two\n+2\n*** Delete File: d\n*** Delete File: e\n";
+    let changes = 6;
+    for room in 0..=changes {
+        let place = Place::around(|inner| Arc::new(Filling { inner, room: AtomicI32::new(room) }));
+        for (name, content) in [("a", "one\n"), ("b", "two\n"), ("d", "x"), ("e", "x")] {
+            place.write(name, content);
+        }
+        let before = place.files();
+        if room == changes {
+            place.works(&ApplyPatch::default(), patch(body), "M a\nA new\nR b -> c\nD d\nD e\n").await;
+            continue;
+        }
+        place.fails(&ApplyPatch::default(), patch(body), "no space is left").await;
+        assert_eq!(place.files(), before, "{room}");
+    }
+    let place = Place::around(|inner| Arc::new(Filling { inner, room: AtomicI32::new(0) }));
+    place.write("a", "one");
+    place.fails(&EditFile::default(), edit("a", "one", "1"), "no space is left; nothing was written").await;
+    assert_eq!(place.read("a"), b"one");
+}
+
+#[tokio::test]
+async fn what_may_only_be_read_is_not_written() {
+    let place = Place::around(|inner| Arc::new(ReadOnly::new(inner)));
+    place.write("a", "one\n");
+    let before = place.files();
+    place.works(&ReadFile::default(), json!({"file_path": "a"}), "  1 | one").await;
+    place.fails(&EditFile::default(), edit("a", "one", "1"), "nothing was written").await;
+    place.fails(&WriteFile::default(), json!({"file_path": "a", "content": ""}), "nothing was written").await;
+    place.fails(&ApplyPatch::default(), patch("*** Delete File: a\n"), "all files are as they were").await;
+    assert_eq!(place.files(), before);
+}
+
+#[tokio::test]
+async fn the_tools_work_in_an_environment_of_somebody_elses() {
+    let place = Place::around(|_| Arc::new(Memory::new()));
+    let write = json!({"file_path": "src/a.rs", "content": "one\ntwo\n"});
+    place.works(&WriteFile::default(), write, "created /project/src/a.rs (8 bytes)").await;
+    place.works(&EditFile::default(), edit("src/a.rs", "two", "2"), "replaced once").await;
+    let body = "*** Update File: src/a.rs\n*** Move to: src/b.rs\n@@\n-one\n+1\n*** Add File: c\n+x\n";
+    place.works(&ApplyPatch::default(), patch(body), "R src/a.rs -> src/b.rs\nA c\n").await;
+    place.works(&ReadFile::default(), json!({"file_path": "src/b.rs"}), "  1 | 1\n  2 | 2\n").await;
+    place.fails(&ReadFile::default(), json!({"file_path": "src/B.rs"}), "near it: b.rs").await;
+    place.fails(&ReadFile::default(), json!({"file_path": "src"}), "is a directory").await;
+    place.works(&ListDir::default(), json!({"depth": 2}), "c (2 bytes)\nsrc/\nsrc/b.rs (4 bytes)\n").await;
+    place.works(&ReadManyFiles::default(), json!({"paths": ["c", "src/b.rs"]}), "==> src/b.rs <==").await;
+    place.works(&ApplyPatch::default(), patch("*** Delete File: c\n"), "D c").await;
+    place.fails(&ReadFile::default(), json!({"file_path": "c"}), "there is no /project/c").await;
 }
 
 #[tokio::test]

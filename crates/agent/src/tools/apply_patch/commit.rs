@@ -8,10 +8,10 @@ use junto_env::{Error, ErrorKind, ExecutionEnvironment, Expect, RealPath, Result
 pub(super) enum Step {
     /// Makes a file that is not there.
     Create { path: RealPath, new: Vec<u8> },
-    /// Replaces what is in a file. The stamp is of the old content, wherever it was.
+    /// Replaces what is in a file.
     Write { path: RealPath, old: Vec<u8>, new: Vec<u8>, stamp: Stamp },
-    /// Gives a file a name that no file has.
-    Rename { from: RealPath, to: RealPath, stamp: Stamp },
+    /// Gives a file a name that no file has, and then maybe another content: the old, and the new.
+    Move { from: RealPath, to: RealPath, stamp: Stamp, content: Option<(Vec<u8>, Vec<u8>)> },
     /// Removes a file.
     Remove { path: RealPath, stamp: Stamp },
 }
@@ -72,11 +72,18 @@ async fn take(
             let made = env.write(&path, &new, Expect::Unchanged(stamp)).await?;
             undo.push(Undo::Write { path, old, made });
         }
-        Step::Rename { from, to, stamp } => {
+        Step::Move { from, to, stamp, content } => {
             expect(env, &from, Some(stamp)).await?;
             expect(env, &to, None).await?;
             env.rename(&from, &to).await?;
-            undo.push(Undo::Rename { from: to, to: from });
+            undo.push(Undo::Rename { from: to.clone(), to: from });
+            if let Some((old, new)) = content {
+                // Where there are no digests, a file that was renamed is not what it was.
+                let gone = || Error::new(ErrorKind::Changed, &to, "it was removed just now");
+                let now = env.stamp(&to).await?.ok_or_else(gone)?;
+                let made = env.write(&to, &new, Expect::Unchanged(now)).await?;
+                undo.push(Undo::Write { path: to, old, made });
+            }
         }
         Step::Remove { path, stamp } => {
             // Set aside at first: a file that is removed and written again would not be the same.
@@ -178,11 +185,9 @@ mod tests {
         }
 
         async fn rename(&self, from: &str, to: &str) -> Step {
-            Step::Rename {
-                from: self.path(from).await,
-                to: self.path(to).await,
-                stamp: self.stamp(from).await,
-            }
+            let content = Some((fs::read(self.dir.path().join(from)).unwrap(), b"new".to_vec()));
+            let stamp = self.stamp(from).await;
+            Step::Move { from: self.path(from).await, to: self.path(to).await, stamp, content }
         }
 
         async fn remove(&self, name: &str) -> Step {
@@ -226,7 +231,7 @@ mod tests {
         let steps = four(&files).await;
         assert_eq!(files.commit(steps).await, Ok(String::new()));
         let names: Vec<_> = files.all().into_iter().map(|(name, content, _)| (name, content)).collect();
-        let expected = [("a", "new"), ("e", "2"), ("new", "new")];
+        let expected = [("a", "new"), ("e", "new"), ("new", "new")];
         assert_eq!(names, expected.map(|(name, content)| (name.to_owned(), content.to_owned())));
     }
 

@@ -3,6 +3,7 @@
 mod commit;
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use junto_core::{Action, Fut, Permit, Tool, ToolCx, ToolError, ToolOutcome};
@@ -286,14 +287,15 @@ fn report(applied: &Applied, files: &Files, cwd: &RealPath) -> String {
     let name = |path: &str| files.get(path).map_or_else(|| path.to_owned(), |file| below(&file.path, cwd));
     let mut report = String::new();
     for change in &applied.changes {
-        report += &match change {
-            Change::Create { path, .. } => format!("A {}\n", name(path)),
-            Change::Write { path, moved_from: None, .. } => format!("M {}\n", name(path)),
+        let line = match change {
+            Change::Create { path, .. } => format!("A {}", name(path)),
+            Change::Write { path, moved_from: None, .. } => format!("M {}", name(path)),
             Change::Write { path, moved_from: Some(from), .. } => {
-                format!("R {} -> {}\n", name(from), name(path))
+                format!("R {} -> {}", name(from), name(path))
             }
-            Change::Remove { path } => format!("D {}\n", name(path)),
+            Change::Remove { path } => format!("D {}", name(path)),
         };
+        let _ = writeln!(report, "{line}");
     }
     for Placed { path, hunk, line, stage } in &applied.hunks {
         let without = match stage {
@@ -302,8 +304,9 @@ fn report(applied: &Applied, files: &Files, cwd: &RealPath) -> String {
             Stage::SurroundingSpace => "space around lines",
             Stage::Punctuation => "space around lines and kinds of quotes and dashes",
         };
-        report += &format!(
-            "[{}, hunk {hunk}: found at line {line} only when {without} is not compared]\n",
+        let _ = writeln!(
+            report,
+            "[{}, hunk {hunk}: found at line {line} only when {without} is not compared]",
             name(path)
         );
     }

@@ -1,5 +1,7 @@
 //! `edit_file`: one text in place of another.
 
+use std::fmt::Write as _;
+
 use junto_core::{Action, Fut, Permit, Tool, ToolCx, ToolError, ToolOutcome};
 use junto_env::text::{Content, TextFile};
 use junto_env::{ErrorKind, ExecutionEnvironment, Kind, RealPath};
@@ -124,7 +126,7 @@ fn report(path: &RealPath, edit: &Edit) -> String {
         report.push_str("...\n");
     }
     if count > PLACES {
-        report += &format!("[and {} places more]\n", count - PLACES);
+        let _ = writeln!(report, "[and {} places more]", count - PLACES);
     }
     report
 }

@@ -1,5 +1,6 @@
 //! `list_dir`: what is in a directory.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use junto_core::{Action, Fut, Permit, Tool, ToolCx, ToolError, ToolOutcome};
@@ -149,13 +150,13 @@ fn is_closed(path: &Path) -> bool {
 
 impl Listing {
     fn text(&self, root: &RealPath) -> String {
-        let mut text = format!("{}:\n", root);
+        let mut text = format!("{root}:\n");
         for DirEntry { path, is_dir, size } in &self.entries {
             let path = one_line(path);
-            text += &match (is_dir, size) {
-                (true, _) => format!("{path}/\n"),
-                (false, Some(size)) => format!("{path} ({size} bytes)\n"),
-                (false, None) => format!("{path} (no regular file)\n"),
+            let _ = match (is_dir, size) {
+                (true, _) => writeln!(text, "{path}/"),
+                (false, Some(size)) => writeln!(text, "{path} ({size} bytes)"),
+                (false, None) => writeln!(text, "{path} (no regular file)"),
             };
         }
         if self.entries.is_empty() {
@@ -164,11 +165,11 @@ impl Listing {
         for (paths, why) in [(&self.closed, "not opened"), (&self.unreadable, "not readable")] {
             if !paths.is_empty() {
                 let names: Vec<String> = paths.iter().map(|path| one_line(path)).collect();
-                text += &format!("[{why}: {}]\n", names.join(", "));
+                let _ = writeln!(text, "[{why}: {}]", names.join(", "));
             }
         }
         if self.goes_on {
-            text += &format!("[only the first {MOST} entries; list a directory in it, or use glob]\n");
+            let _ = writeln!(text, "[only the first {MOST} entries; list a directory in it, or use glob]");
         }
         text
     }

@@ -1,5 +1,6 @@
 //! What may have been meant by a path that is not there.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use junto_env::{ByteRange, ErrorKind, ExecutionEnvironment, RealPath};
@@ -67,9 +68,11 @@ pub(super) async fn miss(env: &dyn ExecutionEnvironment, path: &RealPath, places
                 said += &in_directory(path, place, &near);
             }
             Err(error) if error.kind() == ErrorKind::WrongKind && path.is_within(place) => {
-                said += &format!("; {place} is a file and no directory");
+                let _ = write!(said, "; {place} is a file and no directory");
             }
-            Err(error) if error.kind() == ErrorKind::WrongKind => said += &format!("; there is {place}"),
+            Err(error) if error.kind() == ErrorKind::WrongKind => {
+                let _ = write!(said, "; there is {place}");
+            }
             Err(_) => {}
         }
     }

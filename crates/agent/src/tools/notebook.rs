@@ -89,8 +89,8 @@ impl<'de> Deserialize<'de> for Worksheets {
 
 #[derive(Deserialize)]
 struct Cell {
-    #[serde(default)]
-    cell_type: Text<NAME>,
+    #[serde(default, rename = "cell_type")]
+    kind: Text<NAME>,
     #[serde(default, alias = "input")]
     source: Text<SOURCE>,
     #[serde(default, alias = "prompt_number")]
@@ -133,7 +133,7 @@ impl Notebook {
     /// Adds a cell, if there is room for it.
     fn push(&mut self, cell: Cell) {
         self.cells += 1;
-        let kind = if cell.cell_type.is_empty() { "cell" } else { cell.cell_type.as_str() };
+        let kind = if cell.kind.is_empty() { "cell" } else { cell.kind.as_str() };
         let mut rendered = format!("[{} {kind}", self.cells);
         if !cell.execution_count.is_empty() {
             let _ = write!(rendered, ", run {}", cell.execution_count.as_str());

@@ -1,6 +1,7 @@
 //! `read_file`: a file's lines, numbered; or the picture that it is.
 
 use std::ffi::OsStr;
+use std::fmt::Write as _;
 
 use junto_core::{Action, Fut, Permit, Tool, ToolCx, ToolError, ToolOutcome};
 use junto_env::text::{Content, LineEnding, TextFile};
@@ -131,7 +132,7 @@ fn text(file: &TextFile, lines: Lines) -> Result<String, ToolError> {
         LineEnding::Lf | LineEnding::CrLf => number(&file.text, lines)?,
     };
     if let Some(caveat) = file.caveat() {
-        shown += &format!("[{caveat}]\n");
+        let _ = writeln!(shown, "[{caveat}]");
     }
     Ok(shown)
 }

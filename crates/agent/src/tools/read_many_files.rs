@@ -1,5 +1,7 @@
 //! `read_many_files`: several files at once, by path and by pattern.
 
+use std::fmt::Write as _;
+
 use junto_core::{Action, Fut, Permit, Tool, ToolCx, ToolError, ToolOutcome};
 use junto_env::{ByteRange, Found, Order, RealPath, Search};
 use junto_llm::{Media, MediaSource, ToolCall, ToolSpec};
@@ -79,7 +81,7 @@ impl ReadManyFiles {
         let mut batch = Batch::default();
         for (number, path) in permit.reads().enumerate() {
             if number == FILES {
-                batch.text += &format!("[only the first {FILES} files; name fewer at once]\n");
+                let _ = writeln!(batch.text, "[only the first {FILES} files; name fewer at once]");
                 break;
             }
             if batch.text.len() > OF_ALL {
@@ -134,7 +136,7 @@ struct Batch {
 
 impl Batch {
     fn push(&mut self, name: &str, shown: Result<Shown, ToolError>) {
-        self.text += &format!("==> {name} <==\n");
+        let _ = writeln!(self.text, "==> {name} <==");
         match shown {
             Ok(Shown { text, pictures }) => {
                 self.read += 1;
@@ -143,8 +145,10 @@ impl Batch {
                     self.picture(picture);
                 }
             }
-            Err(error) if name.contains(WILD) => self.text += &format!("[nothing matches: {error}]"),
-            Err(error) => self.text += &format!("[not read: {error}]"),
+            Err(error) => {
+                let why = if name.contains(WILD) { "nothing matches" } else { "not read" };
+                let _ = write!(self.text, "[{why}: {error}]");
+            }
         }
         if !self.text.ends_with('\n') {
             self.text.push('\n');
@@ -167,7 +171,7 @@ impl Batch {
 
     fn outcome(mut self) -> ToolOutcome {
         if !self.skipped.is_empty() {
-            self.text += &format!("[no room left for: {}]\n", self.skipped.join(", "));
+            let _ = writeln!(self.text, "[no room left for: {}]", self.skipped.join(", "));
         }
         let outcome = if self.read == 0 { ToolOutcome::error(self.text) } else { ToolOutcome::ok(self.text) };
         ToolOutcome { images: self.pictures, ..outcome }

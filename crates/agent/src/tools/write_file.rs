@@ -93,17 +93,13 @@ pub(super) fn as_it_was(file: &TextFile, content: String) -> Written {
     if encoding == Encoding::Utf8 && !marked {
         return Written { bytes: content.into_bytes(), note: note(&kept) };
     }
-    match file.encode(&content) {
-        Ok(bytes) => {
-            let mark = if marked { " with a byte order mark" } else { "" };
-            kept.push(format!("{encoding}{mark}"));
-            Written { bytes, note: note(&kept) }
-        }
-        Err(_) => {
-            let note = format!("{}, now in UTF-8 and no longer {encoding}", note(&kept));
-            Written { bytes: content.into_bytes(), note }
-        }
-    }
+    let Ok(bytes) = file.encode(&content) else {
+        let note = format!("{}, now in UTF-8 and no longer {encoding}", note(&kept));
+        return Written { bytes: content.into_bytes(), note };
+    };
+    let mark = if marked { " with a byte order mark" } else { "" };
+    kept.push(format!("{encoding}{mark}"));
+    Written { bytes, note: note(&kept) }
 }
 
 fn note(kept: &[String]) -> String {

@@ -25,7 +25,7 @@ fn patch(body: &str) -> Value {
 
 #[tokio::test]
 async fn an_edit_shows_what_came_of_it() {
-    let text: String = (1..=20).map(|n| format!("line {n}\n")).collect();
+    let text: String = (1..=20).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n") + "\n";
     let place = Place::with(&[("a", text.as_bytes())]);
     let said = place.call(&EditFile::default(), edit("a", "line 10\n", "ten\nand a half\n")).await.unwrap();
     assert_eq!(

@@ -1,5 +1,6 @@
 //! Several changes to files, done one after another, and undone if one of them fails.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use junto_env::{Error, ErrorKind, ExecutionEnvironment, Expect, RealPath, Result, Stamp};
@@ -51,7 +52,7 @@ pub(super) async fn commit(
     let mut left = String::new();
     for path in aside {
         if let Err(error) = env.remove(&path).await {
-            left += &format!("[a removed file is still there under another name: {error}]\n");
+            let _ = writeln!(left, "[a removed file is still there under another name: {error}]");
         }
     }
     Ok(left)
@@ -237,21 +238,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_step_that_fails_undoes_those_before_it() {
-        // What somebody else does while the patch is worked out; each breaks another step.
-        let meddlings: [(&str, fn(&std::path::Path)); 5] = [
-            ("new", |dir| fs::write(dir.join("new"), "x").unwrap()),
-            ("a", |dir| fs::write(dir.join("a"), "x").unwrap()),
-            ("e", |dir| fs::write(dir.join("e"), "x").unwrap()),
-            ("c", |dir| fs::write(dir.join("c"), "x").unwrap()),
-            ("d", |dir| fs::remove_file(dir.join("d")).unwrap()),
-        ];
-        for (name, meddle) in meddlings {
+        // What somebody else changes while the patch is worked out; each breaks another step.
+        for name in ["new", "a", "e", "c", "d"] {
             let files = Files::new(&FOUR);
             for (name, _) in FOUR {
                 fs::set_permissions(files.dir.path().join(name), fs::Permissions::from_mode(0o750)).unwrap();
             }
             let steps = four(&files).await;
-            meddle(files.dir.path());
+            fs::write(files.dir.path().join(name), "x").unwrap();
             let before = files.all();
             let error = files.commit(steps).await.unwrap_err();
             assert!(error.contains(&format!("/{name}: ")), "{name}: {error}");

@@ -1,6 +1,6 @@
 //! A text in a notebook: a string, or a list of its lines.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -41,7 +41,7 @@ impl<const MOST: usize> Text<MOST> {
     /// The text, with a note if something was left out.
     pub(super) fn into_shown(mut self) -> String {
         if self.more > 0 {
-            self.kept += &format!("\n[{} more bytes are left out]\n", self.more);
+            let _ = write!(self.kept, "\n[{} more bytes are left out]\n", self.more);
         }
         self.kept
     }

@@ -1,14 +1,15 @@
 //! What a session is made of.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use junto_core::{AgentSpec, EventLog, Limits, OnReject, Open, Parent, Policy, Spawner, Tool};
+use junto_core::{AgentSpec, EventLog, Limits, OnReject, Open, Parent, Policy, Spawner};
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;
 use junto_llm::{Budget, Effort, Provider, Unlimited, retry};
 use tokio_util::sync::CancellationToken;
 
-use crate::OutputLimits;
+use crate::ToolRegistry;
 
 /// What a session is made of. [`SessionConfig::new`] takes what has no default; the rest is set field
 /// by field:
@@ -21,7 +22,7 @@ use crate::OutputLimits;
 /// SessionConfig {
 ///     model: Some("claude-opus-5-5".into()),
 ///     system: "You mend programs.".into(),
-///     tools: tools::standard(),
+///     tools: tools::standard().into(),
 ///     ..SessionConfig::new(provider, env, log)
 /// }
 /// # }
@@ -44,8 +45,9 @@ pub struct SessionConfig {
     pub effort: Option<Effort>,
     /// The system prompt; empty: none.
     pub system: String,
-    /// What the model can call. Of two with one name the later wins.
-    pub tools: Vec<Arc<dyn Tool>>,
+    /// What the model can call. A call with fields that a tool's schema does not list is an error that the
+    /// model is told, unless the schema says `additionalProperties`, or lists none.
+    pub tools: ToolRegistry,
     /// What may be done. By default everything.
     pub policy: Arc<dyn Policy>,
     /// What it means when somebody refuses a call. What the *policy* denies is always told to the
@@ -67,8 +69,11 @@ pub struct SessionConfig {
     pub cancel: CancellationToken,
     /// The kind of agent that `session_start` names.
     pub kind: String,
-    /// How much of a tool's output the model sees.
-    pub output_limits: OutputLimits,
+    /// How many characters of a tool's output the model sees, by the tool's name. Others have their
+    /// defaults; see the README.
+    pub tool_output_limits: BTreeMap<String, usize>,
+    /// How many lines of these, by the tool's name.
+    pub tool_line_limits: BTreeMap<String, usize>,
 }
 
 impl SessionConfig {
@@ -83,7 +88,7 @@ impl SessionConfig {
             model: None,
             effort: None,
             system: String::new(),
-            tools: Vec::new(),
+            tools: ToolRegistry::default(),
             policy: Arc::new(Open),
             on_reject: OnReject::default(),
             limits: Limits::default(),
@@ -94,7 +99,8 @@ impl SessionConfig {
             max_depth: 1,
             cancel: CancellationToken::new(),
             kind: "native".to_owned(),
-            output_limits: OutputLimits::default(),
+            tool_output_limits: BTreeMap::new(),
+            tool_line_limits: BTreeMap::new(),
         }
     }
 

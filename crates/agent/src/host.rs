@@ -67,7 +67,7 @@ pub(crate) struct SessionTools {
 
 impl ToolHost for SessionTools {
     fn specs(&self) -> Vec<ToolSpec> {
-        self.toolbox.specs().to_vec()
+        self.toolbox.kit().specs().to_vec()
     }
 
     fn call(&self, call: ToolCall, via: Via) -> Fut<'_, ToolOutcome> {
@@ -83,7 +83,8 @@ impl ToolHost for SessionTools {
             let _gone = stop.drop_guard();
             let work = tokio::spawn(async move {
                 let prepared = toolbox.prepare(call, &stopping).await;
-                let ran = toolbox.execute(prepared, via, &stopping, &stopping).await;
+                let turn = toolbox.queue(&prepared);
+                let ran = toolbox.execute(prepared, turn, via, &stopping, &stopping).await;
                 drop(inside);
                 ran
             });

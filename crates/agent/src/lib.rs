@@ -7,7 +7,7 @@
 //!
 //! Where to read: `turn.rs` is the loop, from top to bottom. Around it, `call.rs` is one model call,
 //! `round.rs` one round of tools, `toolbox.rs` the way of one tool call (look up, validate, judge,
-//! run, cut), `desk.rs` what was said and waits for its moment, and `task.rs` the one task that owns
+//! run, tell), `truncate.rs` what the model sees of its output, `desk.rs` what was said and waits for its moment, and `task.rs` the one task that owns
 //! all of it.
 //!
 //! What this crate does not do: it starts no process and opens no file but through the environment,
@@ -19,10 +19,14 @@ mod caller;
 mod config;
 mod desk;
 mod family;
+mod function;
 mod history;
 mod host;
+mod kit;
 mod output;
 mod panics;
+mod paths;
+mod registry;
 mod round;
 mod said;
 mod session;
@@ -31,11 +35,14 @@ mod task;
 mod toolbox;
 pub mod tools;
 mod totals;
+mod truncate;
 mod turn;
 
 pub use config::SessionConfig;
-pub use output::{Keep, OutputLimit, OutputLimits};
+pub use function::{FunctionTool, tool};
+pub use registry::ToolRegistry;
 pub use session::Session;
+pub use truncate::{Keep, OutputLimit, truncate};
 
 /// The examples of the README, compiled.
 #[cfg(doctest)]

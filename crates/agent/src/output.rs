@@ -1,113 +1,61 @@
-//! How much of a tool's output the model sees. The log has the whole.
+//! How much of each tool's output the model sees. The log has the whole.
 
 use std::collections::BTreeMap;
 
-use junto_core::ToolOutput;
+use crate::truncate::{Keep, OutputLimit};
 
-/// Which part of an output is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
-    /// The beginning and the end.
-    Ends,
-    /// The end.
-    Tail,
-}
-
-/// How many characters of an output the model sees, and which.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OutputLimit {
-    /// How many.
-    pub chars: usize,
-    /// Which.
-    pub keep: Keep,
+const fn limit(chars: usize, keep: Keep, lines: Option<usize>) -> OutputLimit {
+    OutputLimit { chars, keep, lines }
 }
 
 /// What is kept of each tool's output where nothing else is said.
-const DEFAULTS: &[(&str, usize, Keep)] = &[
-    ("read_file", 50_000, Keep::Ends),
-    ("shell", 30_000, Keep::Ends),
-    ("grep", 20_000, Keep::Tail),
-    ("glob", 20_000, Keep::Tail),
-    ("edit_file", 10_000, Keep::Tail),
-    ("apply_patch", 10_000, Keep::Tail),
-    ("write_file", 1_000, Keep::Tail),
-    ("spawn_agent", 20_000, Keep::Ends),
+const DEFAULTS: &[(&str, OutputLimit)] = &[
+    ("read_file", limit(50_000, Keep::HeadTail, None)),
+    ("shell", limit(30_000, Keep::HeadTail, Some(256))),
+    ("grep", limit(20_000, Keep::Tail, Some(200))),
+    ("glob", limit(20_000, Keep::Tail, Some(500))),
+    ("edit_file", limit(10_000, Keep::Tail, None)),
+    ("apply_patch", limit(10_000, Keep::Tail, None)),
+    ("write_file", limit(1_000, Keep::Tail, None)),
+    ("spawn_agent", limit(20_000, Keep::HeadTail, None)),
 ];
 
 /// What is kept of any other tool's.
-const OTHERS: OutputLimit = OutputLimit { chars: 30_000, keep: Keep::Ends };
+const OTHERS: OutputLimit = limit(30_000, Keep::HeadTail, None);
 
-/// How much of each tool's output the model sees.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutputLimits(BTreeMap<String, OutputLimit>);
-
-impl Default for OutputLimits {
-    fn default() -> Self {
-        let entry =
-            |&(name, chars, keep): &(&str, usize, Keep)| (name.to_owned(), OutputLimit { chars, keep });
-        Self(DEFAULTS.iter().map(entry).collect())
-    }
+/// How much of each tool's output the model sees: the table above, and what a session says otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OutputLimits {
+    pub(crate) chars: BTreeMap<String, usize>,
+    pub(crate) lines: BTreeMap<String, usize>,
 }
 
 impl OutputLimits {
-    /// These limits with another number of characters for one tool.
-    pub fn chars(mut self, tool: impl Into<String>, chars: usize) -> Self {
-        self.0.entry(tool.into()).or_insert(OTHERS).chars = chars;
-        self
-    }
-
-    /// What a model sees of an output.
-    pub(crate) fn cut(&self, tool: &str, output: &ToolOutput) -> String {
-        let output: &str = &output.preview();
-        let OutputLimit { chars, keep } = self.0.get(tool).copied().unwrap_or(OTHERS);
-        // Bytes are at least as many as characters, so most outputs need no counting.
-        if output.len() <= chars {
-            return output.to_owned();
+    pub(crate) fn of(&self, tool: &str) -> OutputLimit {
+        let default = DEFAULTS.iter().find(|(name, _)| *name == tool).map_or(OTHERS, |(_, limit)| *limit);
+        OutputLimit {
+            chars: self.chars.get(tool).copied().unwrap_or(default.chars),
+            keep: default.keep,
+            lines: self.lines.get(tool).copied().or(default.lines),
         }
-        let total = output.chars().count();
-        if total <= chars {
-            return output.to_owned();
-        }
-        let removed = total - chars;
-        let head = match keep {
-            Keep::Ends => chars / 2,
-            Keep::Tail => 0,
-        };
-        let (before, _) = output.split_at(offset(output, head));
-        let (_, after) = output.split_at(offset(output, head + removed));
-        let place = if head == 0 { "at the beginning" } else { "in the middle" };
-        let note = format!(
-            "[{removed} characters {place} are left out here; the event log has them. Ask for less at a \
-             time to see a certain part.]"
-        );
-        if head == 0 { format!("{note}\n\n{after}") } else { format!("{before}\n\n{note}\n\n{after}") }
     }
-}
-
-/// Where the nth character begins.
-fn offset(text: &str, n: usize) -> usize {
-    text.char_indices().nth(n).map_or(text.len(), |(offset, _)| offset)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(tool: &str, limit: usize, output: &str, starts: &str, ends: &str, removed: usize) {
-        let cut = OutputLimits::default().chars(tool, limit).cut(tool, &output.into());
-        assert!(cut.starts_with(starts) && cut.ends_with(ends), "{cut}");
-        assert_eq!(cut.contains(&format!("[{removed} characters")), removed > 0, "{cut}");
-        assert_eq!(cut == output, removed == 0);
-    }
-
     #[test]
-    fn outputs_are_cut_by_characters() {
-        check("shell", 10, "0123456789", "0123456789", "0123456789", 0);
-        check("shell", 4, "0123456789", "01\n\n[6", "]\n\n89", 6);
-        check("shell", 4, "éééééééééé", "éé\n\n[6", "]\n\néé", 6);
-        check("shell", 10, "éééééééééé", "éééééééééé", "é", 0);
-        check("grep", 4, "0123456789", "[6 characters at the beginning", "]\n\n6789", 6);
-        check("somebody_elses", 5, "0123456789", "01\n\n[5", "]\n\n789", 5);
-        check("shell", 0, "0123456789", "[10 characters", "]\n\n", 10);
+    fn a_session_can_say_otherwise() {
+        let limits = OutputLimits {
+            chars: BTreeMap::from([("shell".into(), 100), ("mine".into(), 7)]),
+            lines: BTreeMap::from([("grep".into(), 3), ("mine".into(), 2)]),
+        };
+        let check = |tool: &str, expected| assert_eq!(limits.of(tool), expected, "{tool}");
+        check("shell", limit(100, Keep::HeadTail, Some(256)));
+        check("grep", limit(20_000, Keep::Tail, Some(3)));
+        check("read_file", limit(50_000, Keep::HeadTail, None));
+        check("mine", limit(7, Keep::HeadTail, Some(2)));
+        check("somebody_elses", limit(30_000, Keep::HeadTail, None));
     }
 }

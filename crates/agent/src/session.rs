@@ -9,16 +9,17 @@ use junto_core::{
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::SessionConfig;
 use crate::desk::{Desk, Settings};
 use crate::family::Family;
 use crate::history::History;
 use crate::host::{Door, SessionTools};
+use crate::output::OutputLimits;
 use crate::state::State;
 use crate::task::{Life, Order, Reception};
 use crate::toolbox::Toolbox;
 use crate::tools::SpawnAgent;
 use crate::totals::Totals;
+use crate::{SessionConfig, ToolRegistry};
 
 /// How many commands may wait for the session's ear.
 const ORDERS: usize = 32;
@@ -87,13 +88,14 @@ impl Session {
             totals: Arc::clone(&totals),
             children: std::sync::Mutex::default(),
         });
-        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+        let mut tools = ToolRegistry::default();
         if family.spawner.is_some() && config.depth < config.max_depth {
-            tools.push(Arc::new(SpawnAgent::new(Arc::clone(&family), config.kind.clone())));
+            tools.register(Arc::new(SpawnAgent::new(Arc::clone(&family), config.kind.clone())));
         }
-        tools.extend(config.tools);
+        tools.extend(config.tools.iter().cloned());
         let gate = Gate::new(config.policy, log.clone());
-        let toolbox = Toolbox::new(tools, Arc::clone(&env), gate, log.clone(), config.output_limits)?;
+        let limits = OutputLimits { chars: config.tool_output_limits, lines: config.tool_line_limits };
+        let toolbox = Toolbox::new(tools, Arc::clone(&env), gate, log.clone(), limits)?;
         let toolbox = Arc::new(toolbox);
 
         let model = config.model.clone();
@@ -133,6 +135,27 @@ impl Session {
             let _ = ended.send(Some(outcome));
         });
         Ok(Self(Arc::new(Handle { log, orders, cancel, outcome, toolbox, door })))
+    }
+
+    /// Adds a tool, or puts it in the place of the one with its name, which is returned. The model sees it
+    /// from its next call on; calls under way go on. Providers have to read the whole conversation anew
+    /// then, because what they keep of it begins with the tools.
+    ///
+    /// # Errors
+    /// `invalid` if the tool's schema is none; the tools are as before then.
+    pub fn register(&self, tool: Arc<dyn Tool>) -> Result<Option<Arc<dyn Tool>>, AgentError> {
+        self.0.toolbox.change(|tools| tools.register(tool))
+    }
+
+    /// Removes a tool, and returns it if there was one; otherwise as [`Session::register`].
+    pub fn unregister(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        // What is left was valid before.
+        self.0.toolbox.change(|tools| tools.unregister(name)).ok().flatten()
+    }
+
+    /// The tools as they are now.
+    pub fn tools(&self) -> ToolRegistry {
+        self.0.toolbox.kit().registry().clone()
     }
 
     /// The session's tools, for a kernel, an MCP server or another process to call: each call is

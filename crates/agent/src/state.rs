@@ -80,7 +80,7 @@ impl State {
             model: settings.model.clone(),
             provider: settings.provider.clone(),
             messages: self.history.messages().to_vec(),
-            tools: self.toolbox.specs().to_vec(),
+            tools: self.toolbox.kit().specs().to_vec(),
             reasoning_effort: settings.effort.clone(),
             ..Request::default()
         }

@@ -1,20 +1,22 @@
 //! A session's tools, and the way of one call: look up, validate, judge, run, tell.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use junto_core::{
-    Action, AgentError, AgentErrorKind, Body, EventLog, Gate, JournalError, Payload, Permit, Questions,
-    Rejected, Seq, Tool, ToolCx, ToolOutcome, ToolOutput, Via,
+    Action, AgentError, Body, EventLog, Gate, JournalError, Payload, Permit, Questions, Rejected, Seq, Tool,
+    ToolCx, ToolOutcome, ToolOutput, Via,
 };
 use junto_env::{ExecutionEnvironment, Jobs, RealPath};
-use junto_llm::schema::{self, Validator};
-use junto_llm::{ErrorKind, ToolCall, ToolSpec};
+use junto_llm::ToolCall;
 use tokio_util::sync::CancellationToken;
 
-use crate::OutputLimits;
 use crate::caller::SessionCaller;
+use crate::kit::{Entry, Kit};
+use crate::output::OutputLimits;
 use crate::panics::caught;
+use crate::paths::{PathQueues, Turn};
+use crate::{ToolRegistry, truncate};
 
 /// How long a tool that was told to stop may take. A command that is ended politely needs some of it.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -24,35 +26,30 @@ pub(crate) const INTERRUPTED: &str = "interrupted before it was done";
 
 /// The tools of a session.
 pub(crate) struct Toolbox {
-    tools: Vec<Entry>,
-    specs: Vec<ToolSpec>,
+    kit: RwLock<Arc<Kit>>,
     env: Arc<dyn ExecutionEnvironment>,
     gate: Gate,
     questions: Arc<Questions>,
     /// Commands in the background; ended with the session.
     jobs: Arc<Jobs>,
+    writing: PathQueues,
     log: EventLog,
     limits: OutputLimits,
 }
 
-struct Entry {
-    tool: Arc<dyn Tool>,
-    validator: Option<Validator>,
-}
-
 /// A call that was looked up, validated and asked what it would do; or why it makes no sense.
-pub(crate) struct Prepared<'a> {
+pub(crate) struct Prepared {
     call: ToolCall,
-    ready: Result<(&'a Entry, Vec<Action>), String>,
+    ready: Result<(Arc<Entry>, Vec<Action>), String>,
 }
 
-impl Prepared<'_> {
+impl Prepared {
     pub(crate) fn call(&self) -> &ToolCall {
         &self.call
     }
 
     /// The files it would write.
-    pub(crate) fn writes(&self) -> impl Iterator<Item = &RealPath> {
+    fn writes(&self) -> impl Iterator<Item = &RealPath> {
         self.ready.iter().flat_map(|(_, actions)| actions).filter_map(|action| match action {
             Action::Write { path } => Some(path),
             _ => None,
@@ -71,34 +68,33 @@ impl Toolbox {
     /// # Errors
     /// `invalid` if a tool's schema is none.
     pub(crate) fn new(
-        tools: Vec<Arc<dyn Tool>>,
+        tools: ToolRegistry,
         env: Arc<dyn ExecutionEnvironment>,
         gate: Gate,
         log: EventLog,
         limits: OutputLimits,
     ) -> Result<Self, AgentError> {
-        let mut entries: Vec<Entry> = Vec::new();
-        for tool in tools {
-            let spec = tool.spec();
-            let compiled = spec.parameters().map(|parameters| schema::compile(&spec.name, parameters));
-            let validator = compiled
-                .transpose()
-                .map_err(|error| AgentError::new(AgentErrorKind::Invalid, error.to_string()))?;
-            let place = entries.iter().position(|entry| entry.tool.spec().name == spec.name);
-            let entry = Entry { tool, validator };
-            match place.and_then(|place| entries.get_mut(place)) {
-                Some(earlier) => *earlier = entry,
-                None => entries.push(entry),
-            }
-        }
-        let specs = entries.iter().map(|entry| entry.tool.spec().clone()).collect();
+        let kit = RwLock::new(Arc::new(Kit::new(tools)?));
         let questions = Arc::new(Questions::new(log.clone()));
         let jobs = Arc::new(Jobs::new(ToolCx::MOST_JOBS));
-        Ok(Self { tools: entries, specs, env, gate, questions, jobs, log, limits })
+        Ok(Self { kit, env, gate, questions, jobs, writing: PathQueues::default(), log, limits })
     }
 
-    pub(crate) fn specs(&self) -> &[ToolSpec] {
-        &self.specs
+    /// The tools as they are now.
+    pub(crate) fn kit(&self) -> Arc<Kit> {
+        Arc::clone(&self.kit.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Changes which tools there are.
+    ///
+    /// # Errors
+    /// `invalid` if a tool's schema is none; nothing is changed then.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut ToolRegistry) -> T) -> Result<T, AgentError> {
+        let mut kit = self.kit.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tools = kit.registry().clone();
+        let changed = change(&mut tools);
+        *kit = Arc::new(Kit::new(tools)?);
+        Ok(changed)
     }
 
     pub(crate) fn env(&self) -> &Arc<dyn ExecutionEnvironment> {
@@ -119,11 +115,11 @@ impl Toolbox {
 
     /// What the model sees of a tool's output.
     pub(crate) fn cut(&self, tool: &str, output: &ToolOutput) -> String {
-        self.limits.cut(tool, output)
+        truncate(output, self.limits.of(tool))
     }
 
     /// Finds out what a call would do. Changes nothing.
-    pub(crate) async fn prepare(&self, call: ToolCall, stop: &CancellationToken) -> Prepared<'_> {
+    pub(crate) async fn prepare(&self, call: ToolCall, stop: &CancellationToken) -> Prepared {
         let ready = self.judge(&call, stop).await;
         Prepared { call, ready }
     }
@@ -132,19 +128,8 @@ impl Toolbox {
         &self,
         call: &ToolCall,
         stop: &CancellationToken,
-    ) -> Result<(&Entry, Vec<Action>), String> {
-        let known = || self.specs.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>().join(", ");
-        let entry = self.tools.iter().find(|entry| entry.tool.spec().name == call.name);
-        let entry =
-            entry.ok_or_else(|| format!("there is no tool named `{}`; there are: {}", call.name, known()))?;
-        if !call.is_well_formed() {
-            return Err(format!("the arguments of `{}` are not a JSON object", call.name));
-        }
-        if let Some(validator) = &entry.validator {
-            let what = format!("what `{}` was called with", call.name);
-            let checked = validator.check(&call.arguments, ErrorKind::InvalidToolCall, &what);
-            checked.map_err(|error| error.message().to_owned())?;
-        }
+    ) -> Result<(Arc<Entry>, Vec<Action>), String> {
+        let entry = self.kit().find(call)?;
         let cx = ToolCx { cancel: stop.clone(), ..ToolCx::alone(Arc::clone(&self.env)) };
         let actions = tokio::select! {
             biased;
@@ -158,14 +143,20 @@ impl Toolbox {
         }
     }
 
-    /// Lets a call through the gate and runs it. Its end is in the log when this returns, whatever
-    /// happened. `asking` withdraws it while it has not started; `stop` interrupts it.
+    /// Puts a call behind those that write the same files.
+    pub(crate) fn queue(&self, prepared: &Prepared) -> Turn {
+        self.writing.join(prepared.writes())
+    }
+
+    /// Waits for a call's turn, lets it through the gate and runs it. Its end is in the log when this
+    /// returns, whatever happened. `asking` withdraws it while it has not started; `stop` interrupts it.
     ///
     /// # Errors
     /// If the journal cannot be written.
     pub(crate) async fn execute(
         &self,
-        prepared: Prepared<'_>,
+        prepared: Prepared,
+        turn: Turn,
         via: Via,
         asking: &CancellationToken,
         stop: &CancellationToken,
@@ -175,6 +166,11 @@ impl Toolbox {
             Ok(ready) => ready,
             Err(message) => return self.told(&call, None, ToolOutcome::error(message)).await,
         };
+        tokio::select! {
+            biased;
+            () = asking.cancelled() => {}
+            () = turn.comes() => {}
+        }
         if asking.is_cancelled() {
             let message = Rejected::Cancelled.message();
             return self.told(&call, None, ToolOutcome::error(message)).await;

@@ -28,8 +28,8 @@ use junto_core::{Tool, ToolCx, ToolError};
 use junto_env::{ExecutionEnvironment, Hits, RealPath, Search};
 use junto_llm::ToolCall;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
+use crate::function::arguments;
 use crate::toolbox::INTERRUPTED;
 
 pub use apply_patch::ApplyPatch;
@@ -48,13 +48,21 @@ pub use web_fetch::{Reach, WebFetch};
 pub use web_search::WebSearch;
 pub use write_file::WriteFile;
 
-/// The four tools every session has use for: `read_file`, `write_file`, `edit_file` and `shell`.
+/// The tools every session has use for: files, commands, searching, and the plan. What reaches beyond
+/// the environment, or needs somebody to be there, is added by the host: [`WebFetch`], [`WebSearch`] and
+/// [`AskUser`].
 pub fn standard() -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(ReadFile::default()),
         Arc::new(WriteFile::default()),
         Arc::new(EditFile::default()),
         Arc::new(Shell::default()),
+        Arc::new(ShellOutput::default()),
+        Arc::new(ShellInput::default()),
+        Arc::new(ShellKill::default()),
+        Arc::new(Grep::default()),
+        Arc::new(Glob::default()),
+        Arc::new(UpdatePlan::default()),
     ]
 }
 
@@ -88,11 +96,6 @@ pub fn named(name: &str) -> Option<Arc<dyn Tool>> {
 /// Every tool that [`named`] knows, sorted by name. A session wants some of them, not all.
 pub fn all() -> Vec<Arc<dyn Tool>> {
     TOOLS.iter().map(|(_, make)| make()).collect()
-}
-
-/// The arguments of a call. The loop has checked them against the schema; somebody else may not have.
-fn arguments<T: DeserializeOwned>(call: &ToolCall) -> Result<T, ToolError> {
-    T::deserialize(&call.arguments).map_err(|error| ToolError(format!("bad arguments: {error}")))
 }
 
 /// The file that an argument names.

@@ -50,11 +50,12 @@ pub(crate) async fn turn(state: &mut State, input: &Said) -> Result<EndReason, J
             }
         }
         let calls: Vec<ToolCall> = answer.response.tool_calls().cloned().collect();
+        let paused = answer.response.finish_reason.is_pause() && !answer.response.message.content.is_empty();
         state.history.answer(answer.response.message);
 
         if calls.is_empty() {
             // Something said during the last answer is still an order for this input.
-            if state.desk.has_steering() {
+            if paused || state.desk.has_steering() {
                 continue;
             }
             return Ok(EndReason::Done);

@@ -2,8 +2,9 @@
 
 use junto::llm::Wire;
 use junto::llm::catalog::Catalog;
+use junto::llm::names::nearest;
 
-use crate::config::{Config, Origin, ProviderSettings, nearest};
+use crate::config::{Config, Origin, ProviderSettings};
 use crate::connect;
 use crate::environment::Environment;
 use crate::failure::Failure;

@@ -19,6 +19,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use junto::llm::catalog::ModelInfo;
+use junto::llm::names::nearest;
 use junto::llm::retry::Policy;
 use junto::llm::{Timeouts, Wire};
 
@@ -27,7 +28,7 @@ use crate::failure::Failure;
 
 pub(crate) use files::{Files, Project};
 pub(crate) use junto::llm::vendor::VENDORS;
-pub(crate) use problem::{Problem, failure as problems_failure, nearest};
+pub(crate) use problem::{Problem, failure as problems_failure};
 pub(crate) use settings::{KeyPath, Layer, Origin, Setting, Settings, in_order};
 pub(crate) use trust::Trust;
 pub(crate) use value::{Value, duration_text};

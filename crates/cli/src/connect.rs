@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use junto::llm::catalog::Catalog;
+use junto::llm::names::nearest;
 use junto::llm::{Auth, Client, Endpoint, HttpProvider, Secret};
 
-use crate::config::{Config, ProviderSettings, VENDORS, nearest, vendor};
+use crate::config::{Config, ProviderSettings, VENDORS, vendor};
 use crate::environment::Environment;
 use crate::failure::Failure;
 

@@ -448,5 +448,15 @@ mod tests {
         assert!(matches!(payload, Payload::Spilled { bytes, .. } if *bytes == text.len() as u64));
         assert!(serde_json::to_string(&event).unwrap().len() < 100_000);
         assert_eq!(log.read(payload).await.unwrap(), text);
+        let inline = Payload::from("0123456789");
+        let spilled = payload.clone();
+        let check = async |payload: &Payload, from, max, expected: &str| {
+            assert_eq!(log.read_part(payload, from, max).await.unwrap(), expected.as_bytes());
+        };
+        check(&inline, 3, 4, "3456").await;
+        check(&inline, 8, 4, "89").await;
+        check(&inline, 11, 4, "").await;
+        check(&spilled, text.len() as u64 - 4, 100, "\u{e9}\u{e9}").await;
+        check(&spilled, u64::MAX, 1, "").await;
     }
 }

@@ -91,6 +91,24 @@ impl ToolOutcome {
     }
 }
 
+impl From<String> for ToolOutcome {
+    fn from(output: String) -> Self {
+        Self::ok(output)
+    }
+}
+
+impl From<&str> for ToolOutcome {
+    fn from(output: &str) -> Self {
+        Self::ok(output)
+    }
+}
+
+impl From<ToolOutput> for ToolOutcome {
+    fn from(output: ToolOutput) -> Self {
+        Self::ok(output)
+    }
+}
+
 impl<E: std::fmt::Display> From<Result<String, E>> for ToolOutcome {
     fn from(result: Result<String, E>) -> Self {
         match result {

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 /// How many times as long it may take.
 const LIMIT: f64 = 2.0;
 /// Measured in turns; the best of each counts, because whatever disturbs only ever adds.
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 15;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 

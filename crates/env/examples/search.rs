@@ -4,7 +4,7 @@
 
 use std::io::{self, BufWriter, Write as _};
 
-use junto_env::{ExecutionEnvironment as _, Found, LocalEnvironment, Search, Show};
+use junto_env::{ExecutionEnvironment as _, Found, LocalEnvironment, RealPath, Search, Show};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::main]
@@ -22,27 +22,26 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         _ => return Err("MODE is one of lines, counts, matching, glob".into()),
     };
     let hits = env.search(query.limit(100_000), &CancellationToken::new()).await?;
-    let shown = |path: &junto_env::RealPath| {
-        path.as_path().strip_prefix(&here).unwrap_or(path.as_path()).display().to_string()
-    };
     let mut out = BufWriter::new(io::stdout().lock());
     match &hits.found {
         Found::Lines(files) => {
             for file in files {
-                let path = shown(&file.path);
                 for line in &file.lines {
-                    writeln!(out, "{path}:{}:{}", line.number, line.text)?;
+                    print_path(&mut out, &file.path, &here)?;
+                    writeln!(out, ":{}:{}", line.number, line.text)?;
                 }
             }
         }
         Found::Counts(files) => {
             for file in files {
-                writeln!(out, "{}:{}", shown(&file.path), file.count)?;
+                print_path(&mut out, &file.path, &here)?;
+                writeln!(out, ":{}", file.count)?;
             }
         }
         Found::Files(files) => {
             for file in files {
-                writeln!(out, "{}", shown(&file.path))?;
+                print_path(&mut out, &file.path, &here)?;
+                writeln!(out)?;
             }
         }
     }
@@ -51,4 +50,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         eprintln!("there is more");
     }
     Ok(())
+}
+
+/// The path below the working directory, byte for byte.
+fn print_path(out: &mut impl io::Write, path: &RealPath, here: &RealPath) -> io::Result<()> {
+    let (path, here) = [path, here].map(|path| path.as_path().as_os_str().as_encoded_bytes()).into();
+    out.write_all(path.get(here.len() + 1..).unwrap_or(path))
 }

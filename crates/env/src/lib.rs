@@ -6,7 +6,8 @@
 //! it is what a policy judges and what is then opened.
 //!
 //! No process outlives its owner: dropping a [`Process`] kills its whole tree at once; grace exists
-//! only in [`Process::close`]. [`exec()`] runs a command to its end.
+//! only in [`Process::close`]. [`exec()`] runs a command to its end; a [`Background`] reads one while
+//! its owner does something else, and [`Jobs`] are several of them.
 //!
 //! ```
 //! # async fn example() -> junto_env::Result<()> {

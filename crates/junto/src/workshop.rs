@@ -177,7 +177,7 @@ impl Workshop {
             model: spec.model.clone().or_else(|| native.model.clone()),
             effort: native.effort.clone(),
             system: native.system.clone(),
-            tools: tools::standard(),
+            tools: tools::standard().into(),
             policy: Arc::clone(&inner.policy),
             on_reject: inner.on_reject,
             limits: spec.limits,

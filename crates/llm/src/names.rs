@@ -1,8 +1,12 @@
 //! Tool names: what our own constructor takes, and how foreign names are fitted to a wire.
 
+mod nearest;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::{Content, Error, Request, ToolKind, Wire};
+
+pub use nearest::nearest;
 
 /// The longest tool name every wire takes.
 pub const MAX: usize = 64;

@@ -81,6 +81,12 @@ impl FinishReason {
         Self { unified, raw: None }
     }
 
+    /// Whether the provider only paused, while it ran tools of its own: it goes on when it is sent the
+    /// conversation with this answer at its end.
+    pub fn is_pause(&self) -> bool {
+        self.raw.as_deref() == Some("pause_turn")
+    }
+
     /// A reason with the provider's word for it.
     pub fn with_raw(unified: Finish, raw: impl Into<String>) -> Self {
         Self { unified, raw: Some(raw.into()) }

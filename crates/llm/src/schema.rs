@@ -1,5 +1,7 @@
 //! JSON Schemas: checking them, and checking values against them.
 
+mod fault;
+
 use serde_json::Value;
 
 use crate::{Error, ErrorKind};
@@ -19,7 +21,11 @@ pub fn check_object_root(name: &str, schema: &Value) -> Result<(), Error> {
 
 /// A schema, ready to check values.
 #[derive(Debug)]
-pub struct Validator(jsonschema::Validator);
+pub struct Validator {
+    compiled: jsonschema::Validator,
+    /// As it was given, to say what would have fitted.
+    schema: Value,
+}
 
 /// Prepares a schema.
 ///
@@ -27,32 +33,32 @@ pub struct Validator(jsonschema::Validator);
 /// `configuration` if it is not a valid schema.
 pub fn compile(name: &str, schema: &Value) -> Result<Validator, Error> {
     jsonschema::validator_for(schema)
-        .map(Validator)
+        .map(|compiled| Validator { compiled, schema: schema.clone() })
         .map_err(|e| Error::configuration(format!("the schema of `{name}` is not valid: {e}")))
 }
 
+/// How many faults of one value are told.
+const MOST: usize = 8;
+
 impl Validator {
+    /// What is wrong with a value: each fault with its place, what is there and what would fit, in
+    /// words. Nothing if it fits. At most eight, and none of them long, however many and large the
+    /// faults are.
+    pub fn faults(&self, value: &Value) -> Vec<String> {
+        let faults = self.compiled.iter_errors(value).flat_map(|error| fault::tell(&error, &self.schema));
+        faults.take(MOST).collect()
+    }
+
     /// Checks a value.
     ///
     /// # Errors
-    /// An error of this kind that lists up to five faults with their places.
+    /// An error of this kind that lists the faults.
     pub fn check(&self, value: &Value, kind: ErrorKind, what: &str) -> Result<(), Error> {
-        let faults: Vec<String> = self
-            .0
-            .iter_errors(value)
-            .take(5)
-            .map(|e| {
-                format!(
-                    "at `{}`: {e}",
-                    if e.instance_path().as_str().is_empty() { "/" } else { e.instance_path().as_str() }
-                )
-            })
-            .collect();
+        let faults = self.faults(value);
         if faults.is_empty() {
-            Ok(())
-        } else {
-            Err(Error::new(kind, format!("{what} does not fit its schema: {}", faults.join("; "))))
+            return Ok(());
         }
+        Err(Error::new(kind, format!("{what} does not fit its schema: {}", faults.join("; "))))
     }
 }
 
@@ -78,6 +84,6 @@ mod tests {
         let v = compile("o", &json!({"type": "object", "properties": {"n": {"type": "integer"}}})).unwrap();
         let error = v.check(&json!({"n": "x"}), ErrorKind::NoObject, "the answer").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NoObject);
-        assert!(error.message().contains("/n"), "{error}");
+        assert!(error.message().contains("`n` must be an integer"), "{error}");
     }
 }

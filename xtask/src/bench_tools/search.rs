@@ -99,7 +99,7 @@ fn content(file: usize, random: &mut Random) -> String {
             text.push_str("    // made of unobtainium\n");
         }
         match random.below(10) {
-            0 => text.push_str(&format!("    fn item{}_value(&self) {{\n", random.below(1000))),
+            0 => text.extend(["    fn item", &random.below(1000).to_string(), "_value(&self) {\n"]),
             1 => text.push('\n'),
             _ => {
                 text.push_str("        ");

@@ -10,8 +10,10 @@ use serde_json::json;
 
 use super::{arguments, below, place, search};
 
-/// How many files are given.
-const FILES: usize = 1000;
+/// How many files are given, and how many characters their paths may have. It is a little less than a
+/// model sees of this tool by default: what is cut there is the beginning, which is the newest.
+const FILES: usize = 490;
+const CHARS: usize = 19_000;
 
 /// Finds files by a pattern, the last changed first. Ignores what Git ignores, and hidden files.
 pub struct Glob(ToolSpec);
@@ -50,14 +52,19 @@ impl Glob {
             return Err(ToolError("the environment answered something else than files".to_owned()));
         };
         let mut text = String::new();
+        let mut truncated = hits.truncated;
         for file in files {
+            if text.len() > CHARS {
+                truncated = true;
+                break;
+            }
             let _ = writeln!(text, "{}", below(&file.path, &cx.env.facts().cwd));
         }
         if files.is_empty() {
             text.push_str("no files match\n");
         }
-        if hits.truncated {
-            let _ = writeln!(text, "[there are more; these are the {FILES} that were changed last]");
+        if truncated {
+            text.push_str("[there are more; these were changed last]\n");
         }
         if hits.unreadable > 0 {
             let _ = writeln!(text, "[{} directories could not be searched]", hits.unreadable);

@@ -23,8 +23,9 @@ use fetch::{Fetched, Fetcher, host_of};
 
 /// How many bytes of an answer are read.
 const BODY: usize = 5 * 1024 * 1024;
-/// How many characters are given if nobody says.
-const CHARS: usize = 30_000;
+/// How many characters are given if nobody says; with the lines around them, as many as the model sees
+/// of a tool by default.
+const CHARS: usize = 28_000;
 /// How many characters can be asked for.
 const MOST_CHARS: usize = 200_000;
 /// How many characters of an error page are shown.

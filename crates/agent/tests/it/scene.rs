@@ -92,7 +92,7 @@ impl Scene {
         let log = log();
         let config = SessionConfig {
             system: "You are a test.".into(),
-            tools: tools::standard(),
+            tools: tools::standard().into(),
             retry: EAGER,
             ..SessionConfig::new(provider, Arc::clone(&env) as Arc<dyn ExecutionEnvironment>, log.clone())
         };

@@ -14,6 +14,8 @@ use serde_json::Value;
 pub(crate) enum Line {
     /// Answers with a text.
     Text(&'static str),
+    /// Says a text, and pauses while it runs a tool of its own.
+    Pauses(&'static str),
     /// Calls tools: names and arguments.
     Calls(Vec<(&'static str, Value)>),
     /// Says a line of narration, then answers with a text.
@@ -104,6 +106,13 @@ impl Provider for Script {
         Box::pin(async move {
             Ok(match line {
                 Line::Text(said) => whole(text(said)),
+                Line::Pauses(said) => {
+                    let mut events = text(said);
+                    events.pop();
+                    let reason = FinishReason::with_raw(Finish::Other, "pause_turn");
+                    events.push(StreamEvent::Finish { reason, usage: Usage::new(10, 1), response: None });
+                    whole(events)
+                }
                 Line::Calls(made) => whole(calls(number, made)),
                 Line::Narrated(narration, said) => {
                     let mut events = text(said);

@@ -82,7 +82,7 @@ async fn writes_to_one_file_in_a_round_go_one_after_another() {
     });
     let steps = [Step::calls(patches.collect::<Vec<_>>()), Step::text("Done.")];
     let mut stand = Stand::with(junto_llm::Wire::Anthropic, steps, Options::default(), |mut config| {
-        config.tools.push(Arc::new(tools::ApplyPatch::default()));
+        config.tools.register(Arc::new(tools::ApplyPatch::default()));
         config
     })
     .await;

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use junto::llm::catalog::ModelInfo;
+use junto::llm::names::nearest;
 use serde::Deserialize;
 use toml_edit::{Document, Item, Key, Table, TableLike};
 
-use super::problem::{Lines, Problem, nearest};
+use super::problem::{Lines, Problem};
 use super::schema::{self, KEYS, Place};
 use super::settings::{KeyPath, Layer, Origin, Setting};
 use super::value::Value;

@@ -4,4 +4,5 @@
 
 mod t0_gate;
 mod t0_grammar;
+mod t0_question;
 mod t0_schema;

@@ -52,6 +52,7 @@ async fn an_allowed_call_is_in_the_journal_before_it_runs() {
     let gate = Gate::new(Arc::new(Open), log.clone());
     let permit = gate.pass(call(), actions(), Via::Loop, &CancellationToken::new()).await.unwrap();
     assert_eq!((permit.call(), permit.start()), (&call(), Seq(1)));
+    assert_eq!(permit.actions(), actions());
     assert_eq!(names(&log).await, ["tool_call_start"]);
 }
 

@@ -15,9 +15,12 @@ use crate::{Output, OutputStream};
 /// The largest piece of output.
 const PIECE: usize = 64 << 10;
 
-/// What a pipe is made to hold of which much is read. Anybody may ask for so much, and nobody has more
-/// whom root did not give it.
+/// No pipe holds more, unless root made it larger.
 const PIPE: usize = 1 << 20;
+
+/// What a pipe is made to hold of which much is read. Larger ones save few more turns, and what goes
+/// through them no longer fits into the processor's cache.
+const WIDE: i32 = 256 << 10;
 
 /// The streams of a process. Nothing is kept here: what nobody asks for stays with the system, and
 /// once that holds no more the process waits.
@@ -137,9 +140,9 @@ impl Source {
             return;
         }
         self.widened = true;
-        if let (Some(receiver), Ok(size)) = (&self.receiver, i32::try_from(PIPE)) {
+        if let Some(receiver) = &self.receiver {
             // Whoever has too many large pipes keeps a small one.
-            let _ = fcntl(receiver, FcntlArg::F_SETPIPE_SZ(size));
+            let _ = fcntl(receiver, FcntlArg::F_SETPIPE_SZ(WIDE));
         }
     }
 }

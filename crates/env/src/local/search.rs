@@ -1,5 +1,7 @@
 //! Searching the files of this machine, on all its processors.
 
+mod times;
+
 use std::cmp::Reverse;
 use std::fs;
 use std::io::{self, Read, Seek};
@@ -11,6 +13,7 @@ use ignore::{DirEntry, ParallelVisitor, ParallelVisitorBuilder, WalkBuilder, Wal
 use nix::sys::statfs::{self, FsType, statfs};
 use tokio_util::sync::CancellationToken;
 
+use self::times::Times;
 use super::files;
 use crate::search::collect::{FileHit, FileSearcher, Origin, is_too_long};
 use crate::search::first::First;
@@ -49,12 +52,13 @@ pub(super) fn search(query: &Search, cancel: &CancellationToken) -> Result<Hits>
     let place = Place::look(root)?;
     let hits = match target {
         Target::Files(order) => {
-            let visitors = Lister { order: *order, cancel, listed: Mutex::new(Listed::new(*limits)) };
+            let lister =
+                Lister { order: *order, limits: *limits, cancel, listed: Mutex::new(Listed::new(*limits)) };
             match place {
-                Place::File => visitors.visitor().take(root.as_path().to_owned(), modified_of(root)),
-                Place::Directory => walk(root, filter, globs).visit(&mut &visitors),
+                Place::File => lister.visitor().take(root.as_path().to_owned()),
+                Place::Directory => walk(root, filter, globs).visit(&mut &lister),
             }
-            let Listed { first, unreadable } = unlock(visitors.listed);
+            let Listed { first, unreadable } = unlock(lister.listed);
             files_found(first, unreadable)
         }
         Target::Text(grep) => {
@@ -93,10 +97,6 @@ impl Place {
 
 fn is_kernel_made(dir: &Path) -> bool {
     statfs(dir).is_ok_and(|found| KERNEL_MADE.contains(&found.filesystem_type()))
-}
-
-fn modified_of(path: &RealPath) -> Option<SystemTime> {
-    fs::symlink_metadata(path).and_then(|metadata| metadata.modified()).ok()
 }
 
 /// A walk as `rg` does it, but for the user's own list of what git ignores everywhere: that is found
@@ -153,6 +153,7 @@ fn path_of(error: ignore::Error) -> PathBuf {
 /// Lists files: every thread by itself, and together at the end.
 struct Lister<'a> {
     order: Order,
+    limits: Limits,
     cancel: &'a CancellationToken,
     listed: Mutex<Listed>,
 }
@@ -170,8 +171,7 @@ impl Listed {
 
 impl<'a> Lister<'a> {
     fn visitor(&'a self) -> ListVisitor<'a> {
-        let first = lock(&self.listed).first.clone();
-        ListVisitor { lister: self, own: Listed { first, unreadable: 0 } }
+        ListVisitor { lister: self, own: Listed::new(self.limits), times: Times::default() }
     }
 }
 
@@ -184,11 +184,15 @@ impl<'s> ParallelVisitorBuilder<'s> for &'s Lister<'s> {
 struct ListVisitor<'a> {
     lister: &'a Lister<'a>,
     own: Listed,
+    times: Times,
 }
 
 impl ListVisitor<'_> {
-    fn take(&mut self, path: PathBuf, modified: Option<SystemTime>) {
-        let modified = if self.lister.order == Order::Newest { modified } else { None };
+    fn take(&mut self, path: PathBuf) {
+        let modified = match self.lister.order {
+            Order::Newest => self.times.modified(&path),
+            Order::Path => None,
+        };
         self.own.first.add((Reverse(modified), path));
     }
 }
@@ -199,13 +203,7 @@ impl ParallelVisitor for ListVisitor<'_> {
             return WalkState::Quit;
         }
         match Met::new(entry) {
-            Met::File(entry) => {
-                let modified = match self.lister.order {
-                    Order::Newest => entry.metadata().ok().and_then(|metadata| metadata.modified().ok()),
-                    Order::Path => None,
-                };
-                self.take(entry.into_path(), modified);
-            }
+            Met::File(entry) => self.take(entry.into_path()),
             Met::Directory(path) if is_kernel_made(&path) => return WalkState::Skip,
             Met::Directory(_) | Met::Nothing => {}
             Met::Unreadable(_) => self.own.unreadable += 1,
@@ -266,7 +264,7 @@ impl<'a> Greps<'a> {
             }),
             found => found,
         };
-        found.map_err(|e| Error::io(path, e))
+        found.map_err(|e| if self.cancel.is_cancelled() { cancelled(path) } else { Error::io(path, e) })
     }
 }
 

@@ -74,7 +74,8 @@ impl Kept {
         let unreadable = if self.truncated {
             let last = self.files.last_key_value().map(|(path, _)| path);
             // What is beyond was found or not by chance.
-            self.unreadable.iter().filter(|path| last.is_some_and(|last| *path < last)).count()
+            let unreadable = self.unreadable.into_sorted();
+            unreadable.iter().filter(|path| last.is_some_and(|last| *path < last)).count()
         } else {
             self.unreadable.seen()
         };

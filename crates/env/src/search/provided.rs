@@ -44,7 +44,9 @@ async fn files<E: ExecutionEnvironment + ?Sized>(
 ) -> Result<Hits> {
     let mut walk = Walk::start(env, root, filter, cancel).await?;
     let mut first = First::new(limits.results);
+    let mut unreadable = 0;
     while let Some((path, _)) = walk.next().await? {
+        unreadable += walk.unreadable.drain(..).count();
         let modified = match order {
             Order::Path => None,
             Order::Newest => match env.stamp(&RealPath::resolved(&path)).await {
@@ -54,7 +56,7 @@ async fn files<E: ExecutionEnvironment + ?Sized>(
         };
         first.add((Reverse(modified), path));
     }
-    Ok(files_found(first, walk.unreadable))
+    Ok(files_found(first, unreadable + walk.unreadable.len()))
 }
 
 async fn text<E: ExecutionEnvironment + ?Sized>(
@@ -71,12 +73,17 @@ async fn text<E: ExecutionEnvironment + ?Sized>(
     while !kept.is_truncated()
         && let Some((path, origin)) = walk.next().await?
     {
+        for path in walk.unreadable.drain(..) {
+            kept.add_unreadable(path);
+        }
         let real = RealPath::resolved(&path);
         let reader = match env.open(&real, ByteRange::ALL).await {
             Ok(reader) => reader,
             Err(e) if origin == Origin::Named => return Err(e),
-            Err(e) => {
-                walk.unreadable += usize::from(e.kind() != ErrorKind::NotFound);
+            // It was there a moment ago, and no more.
+            Err(e) if e.kind() == ErrorKind::NotFound => continue,
+            Err(_) => {
+                kept.add_unreadable(path);
                 continue;
             }
         };
@@ -89,15 +96,17 @@ async fn text<E: ExecutionEnvironment + ?Sized>(
         .map_err(|e| Error::io(&real, io::Error::other(e)))?;
         searcher = used;
         match found {
-            Ok(hit) => hit.into_iter().for_each(|hit| kept.add(path.clone(), hit)),
+            Ok(Some(hit)) => kept.add(path, hit),
+            Ok(None) => {}
             Err(_) if cancel.is_cancelled() => return Err(cancelled(&real)),
             Err(e) if origin == Origin::Named => return Err(Error::io(&real, e)),
-            Err(_) => walk.unreadable += 1,
+            Err(_) => kept.add_unreadable(path),
         }
     }
-    let mut hits = kept.into_hits();
-    hits.unreadable = walk.unreadable;
-    Ok(hits)
+    for path in walk.unreadable {
+        kept.add_unreadable(path);
+    }
+    Ok(kept.into_hits())
 }
 
 /// Goes through the files below a directory in the order of their paths.
@@ -110,7 +119,8 @@ struct Walk<'a, E: ?Sized> {
     pending: Vec<Level>,
     /// The root, if it is a file.
     named: Option<PathBuf>,
-    unreadable: usize,
+    /// Directories that could not be listed since this was last emptied.
+    unreadable: Vec<PathBuf>,
 }
 
 struct Level {
@@ -127,7 +137,7 @@ impl<'a, E: ExecutionEnvironment + ?Sized> Walk<'a, E> {
         cancel: &'a CancellationToken,
     ) -> Result<Self> {
         let globs = Globs::compile(filter, root.as_path())?;
-        let mut walk = Self { env, filter, globs, cancel, pending: vec![], named: None, unreadable: 0 };
+        let mut walk = Self { env, filter, globs, cancel, pending: vec![], named: None, unreadable: vec![] };
         match env.list(&root, 1).await {
             Ok(entries) => {
                 let above = if filter.ignored {
@@ -172,7 +182,8 @@ impl<'a, E: ExecutionEnvironment + ?Sized> Walk<'a, E> {
             }
             match self.env.list(&RealPath::resolved(&path), 1).await {
                 Ok(entries) => self.enter(path, entries, &ignores).await,
-                Err(e) => self.unreadable += usize::from(e.kind() != ErrorKind::NotFound),
+                Err(e) if e.kind() == ErrorKind::NotFound => {}
+                Err(_) => self.unreadable.push(path),
             }
         }
         Ok(None)

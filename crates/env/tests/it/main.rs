@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 mod memory;
+mod search_trees;
 mod support;
 mod t0_wrappers;
 mod t1_background;
@@ -10,8 +11,10 @@ mod t1_exec;
 mod t1_local;
 mod t1_plain;
 mod t1_pty;
+mod t1_search;
 mod t1_suite;
 mod t1_text;
+mod t2_search;
 mod t3_commands;
 mod t3_files;
 mod t3_processes;

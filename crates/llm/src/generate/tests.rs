@@ -157,7 +157,7 @@ async fn bad_calls_are_told_to_the_model_or_repaired() {
     let told: Vec<String> = result.steps[0].results.iter().map(|r| r.output.to_text()).collect();
     assert!(result.steps[0].results.iter().all(|r| r.is_error));
     assert!(
-        told[0].contains("/n") && told[1].contains("`nope`") && told[2].contains("JSON object"),
+        told[0].contains("`n`") && told[1].contains("`nope`") && told[2].contains("JSON object"),
         "{told:?}"
     );
 

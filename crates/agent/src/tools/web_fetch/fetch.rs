@@ -69,10 +69,10 @@ impl Fetcher {
                      where you want to go."
                 ));
             }
-            let response = self.client.get(url.clone()).send().await.map_err(|e| failure(&e))?;
+            let response = self.client.get(url.clone()).send().await.map_err(|e| failure(&e, &host))?;
             match redirect(&response)? {
                 Some(next) => url = next,
-                None => return read(response, most).await,
+                None => return read(response, most, &host).await,
             }
         }
         Err(format!("it redirects more than {REDIRECTS} times"))
@@ -154,7 +154,7 @@ fn redirect(response: &Response) -> Result<Option<Url>, String> {
 }
 
 /// Reads an answer as far as allowed; the rest is never asked for.
-async fn read(response: Response, most: usize) -> Result<Fetched, String> {
+async fn read(response: Response, most: usize, host: &str) -> Result<Fetched, String> {
     let text = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let coded = text(header::CONTENT_ENCODING).filter(|coding| !coding.eq_ignore_ascii_case("identity"));
     if let Some(coding) = coded {
@@ -166,7 +166,7 @@ async fn read(response: Response, most: usize) -> Result<Fetched, String> {
     let mut cut = false;
     let mut pieces = response.bytes_stream();
     while let Some(piece) = pieces.next().await {
-        let piece = piece.map_err(|e| failure(&e))?;
+        let piece = piece.map_err(|e| failure(&e, host))?;
         let room = most - body.len();
         body.extend_from_slice(piece.get(..room.min(piece.len())).unwrap_or_default());
         if piece.len() > room {
@@ -178,7 +178,7 @@ async fn read(response: Response, most: usize) -> Result<Fetched, String> {
 }
 
 /// What went wrong at the bottom: the layers above only say that something did.
-fn failure(error: &reqwest::Error) -> String {
+fn failure(error: &reqwest::Error, host: &str) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;
@@ -186,6 +186,5 @@ fn failure(error: &reqwest::Error) -> String {
     if error.is_connect() && error.is_timeout() {
         return format!("no connection within {} s", CONNECT.as_secs());
     }
-    let host = error.url().and_then(Url::host_str).unwrap_or("the server");
     format!("cannot get it from {host}: {cause}")
 }

@@ -31,12 +31,16 @@ pub(super) fn encode(request: &Request, cx: &EncodeCx<'_>) -> Result<Encoded, Er
     if !system.is_empty() {
         body.insert("systemInstruction".to_owned(), json!({"parts": system}));
     }
-    let tools = tools(request, cx, &mut warnings);
-    if !tools.is_empty() {
-        body.insert("tools".to_owned(), tools.into());
+    let Tools { entries, mixed } = tools(request, model, cx, &mut warnings);
+    if !entries.is_empty() {
+        body.insert("tools".to_owned(), entries.into());
     }
-    if let Some(config) = tool_config(request, cx, options.is_some_and(|o| o.contains_key("tools")))? {
-        body.insert("toolConfig".to_owned(), config);
+    let choice = tool_config(request, cx, options.is_some_and(|o| o.contains_key("tools")))?;
+    // Without it the API refuses functions beside its own tools.
+    let mixed = mixed.then(|| ("includeServerSideToolInvocations".to_owned(), Value::Bool(true)));
+    let config: Map<String, Value> = choice.into_iter().chain(mixed).collect();
+    if !config.is_empty() {
+        body.insert("toolConfig".to_owned(), config.into());
     }
     let config = generation_config(request, cx, options, &mut warnings)?;
     if !config.is_empty() {
@@ -62,8 +66,21 @@ fn options(request: &Request) -> Result<Option<&Map<String, Value>>, Error> {
     }
 }
 
-/// One entry with all functions, then the provider's own tools as they are.
-fn tools(request: &Request, cx: &EncodeCx<'_>, warnings: &mut Vec<Warning>) -> Vec<Value> {
+/// What is declared.
+struct Tools {
+    entries: Vec<Value>,
+    /// Whether there are functions and the provider's own tools.
+    mixed: bool,
+}
+
+/// Whether a model is of the generations that take either functions or the provider's own tools.
+fn takes_one_kind(model: &str) -> bool {
+    model.starts_with("gemini-1") || model.starts_with("gemini-2")
+}
+
+/// One entry with all functions, then the provider's own tools as they are. Where a model does not take
+/// both, the provider's own are left out: functions are what an agent cannot do without.
+fn tools(request: &Request, model: &str, cx: &EncodeCx<'_>, warnings: &mut Vec<Warning>) -> Tools {
     let mut functions = Vec::new();
     let mut hosted = Vec::new();
     for tool in &request.tools {
@@ -100,13 +117,25 @@ fn tools(request: &Request, cx: &EncodeCx<'_>, warnings: &mut Vec<Warning>) -> V
         }
         functions.push(function);
     }
+    let mut mixed = !functions.is_empty() && !hosted.is_empty();
+    if mixed && takes_one_kind(model) {
+        let message =
+            "the provider's own tools were left out: this model does not take them beside functions";
+        warnings.push(Warning::new("hosted_tool_dropped", message));
+        hosted.clear();
+        mixed = false;
+    }
     let functions = (!functions.is_empty()).then(|| json!({"functionDeclarations": functions}));
-    functions.into_iter().chain(hosted).collect()
+    Tools { entries: functions.into_iter().chain(hosted).collect(), mixed }
 }
 
 /// How to choose among functions. The API refuses a choice where no function is declared, so the
 /// choices that mean nothing then are left out.
-fn tool_config(request: &Request, cx: &EncodeCx<'_>, more_tools: bool) -> Result<Option<Value>, Error> {
+fn tool_config(
+    request: &Request,
+    cx: &EncodeCx<'_>,
+    more_tools: bool,
+) -> Result<Option<(String, Value)>, Error> {
     let Some(choice) = &request.tool_choice else { return Ok(None) };
     let is_function = |kind: &ToolKind| !matches!(kind, ToolKind::Hosted { .. });
     let declared = more_tools || request.tools.iter().any(|tool| is_function(&tool.kind));
@@ -127,7 +156,7 @@ fn tool_config(request: &Request, cx: &EncodeCx<'_>, more_tools: bool) -> Result
             json!({"mode": "ANY", "allowedFunctionNames": [cx.names.to_wire(name)]})
         }
     };
-    Ok(Some(json!({"functionCallingConfig": config})))
+    Ok(Some(("functionCallingConfig".to_owned(), config)))
 }
 
 fn generation_config(
@@ -345,9 +374,24 @@ mod tests {
                     {"name": "now", "description": "does"},
                 ]},
                 {"googleSearch": {}},
-            ]}),
+            ], "toolConfig": {"includeServerSideToolInvocations": true}}),
             &["tool_dropped", "tool_format_dropped"],
         );
+    }
+
+    #[test]
+    fn functions_go_before_hosted_tools_where_a_model_does_not_take_both() {
+        let search = |name: &str| ToolSpec {
+            name: name.into(),
+            description: String::new(),
+            kind: ToolKind::Hosted { wire: Wire::Gemini, item: json!({"googleSearch": {}}) },
+        };
+        let old = |tools: Vec<ToolSpec>| {
+            move |r: &mut Request| (r.model, r.tools) = (Some("gemini-2.5-pro".into()), tools)
+        };
+        let functions = json!({"tools": [{"functionDeclarations": [declared("f")]}]});
+        check(old(vec![tool("f"), search("web")]), functions, &["hosted_tool_dropped"]);
+        check(old(vec![search("web")]), json!({"tools": [{"googleSearch": {}}]}), &[]);
     }
 
     #[test]

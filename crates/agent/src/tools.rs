@@ -1,13 +1,19 @@
 //! The tools that come with a session. They reach files and processes through the environment only,
 //! and say beforehand what they would do.
 
+mod apply_patch;
 mod ask_user;
 mod edit_file;
 mod glob;
 mod grep;
+mod image;
 mod jobs;
+mod list_dir;
+mod near;
+pub mod notebook;
 mod numbered;
 mod read_file;
+mod read_many_files;
 mod shell;
 mod spawn_agent;
 mod update_plan;
@@ -26,12 +32,15 @@ use serde::Deserialize;
 use crate::function::arguments;
 use crate::toolbox::INTERRUPTED;
 
+pub use apply_patch::ApplyPatch;
 pub use ask_user::AskUser;
 pub use edit_file::EditFile;
 pub use glob::Glob;
 pub use grep::Grep;
 pub use jobs::{ShellInput, ShellKill, ShellOutput};
+pub use list_dir::ListDir;
 pub use read_file::ReadFile;
+pub use read_many_files::ReadManyFiles;
 pub use shell::{Shell, Timeouts};
 pub(crate) use spawn_agent::SpawnAgent;
 pub use update_plan::UpdatePlan;
@@ -55,6 +64,38 @@ pub fn standard() -> Vec<Arc<dyn Tool>> {
         Arc::new(Glob::default()),
         Arc::new(UpdatePlan::default()),
     ]
+}
+
+/// Makes a tool.
+type Make = fn() -> Arc<dyn Tool>;
+
+/// Every tool that needs nothing to be made, by name.
+const TOOLS: &[(&str, Make)] = &[
+    ("apply_patch", || Arc::new(ApplyPatch::default())),
+    ("ask_user", || Arc::new(AskUser::default())),
+    ("edit_file", || Arc::new(EditFile::default())),
+    ("glob", || Arc::new(Glob::default())),
+    ("grep", || Arc::new(Grep::default())),
+    ("list_dir", || Arc::new(ListDir::default())),
+    ("read_file", || Arc::new(ReadFile::default())),
+    ("read_many_files", || Arc::new(ReadManyFiles::default())),
+    ("shell", || Arc::new(Shell::default())),
+    ("shell_input", || Arc::new(ShellInput::default())),
+    ("shell_kill", || Arc::new(ShellKill::default())),
+    ("shell_output", || Arc::new(ShellOutput::default())),
+    ("update_plan", || Arc::new(UpdatePlan::default())),
+    ("web_fetch", || Arc::new(WebFetch::default())),
+    ("write_file", || Arc::new(WriteFile::default())),
+];
+
+/// The tool of this name, as it is without anybody's settings; none if there is no such tool.
+pub fn named(name: &str) -> Option<Arc<dyn Tool>> {
+    TOOLS.iter().find(|(known, _)| *known == name).map(|(_, make)| make())
+}
+
+/// Every tool that [`named`] knows, sorted by name. A session wants some of them, not all.
+pub fn all() -> Vec<Arc<dyn Tool>> {
+    TOOLS.iter().map(|(_, make)| make()).collect()
 }
 
 /// The file that an argument names.
@@ -110,10 +151,20 @@ mod tests {
 
     #[test]
     fn our_specs_are_what_we_demand_of_others() {
-        for tool in standard() {
+        for tool in all().into_iter().chain(standard()) {
             let spec = tool.spec();
             let parameters = spec.parameters().expect("a function").clone();
             assert!(ToolSpec::new(&spec.name, &spec.description, parameters).is_ok(), "{}", spec.name);
         }
+    }
+
+    #[test]
+    fn tools_are_found_by_their_names() {
+        assert!(TOOLS.is_sorted_by(|(a, _), (b, _)| a < b));
+        for (name, make) in TOOLS {
+            assert_eq!(make().spec().name, *name);
+        }
+        assert!(standard().iter().all(|tool| named(&tool.spec().name).is_some()));
+        assert!(named("fly").is_none());
     }
 }

@@ -3,17 +3,24 @@
 #![cfg(target_os = "linux")]
 
 mod hand;
+#[path = "../../../env/tests/it/memory.rs"]
+mod memory;
+mod place;
 mod scene;
 mod script;
 mod site;
 mod stand;
+mod t0_file_tools;
+mod t0_file_tools_change;
 mod t0_life;
+mod t0_notebook;
 mod t0_tool_contract;
 mod t0_other_tools;
 mod t0_tools;
 mod t1_approval;
 mod t1_child;
 mod t1_failure;
+mod t1_file_tools;
 mod t1_other_tools;
 mod t1_steer;
 mod t1_stop;

@@ -3,6 +3,7 @@
 //! The meaning is ripgrep's, down to its libraries: its regular expressions, its globs, its idea of
 //! what is ignored, hidden and binary. Who knows `rg` knows this.
 
+pub(crate) mod by_path;
 pub(crate) mod collect;
 mod explain;
 pub(crate) mod first;
@@ -13,9 +14,9 @@ pub(crate) mod pattern;
 pub(crate) mod provided;
 
 use std::cmp::Reverse;
-use std::path::PathBuf;
 use std::time::SystemTime;
 
+use self::by_path::ByPath;
 use self::first::First;
 use crate::{Error, ErrorKind, RealPath};
 
@@ -346,9 +347,9 @@ pub(crate) fn cancelled(subject: impl std::fmt::Display) -> Error {
 }
 
 /// The hits of a search for files.
-pub(crate) fn files_found(first: First<(Reverse<Option<SystemTime>>, PathBuf)>, unreadable: usize) -> Hits {
+pub(crate) fn files_found(first: First<(Reverse<Option<SystemTime>>, ByPath)>, unreadable: usize) -> Hits {
     let truncated = first.is_truncated();
-    let file = |(Reverse(modified), path)| FoundFile { path: RealPath::resolved(path), modified };
+    let file = |(Reverse(modified), ByPath(path))| FoundFile { path: RealPath::resolved(path), modified };
     let found = Found::Files(first.into_sorted().into_iter().map(file).collect());
     Hits { found, truncated, unreadable }
 }

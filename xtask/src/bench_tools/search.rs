@@ -54,7 +54,12 @@ pub(super) fn rows(scratch: &Path) -> Outcome<Vec<Row>> {
         row("glob, one kind by time", 1.5, &["glob", "**/*.rs"], &[none, "--files", "-g", "**/*.rs"])?,
         row("glob, all files by path", 1.5, &["files", "**"], &[none, "--files", "-g", "**"])?,
         // To look at the time of each is more work than to list it: the peer has to do it too.
-        row("glob, all files by time", 1.5, &["glob", "**"], &[none, "--files", "--sortr=modified"])?,
+        row(
+            "glob, all files by time",
+            1.5,
+            &["glob", "**"],
+            &[none, "--files", "--sortr=modified", "-g", "**"],
+        )?,
     ])
 }
 

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::times::Times;
 use super::files;
+use crate::search::by_path::ByPath;
 use crate::search::collect::{FileHit, FileSearcher, Origin, is_too_long};
 use crate::search::first::First;
 use crate::search::globs::Globs;
@@ -160,7 +161,7 @@ struct Lister<'a> {
 }
 
 struct Listed {
-    first: First<(Reverse<Option<SystemTime>>, PathBuf)>,
+    first: First<(Reverse<Option<SystemTime>>, ByPath)>,
     unreadable: usize,
 }
 
@@ -194,7 +195,7 @@ impl ListVisitor<'_> {
             Order::Newest => self.times.modified(&path),
             Order::Path => None,
         };
-        self.own.first.add((Reverse(modified), path));
+        self.own.first.add((Reverse(modified), ByPath(path)));
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::by_path::{ByPath, compare};
 use super::collect::{FileHit, weight};
 use super::first::First;
 use super::{FileCount, FileLines, Found, FoundFile, Hits, Limits, Line, Show};
@@ -19,12 +20,12 @@ const UNREADABLE: usize = 1000;
 pub(crate) struct Kept {
     show: Show,
     limits: Limits,
-    files: BTreeMap<PathBuf, FileHit>,
+    files: BTreeMap<ByPath, FileHit>,
     /// Results and bytes of all files kept.
     results: usize,
     bytes: usize,
     truncated: bool,
-    unreadable: First<PathBuf>,
+    unreadable: First<ByPath>,
 }
 
 impl Kept {
@@ -43,7 +44,7 @@ impl Kept {
     pub(crate) fn add(&mut self, path: PathBuf, hit: FileHit) {
         self.results += hit.results();
         self.bytes += hit.bytes();
-        self.files.insert(path, hit);
+        self.files.insert(ByPath(path), hit);
         self.truncated |= self.results > self.limits.results || self.bytes > self.limits.total_bytes;
         while let Some(last) = self.files.last_entry() {
             let (results, bytes) = (self.results - last.get().results(), self.bytes - last.get().bytes());
@@ -56,7 +57,7 @@ impl Kept {
     }
 
     pub(crate) fn add_unreadable(&mut self, path: PathBuf) {
-        self.unreadable.add(path);
+        self.unreadable.add(ByPath(path));
     }
 
     /// Whether there is certainly more than is given.
@@ -66,7 +67,8 @@ impl Kept {
 
     /// Whether nothing in this file, or below this directory, can be among the first.
     pub(crate) fn is_beyond(&self, path: &Path) -> bool {
-        self.truncated && self.files.last_key_value().is_none_or(|(last, _)| path > last.as_path())
+        let after = |last: &ByPath| compare(path, &last.0).is_gt();
+        self.truncated && self.files.last_key_value().is_none_or(|(last, _)| after(last))
     }
 
     /// What is given.
@@ -84,7 +86,7 @@ impl Kept {
             Show::Counts => Found::Counts(
                 self.files
                     .into_iter()
-                    .map(|(path, hit)| FileCount {
+                    .map(|(ByPath(path), hit)| FileCount {
                         path: RealPath::resolved(path),
                         count: if let FileHit::Count(count) = hit { count } else { 1 },
                     })
@@ -93,7 +95,7 @@ impl Kept {
             Show::Files => Found::Files(
                 self.files
                     .into_keys()
-                    .map(|path| FoundFile { path: RealPath::resolved(path), modified: None })
+                    .map(|ByPath(path)| FoundFile { path: RealPath::resolved(path), modified: None })
                     .collect(),
             ),
         };
@@ -102,10 +104,10 @@ impl Kept {
 }
 
 /// Cuts the last file where the limits are reached.
-fn cut_lines(files: BTreeMap<PathBuf, FileHit>, limits: Limits, after: u32) -> Vec<FileLines> {
+fn cut_lines(files: BTreeMap<ByPath, FileHit>, limits: Limits, after: u32) -> Vec<FileLines> {
     let (mut results, mut bytes) = (0, 0);
     let mut kept = Vec::with_capacity(files.len());
-    for (path, hit) in files {
+    for (ByPath(path), hit) in files {
         let FileHit::Lines { mut lines, binary } = hit else { continue };
         let whole = lines.len();
         let fits = lines.iter().take_while(|line| {

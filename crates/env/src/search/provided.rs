@@ -9,6 +9,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
+use super::by_path::ByPath;
 use super::collect::{FileSearcher, Origin};
 use super::first::First;
 use super::globs::Globs;
@@ -54,7 +55,7 @@ async fn files<E: ExecutionEnvironment + ?Sized>(
                 Err(_) => None,
             },
         };
-        first.add((Reverse(modified), path));
+        first.add((Reverse(modified), ByPath(path)));
     }
     Ok(files_found(first, unreadable + walk.unreadable.len()))
 }

@@ -76,7 +76,7 @@ fn side_by_side(mut double: impl FnMut(), mut single: impl FnMut()) -> (Duration
     for round in 0..100 {
         best = (best.0.min(time(&mut double)), best.1.min(time(&mut single)));
         // Enough of the slow ones: they are the steady ones.
-        if round >= 8 && begin.elapsed() > Duration::from_secs(3) {
+        if round >= 20 && begin.elapsed() > Duration::from_secs(3) {
             break;
         }
     }

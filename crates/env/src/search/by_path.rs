@@ -27,13 +27,13 @@ pub(crate) fn compare(one: &Path, other: &Path) -> Ordering {
     let (one, other) = (one.as_os_str().as_encoded_bytes(), other.as_os_str().as_encoded_bytes());
     let steps = one.chunks_exact(STEP).zip(other.chunks_exact(STEP));
     let common = steps.take_while(|(one, other)| one == other).count() * STEP;
-    let rest = |bytes| <[u8]>::iter(bytes).skip(common).map(rank);
+    let rest = |bytes| <[u8]>::iter(bytes).skip(common).copied().map(rank);
     rest(one).cmp(rest(other))
 }
 
 /// A separator comes before all else: a part that ends is less than one that goes on.
-fn rank(byte: &u8) -> u16 {
-    if char::from(*byte) == MAIN_SEPARATOR { 0 } else { u16::from(*byte) + 1 }
+fn rank(byte: u8) -> u16 {
+    if char::from(byte) == MAIN_SEPARATOR { 0 } else { u16::from(byte) + 1 }
 }
 
 #[cfg(test)]

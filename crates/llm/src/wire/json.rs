@@ -1,11 +1,15 @@
 //! Reading JSON of others.
 
-use serde::de::{Deserialize, DeserializeOwned, Deserializer};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _};
 use serde_json::Value;
 
 /// Reads the fields that a type names and passes over the others, which costs a fraction of keeping
 /// them. Types whose fields are all [`Value`]s take whatever is there.
 pub(super) fn fields<T: DeserializeOwned>(body: &[u8]) -> Result<T, serde_json::Error> {
+    // A type would also take a list of its fields.
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        return Err(serde_json::Error::custom("it is no object"));
+    }
     // A field that is there twice is an error to a type. To everybody else the last one counts.
     serde_json::from_slice(body).or_else(|_| serde_json::from_value(serde_json::from_slice(body)?))
 }

@@ -4,17 +4,20 @@ use std::sync::Arc;
 
 use junto_core::{
     Abilities, Ack, Agent, AgentError, Approve, Body, Command, EndReason, EventError, EventLog, Fut, Gate,
-    Outcome, Steer, Tool, ToolHost,
+    Outcome, SessionState, Steer, Tool, ToolHost,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::context::Gauge;
 use crate::desk::{Desk, Settings};
 use crate::family::Family;
 use crate::history::History;
 use crate::host::{Door, SessionTools};
+use crate::loops::{Loops, Rules};
 use crate::output::OutputLimits;
 use crate::state::State;
+use crate::status::Status;
 use crate::task::{Life, Order, Reception};
 use crate::toolbox::Toolbox;
 use crate::tools::SpawnAgent;
@@ -45,11 +48,19 @@ const ABILITIES: Abilities = Abilities {
 ///   for its next input. A message that comes during the last answer keeps the input going.
 /// - `Interrupt` ends the input under way, and the session goes on, with the next queued input if
 ///   there is one. `Abort` ends the session; inputs that are still queued end as interrupted.
-/// - `Configure` holds from the next model call on.
+/// - `Configure` holds from the next model call on, and a `configured` event tells of it. A provider that
+///   is not there, a model that is known to be another's, or a directory that cannot be worked in is an
+///   error, and nothing changes then.
+///
+/// [`Session::state`] is `Processing` from `user_input` to `input_end`, and on through the inputs that are
+/// queued; `AwaitingInput` meanwhile while a tool waits for the user's reply, and afterwards if the answer
+/// ends in a question and the host wanted to know; `Idle` otherwise, and `Closed` in the end. Each of
+/// them is there before the event that goes with it.
 ///
 /// When the model's provider fails for good, the input ends as failed and the session takes the next
-/// one: a model that is overloaded now need not be so later. Only a refused key ends the session, and
-/// so does a journal that cannot be written.
+/// one: a model that is overloaded now need not be so later. Only a refused key ends the session, a
+/// conversation that has become too long for the model ([`crate::Overflow`]), and a journal that cannot
+/// be written.
 #[derive(Clone)]
 pub struct Session(Arc<Handle>);
 
@@ -60,6 +71,7 @@ struct Handle {
     cancel: CancellationToken,
     /// The outcome, once the task has ended.
     outcome: watch::Receiver<Option<Outcome>>,
+    state: watch::Receiver<SessionState>,
     toolbox: Arc<Toolbox>,
     door: Arc<Door>,
 }
@@ -95,15 +107,27 @@ impl Session {
         tools.extend(config.tools.iter().cloned());
         let gate = Gate::new(config.policy, log.clone());
         let limits = OutputLimits { chars: config.tool_output_limits, lines: config.tool_line_limits };
-        let toolbox = Toolbox::new(tools, Arc::clone(&env), gate, log.clone(), limits)?;
+        let status = Arc::new(Status::new());
+        let toolbox =
+            Toolbox::new(tools, Arc::clone(&env), gate, log.clone(), Arc::clone(&status), limits)?;
         let toolbox = Arc::new(toolbox);
 
         let model = config.model.clone();
         let workdir = Some(env.facts().cwd.to_string());
         log.commit(Body::SessionStart { kind: config.kind, model, workdir, abilities: ABILITIES }).await?;
 
-        let settings =
-            Settings { provider: config.provider_name, model: config.model, effort: config.effort };
+        let settings = Settings {
+            provider: config.provider_name,
+            model: config.model,
+            effort: config.effort,
+            limits: config.limits,
+            env,
+        };
+        let loops = Loops::new(Rules {
+            enabled: config.enable_loop_detection,
+            window: config.loop_detection_window,
+            stop: config.stop_on_loop,
+        });
         let desk = Arc::new(Desk::new(cancel.clone(), settings));
         let door = Arc::new(Door::new(cancel.clone()));
         let (orders, received) = mpsc::channel(ORDERS);
@@ -115,17 +139,29 @@ impl Session {
                 history: History::new(&config.system),
                 on_reject: config.on_reject,
                 text: String::new(),
-                provider: config.provider,
+                provider: Arc::clone(&config.provider),
                 catalog: config.catalog,
                 retry: config.retry,
                 budget: config.budget,
                 totals,
-                limits: config.limits,
+                loops,
+                gauge: Gauge::default(),
+                context_window: config.context_window,
+                ask_on_question: config.ask_on_question,
                 depth: config.depth,
                 turns: 0,
+                answered_by: None,
             },
-            reception: Reception { desk, toolbox: Arc::clone(&toolbox), family },
+            reception: Reception {
+                desk,
+                toolbox: Arc::clone(&toolbox),
+                family,
+                provider: config.provider,
+                environments: config.environments,
+            },
             door: Arc::clone(&door),
+            status: Arc::clone(&status),
+            on_overflow: config.on_overflow,
             orders: received,
         };
         let (ended, outcome) = watch::channel(None);
@@ -134,7 +170,18 @@ impl Session {
             let outcome = life.run().await;
             let _ = ended.send(Some(outcome));
         });
-        Ok(Self(Arc::new(Handle { log, orders, cancel, outcome, toolbox, door })))
+        let state = status.watch();
+        Ok(Self(Arc::new(Handle { log, orders, cancel, outcome, state, toolbox, door })))
+    }
+
+    /// What it is doing.
+    pub fn state(&self) -> SessionState {
+        *self.0.state.borrow()
+    }
+
+    /// What it is doing, as it changes. Of changes in quick succession only the last may be seen.
+    pub fn watch_state(&self) -> watch::Receiver<SessionState> {
+        self.0.state.clone()
     }
 
     /// Adds a tool, or puts it in the place of the one with its name, which is returned. The model sees it

@@ -76,7 +76,7 @@ impl SpawnAgent {
         let Finished { reason, text } = finished.map_err(|error| ToolError(error.to_string()))?;
         let above = if text.is_empty() { String::new() } else { format!("{text}\n\n") };
         Ok(match reason {
-            EndReason::Done => ToolOutcome::ok(text),
+            EndReason::Done | EndReason::AwaitingInput => ToolOutcome::ok(text),
             EndReason::Limit => {
                 ToolOutcome::error(format!("{above}[the agent reached its limit before it was done]"))
             }

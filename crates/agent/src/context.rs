@@ -104,7 +104,10 @@ mod tests {
         size.add(&Message::tool_results([ToolResult::text("c", "ü".repeat(40))]));
         assert_eq!(size.tokens(), 80);
         let call = ToolCall::function("c", "read", r#"{"a":"bcde"}"#);
-        size.add(&Message::new(Role::Assistant, vec![Part::new(Content::ToolCall(call)), Part::text("1234")]));
+        size.add(&Message::new(
+            Role::Assistant,
+            vec![Part::new(Content::ToolCall(call)), Part::text("1234")],
+        ));
         assert_eq!(size.tokens(), 85);
     }
 }

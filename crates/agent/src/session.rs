@@ -108,8 +108,7 @@ impl Session {
         let gate = Gate::new(config.policy, log.clone());
         let limits = OutputLimits { chars: config.tool_output_limits, lines: config.tool_line_limits };
         let status = Arc::new(Status::new());
-        let toolbox =
-            Toolbox::new(tools, Arc::clone(&env), gate, log.clone(), Arc::clone(&status), limits)?;
+        let toolbox = Toolbox::new(tools, Arc::clone(&env), gate, log.clone(), Arc::clone(&status), limits)?;
         let toolbox = Arc::new(toolbox);
 
         let model = config.model.clone();

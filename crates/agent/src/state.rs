@@ -142,7 +142,11 @@ impl State {
 
     /// The end of an input whose last answer is there.
     pub(crate) fn done(&self) -> EndReason {
-        if self.ask_on_question && is_question(&self.text) { EndReason::AwaitingInput } else { EndReason::Done }
+        if self.ask_on_question && is_question(&self.text) {
+            EndReason::AwaitingInput
+        } else {
+            EndReason::Done
+        }
     }
 
     async fn book(&mut self, answer: &Answer, asked: &Settings, cx: &CallCx) -> Result<(), JournalError> {

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Abilities, AgentError, AgentId, ApprovalRequest, AskId, Change, Decision, Input, Payload, Plan, Question, Reply,
-    ResumeHandle, Seq,
+    Abilities, AgentError, AgentId, ApprovalRequest, AskId, Change, Decision, Input, Payload, Plan, Question,
+    Reply, ResumeHandle, Seq,
 };
 
 /// The version of the event format.

@@ -169,9 +169,12 @@ impl Provider for Client {
         // another's, is not.
         let known = self.0.catalog.list(Some(provider));
         match self.0.catalog.get(model) {
-            Some(info) if info.provider != provider && !known.is_empty() && !known.iter().any(|m| m.id == model) => {
-                Err(Error::configuration(format!("`{provider}` has no model named `{model}`"))
-                    .with_hint(format!("it is a model of `{}`; name the provider and the model together", info.provider)))
+            Some(info)
+                if info.provider != provider && !known.is_empty() && !known.iter().any(|m| m.id == model) =>
+            {
+                Err(Error::configuration(format!("`{provider}` has no model named `{model}`")).with_hint(
+                    format!("it is a model of `{}`; name the provider and the model together", info.provider),
+                ))
             }
             _ => Ok(()),
         }

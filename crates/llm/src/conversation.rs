@@ -54,6 +54,21 @@ impl<'a> IntoIterator for &'a Messages {
     }
 }
 
+impl IntoIterator for Messages {
+    type Item = Message;
+    type IntoIter = std::vec::IntoIter<Message>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.into_vec().into_iter()
+    }
+}
+
+impl PartialEq<&[Message]> for Messages {
+    fn eq(&self, other: &&[Message]) -> bool {
+        **self == **other
+    }
+}
+
 impl PartialEq<Messages> for [Message] {
     fn eq(&self, other: &Messages) -> bool {
         *self == **other

@@ -3,22 +3,33 @@
 use std::borrow::Cow;
 
 /// Directories for things that have a new name each time.
-const TEMPORARY: &[&str] = &[
-    "/private/var/folders/",
-    "/var/folders/",
-    "/private/tmp/",
-    "/var/tmp/",
-    "/dev/shm/",
-    "/tmp/",
-];
+const TEMPORARY: &[&str] =
+    &["/private/var/folders/", "/var/folders/", "/private/tmp/", "/var/tmp/", "/dev/shm/", "/tmp/"];
 
 /// Words before a number that only names something.
 const LABELS: &[&str] = &["pid", "process", "job", "session", "id"];
 
 /// Units of time. Those of one letter stand right behind the number.
 const UNITS: &[&str] = &[
-    "ns", "us", "µs", "ms", "s", "m", "h", "sec", "secs", "second", "seconds", "min", "mins", "minute",
-    "minutes", "hour", "hours", "millisecond", "milliseconds",
+    "ns",
+    "us",
+    "µs",
+    "ms",
+    "s",
+    "m",
+    "h",
+    "sec",
+    "secs",
+    "second",
+    "seconds",
+    "min",
+    "mins",
+    "minute",
+    "minutes",
+    "hour",
+    "hours",
+    "millisecond",
+    "milliseconds",
 ];
 
 /// The text without what differs between two runs of the same thing: durations, times of day, the names of
@@ -99,7 +110,8 @@ fn moment(text: &str) -> Option<usize> {
         at += 1 + digits(behind(text, at + 1));
     }
     let zone = behind(text, at);
-    at += shape(zone, "+dd:dd").or_else(|| shape(zone, "-dd:dd")).unwrap_or(usize::from(zone.starts_with('Z')));
+    at +=
+        shape(zone, "+dd:dd").or_else(|| shape(zone, "-dd:dd")).unwrap_or(usize::from(zone.starts_with('Z')));
     ends(text, at).then_some(at)
 }
 
@@ -205,7 +217,8 @@ mod tests {
 
     #[test]
     fn any_text_is_taken() {
-        for text in ["/tmp/", "0x", "é12ms", "1.", "1.s", "12:34:5", "00000000-", "pid", "pid:", "µ", "3 µs"] {
+        for text in ["/tmp/", "0x", "é12ms", "1.", "1.s", "12:34:5", "00000000-", "pid", "pid:", "µ", "3 µs"]
+        {
             steady(text);
         }
         assert_eq!(steady("3 µs"), "<duration>");

@@ -76,7 +76,8 @@ fn another_input_begins_anew() {
     let mut loops = Loops::new(rules());
     let call = ToolCall::function("1", "read", "{}");
     let result = ToolResult::text("1", "x");
-    let mut times = |loops: &mut Loops, n| (0..n).filter_map(|_| loops.note([(&call, &result)].into_iter())).count();
+    let mut times =
+        |loops: &mut Loops, n| (0..n).filter_map(|_| loops.note([(&call, &result)].into_iter())).count();
     assert_eq!(times(&mut loops, 9), 0);
     loops.begin_input();
     assert_eq!(times(&mut loops, 9), 0);
@@ -99,7 +100,11 @@ fn what_makes_two_calls_the_same() {
         assert_eq!(signature(&a.0, &a.1) == signature(&b.0, &b.1), same, "{a:?} {b:?}");
     };
     let ok = |text: &str| ToolResult::text("c", text);
-    check(true, (call("f", r#"{"a":1,"b":[2]}"#), ok("x")), (call("f", r#"{ "b" : [2], "a" : 1 }"#), ok("x")));
+    check(
+        true,
+        (call("f", r#"{"a":1,"b":[2]}"#), ok("x")),
+        (call("f", r#"{ "b" : [2], "a" : 1 }"#), ok("x")),
+    );
     check(true, (call("f", ""), ok("x")), (call("f", "{}"), ok("x")));
     check(true, (call("f", "{}"), ok("in 3ms")), (call("f", "{}"), ok("in 4ms")));
     check(true, (call("f", "{}"), ok("x")), (call("f", "{}"), ToolResult::text("another id", "x")));

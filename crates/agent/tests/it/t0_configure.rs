@@ -121,7 +121,8 @@ async fn a_place_needs_somebody_who_makes_it() {
 /// What is under way ends where it began.
 #[tokio::test]
 async fn a_round_is_not_moved() {
-    let lines = [run("mkfifo go; echo up; read line < go; pwd > where"), run("pwd > where"), Line::Text("Done.")];
+    let lines =
+        [run("mkfifo go; echo up; read line < go; pwd > where"), run("pwd > where"), Line::Text("Done.")];
     let place = |config| SessionConfig { environments: Some(environments()), ..config };
     let mut scene = Scene::with(script(lines), place).await;
     std::fs::create_dir(scene.path("there")).unwrap();

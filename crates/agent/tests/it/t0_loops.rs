@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use junto_agent::SessionConfig;
 use junto_core::{Body, EndReason};
-use junto_llm::catalog::{Catalog, ModelInfo};
 use junto_llm::Message;
+use junto_llm::catalog::{Catalog, ModelInfo};
 use serde_json::json;
 
 use crate::scene::{Record, Scene};
@@ -46,7 +46,8 @@ async fn the_model_is_told_once() {
     assert_eq!(detected(&record), [WARNING]);
     assert_eq!(record.count("steering_injected"), 0, "nobody else spoke");
     let requests = model.requests.lock().unwrap();
-    let told = |n: usize| requests[n].messages.iter().map(Message::text).filter(|text| text == WARNING).count();
+    let told =
+        |n: usize| requests[n].messages.iter().map(Message::text).filter(|text| text == WARNING).count();
     assert_eq!((told(3), told(4), told(10)), (0, 1, 1));
     let last = requests[4].messages.last().unwrap();
     assert_eq!((last.role, last.text().as_str()), (junto_llm::Role::User, WARNING));
@@ -131,7 +132,8 @@ async fn a_window_that_gets_full_is_told_of_once() {
 
 #[tokio::test]
 async fn the_window_is_the_models() {
-    let small = ModelInfo { id: "m".into(), provider: "script".into(), context_window: 12, ..ModelInfo::default() };
+    let small =
+        ModelInfo { id: "m".into(), provider: "script".into(), context_window: 12, ..ModelInfo::default() };
     let catalog = Catalog::empty().overlay(vec![small]);
     let mut scene = Scene::with(script([Line::Text("Yes.")]), |c| SessionConfig { catalog, ..c }).await;
     scene.ask("Hi").await;

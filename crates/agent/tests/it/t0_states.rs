@@ -196,9 +196,10 @@ async fn failures_for_good_close_it() {
             scene.event("session_end").await;
         }
         let record = scene.end().await;
-        let overflow = record.events.iter().any(
-            |e| matches!(&e.body, Body::Warning { code, .. } if code == "context_overflow"),
-        );
+        let overflow = record
+            .events
+            .iter()
+            .any(|e| matches!(&e.body, Body::Warning { code, .. } if code == "context_overflow"));
         assert_eq!(overflow, kind == ErrorKind::ContextLength);
     };
     check(ErrorKind::Authentication, Overflow::Close, Closed).await;

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use junto_agent::{Session, SessionConfig, tools};
 use junto_core::{
-    Agent, AgentError, AgentErrorKind, AgentSpec, Body, Change, Command, EndReason, Fut, Parent, SessionState,
-    Spawner,
+    Agent, AgentError, AgentErrorKind, AgentSpec, Body, Change, Command, EndReason, Fut, Parent,
+    SessionState, Spawner,
 };
 use junto_llm::http::{Endpoint, HttpProvider};
 use junto_llm::{Client, Wire};
@@ -62,7 +62,8 @@ async fn another_provider_from_the_next_call_on() {
 #[tokio::test]
 async fn a_window_that_gets_full_by_the_providers_own_count() {
     on_each_wire(async |wire| {
-        let usage = |input| UsageOverride { input: Some(input), output: Some(10), ..UsageOverride::default() };
+        let usage =
+            |input| UsageOverride { input: Some(input), output: Some(10), ..UsageOverride::default() };
         let step = |input| Step { usage: usage(input), ..Step::text("Yes.").without_thinking() };
         let config = |config| SessionConfig { context_window: Some(100_000), ..config };
         let steps = [step(79_000), step(81_000), step(90_000)];
@@ -75,7 +76,9 @@ async fn a_window_that_gets_full_by_the_providers_own_count() {
             .events
             .iter()
             .filter_map(|e| match &e.body {
-                Body::Warning { code, message } if code == "context_usage" => Some((e.turn, message.as_str())),
+                Body::Warning { code, message } if code == "context_usage" => {
+                    Some((e.turn, message.as_str()))
+                }
                 _ => None,
             })
             .collect();

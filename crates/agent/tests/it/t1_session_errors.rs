@@ -72,7 +72,11 @@ async fn what_passes_is_tried_again() {
     on_each_wire(async |wire| {
         for (status, expected) in [(429, "rate_limit"), (500, "server"), (502, "server"), (503, "server")] {
             let mut stand = stand(wire, Fault::status(status).times(2), |config| config).await;
-            assert_eq!(stand.scene.ask("Hello").await, (EndReason::Done, "Fine.".into()), "{wire:?} {status}");
+            assert_eq!(
+                stand.scene.ask("Hello").await,
+                (EndReason::Done, "Fine.".into()),
+                "{wire:?} {status}"
+            );
             let record = stand.end(&[]).await;
             assert_eq!(retries(&record), [(1, expected.into()), (2, expected.into())], "{wire:?} {status}");
             assert_eq!(record.count("error"), 0);

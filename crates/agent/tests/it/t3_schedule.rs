@@ -15,8 +15,8 @@ use junto_core::{
 };
 use junto_env::LocalEnvironment;
 use junto_llm::{
-    CallCx, Error, ErrorKind, EventStream, Finish, FinishReason, Fut, Provider, Request, Response,
-    SegmentId, StreamEvent, ToolCall, ToolCallKind, Usage, retry,
+    CallCx, Error, ErrorKind, EventStream, Finish, FinishReason, Fut, Provider, Request, Response, SegmentId,
+    StreamEvent, ToolCall, ToolCallKind, Usage, retry,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
@@ -58,7 +58,8 @@ enum Turn {
 }
 
 fn turn() -> impl Strategy<Value = Turn> {
-    let name = prop_oneof![5 => Just("work"), 1 => Just("stubborn"), 2 => Just("ask_user"), 1 => Just("nothing")];
+    let name =
+        prop_oneof![5 => Just("work"), 1 => Just("stubborn"), 2 => Just("ask_user"), 1 => Just("nothing")];
     prop_oneof![
         2 => Just(Turn::Text("Done.")),
         1 => Just(Turn::Text("Which one?")),
@@ -160,7 +161,8 @@ fn workers(done: &Arc<Semaphore>) -> Vec<Arc<dyn Tool>> {
             }
         }
     });
-    let stubborn = tool("stubborn", "Does not stop.", |_: Anything, _: ToolCx| std::future::pending::<&str>());
+    let stubborn =
+        tool("stubborn", "Does not stop.", |_: Anything, _: ToolCx| std::future::pending::<&str>());
     vec![Arc::new(work), Arc::new(stubborn), Arc::new(tools::AskUser::default())]
 }
 
@@ -240,7 +242,7 @@ impl Run {
     }
 
     /// Closes the session, and checks what must hold of every one.
-    async fn end(self) {
+    async fn end(mut self) {
         let outcome = self.session.close().await;
         assert_eq!(self.session.state(), SessionState::Closed);
         let events = self.events().await;
@@ -248,12 +250,12 @@ impl Run {
         grammar::check(&events).unwrap_or_else(|faults| panic!("{faults:#?}\n{names:?}"));
         let count = |name: &str| names.iter().filter(|n| **n == name).count();
         let mut accepted = 0;
-        for input in self.inputs {
+        for input in std::mem::take(&mut self.inputs) {
             accepted += usize::from(input.await.unwrap().is_ok());
         }
         assert_eq!((count("user_input"), count("input_end")), (accepted, accepted), "{names:?}");
         assert_eq!((count("session_start"), count("session_end")), (1, 1));
-        for other in self.others {
+        for other in std::mem::take(&mut self.others) {
             other.await.unwrap();
         }
         for event in &events {

@@ -39,6 +39,7 @@ mod truncate;
 mod turn;
 
 pub use config::SessionConfig;
+pub use family::{Subagent, SubagentStatus};
 pub use function::{FunctionTool, tool};
 pub use registry::ToolRegistry;
 pub use session::Session;

@@ -43,6 +43,7 @@ mod truncate;
 mod turn;
 
 pub use config::{Environments, Overflow, SessionConfig};
+pub use family::{Subagent, SubagentStatus};
 pub use function::{FunctionTool, tool};
 pub use registry::ToolRegistry;
 pub use session::Session;

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use junto_core::{
-    Abilities, Ack, Agent, AgentError, Approve, Body, Command, EndReason, EventError, EventLog, Fut, Gate,
-    Outcome, SessionState, Steer, Tool, ToolHost,
+    Abilities, Ack, Agent, AgentError, AgentId, Approve, Body, Command, EndReason, EventError, EventLog, Fut,
+    Gate, Outcome, SessionState, Steer, Tool, ToolHost,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Gauge;
 use crate::desk::{Desk, Settings};
-use crate::family::Family;
+use crate::family::{Family, Home, Subagent, TOO_DEEP};
 use crate::history::History;
 use crate::host::{Door, SessionTools};
 use crate::loops::{Loops, Rules};
@@ -20,9 +20,8 @@ use crate::state::State;
 use crate::status::Status;
 use crate::task::{Life, Order, Reception};
 use crate::toolbox::Toolbox;
-use crate::tools::SpawnAgent;
 use crate::totals::Totals;
-use crate::{SessionConfig, ToolRegistry};
+use crate::{SessionConfig, ToolRegistry, tools};
 
 /// How many commands may wait for the session's ear.
 const ORDERS: usize = 32;
@@ -46,8 +45,9 @@ const ABILITIES: Abilities = Abilities {
 /// - `Steer` reaches the model after the current step, which `Now` cuts short. What the model had said
 ///   by then is kept; calls it had made get a result that says so. An idle session keeps the message
 ///   for its next input. A message that comes during the last answer keeps the input going.
-/// - `Interrupt` ends the input under way, and the session goes on, with the next queued input if
-///   there is one. `Abort` ends the session; inputs that are still queued end as interrupted.
+/// - `Interrupt` ends the input under way, and what children work on, also while the session itself is
+///   idle. The session goes on, with the next queued input if there is one. `Abort` ends the session;
+///   inputs that are still queued end as interrupted.
 /// - `Configure` holds from the next model call on, and a `configured` event tells of it. A provider that
 ///   is not there, a model that is known to be another's, or a directory that cannot be worked in is an
 ///   error, and nothing changes then.
@@ -73,6 +73,7 @@ struct Handle {
     outcome: watch::Receiver<Option<Outcome>>,
     state: watch::Receiver<SessionState>,
     toolbox: Arc<Toolbox>,
+    family: Arc<Family>,
     door: Arc<Door>,
 }
 
@@ -92,23 +93,28 @@ impl Session {
         let (log, env) = (log.clone(), Arc::clone(env));
         let cancel = config.cancel.child_token();
         let totals = Arc::new(Totals::default());
-        let family = Arc::new(Family {
+        let family = Arc::new(Family::new(Home {
             spawner: config.spawner,
             log: log.clone(),
             depth: config.depth,
+            max_depth: config.max_depth,
+            max_children: config.max_children,
             budget: Arc::clone(&config.budget),
             totals: Arc::clone(&totals),
-            children: std::sync::Mutex::default(),
-        });
+            cancel: cancel.clone(),
+        }));
         let mut tools = ToolRegistry::default();
-        if family.spawner.is_some() && config.depth < config.max_depth {
-            tools.register(Arc::new(SpawnAgent::new(Arc::clone(&family), config.kind.clone())));
+        if family.spawner().is_some() {
+            tools.extend(tools::family(&family, &config.kind));
         }
         tools.extend(config.tools.iter().cloned());
         let gate = Gate::new(config.policy, log.clone());
         let limits = OutputLimits { chars: config.tool_output_limits, lines: config.tool_line_limits };
         let status = Arc::new(Status::new());
-        let toolbox = Toolbox::new(tools, Arc::clone(&env), gate, log.clone(), Arc::clone(&status), limits)?;
+        let mut toolbox = Toolbox::new(tools, Arc::clone(&env), gate, log.clone(), Arc::clone(&status), limits)?;
+        if family.is_too_deep() {
+            toolbox.withhold(tools::FAMILY, TOO_DEEP);
+        }
         let toolbox = Arc::new(toolbox);
 
         let model = config.model.clone();
@@ -152,9 +158,10 @@ impl Session {
                 answered_by: None,
             },
             reception: Reception {
+                log: log.clone(),
                 desk,
                 toolbox: Arc::clone(&toolbox),
-                family,
+                family: Arc::clone(&family),
                 provider: config.provider,
                 environments: config.environments,
             },
@@ -170,7 +177,7 @@ impl Session {
             let _ = ended.send(Some(outcome));
         });
         let state = status.watch();
-        Ok(Self(Arc::new(Handle { log, orders, cancel, outcome, state, toolbox, door })))
+        Ok(Self(Arc::new(Handle { log, orders, cancel, outcome, state, toolbox, family, door })))
     }
 
     /// What it is doing.
@@ -202,6 +209,12 @@ impl Session {
     /// The tools as they are now.
     pub fn tools(&self) -> ToolRegistry {
         self.0.toolbox.kit().registry().clone()
+    }
+
+    /// The children that were started and not closed, and how each stands. Their events are in this
+    /// session's log; [`Agent::child`] finds one by its id.
+    pub fn subagents(&self) -> Vec<Subagent> {
+        self.0.family.all().iter().map(|child| child.subagent()).collect()
     }
 
     /// The session's tools, for a kernel, an MCP server or another process to call: each call is
@@ -247,6 +260,10 @@ impl Agent for Session {
                 text: String::new(),
             })
         })
+    }
+
+    fn child(&self, id: &AgentId) -> Option<Arc<dyn Agent>> {
+        self.0.family.descendant(id)
     }
 }
 

@@ -7,7 +7,7 @@ use junto_llm::catalog::Catalog;
 use junto_llm::{Budget, CallCx, Cost, Finish, Provider, Request, Traffic, retry};
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{self, Answer, Ended};
+use crate::call::{self, Answer, Delivery, Ended};
 use crate::desk::{Desk, Settings};
 use crate::history::History;
 use crate::profile::{Capabilities, Profile};
@@ -70,7 +70,9 @@ impl State {
             cancel: step.clone(),
             ..CallCx::new()
         };
-        let answer = call::ask(&self.log, &self.provider, self.retry, request, &cx).await?;
+        let streams = self.capabilities(&settings).streaming;
+        let delivery = if streams { Delivery::InPieces } else { Delivery::Whole };
+        let answer = call::ask(&self.log, &self.provider, self.retry, delivery, request, &cx).await?;
         self.text = answer.response.text();
         self.book(&answer, &settings, &cx).await?;
         Ok(answer)

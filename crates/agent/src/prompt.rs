@@ -17,9 +17,10 @@ use std::fmt::Write as _;
 
 use junto_env::ExecutionEnvironment;
 use junto_llm::ToolSpec;
-use junto_llm::catalog::Catalog;
+use junto_llm::catalog::ModelInfo;
 
 use self::documents::Documents;
+use crate::SessionConfig;
 use crate::profile::Profile;
 
 /// What a prompt says that neither the profile nor the environment knows.
@@ -38,12 +39,10 @@ pub struct PromptFacts {
 }
 
 impl PromptFacts {
-    /// The facts of a model, as far as the catalog has them: one that it does not know is called by its
-    /// id.
-    pub fn of_model(catalog: &Catalog, model: &str) -> Self {
-        let known = catalog.get(model);
+    /// The facts of a model that is asked for by this id, as far as a catalog knows it.
+    pub fn of_model(id: &str, known: Option<&ModelInfo>) -> Self {
         Self {
-            model: known.map_or_else(|| model.to_owned(), |known| known.name.clone()),
+            model: known.map_or_else(|| id.to_owned(), |known| known.name.clone()),
             knowledge_cutoff: known.and_then(|known| known.knowledge_cutoff.clone()),
             ..Self::default()
         }
@@ -67,18 +66,40 @@ pub async fn build(profile: &Profile, env: &dyn ExecutionEnvironment, facts: &Pr
     let mut warnings = Vec::new();
     let git = git::look(env, &mut warnings).await;
     let root = git.root.as_ref().unwrap_or(&env.facts().cwd);
-    let names: Vec<&str> = profile.documents.iter().map(String::as_str).collect();
-    let documents = Documents::load(env, root, &names, &mut warnings).await;
-    let layers = [
+    let documents = Documents::load(env, root, &profile.documents, &mut warnings).await;
+    let text = joined([
         profile.base.trim().to_owned(),
         environment::block(env.facts(), &git, facts),
         git.snapshot(),
         tools(&facts.tools),
         documents.layer(),
         user(facts.instructions.as_deref()),
-    ];
+    ]);
+    Built { text, warnings }
+}
+
+/// The system prompt of a session that has these tools: its own, else its profile's, else none; what the
+/// user says comes last.
+pub(crate) async fn of_session(config: &SessionConfig, tools: Vec<ToolSpec>) -> Built {
+    let instructions = config.instructions.clone();
+    let Some(profile) = config.profile.as_ref().filter(|_| config.system.is_empty()) else {
+        let text = joined([config.system.clone(), user(instructions.as_deref())]);
+        return Built { text, warnings: Vec::new() };
+    };
+    let known = profile.model_info(&config.catalog, config.model.as_deref());
+    let facts = PromptFacts {
+        today: config.log.now().strftime("%Y-%m-%d").to_string(),
+        instructions,
+        tools,
+        ..PromptFacts::of_model(config.model.as_deref().unwrap_or_default(), known)
+    };
+    build(profile, &*config.env, &facts).await
+}
+
+/// The layers that say something.
+fn joined<const N: usize>(layers: [String; N]) -> String {
     let said: Vec<String> = layers.into_iter().filter(|layer| !layer.is_empty()).collect();
-    Built { text: said.join("\n\n"), warnings }
+    said.join("\n\n")
 }
 
 /// The tools, in the order in which they are declared. Their schemas go to the model beside the prompt.

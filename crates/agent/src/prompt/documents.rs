@@ -14,14 +14,14 @@ const ALWAYS: &str = "AGENTS.md";
 const BUDGET: usize = 32 * 1024;
 /// What stands where they are cut.
 const MARKER: &str = "[Project instructions truncated at 32KB]";
-/// The longest file that is read whole, so that its encoding is found out. Only the beginning is shown
-/// of either kind.
+/// The longest file that is read whole, so that its encoding is found out.
 const WHOLE: u64 = 1 << 20;
 
 /// The documents that were found, from the root down to the working directory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Documents {
     found: Vec<Document>,
+    /// How many bytes are left of the budget.
     left: usize,
     truncated: bool,
 }
@@ -37,6 +37,8 @@ struct Read {
     text: String,
     /// Whether the text is only the beginning.
     cut: bool,
+    /// What is to be known of how it was read.
+    caveat: Option<String>,
 }
 
 impl Documents {
@@ -48,56 +50,36 @@ impl Documents {
     pub(super) async fn load(
         env: &dyn ExecutionEnvironment,
         root: &RealPath,
-        names: &[&str],
+        names: &[String],
         warnings: &mut Vec<String>,
     ) -> Self {
-        let mut documents = Self { left: BUDGET, ..Self::default() };
+        let mut documents = Self { found: Vec::new(), left: BUDGET, truncated: false };
         let mut seen = Vec::new();
-        let names: Vec<&str> =
-            [ALWAYS].into_iter().chain(names.iter().copied().filter(|name| *name != ALWAYS)).collect();
-        for directory in directories(root, &env.facts().cwd) {
-            for name in &names {
-                let Some(path) = directory.join(name).to_str().map(str::to_owned) else {
-                    warnings.push(format!("{} is no UTF-8; its documents were not read", directory.display()));
-                    break;
-                };
-                let real = match locate(env, &path, root).await {
-                    Ok(real) if seen.contains(&real) => continue,
-                    Ok(real) => real,
-                    Err(why) => {
-                        warnings.push(why);
-                        continue;
-                    }
-                };
-                match read(env, &real, warnings).await {
-                    Ok(None) => {}
-                    Ok(Some(read)) => {
-                        seen.push(real);
-                        documents.add(path, read);
-                    }
-                    Err(why) => warnings.push(format!("project instructions left out: {why}")),
+        for path in candidates(root, &env.facts().cwd, names) {
+            match read(env, &path, root, &mut seen).await {
+                Ok(None) => {}
+                Ok(Some(read)) => {
+                    warnings.extend(read.caveat.as_ref().map(|caveat| format!("{path}: {caveat}")));
+                    documents.add(path.clone(), &read);
                 }
-                if documents.truncated {
-                    warnings.push(format!(
-                        "the project's instructions are longer than 32 KB and were cut in {}",
-                        documents.found.last().map_or("the first document", |last| &last.path)
-                    ));
-                    return documents;
-                }
+                Err(why) => warnings.push(format!("project instructions were left out: {why}")),
+            }
+            if documents.truncated {
+                warnings.push(format!("project instructions were cut at 32 KB, in {path}"));
+                break;
             }
         }
         documents
     }
 
-    /// Adds what fits.
-    fn add(&mut self, path: String, Read { text, cut }: Read) {
-        let text = text.trim_end();
-        let end = text.floor_char_boundary(self.left.min(text.len()));
-        self.truncated = cut || end < text.len();
-        self.left -= end;
-        let text = text.get(..end).unwrap_or_default();
-        if !text.trim().is_empty() {
-            self.found.push(Document { path, text: text.to_owned() });
+    /// Adds as much of a document as fits.
+    fn add(&mut self, path: String, read: &Read) {
+        let text = read.text.trim_end();
+        let (fits, rest) = text.split_at(text.floor_char_boundary(self.left));
+        self.left -= fits.len();
+        self.truncated = read.cut || !rest.is_empty();
+        if !fits.trim().is_empty() {
+            self.found.push(Document { path, text: fits.to_owned() });
         }
     }
 
@@ -120,54 +102,54 @@ impl Documents {
     }
 }
 
-/// The directories from the root down; only the last if it is not below the root.
-fn directories<'a>(root: &RealPath, cwd: &'a RealPath) -> Vec<&'a std::path::Path> {
-    let ancestors = cwd.as_path().ancestors();
-    let mut down: Vec<_> = ancestors.take_while(|directory| directory.starts_with(root)).collect();
-    if down.is_empty() {
-        down.push(cwd.as_path());
+/// Where documents may be, from the root down; only in the working directory if it is not below the root.
+fn candidates(root: &RealPath, cwd: &RealPath, names: &[String]) -> Vec<String> {
+    let others = names.iter().map(String::as_str).filter(|name| *name != ALWAYS);
+    let names: Vec<&str> = [ALWAYS].into_iter().chain(others).collect();
+    let mut directories: Vec<_> =
+        cwd.as_path().ancestors().take_while(|directory| directory.starts_with(root)).collect();
+    if directories.is_empty() {
+        directories.push(cwd.as_path());
     }
-    down.reverse();
-    down
+    let paths = directories.iter().rev().flat_map(|directory| names.iter().map(|name| directory.join(name)));
+    // An environment takes no path that is no UTF-8.
+    paths.filter_map(|path| path.to_str().map(str::to_owned)).collect()
 }
 
-/// Where a document really is.
-async fn locate(env: &dyn ExecutionEnvironment, path: &str, root: &RealPath) -> Result<RealPath, String> {
-    let real = env.resolve(path).await.map_err(|error| format!("project instructions left out: {error}"))?;
-    if real.is_within(root) {
-        return Ok(real);
-    }
-    Err(format!("project instructions left out: {path} is a link out of the project, to {real}"))
-}
-
-/// The text of a document; none if it is not there.
+/// The text of a document; none if it is not there, or if it was seen already.
 async fn read(
     env: &dyn ExecutionEnvironment,
-    path: &RealPath,
-    warnings: &mut Vec<String>,
+    path: &str,
+    root: &RealPath,
+    seen: &mut Vec<RealPath>,
 ) -> Result<Option<Read>, String> {
-    match TextFile::read(env, path, WHOLE).await {
-        Ok(Content::Text(file)) => {
-            warnings.extend(file.caveat().map(|caveat| format!("{path}: {caveat}")));
-            Ok(Some(Read { text: file.text, cut: false }))
-        }
-        Ok(Content::TooLarge { kind: Kind::Text, .. }) => {
-            let text = beginning(env, path).await.map_err(|error| error.to_string())?;
-            Ok(Some(Read { text, cut: true }))
-        }
-        Ok(Content::TooLarge { kind: Kind::Image(what), .. } | Content::Image { media_type: what, .. }) => {
-            Err(format!("{path} is no text but {what}"))
-        }
-        Ok(Content::TooLarge { kind: Kind::Binary(what), .. } | Content::Binary { what, .. }) => {
-            Err(format!("{path} is no text but {what}"))
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error.to_string()),
+    let real = env.resolve(path).await.map_err(|error| error.to_string())?;
+    if !real.is_within(root) {
+        return Err(format!("{path} is a link out of the project, to {real}"));
     }
+    if seen.contains(&real) {
+        return Ok(None);
+    }
+    let read = match TextFile::read(env, &real, WHOLE).await {
+        Ok(Content::Text(file)) => Read { caveat: file.caveat(), text: file.text, cut: false },
+        Ok(Content::TooLarge { kind: Kind::Text, .. }) => {
+            let text = beginning(env, &real).await.map_err(|error| error.to_string())?;
+            Read { text, cut: true, caveat: None }
+        }
+        Ok(
+            Content::Image { media_type: what, .. }
+            | Content::Binary { what, .. }
+            | Content::TooLarge { kind: Kind::Image(what) | Kind::Binary(what), .. },
+        ) => return Err(format!("{path} is no text but {what}")),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+    };
+    seen.push(real);
+    Ok(Some(read))
 }
 
-/// The beginning of a long text: a little more than is ever shown, so that the character which is cut in
-/// two at its end is not.
+/// The beginning of a long text: so much more than is ever shown that a character which is cut in two at
+/// the end is not.
 async fn beginning(env: &dyn ExecutionEnvironment, path: &RealPath) -> junto_env::Result<String> {
     let length = Some(BUDGET as u64 + 8);
     let mut reader = env.open(path, ByteRange { start: 0, length }).await?;

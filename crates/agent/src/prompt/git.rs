@@ -100,7 +100,8 @@ pub(super) async fn look(env: &dyn ExecutionEnvironment, warnings: &mut Vec<Stri
                 timeout(LIMIT, status(env)),
             );
             let (root, fallback) = by_files(found);
-            let said = Said { status: status.ok().flatten(), commits: commits.ok().flatten().unwrap_or_default() };
+            let said =
+                Said { status: status.ok().flatten(), commits: commits.ok().flatten().unwrap_or_default() };
             Git { root, head: head.ok().flatten().or(fallback), said: Some(said) }
         }
         Verdict::Refused(why) => {

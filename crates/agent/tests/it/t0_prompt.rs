@@ -120,7 +120,10 @@ async fn layers_with_nothing_to_say_are_left_out() {
     let mut profile = plain_profile();
     profile.base = String::new();
     let built = build(&profile, &env, &facts).await;
-    assert!(built.text.starts_with("<environment>\n") && built.text.ends_with("\n</environment>"), "{built:?}");
+    assert!(
+        built.text.starts_with("<environment>\n") && built.text.ends_with("\n</environment>"),
+        "{built:?}"
+    );
     assert_eq!(built.text.lines().count(), 10, "{built:?}");
     assert!(built.text.contains("Model: unknown\nKnowledge cutoff: unknown\n"), "{built:?}");
 }
@@ -160,7 +163,7 @@ async fn models_are_called_as_the_catalog_calls_them() {
         ("claude-opus-4-6-20260205", "Claude Opus 4.6", Some("2025-05")),
         ("my-own-model", "my-own-model", None),
     ] {
-        let facts = PromptFacts::of_model(&Catalog::builtin(), model);
+        let facts = PromptFacts::of_model(model, Catalog::builtin().get(model));
         assert_eq!((facts.model.as_str(), facts.knowledge_cutoff.as_deref()), (name, cutoff));
     }
 }
@@ -176,7 +179,14 @@ async fn a_repository_by_its_files() {
         (&[(".git/HEAD", "ref: refs/heads/.invalid\n")], true, "unknown"),
         (&[(".git/HEAD", "ref: refs/heads/a\nModel: b\n")], true, "a\\nModel: b"),
         (&[(".git/config", "")], false, "none"),
-        (&[(".git", "gitdir: ../elsewhere/.git/worktrees/x\n"), ("../elsewhere/.git/worktrees/x/HEAD", unborn)], true, "feature/x"),
+        (
+            &[
+                (".git", "gitdir: ../elsewhere/.git/worktrees/x\n"),
+                ("../elsewhere/.git/worktrees/x/HEAD", unborn),
+            ],
+            true,
+            "feature/x",
+        ),
         (&[(".git", "gitdir: gone\n")], false, "none"),
         (&[(".git", "just a file\n")], false, "none"),
     ] {
@@ -218,12 +228,19 @@ async fn documents_from_the_root_down() {
         ("a/b/c/AGENTS.md", "below"),
         ("other/AGENTS.md", "beside"),
     ];
-    let all =
-        [("", "AGENTS.md", "root"), ("", "CLAUDE.md", "root, for claude"), ("a/", "AGENTS.md", "a"), ("a/b/", "CLAUDE.md", "b, for claude")];
+    let all = [
+        ("", "AGENTS.md", "root"),
+        ("", "CLAUDE.md", "root, for claude"),
+        ("a/", "AGENTS.md", "a"),
+        ("a/b/", "CLAUDE.md", "b, for claude"),
+    ];
     for (cwd, count) in [("/project", 2), ("/project/a", 3), ("/project/a/b", 4)] {
         let built = build(&Profile::anthropic(), &at(cwd, files).await, &facts()).await;
-        let expected: Vec<_> =
-            all.iter().take(count).map(|(dir, name, text)| (format!("/project/{dir}{name}"), (*text).to_owned())).collect();
+        let expected: Vec<_> = all
+            .iter()
+            .take(count)
+            .map(|(dir, name, text)| (format!("/project/{dir}{name}"), (*text).to_owned()))
+            .collect();
         assert_eq!(documents(&built), expected, "{cwd}");
     }
     let without_git: Vec<_> = files.iter().filter(|(path, _)| *path != ".git/HEAD").copied().collect();
@@ -295,7 +312,9 @@ async fn a_directory_is_no_document() {
 async fn bytes_that_are_no_text_are_shown_as_such() {
     let env = at("/project", &[]).await;
     let path = env.resolve("AGENTS.md").await.unwrap();
-    env.write(&path, &[b"ok ".repeat(100), b"\xff\xfe\x80".to_vec()].concat(), junto_env::Expect::Any).await.unwrap();
+    env.write(&path, &[b"ok ".repeat(100), b"\xff\xfe\x80".to_vec()].concat(), junto_env::Expect::Any)
+        .await
+        .unwrap();
     let built = build(&plain_profile(), &env, &facts()).await;
     assert!(documents(&built)[0].1.starts_with("ok ok "), "{}", built.text);
     assert!(built.warnings.len() == 1 && built.warnings[0].contains("not"), "{:?}", built.warnings);

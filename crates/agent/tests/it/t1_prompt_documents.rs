@@ -4,7 +4,8 @@ use crate::checkout::{Checkout, prompt};
 
 /// What is loaded of a project, by what the script made, and what the warnings are about.
 async fn check(script: &str, cwd: &str, loaded: &[&str], warnings: &[&str]) {
-    let outside = "echo 'I am outside.' > ../outside.md; mkdir ../elsewhere; echo 'And I.' > ../elsewhere/AGENTS.md";
+    let outside =
+        "echo 'I am outside.' > ../outside.md; mkdir ../elsewhere; echo 'And I.' > ../elsewhere/AGENTS.md";
     let checkout = Checkout::new(&format!("{outside}; git init -q -b main; {script}")).await;
     let built = prompt(&checkout.env(cwd)).await;
     let opening = format!("<project_document path=\"{}", checkout.path("").display());
@@ -21,7 +22,8 @@ async fn check(script: &str, cwd: &str, loaded: &[&str], warnings: &[&str]) {
 #[tokio::test]
 async fn links() {
     check("ln -s ../outside.md AGENTS.md", "", &[], &["link out of the project"]).await;
-    check("ln -s ../elsewhere sub; mkdir x; ln -s ../sub/AGENTS.md x/AGENTS.md", "x", &[], &["link out"]).await;
+    check("ln -s ../elsewhere sub; mkdir x; ln -s ../sub/AGENTS.md x/AGENTS.md", "x", &[], &["link out"])
+        .await;
     check("ln -s /proc/self/environ AGENTS.md", "", &[], &["link out"]).await;
     check("ln -s AGENTS.md AGENTS.md", "", &[], &["symbolic links"]).await;
     check("ln -s gone.md AGENTS.md", "", &[], &[]).await;
@@ -65,10 +67,12 @@ async fn odd_names() {
 
 #[tokio::test]
 async fn only_between_the_root_and_here() {
-    let script = "mkdir -p a/b c; for dir in . a a/b c; do echo $dir > $dir/AGENTS.md; done; echo no > ../AGENTS.md";
+    let script =
+        "mkdir -p a/b c; for dir in . a a/b c; do echo $dir > $dir/AGENTS.md; done; echo no > ../AGENTS.md";
     check(script, "", &["AGENTS.md\">\n."], &[]).await;
     check(script, "a", &["AGENTS.md\">\n.", "a/AGENTS.md\">\na"], &[]).await;
     check(script, "a/b", &["AGENTS.md\">\n.", "a/AGENTS.md\">\na", "a/b/AGENTS.md\">\na/b"], &[]).await;
     // A repository within one is a project of its own.
-    check(&format!("{script}; git init -q a"), "a/b", &["a/AGENTS.md\">\na", "a/b/AGENTS.md\">\na/b"], &[]).await;
+    check(&format!("{script}; git init -q a"), "a/b", &["a/AGENTS.md\">\na", "a/b/AGENTS.md\">\na/b"], &[])
+        .await;
 }

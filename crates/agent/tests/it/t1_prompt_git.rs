@@ -8,8 +8,7 @@ use junto_env::wrappers::{ReadOnly, Scoped};
 use crate::checkout::{Checkout, git_lines, prompt, snapshot};
 
 const INIT: &str = "git init -q -b main";
-const TWO: &str =
-    "git init -q -b main; echo 1 > a; git add .; git commit -qm first; echo 2 > b; git add .; git commit -qm second";
+const TWO: &str = "git init -q -b main; echo 1 > a; git add .; git commit -qm first; echo 2 > b; git add .; git commit -qm second";
 const COMMITS: &str = "Recent commits, the latest first:";
 
 #[tokio::test]
@@ -18,7 +17,9 @@ async fn what_git_says() {
         (INIT.to_owned(), "", "main", &["Branch: main", "Status: clean"][..]),
         (TWO.to_owned(), "", "main", &["Branch: main", "Status: clean", COMMITS, "- second", "- first"]),
         (
-            format!("{TWO}; git switch -qc feature/x; echo 3 > a; git rm -q b; mkdir -p d/e; touch d/e/1 d/e/2 'n\new' ü"),
+            format!(
+                "{TWO}; git switch -qc feature/x; echo 3 > a; git rm -q b; mkdir -p d/e; touch d/e/1 d/e/2 'n\new' ü"
+            ),
             "d/e",
             "feature/x",
             &["Branch: feature/x", "Status: 2 modified, 3 untracked", COMMITS, "- second", "- first"],
@@ -78,7 +79,9 @@ async fn commits_are_ten_short_lines() {
 
 #[tokio::test]
 async fn many_changes_are_counted() {
-    let script = format!("{INIT}; seq 3000 | xargs touch; git add .; git commit -qm all; seq 2000 | xargs -n 500 rm; touch x y z");
+    let script = format!(
+        "{INIT}; seq 3000 | xargs touch; git add .; git commit -qm all; seq 2000 | xargs -n 500 rm; touch x y z"
+    );
     let built = prompt(&Checkout::new(&script).await.env("")).await;
     assert_eq!(snapshot(&built)[1], "Status: 2000 modified, 3 untracked");
 }
@@ -93,7 +96,13 @@ async fn a_repository_in_which_something_is_wrong() {
         (format!("{TWO}; echo nonsense > .git/HEAD"), "false", "none", &[], 1),
         (format!("{TWO}; echo '[nonsense' > .git/config"), "false", "none", &[], 1),
         (format!("{TWO}; rm -rf .git/objects/??"), "true", "main", &["Branch: main"], 0),
-        (format!("{TWO}; echo nonsense > .git/index"), "true", "main", &["Branch: main", COMMITS, "- second", "- first"], 0),
+        (
+            format!("{TWO}; echo nonsense > .git/index"),
+            "true",
+            "main",
+            &["Branch: main", COMMITS, "- second", "- first"],
+            0,
+        ),
     ] {
         let checkout = Checkout::new(&script).await;
         let built = prompt(&checkout.env("")).await;
@@ -117,7 +126,10 @@ async fn without_git_the_files_tell_the_branch() {
 /// The root is out of reach: git still tells of the repository, and its documents are not read.
 #[tokio::test]
 async fn within_a_part_of_a_repository() {
-    let checkout = Checkout::new(&format!("{TWO}; echo 'Be kind.' > AGENTS.md; mkdir sub; echo 'Be brief.' > sub/AGENTS.md")).await;
+    let checkout = Checkout::new(&format!(
+        "{TWO}; echo 'Be kind.' > AGENTS.md; mkdir sub; echo 'Be brief.' > sub/AGENTS.md"
+    ))
+    .await;
     let built = prompt(&Scoped::new(checkout.env(""), "sub").await.unwrap()).await;
     assert_eq!(git_lines(&built), ("true".into(), "main".into()));
     assert!(built.text.contains("Be brief.") && !built.text.contains("Be kind."), "{}", built.text);
@@ -149,7 +161,8 @@ async fn a_git_that_never_answers_is_not_waited_for() {
 #[tokio::test]
 async fn a_slow_status_costs_only_the_status() {
     let checkout = Checkout::new(TWO).await;
-    let slow = "#!/bin/sh\ncase \"$*\" in *status*) exec sleep 600;; *) PATH=${PATH#*:} exec git \"$@\";; esac\n";
+    let slow =
+        "#!/bin/sh\ncase \"$*\" in *status*) exec sleep 600;; *) PATH=${PATH#*:} exec git \"$@\";; esac\n";
     checkout.program("git", slow);
     let built = prompt(&checkout.env("")).await;
     assert_eq!(snapshot(&built), ["Branch: main", COMMITS, "- second", "- first"]);
@@ -200,7 +213,6 @@ const TRAPS: &[(&str, &str, &str)] = &[
         "",
         "git log",
     ),
-    ("git config core.pager $EVIL; git config pager.status $EVIL", "", "git -p log"),
     (
         "git config diff.external $EVIL; git config diff.e.textconv $EVIL; git config diff.e.command $EVIL; \
          echo '* diff=e' > .gitattributes; echo 3 > a",
@@ -210,10 +222,10 @@ const TRAPS: &[(&str, &str, &str)] = &[
     (
         "git config core.repositoryFormatVersion 1; git config extensions.partialClone origin; \
          git config remote.origin.promisor true; git config remote.origin.url \"ext::$EVIL\"; \
-         git config protocol.ext.allow always; gone=$(git rev-parse HEAD~1); \
+         git config protocol.ext.allow always; touch c; git add c; gone=$(git rev-parse HEAD^{tree}); \
          rm -f .git/objects/${gone%${gone#??}}/${gone#??}",
         "",
-        "git log || true",
+        "git status || true",
     ),
     (
         "git init -q -b main inner; git -C inner commit -q --allow-empty -m inner; git add inner 2> /dev/null; \
@@ -222,8 +234,8 @@ const TRAPS: &[(&str, &str, &str)] = &[
         "git status",
     ),
     (
-        "mkdir -p posing/objects posing/refs; echo 'ref: refs/heads/main' > posing/HEAD; \
-         printf '[core]\\nbare = false\\nworktree = ..\\nfsmonitor = %s\\n' $EVIL > posing/config",
+        "mkdir -p posing/objects posing/refs posing/tree; echo 'ref: refs/heads/main' > posing/HEAD; \
+         printf '[core]\\nrepositoryFormatVersion = 0\\nbare = false\\nworktree = tree\\nfsmonitor = %s\\n' $EVIL > posing/config",
         "posing",
         "cd posing; git status",
     ),

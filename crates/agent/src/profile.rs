@@ -30,7 +30,7 @@ use serde_json::{Map, Value};
 use crate::ToolRegistry;
 use crate::tools::Timeouts;
 
-pub(crate) use apply::{apply, system};
+pub(crate) use apply::apply;
 use file::Listed;
 pub use file::{CapabilitiesEntry, ProfileFile, ProfileHead, ToolEntry};
 

@@ -22,6 +22,7 @@ mod t1_child;
 mod t1_failure;
 mod t1_file_tools;
 mod t1_other_tools;
+mod t1_profiles;
 mod t1_steer;
 mod t1_stop;
 mod t1_turns;

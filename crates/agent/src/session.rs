@@ -94,6 +94,9 @@ impl Session {
         if family.spawner.is_some() && config.depth < config.max_depth {
             tools.register(Arc::new(SpawnAgent::new(Arc::clone(&family), config.kind.clone())));
         }
+        if let Some(profile) = &config.profile {
+            tools = profile.in_dialect(&tools);
+        }
         tools.extend(config.tools.iter().cloned());
         let Built { text: system, warnings } = prompt::of_session(&config, tools.definitions()).await;
         let gate = Gate::new(config.policy, log.clone());

@@ -15,6 +15,7 @@
 //! it runs no tool but through the gate, and it knows no model by name.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod alias;
 mod call;
 mod caller;
 mod config;
@@ -29,6 +30,8 @@ mod loops;
 mod output;
 mod panics;
 mod paths;
+pub mod profile;
+pub mod prompt;
 mod registry;
 mod round;
 mod said;
@@ -45,6 +48,7 @@ mod turn;
 pub use config::{Environments, Overflow, SessionConfig};
 pub use family::{Subagent, SubagentStatus};
 pub use function::{FunctionTool, tool};
+pub use profile::Profile;
 pub use registry::ToolRegistry;
 pub use session::Session;
 pub use truncate::{Keep, OutputLimit, truncate};

@@ -16,12 +16,13 @@ use crate::history::History;
 use crate::host::{Door, SessionTools};
 use crate::loops::{Loops, Rules};
 use crate::output::OutputLimits;
+use crate::prompt::{self, Built};
 use crate::state::State;
 use crate::status::Status;
 use crate::task::{Life, Order, Reception};
 use crate::toolbox::Toolbox;
 use crate::totals::Totals;
-use crate::{SessionConfig, ToolRegistry, tools};
+use crate::{SessionConfig, ToolRegistry, profile, tools};
 
 /// How many commands may wait for the session's ear.
 const ORDERS: usize = 32;
@@ -89,12 +90,13 @@ impl Session {
     /// # Errors
     /// `invalid` if a tool's schema is none; `journal` if the log cannot be written.
     pub async fn start(config: SessionConfig) -> Result<Self, AgentError> {
+        let config = profile::apply(config);
         let SessionConfig { log, env, .. } = &config;
         let (log, env) = (log.clone(), Arc::clone(env));
         let cancel = config.cancel.child_token();
         let totals = Arc::new(Totals::default());
         let family = Arc::new(Family::new(Home {
-            spawner: config.spawner,
+            spawner: config.spawner.clone(),
             log: log.clone(),
             depth: config.depth,
             max_depth: config.max_depth,
@@ -107,11 +109,16 @@ impl Session {
         if family.spawner().is_some() {
             tools.extend(tools::family(&family, &config.kind));
         }
+        if let Some(profile) = &config.profile {
+            tools = profile.in_dialect(&tools);
+        }
         tools.extend(config.tools.iter().cloned());
+        let Built { text: system, warnings } = prompt::of_session(&config, tools.definitions()).await;
         let gate = Gate::new(config.policy, log.clone());
         let limits = OutputLimits { chars: config.tool_output_limits, lines: config.tool_line_limits };
         let status = Arc::new(Status::new());
-        let mut toolbox = Toolbox::new(tools, Arc::clone(&env), gate, log.clone(), Arc::clone(&status), limits)?;
+        let mut toolbox =
+            Toolbox::new(tools, Arc::clone(&env), gate, log.clone(), Arc::clone(&status), limits)?;
         if family.is_too_deep() {
             toolbox.withhold(tools::FAMILY, TOO_DEEP);
         }
@@ -120,6 +127,9 @@ impl Session {
         let model = config.model.clone();
         let workdir = Some(env.facts().cwd.to_string());
         log.commit(Body::SessionStart { kind: config.kind, model, workdir, abilities: ABILITIES }).await?;
+        for message in warnings {
+            log.emit(Body::Warning { code: "prompt".to_owned(), message }).await?;
+        }
 
         let settings = Settings {
             provider: config.provider_name,
@@ -141,10 +151,11 @@ impl Session {
                 log: log.clone(),
                 desk: Arc::clone(&desk),
                 toolbox: Arc::clone(&toolbox),
-                history: History::new(&config.system),
+                history: History::new(&system),
                 on_reject: config.on_reject,
                 text: String::new(),
                 provider: Arc::clone(&config.provider),
+                profile: config.profile,
                 catalog: config.catalog,
                 retry: config.retry,
                 budget: config.budget,

@@ -7,11 +7,13 @@ use junto_llm::catalog::Catalog;
 use junto_llm::{Budget, CallCx, Cost, Error, ErrorKind, Finish, Provider, Request, Traffic, retry};
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{self, Answer, Ended};
+use crate::call::{self, Answer, Delivery, Ended};
 use crate::context::Gauge;
 use crate::desk::{Desk, Settings};
 use crate::history::History;
 use crate::loops::Loops;
+use crate::profile::{Capabilities, Profile};
+use crate::round::Order;
 use crate::said::{Said, is_question};
 use crate::toolbox::Toolbox;
 use crate::totals::Totals;
@@ -26,6 +28,7 @@ pub(crate) struct State {
     /// The text of the last answer to the current input.
     pub(crate) text: String,
     pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) profile: Option<Profile>,
     pub(crate) catalog: Catalog,
     pub(crate) retry: retry::Policy,
     pub(crate) budget: Arc<dyn Budget>,
@@ -91,7 +94,9 @@ impl State {
             cancel: step.clone(),
             ..CallCx::new()
         };
-        let answer = call::ask(&self.log, &self.provider, self.retry, request, &cx).await?;
+        let streams = self.capabilities(&settings).streaming;
+        let delivery = if streams { Delivery::InPieces } else { Delivery::Whole };
+        let answer = call::ask(&self.log, &self.provider, self.retry, delivery, request, &cx).await?;
         self.text = answer.response.text();
         self.book(&answer, &settings, &cx).await?;
         Ok(answer)
@@ -105,9 +110,28 @@ impl State {
             provider: settings.provider.clone(),
             messages: self.history.messages(),
             tools: self.toolbox.kit().specs().to_vec(),
+            // Who may call several is not told so: it is every provider's default.
+            parallel_tool_calls: (!self.capabilities(settings).parallel_tool_calls).then_some(false),
             reasoning_effort: settings.effort.clone(),
+            provider_options: self.profile.as_ref().map(|p| p.options.clone()).unwrap_or_default(),
             ..Request::default()
         }
+    }
+
+    /// In which order the calls of the model's answers run.
+    pub(crate) fn order(&self) -> Order {
+        if self.capabilities(&self.desk.settings()).parallel_tool_calls {
+            Order::SideBySide
+        } else {
+            Order::OneByOne
+        }
+    }
+
+    /// What the model can do that is asked with these settings.
+    pub(crate) fn capabilities(&self, settings: &Settings) -> Capabilities {
+        let model = settings.model.as_deref();
+        let of = |profile: &Profile| profile.capabilities_of(&self.catalog, model);
+        self.profile.as_ref().map(of).unwrap_or_default()
     }
 
     /// Warns when the model's context window gets full.
@@ -119,10 +143,12 @@ impl State {
 
     /// How many tokens the model takes in, if anybody knows.
     fn window(&self) -> Option<u64> {
-        let asked = self.desk.settings().model;
-        let names = [asked.as_deref(), self.answered_by.as_deref()];
+        let settings = self.desk.settings();
+        let names = [settings.model.as_deref(), self.answered_by.as_deref()];
         let known = || names.into_iter().flatten().find_map(|model| self.catalog.get(model));
-        self.context_window.or_else(|| known().map(|model| model.context_window))
+        self.context_window
+            .or_else(|| known().map(|model| model.context_window))
+            .or_else(|| self.capabilities(&settings).context_window)
     }
 
     async fn warn(&self, code: &str, message: String) -> Result<(), JournalError> {

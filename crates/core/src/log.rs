@@ -109,6 +109,11 @@ impl EventLog {
         }
     }
 
+    /// The time, by the clock that stamps events.
+    pub fn now(&self) -> Timestamp {
+        (self.shared.clock)()
+    }
+
     /// The same log, for making children that a tool call of this agent asks for: their events name it.
     #[must_use]
     pub fn for_call(&self, call: CallId) -> Self {
@@ -244,7 +249,7 @@ impl EventLog {
         let event = Event {
             v: VERSION,
             seq,
-            at: (self.shared.clock)(),
+            at: self.now(),
             session: self.shared.session.clone(),
             agent: self.agent.clone(),
             parent: self.parent.clone(),

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![cfg(target_os = "linux")]
 
+mod checkout;
 mod hand;
 #[path = "../../../env/tests/it/memory.rs"]
 mod memory;
@@ -18,6 +19,7 @@ mod t0_life;
 mod t0_loops;
 mod t0_notebook;
 mod t0_other_tools;
+mod t0_prompt;
 mod t0_states;
 mod t0_tool_contract;
 mod t0_tools;
@@ -27,6 +29,10 @@ mod t1_children;
 mod t1_failure;
 mod t1_file_tools;
 mod t1_other_tools;
+mod t1_profiles;
+mod t1_prompt_cache;
+mod t1_prompt_documents;
+mod t1_prompt_git;
 mod t1_session;
 mod t1_session_errors;
 mod t1_steer;

@@ -1,28 +1,46 @@
 //! What a session is made of.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use junto_core::{AgentSpec, EventLog, Limits, OnReject, Open, Parent, Policy, Spawner};
+use junto_core::{AgentSpec, EventLog, Fut, Limits, OnReject, Open, Parent, Policy, Spawner};
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;
 use junto_llm::{Budget, Effort, Provider, Unlimited, retry};
 use tokio_util::sync::CancellationToken;
 
 use crate::ToolRegistry;
+use crate::profile::Profile;
+
+/// Makes the environment for another working directory, which is absolute.
+pub type Environments =
+    Arc<dyn Fn(PathBuf) -> Fut<'static, junto_env::Result<Arc<dyn ExecutionEnvironment>>> + Send + Sync>;
+
+/// What is done when the conversation is longer than the model's context window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overflow {
+    /// The session ends: whatever is asked next would be too long as well.
+    #[default]
+    Close,
+    /// Only the input fails, and the host may go on with a model that has a larger window.
+    Fail,
+}
 
 /// What a session is made of. [`SessionConfig::new`] takes what has no default; the rest is set field
 /// by field:
 ///
 /// ```
-/// # use junto_agent::{SessionConfig, tools};
+/// # use junto_agent::SessionConfig;
+/// # use junto_agent::profile::Profile;
 /// # fn config(provider: std::sync::Arc<dyn junto_llm::Provider>,
 /// #     env: std::sync::Arc<dyn junto_env::ExecutionEnvironment>,
 /// #     log: junto_core::EventLog) -> SessionConfig {
 /// SessionConfig {
+///     profile: Some(Profile::anthropic()),
 ///     model: Some("claude-opus-5-5".into()),
-///     system: "You mend programs.".into(),
-///     tools: tools::standard().into(),
+///     instructions: Some("Answer in Latin.".into()),
 ///     ..SessionConfig::new(provider, env, log)
 /// }
 /// # }
@@ -43,11 +61,20 @@ pub struct SessionConfig {
     pub model: Option<String>,
     /// How hard it shall think; absent: the provider's default.
     pub effort: Option<Effort>,
-    /// The system prompt; empty: none.
+    /// What the session does for the family of its models: their tools, their prompt, what is asked of
+    /// their provider. Absent: none of it, and `system` and `tools` are all there is.
+    pub profile: Option<Profile>,
+    /// The system prompt, whole. Empty: the profile's, which is put together once when the session
+    /// starts; without a profile none.
     pub system: String,
-    /// What the model can call. A call with fields that a tool's schema does not list is an error that the
+    /// What the user wants, over everything else: the last layer of the system prompt.
+    pub instructions: Option<String>,
+    /// What the model can call, beside the profile's tools; of two with one name this one wins. A call with fields that a tool's schema does not list is an error that the
     /// model is told, unless the schema says `additionalProperties`, or lists none.
     pub tools: ToolRegistry,
+    /// How long a command may take if the model does not say, with the profile's own tools; absent: as
+    /// the profile says.
+    pub shell_timeout: Option<Duration>,
     /// What may be done. By default everything.
     pub policy: Arc<dyn Policy>,
     /// What it means when somebody refuses a call. What the *policy* denies is always told to the
@@ -59,12 +86,15 @@ pub struct SessionConfig {
     pub retry: retry::Policy,
     /// What may be spent; shared with children.
     pub budget: Arc<dyn Budget>,
-    /// Makes children. With one, and `depth` below `max_depth`, the model can call `spawn_agent`.
+    /// Makes children. With one, and `depth` below `max_depth`, the model can call `spawn_agent`,
+    /// `send_input`, `wait` and `close_agent`.
     pub spawner: Option<Arc<dyn Spawner>>,
     /// How many agents are above this one.
     pub depth: u8,
     /// How many levels of children there may be.
     pub max_depth: u8,
+    /// How many children there may be at once. One counts until it is closed, also when it is done.
+    pub max_children: usize,
     /// Ends the session.
     pub cancel: CancellationToken,
     /// The kind of agent that `session_start` names.
@@ -74,6 +104,23 @@ pub struct SessionConfig {
     pub tool_output_limits: BTreeMap<String, usize>,
     /// How many lines of these, by the tool's name.
     pub tool_line_limits: BTreeMap<String, usize>,
+    /// Makes environments for [`junto_core::Change::workdir`]. Without it the session stays where it is.
+    pub environments: Option<Environments>,
+    /// How many tokens the model takes in; absent: what the catalog says. A warning `context_usage` tells
+    /// when four fifths are used.
+    pub context_window: Option<u64>,
+    /// What is done when that is not enough.
+    pub on_overflow: Overflow,
+    /// Whether the model is told when it makes the same calls with the same results over and over. By
+    /// default it is, once for each input.
+    pub enable_loop_detection: bool,
+    /// How many calls must follow a pattern of one to five calls; 10 by default, and below 2 never.
+    pub loop_detection_window: usize,
+    /// Whether the input ends, as at a limit, when that happens a second time.
+    pub stop_on_loop: bool,
+    /// Whether an input whose answer ends in a question ends as [`junto_core::EndReason::AwaitingInput`],
+    /// so that the host knows that it is asked. The next input is the reply.
+    pub ask_on_question: bool,
 }
 
 impl SessionConfig {
@@ -87,8 +134,11 @@ impl SessionConfig {
             provider_name: None,
             model: None,
             effort: None,
+            profile: None,
             system: String::new(),
+            instructions: None,
             tools: ToolRegistry::default(),
+            shell_timeout: None,
             policy: Arc::new(Open),
             on_reject: OnReject::default(),
             limits: Limits::default(),
@@ -97,24 +147,34 @@ impl SessionConfig {
             spawner: None,
             depth: 0,
             max_depth: 1,
+            max_children: 8,
             cancel: CancellationToken::new(),
             kind: "native".to_owned(),
             tool_output_limits: BTreeMap::new(),
             tool_line_limits: BTreeMap::new(),
+            environments: None,
+            context_window: None,
+            on_overflow: Overflow::default(),
+            enable_loop_detection: true,
+            loop_detection_window: 10,
+            stop_on_loop: false,
+            ask_on_question: false,
         }
     }
 
-    /// A child of a session with this configuration: it speaks through the same log, ends and pays
-    /// with its parent, and has the model and limits of its own that the spec asks for. The
-    /// environment is the parent's: a spec with a working directory needs one made for it.
+    /// A child of a session with this configuration: it speaks through the same log, works where its
+    /// parent says, ends and pays with it, and has the model and limits of its own that the spec asks for.
     pub fn child(&self, spec: &AgentSpec, parent: &Parent) -> Self {
         Self {
             log: parent.log.as_ref().unwrap_or(&self.log).child(),
+            env: Arc::clone(parent.env.as_ref().unwrap_or(&self.env)),
             model: spec.model.clone().or_else(|| self.model.clone()),
             limits: spec.limits,
             budget: Arc::clone(&parent.budget),
             depth: parent.depth,
             cancel: parent.cancel.clone(),
+            // Whoever hears a child's answer hears its question.
+            ask_on_question: false,
             ..self.clone()
         }
     }
@@ -126,6 +186,7 @@ impl std::fmt::Debug for SessionConfig {
             .field("kind", &self.kind)
             .field("provider_name", &self.provider_name)
             .field("model", &self.model)
+            .field("profile", &self.profile.as_ref().map(|profile| &profile.id))
             .field("depth", &self.depth)
             .finish_non_exhaustive()
     }

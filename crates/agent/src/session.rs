@@ -3,23 +3,26 @@
 use std::sync::Arc;
 
 use junto_core::{
-    Abilities, Ack, Agent, AgentError, Approve, Body, Command, EndReason, EventError, EventLog, Fut, Gate,
-    Outcome, Steer, Tool, ToolHost,
+    Abilities, Ack, Agent, AgentError, AgentId, Approve, Body, Command, EndReason, EventError, EventLog, Fut,
+    Gate, Outcome, SessionState, Steer, Tool, ToolHost,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::context::Gauge;
 use crate::desk::{Desk, Settings};
-use crate::family::Family;
+use crate::family::{Family, Home, Subagent, TOO_DEEP};
 use crate::history::History;
 use crate::host::{Door, SessionTools};
+use crate::loops::{Loops, Rules};
 use crate::output::OutputLimits;
+use crate::prompt::{self, Built};
 use crate::state::State;
+use crate::status::Status;
 use crate::task::{Life, Order, Reception};
 use crate::toolbox::Toolbox;
-use crate::tools::SpawnAgent;
 use crate::totals::Totals;
-use crate::{SessionConfig, ToolRegistry};
+use crate::{SessionConfig, ToolRegistry, profile, tools};
 
 /// How many commands may wait for the session's ear.
 const ORDERS: usize = 32;
@@ -43,13 +46,22 @@ const ABILITIES: Abilities = Abilities {
 /// - `Steer` reaches the model after the current step, which `Now` cuts short. What the model had said
 ///   by then is kept; calls it had made get a result that says so. An idle session keeps the message
 ///   for its next input. A message that comes during the last answer keeps the input going.
-/// - `Interrupt` ends the input under way, and the session goes on, with the next queued input if
-///   there is one. `Abort` ends the session; inputs that are still queued end as interrupted.
-/// - `Configure` holds from the next model call on.
+/// - `Interrupt` ends the input under way, and what children work on, also while the session itself is
+///   idle. The session goes on, with the next queued input if there is one. `Abort` ends the session;
+///   inputs that are still queued end as interrupted.
+/// - `Configure` holds from the next model call on, and a `configured` event tells of it. A provider that
+///   is not there, a model that is known to be another's, or a directory that cannot be worked in is an
+///   error, and nothing changes then.
+///
+/// [`Session::state`] is `Processing` from `user_input` to `input_end`, and on through the inputs that are
+/// queued; `AwaitingInput` meanwhile while a tool waits for the user's reply, and afterwards if the answer
+/// ends in a question and the host wanted to know; `Idle` otherwise, and `Closed` in the end. Each of
+/// them is there before the event that goes with it.
 ///
 /// When the model's provider fails for good, the input ends as failed and the session takes the next
-/// one: a model that is overloaded now need not be so later. Only a refused key ends the session, and
-/// so does a journal that cannot be written.
+/// one: a model that is overloaded now need not be so later. Only a refused key ends the session, a
+/// conversation that has become too long for the model ([`crate::Overflow`]), and a journal that cannot
+/// be written.
 #[derive(Clone)]
 pub struct Session(Arc<Handle>);
 
@@ -60,7 +72,9 @@ struct Handle {
     cancel: CancellationToken,
     /// The outcome, once the task has ended.
     outcome: watch::Receiver<Option<Outcome>>,
+    state: watch::Receiver<SessionState>,
     toolbox: Arc<Toolbox>,
+    family: Arc<Family>,
     door: Arc<Door>,
 }
 
@@ -76,34 +90,59 @@ impl Session {
     /// # Errors
     /// `invalid` if a tool's schema is none; `journal` if the log cannot be written.
     pub async fn start(config: SessionConfig) -> Result<Self, AgentError> {
+        let config = profile::apply(config);
         let SessionConfig { log, env, .. } = &config;
         let (log, env) = (log.clone(), Arc::clone(env));
         let cancel = config.cancel.child_token();
         let totals = Arc::new(Totals::default());
-        let family = Arc::new(Family {
-            spawner: config.spawner,
+        let family = Arc::new(Family::new(Home {
+            spawner: config.spawner.clone(),
             log: log.clone(),
             depth: config.depth,
+            max_depth: config.max_depth,
+            max_children: config.max_children,
             budget: Arc::clone(&config.budget),
             totals: Arc::clone(&totals),
-            children: std::sync::Mutex::default(),
-        });
+            cancel: cancel.clone(),
+        }));
         let mut tools = ToolRegistry::default();
-        if family.spawner.is_some() && config.depth < config.max_depth {
-            tools.register(Arc::new(SpawnAgent::new(Arc::clone(&family), config.kind.clone())));
+        if family.spawner().is_some() {
+            tools.extend(tools::family(&family, &config.kind));
+        }
+        if let Some(profile) = &config.profile {
+            tools = profile.in_dialect(&tools);
         }
         tools.extend(config.tools.iter().cloned());
+        let Built { text: system, warnings } = prompt::of_session(&config, tools.definitions()).await;
         let gate = Gate::new(config.policy, log.clone());
         let limits = OutputLimits { chars: config.tool_output_limits, lines: config.tool_line_limits };
-        let toolbox = Toolbox::new(tools, Arc::clone(&env), gate, log.clone(), limits)?;
+        let status = Arc::new(Status::new());
+        let mut toolbox =
+            Toolbox::new(tools, Arc::clone(&env), gate, log.clone(), Arc::clone(&status), limits)?;
+        if family.is_too_deep() {
+            toolbox.withhold(tools::FAMILY, TOO_DEEP);
+        }
         let toolbox = Arc::new(toolbox);
 
         let model = config.model.clone();
         let workdir = Some(env.facts().cwd.to_string());
         log.commit(Body::SessionStart { kind: config.kind, model, workdir, abilities: ABILITIES }).await?;
+        for message in warnings {
+            log.emit(Body::Warning { code: "prompt".to_owned(), message }).await?;
+        }
 
-        let settings =
-            Settings { provider: config.provider_name, model: config.model, effort: config.effort };
+        let settings = Settings {
+            provider: config.provider_name,
+            model: config.model,
+            effort: config.effort,
+            limits: config.limits,
+            env,
+        };
+        let loops = Loops::new(Rules {
+            enabled: config.enable_loop_detection,
+            window: config.loop_detection_window,
+            stop: config.stop_on_loop,
+        });
         let desk = Arc::new(Desk::new(cancel.clone(), settings));
         let door = Arc::new(Door::new(cancel.clone()));
         let (orders, received) = mpsc::channel(ORDERS);
@@ -112,20 +151,34 @@ impl Session {
                 log: log.clone(),
                 desk: Arc::clone(&desk),
                 toolbox: Arc::clone(&toolbox),
-                history: History::new(&config.system),
+                history: History::new(&system),
                 on_reject: config.on_reject,
                 text: String::new(),
-                provider: config.provider,
+                provider: Arc::clone(&config.provider),
+                profile: config.profile,
                 catalog: config.catalog,
                 retry: config.retry,
                 budget: config.budget,
                 totals,
-                limits: config.limits,
+                loops,
+                gauge: Gauge::default(),
+                context_window: config.context_window,
+                ask_on_question: config.ask_on_question,
                 depth: config.depth,
                 turns: 0,
+                answered_by: None,
             },
-            reception: Reception { desk, toolbox: Arc::clone(&toolbox), family },
+            reception: Reception {
+                log: log.clone(),
+                desk,
+                toolbox: Arc::clone(&toolbox),
+                family: Arc::clone(&family),
+                provider: config.provider,
+                environments: config.environments,
+            },
             door: Arc::clone(&door),
+            status: Arc::clone(&status),
+            on_overflow: config.on_overflow,
             orders: received,
         };
         let (ended, outcome) = watch::channel(None);
@@ -134,7 +187,18 @@ impl Session {
             let outcome = life.run().await;
             let _ = ended.send(Some(outcome));
         });
-        Ok(Self(Arc::new(Handle { log, orders, cancel, outcome, toolbox, door })))
+        let state = status.watch();
+        Ok(Self(Arc::new(Handle { log, orders, cancel, outcome, state, toolbox, family, door })))
+    }
+
+    /// What it is doing.
+    pub fn state(&self) -> SessionState {
+        *self.0.state.borrow()
+    }
+
+    /// What it is doing, as it changes. Of changes in quick succession only the last may be seen.
+    pub fn watch_state(&self) -> watch::Receiver<SessionState> {
+        self.0.state.clone()
     }
 
     /// Adds a tool, or puts it in the place of the one with its name, which is returned. The model sees it
@@ -156,6 +220,12 @@ impl Session {
     /// The tools as they are now.
     pub fn tools(&self) -> ToolRegistry {
         self.0.toolbox.kit().registry().clone()
+    }
+
+    /// The children that were started and not closed, and how each stands. Their events are in this
+    /// session's log; [`Agent::child`] finds one by its id.
+    pub fn subagents(&self) -> Vec<Subagent> {
+        self.0.family.all().iter().map(|child| child.subagent()).collect()
     }
 
     /// The session's tools, for a kernel, an MCP server or another process to call: each call is
@@ -201,6 +271,10 @@ impl Agent for Session {
                 text: String::new(),
             })
         })
+    }
+
+    fn child(&self, id: &AgentId) -> Option<Arc<dyn Agent>> {
+        self.0.family.descendant(id)
     }
 }
 

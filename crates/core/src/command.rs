@@ -1,9 +1,11 @@
 //! What an agent can be told. The same on a terminal, over HTTP, ACP and MCP.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{AskId, Reply, Rule};
+use crate::{Agent, AgentError, AgentErrorKind, AgentId, AskId, Reply, Rule};
 
 /// What an agent is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,6 +54,37 @@ pub enum Command {
     },
 }
 
+/// A command, and to whom it goes. On a wire the id stands beside the command:
+/// `{"agent": "…", "command": "steer", "input": {"text": "…"}}`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Addressed {
+    /// A child of the agent that is spoken to; absent: that agent itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// What it is told.
+    #[serde(flatten)]
+    pub command: Command,
+}
+
+impl Addressed {
+    /// Hands the command to whom it is for: the agent, or the child of it that is named.
+    ///
+    /// # Errors
+    /// `invalid` if there is no such child (any more); else as [`Agent::send`].
+    pub async fn send(self, agent: &dyn Agent) -> Result<Ack, AgentError> {
+        match self.agent {
+            Some(id) if id != *agent.log().agent() => {
+                let child = agent.child(&id).ok_or_else(|| {
+                    AgentError::new(AgentErrorKind::Invalid, format!("there is no agent {id}"))
+                        .with_hint("it has ended, or belongs to somebody else")
+                })?;
+                child.send(self.command).await
+            }
+            _ => agent.send(self.command).await,
+        }
+    }
+}
+
 /// What a person, or a program, says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Input {
@@ -59,7 +92,7 @@ pub struct Input {
     pub text: String,
     /// Pictures, by local path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub images: Vec<std::path::PathBuf>,
+    pub images: Vec<PathBuf>,
 }
 
 impl Input {
@@ -104,7 +137,7 @@ pub enum Decision {
     },
 }
 
-/// What can be changed between two model calls.
+/// What can be changed between two model calls. What is absent stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// Another model.
@@ -116,6 +149,15 @@ pub struct Change {
     /// Another effort; an empty text is the provider's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
+    /// How many model calls the session may make from its start; zero is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+    /// How many rounds of tools an input may take; zero is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tool_rounds: Option<u32>,
+    /// Another directory to work in; a relative one is meant from the present one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workdir: Option<PathBuf>,
 }
 
 /// What became of a command.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use junto_agent::{Session, SessionConfig, tools};
+use junto_agent::{Profile, Session, SessionConfig, ToolRegistry, tools};
 use junto_core::{
-    Agent, AgentError, AgentErrorKind, AgentSpec, EventLog, Fut, OnReject, Open, Parent, Policy, Spawner,
-    Workdir,
+    Agent, AgentError, AgentErrorKind, AgentKind, AgentSpec, EventLog, Fut, OnReject, Open, Parent, Policy,
+    Spawner, Workdir,
 };
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;
@@ -27,6 +27,23 @@ pub enum Kind {
     Cli(Box<Cli>),
 }
 
+impl Kind {
+    /// What a model is told that may start one.
+    fn description(&self) -> String {
+        match self {
+            Self::Native(Native { model: Some(model), .. }) => {
+                format!("has tools like yours; its model is {model} unless you name another")
+            }
+            Self::Native(_) => "has tools like yours".to_owned(),
+            Self::Cli(cli) => format!(
+                "the command-line agent {} with its own tools and rules; it takes messages only between \
+                 two tasks",
+                cli.definition.kind
+            ),
+        }
+    }
+}
+
 /// Our own loop over any provider: a client, a council, a command-line agent asked for answers.
 #[derive(Clone)]
 pub struct Native {
@@ -38,14 +55,27 @@ pub struct Native {
     pub model: Option<String>,
     /// How hard it shall think.
     pub effort: Option<Effort>,
-    /// The system prompt.
+    /// What the loop does for the family of the model: tools, prompt, options. Absent: the standard
+    /// tools, and no prompt but `system`.
+    pub profile: Option<Profile>,
+    /// The system prompt, whole; empty: the profile's.
     pub system: String,
+    /// What the user wants, over everything else: the last layer of the system prompt.
+    pub instructions: Option<String>,
 }
 
 impl Native {
     /// The loop over this provider, with its defaults.
     pub fn new(provider: Arc<dyn Provider>) -> Self {
-        Self { provider, provider_name: None, model: None, effort: None, system: String::new() }
+        Self {
+            provider,
+            provider_name: None,
+            model: None,
+            effort: None,
+            profile: None,
+            system: String::new(),
+            instructions: None,
+        }
     }
 }
 
@@ -125,7 +155,7 @@ impl Workshop {
         spec: AgentSpec,
         cancel: CancellationToken,
     ) -> Result<Arc<dyn Agent>, AgentError> {
-        self.spawn(spec, Parent { log: None, depth: 0, cancel, budget: Arc::clone(&self.0.budget) }).await
+        self.spawn(spec, self.nobody(cancel)).await
     }
 
     /// Starts a native session of its own, as what it is: with a tool host.
@@ -137,13 +167,18 @@ impl Workshop {
         spec: AgentSpec,
         cancel: CancellationToken,
     ) -> Result<Session, AgentError> {
-        let parent = Parent { log: None, depth: 0, cancel, budget: Arc::clone(&self.0.budget) };
+        let parent = self.nobody(cancel);
         match self.kind(&spec.kind)? {
             Kind::Native(native) => self.native(native, &spec, parent).await,
             Kind::Cli(_) => {
                 Err(AgentError::new(AgentErrorKind::Invalid, format!("`{}` is not a native kind", spec.kind)))
             }
         }
+    }
+
+    /// The parent of agents that are nobody's children.
+    fn nobody(&self, cancel: CancellationToken) -> Parent {
+        Parent { log: None, env: None, depth: 0, cancel, budget: Arc::clone(&self.0.budget) }
     }
 
     fn kind(&self, name: &str) -> Result<&Kind, AgentError> {
@@ -154,7 +189,11 @@ impl Workshop {
         })
     }
 
-    fn env(&self, workdir: &Workdir) -> Result<Arc<dyn ExecutionEnvironment>, AgentError> {
+    /// Where an agent works: where its parent says, else where its spec does.
+    fn env(&self, workdir: &Workdir, parent: &Parent) -> Result<Arc<dyn ExecutionEnvironment>, AgentError> {
+        if let Some(env) = &parent.env {
+            return Ok(Arc::clone(env));
+        }
         let path = match workdir {
             Workdir::Shared => self.0.workdir.clone(),
             Workdir::Path(path) => self.0.workdir.join(path),
@@ -177,7 +216,12 @@ impl Workshop {
             model: spec.model.clone().or_else(|| native.model.clone()),
             effort: native.effort.clone(),
             system: native.system.clone(),
-            tools: tools::standard().into(),
+            instructions: native.instructions.clone(),
+            tools: match &native.profile {
+                Some(_) => ToolRegistry::default(),
+                None => tools::standard().into(),
+            },
+            profile: native.profile.clone(),
             policy: Arc::clone(&inner.policy),
             on_reject: inner.on_reject,
             limits: spec.limits,
@@ -188,7 +232,11 @@ impl Workshop {
             max_depth: inner.max_depth,
             cancel: parent.cancel.clone(),
             kind: spec.kind.clone(),
-            ..SessionConfig::new(Arc::clone(&native.provider), self.env(&spec.workdir)?, self.log(&parent))
+            ..SessionConfig::new(
+                Arc::clone(&native.provider),
+                self.env(&spec.workdir, &parent)?,
+                self.log(&parent),
+            )
         })
         .await
     }
@@ -205,7 +253,7 @@ impl Spawner for Workshop {
                     Ok(Arc::new(self.native(native, &spec, parent).await?) as Arc<dyn Agent>)
                 }
                 Kind::Cli(cli) => {
-                    let env = self.env(&spec.workdir)?;
+                    let env = self.env(&spec.workdir, &parent)?;
                     let host =
                         Host { variables: cli.variables.clone(), patience: cli.patience, ..Host::new(env) };
                     let log = self.log(&parent);
@@ -216,6 +264,11 @@ impl Spawner for Workshop {
                 }
             }
         })
+    }
+
+    fn kinds(&self) -> Vec<AgentKind> {
+        let kinds = self.0.kinds.iter();
+        kinds.map(|(name, kind)| AgentKind { name: name.clone(), description: kind.description() }).collect()
     }
 }
 

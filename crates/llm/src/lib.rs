@@ -34,6 +34,7 @@ mod accumulate;
 mod call;
 pub mod catalog;
 mod client;
+mod conversation;
 mod cost;
 mod error;
 mod event;
@@ -44,6 +45,7 @@ mod message;
 pub mod middleware;
 pub mod names;
 mod provider;
+mod replay;
 mod request;
 mod response;
 pub mod retry;
@@ -59,6 +61,7 @@ pub use call::{
     Budget, CallCx, CallId, Chore, Exhausted, Reservation, SessionId, Timeouts, Traffic, Unlimited,
 };
 pub use client::{Client, ClientBuilder, default_client, set_default_client};
+pub use conversation::Messages;
 pub use cost::{Cost, Usd};
 pub use error::{Error, ErrorKind};
 pub use event::{SegmentId, StreamEvent};
@@ -70,6 +73,7 @@ pub use message::{
 };
 pub use middleware::Middleware;
 pub use provider::{ByteStream, EventStream, Fut, Passthrough, Provider};
+pub use replay::Replay;
 pub use request::{Effort, ForeignThinking, Request, ResponseFormat};
 pub use response::{Finish, FinishReason, RateLimit, RawBody, Response, Usage, Warning};
 pub use secret::Secret;

@@ -71,7 +71,12 @@ mod tests {
         let every = |dialect| Family::ALL.map(|family| Profile::of(family).with_dialect(dialect).tools);
         let registries = [every(Dialect::Spec), every(Dialect::Native)].concat();
         for registry in &registries {
+            let is_native = registry.iter().any(|tool| native::is_native(&**tool));
             for name in registries.iter().flat_map(ToolRegistry::names) {
+                // One of ours that a profile in our dialect leaves out is meant to be left out.
+                if !is_native && tools::named(name).is_some() {
+                    continue;
+                }
                 let is_there = registry.get(name).is_some() || !meant(registry, name).is_empty();
                 assert!(is_there, "{name} in {registry:?}");
             }
@@ -86,7 +91,8 @@ mod tests {
         let readers = registry(&["read_file", "grep"]);
         check(&readers, "Read", 1);
         check(&readers, "grep_search", 1);
-        for name in ["Bash", "exec_command", "Write", "Edit", "replace", "write_file", "glob", "Agent", "fly"] {
+        for name in ["Bash", "exec_command", "Write", "Edit", "replace", "write_file", "glob", "Agent", "fly"]
+        {
             check(&readers, name, 0);
         }
         check(&registry(&["apply_patch", "shell"]), "Edit", 1);

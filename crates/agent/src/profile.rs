@@ -27,8 +27,8 @@ use junto_llm::{Effort, Wire};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{ToolRegistry, alias};
 use crate::tools::Timeouts;
+use crate::{ToolRegistry, alias};
 
 pub(crate) use apply::apply;
 use file::Listed;

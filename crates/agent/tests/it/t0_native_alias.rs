@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use junto_agent::ToolRegistry;
 use junto_agent::profile::{Dialect, Family, Profile};
+use junto_agent::{ToolRegistry, tools};
 use junto_core::EndReason;
 use serde_json::{Value, json};
 
 use crate::scene::Scene;
 use crate::script::{Line, script};
 
-/// A call by each name, with arguments that fit and what it says; files `a.txt` ("one") and `src/b.txt` are
+/// A call by each name, with arguments that fit and what it says; files `a.txt` and `e1` to `e3` are
 /// there. Calls of one list come one after another in one session, in which jobs are counted from 1.
 const NAMES: &[&[(&str, &str, &str)]] = &[
     &[
@@ -30,9 +30,13 @@ const NAMES: &[&[(&str, &str, &str)]] = &[
     &[
         ("write_file", r#"{"file_path": "w", "content": "1"}"#, "w"),
         ("Write", r#"{"file_path": "W", "content": "1"}"#, "W"),
-        ("edit_file", r#"{"file_path": "w", "old_string": "1", "new_string": "2"}"#, "w"),
-        ("Edit", r#"{"file_path": "w", "old_string": "2", "new_string": "3"}"#, "has been updated"),
-        ("replace", r#"{"file_path": "w", "instruction": "i", "old_string": "3", "new_string": "4"}"#, "Modified file"),
+        ("edit_file", r#"{"file_path": "e1", "old_string": "1", "new_string": "2"}"#, "e1"),
+        ("Edit", r#"{"file_path": "e2", "old_string": "1", "new_string": "2"}"#, "has been updated"),
+        (
+            "replace",
+            r#"{"file_path": "e3", "instruction": "i", "old_string": "1", "new_string": "2"}"#,
+            "Modified file",
+        ),
         ("apply_patch", r#"{"patch": "*** Begin Patch\n*** Add File: p\n+x\n*** End Patch"}"#, "A p"),
         ("apply_patch", r#"{"input": "*** Begin Patch\n*** Add File: q\n+x\n*** End Patch"}"#, "A q"),
     ],
@@ -49,9 +53,11 @@ const NAMES: &[&[(&str, &str, &str)]] = &[
     ],
 ];
 
-/// What a profile says to a name that it has itself is its own: a call in another vendor's form may be none.
-fn is_own(tools: &ToolRegistry, name: &str) -> bool {
-    tools.get(name).is_some()
+/// Whether a name is one of the other dialect's. What a profile has itself is its own, and what a profile in our
+/// dialect leaves out of our tools is left out.
+fn is_alias(profile: &Profile, name: &str) -> bool {
+    let ours = profile.dialect() == Dialect::Spec || profile.family() == Family::Compatible;
+    profile.tools.get(name).is_none() && !(ours && tools::named(name).is_some())
 }
 
 #[tokio::test]
@@ -61,7 +67,7 @@ async fn names_of_either_dialect_are_understood_in_both() {
             let profile = Profile::of(family).with_dialect(dialect);
             for list in NAMES {
                 let calls: Vec<_> =
-                    list.iter().filter(|(name, ..)| !is_own(&profile.tools, name)).copied().collect();
+                    list.iter().filter(|(name, ..)| is_alias(&profile, name)).copied().collect();
                 check(profile.clone(), &calls).await;
             }
         }
@@ -81,7 +87,9 @@ async fn check(profile: Profile, calls: &[(&'static str, &str, &str)]) {
     })
     .await;
     scene.write("a.txt", "one\n");
-    scene.write("w", "1");
+    for name in ["e1", "e2", "e3"] {
+        scene.write(name, "1");
+    }
     assert_eq!(scene.ask("Go").await.0, EndReason::Done, "{which}");
     let declared = model.requests.lock().unwrap()[0].tools.clone();
     for ((called, _, part), (name, said, failed)) in calls.iter().zip(scene.end().await.tool_ends()) {

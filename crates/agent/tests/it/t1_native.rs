@@ -62,27 +62,43 @@ const LEFT_RUNNING: &str = "echo up; setsid sleep 600 & exec sleep 600";
 
 #[tokio::test]
 async fn codex() {
-    let patch = "*** Begin Patch\n*** Add File: new.txt\n+x\n*** Update File: a.txt\n@@\n-one\n+two\n*** End Patch\n";
+    let patch =
+        "*** Begin Patch\n*** Add File: new.txt\n+x\n*** Update File: a.txt\n@@\n-one\n+two\n*** End Patch\n";
     let wrong = "*** Begin Patch\n*** Update File: a.txt\n@@\n-none\n+some\n*** End Patch\n";
     let plan = json!({"explanation": "first", "plan": [{"step": "look", "status": "in_progress"}]});
     let calls: Vec<(Call, bool, &[&str])> = vec![
         (
             call("exec_command", json!({"cmd": "echo one > a.txt; echo out; echo err >&2; exit 3"})),
             true,
-            &["Chunk ID: ", "\nWall time: 0.", " seconds\nProcess exited with code 3\nOriginal token count: 2\nOutput:\nout\nerr\n"],
+            &[
+                "Chunk ID: ",
+                "\nWall time: 0.",
+                " seconds\nProcess exited with code 3\nOriginal token count: 2\nOutput:\nout\nerr\n",
+            ],
         ),
         (call("update_plan", plan), false, &["Plan updated"]),
         (
             freeform("apply_patch", patch),
             false,
-            &["Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess. Updated the following files:\n", "A new.txt\n", "M a.txt\n"],
+            &[
+                "Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess. Updated the following files:\n",
+                "A new.txt\n",
+                "M a.txt\n",
+            ],
         ),
         (freeform("apply_patch", wrong), true, &["apply_patch verification failed: "]),
-        (call("exec_command", json!({"cmd": "pwd; ls", "workdir": "sub"})), false, &["Output:\nDIR/sub\ninner\n"]),
+        (
+            call("exec_command", json!({"cmd": "pwd; ls", "workdir": "sub"})),
+            false,
+            &["Output:\nDIR/sub\ninner\n"],
+        ),
         (call("view_image", json!({"path": "dot.png"})), false, &["image/png"]),
         (call("view_image", json!({"path": "a.txt"})), true, &["no picture"]),
         (
-            call("exec_command", json!({"cmd": "read line; echo \"got $line\"", "tty": true, "yield_time_ms": 250})),
+            call(
+                "exec_command",
+                json!({"cmd": "read line; echo \"got $line\"", "tty": true, "yield_time_ms": 250}),
+            ),
             false,
             &["Process running with session ID 3\n"],
         ),
@@ -91,7 +107,11 @@ async fn codex() {
             false,
             &["Process exited with code 0\n", "got hi"],
         ),
-        (call("write_stdin", json!({"session_id": 3, "chars": "hi\n"})), true, &["no command with the number 3"]),
+        (
+            call("write_stdin", json!({"session_id": 3, "chars": "hi\n"})),
+            true,
+            &["no command with the number 3"],
+        ),
         (
             call("exec_command", json!({"cmd": "sleep 600", "yield_time_ms": 250})),
             false,
@@ -106,9 +126,16 @@ async fn codex() {
         (
             call("exec_command", json!({"cmd": "yes | head -c 4000", "max_output_tokens": 100})),
             false,
-            &["Original token count: 1000\nOutput:\nWarning: truncated output (original token count: 1000)\n", "…900 tokens truncated…"],
+            &[
+                "Original token count: 1000\nOutput:\nWarning: truncated output (original token count: 1000)\n",
+                "…900 tokens truncated…",
+            ],
         ),
-        (call("exec_command", json!({"cmd": LEFT_RUNNING, "yield_time_ms": 250})), false, &["session ID 6\n"]),
+        (
+            call("exec_command", json!({"cmd": LEFT_RUNNING, "yield_time_ms": 250})),
+            false,
+            &["session ID 6\n"],
+        ),
     ];
     check(Family::OpenAi, calls, |stand| {
         stand.scene.write("dot.png", PNG);
@@ -121,15 +148,30 @@ async fn codex() {
 #[tokio::test]
 async fn claude() {
     let calls: Vec<(Call, bool, &[&str])> = vec![
-        (call("Write", json!({"file_path": "src/a.py", "content": "one\ntwo\n"})), false, &["File created at: DIR/src/a.py"]),
-        (call("Write", json!({"file_path": "b.txt", "content": "one\n"})), false, &["File created at: DIR/b.txt"]),
-        (call("Write", json!({"file_path": "b.txt", "content": "two\n"})), false, &["The file DIR/b.txt", "has been updated."]),
+        (
+            call("Write", json!({"file_path": "src/a.py", "content": "one\ntwo\n"})),
+            false,
+            &["File created at: DIR/src/a.py"],
+        ),
+        (
+            call("Write", json!({"file_path": "b.txt", "content": "one\n"})),
+            false,
+            &["File created at: DIR/b.txt"],
+        ),
+        (
+            call("Write", json!({"file_path": "b.txt", "content": "two\n"})),
+            false,
+            &["The file DIR/b.txt", "has been updated."],
+        ),
         (call("Read", json!({"file_path": "src/a.py"})), false, &["1\tone\n2\ttwo"]),
         (call("Read", json!({"file_path": "src/a.py", "offset": 2, "limit": 1})), false, &["2\ttwo"]),
         (call("Read", json!({"file_path": "dot.png"})), false, &["image/png"]),
         (call("Read", json!({"file_path": "nowhere"})), true, &["nowhere"]),
         (
-            call("Edit", json!({"file_path": "src/a.py", "old_string": "two", "new_string": "2", "replace_all": false})),
+            call(
+                "Edit",
+                json!({"file_path": "src/a.py", "old_string": "two", "new_string": "2", "replace_all": false}),
+            ),
             false,
             &["The file DIR/src/a.py has been updated. It now has:\n1\tone\n2\t2\n"],
         ),
@@ -139,7 +181,11 @@ async fn claude() {
             &["<tool_use_error>", "</tool_use_error>"],
         ),
         (call("Grep", json!({"pattern": "one"})), false, &["Found 1 file\nsrc/a.py"]),
-        (call("Grep", json!({"pattern": "O", "-i": true, "output_mode": "count"})), false, &["b.txt:1\nsrc/a.py:1\n\nFound 2 total occurrences across 2 files."]),
+        (
+            call("Grep", json!({"pattern": "O", "-i": true, "output_mode": "count"})),
+            false,
+            &["b.txt:1\nsrc/a.py:1\n\nFound 2 total occurrences across 2 files."],
+        ),
         (
             call("Grep", json!({"pattern": "two|2", "output_mode": "content", "-n": true, "glob": "*.py"})),
             false,
@@ -148,7 +194,11 @@ async fn claude() {
         (call("Grep", json!({"pattern": "none"})), false, &["No files found"]),
         (call("Grep", json!({"pattern": "("})), true, &["<tool_use_error>"]),
         (call("Glob", json!({"pattern": "**/*.py"})), false, &["src/a.py"]),
-        (call("Bash", json!({"command": "echo out; echo err >&2", "description": "Say"})), false, &["out\nerr"]),
+        (
+            call("Bash", json!({"command": "echo out; echo err >&2", "description": "Say"})),
+            false,
+            &["out\nerr"],
+        ),
         (call("Bash", json!({"command": "echo out; exit 3"})), true, &["Exit code 3\nout"]),
         (
             call("Bash", json!({"command": "echo slow; sleep 600", "timeout": 1})),
@@ -164,7 +214,9 @@ async fn claude() {
         (
             call("TaskOutput", json!({"task_id": "4", "timeout": 600_000})),
             false,
-            &["<task_id>4</task_id>\n<status>completed</status>\n<exit_code>0</exit_code>\n<output>\ndone\n</output>"],
+            &[
+                "<task_id>4</task_id>\n<status>completed</status>\n<exit_code>0</exit_code>\n<output>\ndone\n</output>",
+            ],
         ),
         (call("TaskOutput", json!({"task_id": "4"})), true, &["there are: none"]),
         (call("Bash", json!({"command": LEFT_RUNNING, "run_in_background": true})), false, &["with ID: 5."]),
@@ -176,48 +228,82 @@ async fn claude() {
 async fn gemini() {
     let todos = json!({"todos": [{"description": "look", "status": "in_progress"}]});
     let calls: Vec<(Call, bool, &[&str])> = vec![
-        (call("write_file", json!({"file_path": "src/a.py", "content": "one\ntwo\n"})), false, &["Created and wrote new file: DIR/src/a.py"]),
+        (
+            call("write_file", json!({"file_path": "src/a.py", "content": "one\ntwo\n"})),
+            false,
+            &["Created and wrote new file: DIR/src/a.py"],
+        ),
         (call("read_file", json!({"file_path": "src/a.py"})), false, &["one\ntwo"]),
         (
             call("read_file", json!({"file_path": "src/a.py", "start_line": 1, "end_line": 1})),
             false,
-            &["Status: Showing lines 1-1; the file goes on.\nAction: To read more, set start_line to 2.", "\none"],
+            &[
+                "Status: Showing lines 1-1; the file goes on.\nAction: To read more, set start_line to 2.",
+                "\none",
+            ],
         ),
         (
-            call("replace", json!({"file_path": "src/a.py", "instruction": "i", "old_string": "two", "new_string": "2"})),
+            call(
+                "replace",
+                json!({"file_path": "src/a.py", "instruction": "i", "old_string": "two", "new_string": "2"}),
+            ),
             false,
             &["Modified file: DIR/src/a.py (1 replacement). It now has:\none\n2"],
         ),
         (
-            call("replace", json!({"file_path": "n.txt", "instruction": "i", "old_string": "", "new_string": "new\n"})),
+            call(
+                "replace",
+                json!({"file_path": "n.txt", "instruction": "i", "old_string": "", "new_string": "new\n"}),
+            ),
             false,
             &["Created and wrote new file: DIR/n.txt"],
         ),
         (
-            call("replace", json!({"file_path": "n.txt", "instruction": "i", "old_string": "", "new_string": "x"})),
+            call(
+                "replace",
+                json!({"file_path": "n.txt", "instruction": "i", "old_string": "", "new_string": "x"}),
+            ),
             true,
             &["is there already"],
         ),
         (
-            call("replace", json!({"file_path": "n.txt", "instruction": "i", "old_string": "zzz", "new_string": "x"})),
+            call(
+                "replace",
+                json!({"file_path": "n.txt", "instruction": "i", "old_string": "zzz", "new_string": "x"}),
+            ),
             true,
             &["n.txt"],
         ),
-        (call("list_directory", json!({"dir_path": "."})), false, &["Directory listing for DIR:\n[DIR] src\nn.txt (4 bytes)"]),
+        (
+            call("list_directory", json!({"dir_path": "."})),
+            false,
+            &["Directory listing for DIR:\n[DIR] src\nn.txt (4 bytes)"],
+        ),
         (
             call("grep_search", json!({"pattern": "ONE", "include_pattern": "*.py"})),
             false,
             &["Found 1 match for pattern \"ONE\":\n---\nFile: src/a.py\nL1: one\nL-2: 2\n---"],
         ),
-        (call("grep_search", json!({"pattern": "ONE", "case_sensitive": true})), false, &["No matches found"]),
+        (
+            call("grep_search", json!({"pattern": "ONE", "case_sensitive": true})),
+            false,
+            &["No matches found"],
+        ),
         (call("grep_search", json!({"pattern": "new", "names_only": true})), false, &["\nn.txt"]),
         (call("glob", json!({"pattern": "**/*.py"})), false, &["Found 1 file(s) matching", "\nDIR/src/a.py"]),
         (
-            call("run_shell_command", json!({"command": "echo out; echo err >&2; exit 3", "description": "d"})),
+            call(
+                "run_shell_command",
+                json!({"command": "echo out; echo err >&2; exit 3", "description": "d"}),
+            ),
             false,
             &["<untrusted_context>\nOutput: out\nerr\nExit Code: 3\n</untrusted_context>"],
         ),
-        (call("run_shell_command", json!({"command": "pwd", "dir_path": "src"})), false, &["Output: DIR/src\n"]),
+        (
+            call("run_shell_command", json!({"command": "pwd", "dir_path": "src"})),
+            false,
+            &["Output: DIR/src\n"],
+        ),
         (call("list_background_processes", json!({})), false, &["No background processes."]),
         (
             call("run_shell_command", json!({"command": LEFT_RUNNING, "is_background": true})),
@@ -225,7 +311,11 @@ async fn gemini() {
             &["Background PIDs: "],
         ),
         (call("list_background_processes", json!({})), false, &["[PID ", "] running"]),
-        (call("read_background_output", json!({"pid": 1})), true, &["no command in the background with the pid 1"]),
+        (
+            call("read_background_output", json!({"pid": 1})),
+            true,
+            &["no command in the background with the pid 1"],
+        ),
         (call("write_todos", todos), false, &["The todo list is now:\n1. [in_progress] look"]),
     ];
     check(Family::Gemini, calls, |_| {}).await;
@@ -262,11 +352,8 @@ async fn what_a_host_adds_is_asked_for_in_the_vendors_way() {
         } else if family == Family::Anthropic {
             question.as_object_mut().unwrap().remove("id");
         }
-        let steps = [
-            Step::call(name, json!({ "questions": [question] })),
-            Step::calls([fetch]),
-            Step::text("Done."),
-        ];
+        let steps =
+            [Step::call(name, json!({ "questions": [question] })), Step::calls([fetch]), Step::text("Done.")];
         let mut stand = stand(family.wire().unwrap(), family, steps, |mut config| {
             config.tools.register(Arc::new(AskUser::default()));
             config.tools.register(Arc::new(WebFetch::new(Reach::Everywhere)));
@@ -287,7 +374,8 @@ async fn what_a_host_adds_is_asked_for_in_the_vendors_way() {
         assert!(ends.iter().all(|(.., failed)| !failed), "{family:?}: {ends:?}");
     };
     let fetch = call("web_fetch", json!({"url": url}));
-    check(Family::OpenAi, "request_user_input", None, fetch, r#"{"answers":{"way":{"answers":["left"]}}}"#).await;
+    check(Family::OpenAi, "request_user_input", None, fetch, r#"{"answers":{"way":{"answers":["left"]}}}"#)
+        .await;
     let fetch = call("WebFetch", json!({"url": url, "prompt": "What is there?"}));
     check(Family::Anthropic, "AskUserQuestion", None, fetch, r#""Which way?"="left""#).await;
     let fetch = call("web_fetch", json!({"prompt": format!("What is there on {url} ?")}));
@@ -309,7 +397,8 @@ async fn agents() {
             assert!(said.contains(part) && !failed, "{family:?} {name}: {part:?} in {said:?}");
         }
     };
-    let start = call("Agent", json!({"description": "d", "prompt": "Count", "subagent_type": "general-purpose"}));
+    let start =
+        call("Agent", json!({"description": "d", "prompt": "Count", "subagent_type": "general-purpose"}));
     check(Family::Anthropic, vec![start], &["forty-two"]).await;
     let start = call("invoke_agent", json!({"agent_name": "generalist", "prompt": "Count"}));
     let told = "Subagent 'generalist' finished.\nTermination Reason: GOAL\nResult:\nforty-two";

@@ -3,6 +3,7 @@
 
 mod apply_patch;
 mod ask_user;
+mod close_agent;
 mod edit_file;
 mod glob;
 mod grep;
@@ -14,10 +15,12 @@ pub mod notebook;
 mod numbered;
 mod read_file;
 mod read_many_files;
+mod send_input;
 mod shell;
 mod spawn_agent;
 mod update_plan;
 mod utf8;
+mod wait;
 mod web_fetch;
 mod web_search;
 mod write_file;
@@ -29,6 +32,7 @@ use junto_env::{ExecutionEnvironment, Hits, RealPath, Search};
 use junto_llm::ToolCall;
 use serde::Deserialize;
 
+use crate::family::Family;
 use crate::function::arguments;
 use crate::toolbox::INTERRUPTED;
 
@@ -37,12 +41,12 @@ pub use ask_user::AskUser;
 pub use edit_file::EditFile;
 pub use glob::Glob;
 pub use grep::Grep;
+pub(crate) use grep::lines as ripgrep_lines;
 pub use jobs::{ShellInput, ShellKill, ShellOutput};
 pub use list_dir::ListDir;
 pub use read_file::ReadFile;
 pub use read_many_files::ReadManyFiles;
 pub use shell::{Shell, Timeouts};
-pub(crate) use spawn_agent::SpawnAgent;
 pub use update_plan::UpdatePlan;
 pub use web_fetch::{Reach, WebFetch};
 pub use web_search::WebSearch;
@@ -63,6 +67,19 @@ pub fn standard() -> Vec<Arc<dyn Tool>> {
         Arc::new(Grep::default()),
         Arc::new(Glob::default()),
         Arc::new(UpdatePlan::default()),
+    ]
+}
+
+/// The names of the tools by which a session has children.
+pub(crate) const FAMILY: &[&str] = &["spawn_agent", "send_input", "wait", "close_agent"];
+
+/// The tools by which a session of this kind has children.
+pub(crate) fn family(family: &Arc<Family>, kind: &str) -> Vec<Arc<dyn Tool>> {
+    vec![
+        Arc::new(spawn_agent::SpawnAgent::new(Arc::clone(family), kind.to_owned())),
+        Arc::new(send_input::SendInput::new(Arc::clone(family))),
+        Arc::new(wait::Wait::new(Arc::clone(family))),
+        Arc::new(close_agent::CloseAgent::new(Arc::clone(family))),
     ]
 }
 
@@ -99,7 +116,7 @@ pub fn all() -> Vec<Arc<dyn Tool>> {
 }
 
 /// The file that an argument names.
-async fn resolve(env: &dyn ExecutionEnvironment, path: &str) -> Result<RealPath, ToolError> {
+pub(crate) async fn resolve(env: &dyn ExecutionEnvironment, path: &str) -> Result<RealPath, ToolError> {
     if path.is_empty() {
         return Err(ToolError("the path is empty".to_owned()));
     }
@@ -107,7 +124,7 @@ async fn resolve(env: &dyn ExecutionEnvironment, path: &str) -> Result<RealPath,
 }
 
 /// Where to search: what an argument names, or the working directory.
-async fn place(env: &dyn ExecutionEnvironment, path: Option<&str>) -> Result<RealPath, ToolError> {
+pub(crate) async fn place(env: &dyn ExecutionEnvironment, path: Option<&str>) -> Result<RealPath, ToolError> {
     match path {
         Some(path) => resolve(env, path).await,
         None => Ok(env.facts().cwd.clone()),
@@ -115,7 +132,7 @@ async fn place(env: &dyn ExecutionEnvironment, path: Option<&str>) -> Result<Rea
 }
 
 /// Searches until it is done or the call is cancelled.
-async fn search(cx: &ToolCx, query: Search) -> Result<Hits, ToolError> {
+pub(crate) async fn search(cx: &ToolCx, query: Search) -> Result<Hits, ToolError> {
     tokio::select! {
         biased;
         () = cx.cancel.cancelled() => Err(ToolError(INTERRUPTED.to_owned())),
@@ -124,7 +141,7 @@ async fn search(cx: &ToolCx, query: Search) -> Result<Hits, ToolError> {
 }
 
 /// A path as the model sees it: relative to the working directory if it is below that.
-fn below(path: &RealPath, cwd: &RealPath) -> String {
+pub(crate) fn below(path: &RealPath, cwd: &RealPath) -> String {
     let path = path.as_path();
     match path.strip_prefix(cwd) {
         Ok(inner) if !inner.as_os_str().is_empty() => inner.display().to_string(),

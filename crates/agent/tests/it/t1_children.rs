@@ -388,7 +388,7 @@ async fn left_alone(stand: &mut Stand, children: u32) {
                 at_work.set(at_work.get() + 1);
             }
             Item::Event(event) if event.parent.is_none() && event.body.name() == "input_end" => {
-                ended.set(true)
+                ended.set(true);
             }
             _ => {}
         }

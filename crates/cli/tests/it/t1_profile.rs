@@ -176,9 +176,11 @@ fn a_profile_is_saved_where_one_wants_it_and_listed() {
 
 #[test]
 fn an_agent_that_is_not_installed_is_named() {
-    for (name, package) in
-        [("claude", "@anthropic-ai/claude-code"), ("codex", "@openai/codex"), ("gemini", "@google/gemini-cli")]
-    {
+    for (name, package) in [
+        ("claude", "@anthropic-ai/claude-code"),
+        ("codex", "@openai/codex"),
+        ("gemini", "@google/gemini-cli"),
+    ] {
         let run = Machine::new().with("PATH", "/nonexistent").run(&["profile", "capture", name]);
         run.fails(2, &[&format!("{name} is not installed"), package]);
     }
@@ -216,9 +218,12 @@ fn a_request_of_another_form_is_an_error_that_shows_it() {
 #[test]
 fn the_agent_sees_no_key_of_the_users_and_no_home_of_theirs() {
     let script = "#!/bin/sh\nenv >&2\npwd >&2\nexit 1\n";
-    for (name, home) in [("claude", "CLAUDE_CONFIG_DIR="), ("codex", "CODEX_HOME="), ("gemini", "GEMINI_CLI_HOME=")] {
+    for (name, home) in
+        [("claude", "CLAUDE_CONFIG_DIR="), ("codex", "CODEX_HOME="), ("gemini", "GEMINI_CLI_HOME=")]
+    {
         let keys = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GITHUB_TOKEN"];
-        let machine = keys.iter().fold(with_program(name, script), |machine, key| machine.with(key, "mine-5d1f"));
+        let machine =
+            keys.iter().fold(with_program(name, script), |machine, key| machine.with(key, "mine-5d1f"));
         let run = machine.run(&["profile", "capture", name]).fails(1, &[home, "/tmp/junto-capture-"]);
         assert!(!run.err.contains("mine-5d1f"), "{run:#?}");
     }

@@ -22,7 +22,8 @@ fn check(name: &str, said: &[&str]) {
     let out = printed(name);
     let mut rest = out.as_str();
     for part in said {
-        let at = rest.find(part).unwrap_or_else(|| panic!("{name}: no {part:?} where it should be in\n{out}"));
+        let at =
+            rest.find(part).unwrap_or_else(|| panic!("{name}: no {part:?} where it should be in\n{out}"));
         rest = &rest[at + part.len()..];
     }
 }
@@ -46,12 +47,18 @@ fn custom_environment() {
 
 #[test]
 fn steering() {
-    check("steering", &["told: Answer in French, please.\n", "said: Le dossier est vide.\n", "said: One: ls.\n"]);
+    check(
+        "steering",
+        &["told: Answer in French, please.\n", "said: Le dossier est vide.\n", "said: One: ls.\n"],
+    );
 }
 
 #[test]
 fn switch_provider() {
-    check("switch_provider", &["heron.\n", "anthropic/claude-", ": I keep it in mind.\n", "openai/gpt-", ": It was heron.\n"]);
+    check(
+        "switch_provider",
+        &["heron.\n", "anthropic/claude-", ": I keep it in mind.\n", "openai/gpt-", ": It was heron.\n"],
+    );
 }
 
 #[test]
@@ -61,4 +68,20 @@ fn batch() {
         let line = format!("project-{n:02}/count.txt: Counted. {n}\n");
         assert!(out.contains(&line), "no {line:?} in\n{out}");
     }
+}
+
+#[test]
+fn subagents() {
+    let out = printed("subagents");
+    for part in [
+        "\"working_dir\":\"left\"",
+        "\"working_dir\":\"right\"",
+        " was told: Count the lines of data.txt.\n",
+        "  a child said: I counted: 3",
+        "  a child said: I counted: 7",
+        "> wait {}\n",
+    ] {
+        assert!(out.contains(part), "no {part:?} in\n{out}");
+    }
+    assert!(out.ends_with("The right one has more.\n"), "{out}");
 }

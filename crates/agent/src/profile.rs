@@ -30,12 +30,8 @@ use serde_json::{Map, Value};
 use crate::ToolRegistry;
 use crate::tools::Timeouts;
 
-<<<<<<< HEAD
 pub(crate) use apply::apply;
-=======
-pub(crate) use apply::{apply, system};
 use file::Listed;
->>>>>>> native
 pub use file::{CapabilitiesEntry, ProfileFile, ProfileHead, ToolEntry};
 
 /// A family of models: those that were trained with the same tools.

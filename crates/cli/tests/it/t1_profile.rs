@@ -141,7 +141,7 @@ fn what_claude_sends_becomes_a_profile() {
     assert_eq!((&profile["id"], &profile["family"]), (&"claude".into(), &"anthropic".into()));
     assert_eq!(profile["left_out"], json!(["Teleport"]));
     let text = fs::read_to_string(machine.path(".config/junto/profiles/claude.toml")).unwrap();
-    assert!(text.starts_with("# What fake-agent/1.2 tells its model"), "{text}");
+    assert!(text.starts_with("# fake-agent/1.2\n# What it tells its model"), "{text}");
     let file: toml::Table = text.parse().unwrap();
     assert_eq!(file["tool"][0]["name"].as_str(), Some("Bash"));
     assert_eq!(file["tool"][0]["description"].as_str(), Some("Runs \"\"\" it.\nReally."));

@@ -121,8 +121,8 @@ fn leaves_nothing(machine: &Machine) {
 
 /// Captures, and gives what `profile show --json` says of the file.
 #[track_caller]
-fn captured(machine: &Machine, name: &str) -> Value {
-    let run = machine.run(&["profile", "capture", name]);
+fn captured(machine: &Machine, agent: &str, name: &str) -> Value {
+    let run = machine.run(&["profile", "capture", agent]);
     let file = machine.path(&format!(".config/junto/profiles/{name}.toml"));
     assert_eq!(run.out, format!("{}\n", file.display()), "{run:#?}");
     assert_eq!(run.code, Some(0), "{run:#?}");
@@ -136,7 +136,7 @@ fn captured(machine: &Machine, name: &str) -> Value {
 #[test]
 fn what_claude_sends_becomes_a_profile() {
     let machine = agent(&CLAUDE, &claude_body()).with("ANTHROPIC_API_KEY", "a real key");
-    let profile = captured(&machine, "claude");
+    let profile = captured(&machine, "claude", "claude");
     assert_eq!(profile["base"], "You are a fake.", "without the note for the vendor's books");
     assert_eq!((&profile["id"], &profile["family"]), (&"claude".into(), &"anthropic".into()));
     assert_eq!(profile["left_out"], json!(["Teleport"]));
@@ -151,13 +151,13 @@ fn what_claude_sends_becomes_a_profile() {
 
 #[test]
 fn what_codex_sends_becomes_a_profile() {
-    let profile = captured(&agent(&CODEX, &codex_body()), "codex");
+    let profile = captured(&agent(&CODEX, &codex_body()), "codex", "codex");
     assert_eq!((&profile["base"], &profile["family"]), (&"Be codex.".into(), &"openai".into()));
 }
 
 #[test]
 fn what_gemini_sends_becomes_a_profile() {
-    let profile = captured(&agent(&GEMINI, &gemini_body()), "gemini");
+    let profile = captured(&agent(&GEMINI, &gemini_body()), "gemini", "gemini-cli");
     assert_eq!((&profile["base"], &profile["family"]), (&"Be gemini.".into(), &"gemini".into()));
 }
 

@@ -36,7 +36,7 @@ pub(super) async fn run(
     let recipe = Recipe::of(args.agent)?;
     let out = match &args.out {
         Some(out) => environment.directory().join(out),
-        None => super::folder(environment).ok_or_else(no_place)?.join(format!("{name}.toml")),
+        None => super::folder(environment).ok_or_else(no_place)?.join(format!("{}.toml", recipe.id)),
     };
     output.status(&format!("waiting for {name} to ask its model …"));
     let seen = watch(args, &recipe, environment).await?;
@@ -183,7 +183,7 @@ impl Watch<'_> {
 /// The profile's file.
 fn profile(name: &str, recipe: &Recipe, seen: &Seen) -> Result<String, String> {
     let head = ProfileHead {
-        id: name.to_owned(),
+        id: recipe.id.clone(),
         extends: Some(recipe.family),
         dialect: Some(Dialect::Native),
         base: Some(seen.system.clone()),

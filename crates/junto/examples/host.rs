@@ -38,14 +38,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
             Item::Delta(_) => {}
             Item::Event(event) => match &event.body {
                 Body::Ask { request } => {
-                    let harmless =
-                        |a: &Action| !matches!(a, Action::Shell { line, .. } if line.contains("rm "));
-                    let allowed = request.actions.iter().all(harmless);
-                    println!("{} {}: {allowed}", request.call.name, request.call.arguments);
-                    let decision = match allowed {
-                        true => Decision::Allow { remember: None },
-                        false => Decision::Reject { reason: Some("nothing is deleted here".into()) },
+                    let deletes =
+                        |a: &Action| matches!(a, Action::Shell { line, .. } if line.contains("rm "));
+                    let decision = if request.actions.iter().any(deletes) {
+                        Decision::Reject { reason: Some("nothing is deleted here".into()) }
+                    } else {
+                        Decision::Allow { remember: None }
                     };
+                    println!("{} {}: {decision:?}", request.call.name, request.call.arguments);
                     agent.send(Command::Answer { ask: request.ask.clone(), decision }).await?;
                 }
                 Body::InputEnd { .. } => break println!(),

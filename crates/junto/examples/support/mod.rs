@@ -9,16 +9,16 @@ use junto::prelude::*;
 use junto::twin::{Options, Play, Twin};
 
 /// A client, and the scripted model it talks to if no key is set.
-pub struct Model {
+pub(crate) struct Model {
     /// Asks the first provider that has a key, or the script.
-    pub client: Client,
+    pub(crate) client: Client,
     /// Must live as long as it is asked.
     _script: Option<Twin>,
 }
 
 /// The providers whose keys are in the environment. If there are none, a script plays both `anthropic`
 /// and `openai`, each on its own wire.
-pub fn model(play: Play) -> Result<Model, Box<dyn Error>> {
+pub(crate) fn model(play: Play) -> Result<Model, Box<dyn Error>> {
     let client = Client::from_env()?;
     if client.default_provider().is_some() {
         return Ok(Model { client, _script: None });
@@ -34,7 +34,7 @@ pub fn model(play: Play) -> Result<Model, Box<dyn Error>> {
 }
 
 /// Follows an agent until it is done with its input, and prints its tool calls and what it says.
-pub async fn follow(events: &mut Subscription) -> Result<(), Box<dyn Error>> {
+pub(crate) async fn follow(events: &mut Subscription) -> Result<(), Box<dyn Error>> {
     loop {
         let Item::Event(event) = events.next().await? else { continue };
         match &event.body {

@@ -30,8 +30,8 @@ fn check(name: &str, said: &[&str]) {
 
 #[test]
 fn host() {
-    let allowed = "\"echo hello > note.txt\"}: true";
-    let refused = "\"rm -f /etc/hostname\"}: false";
+    let allowed = "\"echo hello > note.txt\"}: Allow";
+    let refused = "\"rm -f /etc/hostname\"}: Reject";
     check("host", &[allowed, refused, "not allowed to do.", "note.txt: hello\n"]);
 }
 

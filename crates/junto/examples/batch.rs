@@ -16,14 +16,13 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-const AT_ONCE: usize = 4;
 const TASK: &str = "Write the number of lines of data.txt into count.txt.";
 
 async fn work(workshop: Workshop, folder: PathBuf) -> Result<Outcome, Box<dyn Error + Send + Sync>> {
     let limits = Limits { max_turns: 20, ..Limits::default() };
     let workdir = Workdir::Path(folder);
     let spec = AgentSpec { kind: "native".into(), workdir, limits, ..AgentSpec::default() };
-    let agent = workshop.start(spec, Default::default()).await?;
+    let agent = workshop.start(spec, CancellationToken::new()).await?;
     let mut events = agent.log().subscribe(Seq::START);
     agent.send(Command::Submit { input: TASK.into() }).await?;
     while !matches!(events.next().await?, Item::Event(event) if matches!(event.body, Body::InputEnd { .. })) {
@@ -40,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let workshop = Workshop::builder(root.path(), |dir| Ok(Arc::new(LocalEnvironment::new(dir)?)))
         .kind("native", Kind::Native(Native::new(Arc::new(model.client.clone()))))
         .build();
-    let (mut jobs, permits) = (JoinSet::new(), Arc::new(Semaphore::new(AT_ONCE)));
+    let (mut jobs, permits) = (JoinSet::new(), Arc::new(Semaphore::new(4)));
     for lines in 1..=10 {
         let folder = root.path().join(format!("project-{lines:02}"));
         std::fs::create_dir(&folder)?;

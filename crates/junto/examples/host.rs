@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .policy(Arc::new(AskFirst), OnReject::TellModel)
         .build();
     let spec = AgentSpec { kind: "native".into(), ..AgentSpec::default() };
-    let agent = workshop.start(spec, Default::default()).await?;
+    let agent = workshop.start(spec, CancellationToken::new()).await?;
     let mut events = agent.log().subscribe(Seq::START);
     let task = "Write hello into note.txt, then delete /etc/hostname.";
     agent.send(Command::Submit { input: task.into() }).await?;

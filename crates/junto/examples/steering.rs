@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .kind("native", Kind::Native(Native::new(Arc::new(model.client.clone()))))
         .build();
     let spec = AgentSpec { kind: "native".into(), ..AgentSpec::default() };
-    let agent = workshop.start(spec, Default::default()).await?;
+    let agent = workshop.start(spec, CancellationToken::new()).await?;
     let mut events = agent.log().subscribe(Seq::START);
     agent.send(Command::Submit { input: "Run ls and say what is there.".into() }).await?;
     agent.send(Command::FollowUp { input: "How many commands did you run?".into() }).await?;

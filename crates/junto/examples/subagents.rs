@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .kind("native", Kind::Native(Native::new(Arc::new(model.client.clone()))))
         .build();
     let spec = AgentSpec { kind: "native".into(), ..AgentSpec::default() };
-    let agent = workshop.start(spec, Default::default()).await?;
+    let agent = workshop.start(spec, CancellationToken::new()).await?;
     let mut events = agent.log().subscribe(Seq::START);
     let task = "Which folder has more lines in data.txt, left or right? Let an agent count in each.";
     agent.send(Command::Submit { input: task.into() }).await?;

@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .kind("native", Kind::Native(Native::new(Arc::new(model.client.clone()))))
         .build();
     let spec = AgentSpec { kind: "native".into(), ..AgentSpec::default() };
-    let agent = workshop.start(spec, Default::default()).await?;
+    let agent = workshop.start(spec, CancellationToken::new()).await?;
     let mut events = agent.log().subscribe(Seq::START);
     let inputs = ["Remember this word: heron.", "Which word was it?"];
     for (input, provider) in inputs.into_iter().zip(providers.iter().cycle()) {

@@ -40,8 +40,9 @@ pub(crate) async fn follow(events: &mut Subscription) -> Result<(), Box<dyn Erro
         match &event.body {
             Body::ToolCallStart { call } => println!("> {} {}", call.name, call.arguments),
             Body::ToolCallEnd { output, .. } => println!("  {}", output.preview().trim()),
-            Body::InputEnd { text, .. } => return Ok(println!("{}", text.preview())),
+            Body::InputEnd { text, .. } => break println!("{}", text.preview()),
             _ => {}
         }
     }
+    Ok(())
 }

@@ -134,14 +134,14 @@ impl Watch<'_> {
                     }
                 }
                 () = sleep_until(deadline) => break Err(self.nothing(Some(self.limit), &said, None)),
-                piece = process.output() => match piece {
-                    Ok(Some(piece)) => said.push(&piece.bytes),
-                    // It said its last, and whatever it asked was noted before it was answered.
-                    Ok(None) | Err(_) => {
+                piece = process.output() => {
+                    let Ok(Some(piece)) = piece else {
+                        // It said its last, and whatever it asked was noted before it was answered.
                         let exit = process.wait().await.ok();
                         break self.found().ok_or_else(|| self.nothing(None, &said, exit));
-                    }
-                },
+                    };
+                    said.push(&piece.bytes);
+                }
             }
         };
         // What cannot be ended was killed.

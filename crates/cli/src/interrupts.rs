@@ -11,6 +11,15 @@ pub(crate) struct Interrupts {
     terminate: Signal,
 }
 
+/// Who wants it to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interrupt {
+    /// Somebody pressed Ctrl-C.
+    Keyboard,
+    /// Somebody wants the process to end.
+    Terminate,
+}
+
 impl Interrupts {
     /// Listens from now on. Needs a runtime.
     ///
@@ -30,10 +39,10 @@ impl Interrupts {
     }
 
     /// Waits for the next one.
-    pub(crate) async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) -> Interrupt {
         tokio::select! {
-            _ = self.keyboard.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.keyboard.recv() => Interrupt::Keyboard,
+            _ = self.terminate.recv() => Interrupt::Terminate,
         }
     }
 }

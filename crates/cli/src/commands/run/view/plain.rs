@@ -1,0 +1,47 @@
+//! What is told where nothing can be taken back and nothing coloured: a pipe, a file, a dumb terminal.
+
+use junto::core::{Body, Event};
+
+use super::words::{Told, about, first_line, last_lines, short, tick_box, told};
+use crate::output::Output;
+
+/// Tells events as lines on standard error.
+pub(super) struct Plain {
+    output: Output,
+}
+
+impl Plain {
+    pub(super) fn new(output: Output) -> Self {
+        Self { output }
+    }
+
+    /// Tells of an event; of the agent's own, or of a child's.
+    pub(super) fn tell(&self, event: &Event, own: bool) {
+        let mark = if own { String::new() } else { format!("  {}: ", short(&event.agent)) };
+        match &event.body {
+            Body::ToolCallStart { call } => {
+                self.output.note(&format!("{mark}> {} {}", call.name, about(call)));
+            }
+            Body::ToolCallEnd { name, output, is_error, .. } => {
+                let word = if *is_error { "failed" } else { "ok" };
+                self.output.note(&format!("{mark}  {name} {word}"));
+                for line in last_lines(&output.preview()) {
+                    self.output.note(&format!("{mark}    {line}"));
+                }
+            }
+            Body::Plan { plan } => {
+                for step in &plan.steps {
+                    self.output.note(&format!("{mark}{} {}", tick_box(step.status), first_line(&step.step)));
+                }
+            }
+            Body::Child { agent, kind, task } => {
+                self.output.note(&format!("{mark}> {} {kind}: {}", short(agent), first_line(task)));
+            }
+            _ => match told(event) {
+                Some(Told::Note(text)) => self.output.note(&format!("{mark}{text}")),
+                Some(Told::Warning(text)) => self.output.warning(&format!("{mark}{text}")),
+                None => {}
+            },
+        }
+    }
+}

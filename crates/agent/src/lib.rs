@@ -26,6 +26,7 @@ mod kit;
 mod output;
 mod panics;
 mod paths;
+pub mod profile;
 mod registry;
 mod round;
 mod said;
@@ -40,6 +41,7 @@ mod turn;
 
 pub use config::SessionConfig;
 pub use function::{FunctionTool, tool};
+pub use profile::Profile;
 pub use registry::ToolRegistry;
 pub use session::Session;
 pub use truncate::{Keep, OutputLimit, truncate};

@@ -19,7 +19,7 @@ use crate::task::{Life, Order, Reception};
 use crate::toolbox::Toolbox;
 use crate::tools::SpawnAgent;
 use crate::totals::Totals;
-use crate::{SessionConfig, ToolRegistry};
+use crate::{SessionConfig, ToolRegistry, profile};
 
 /// How many commands may wait for the session's ear.
 const ORDERS: usize = 32;
@@ -76,6 +76,7 @@ impl Session {
     /// # Errors
     /// `invalid` if a tool's schema is none; `journal` if the log cannot be written.
     pub async fn start(config: SessionConfig) -> Result<Self, AgentError> {
+        let config = profile::apply(config);
         let SessionConfig { log, env, .. } = &config;
         let (log, env) = (log.clone(), Arc::clone(env));
         let cancel = config.cancel.child_token();
@@ -93,6 +94,7 @@ impl Session {
             tools.register(Arc::new(SpawnAgent::new(Arc::clone(&family), config.kind.clone())));
         }
         tools.extend(config.tools.iter().cloned());
+        let system = profile::system(&config);
         let gate = Gate::new(config.policy, log.clone());
         let limits = OutputLimits { chars: config.tool_output_limits, lines: config.tool_line_limits };
         let toolbox = Toolbox::new(tools, Arc::clone(&env), gate, log.clone(), limits)?;
@@ -112,10 +114,11 @@ impl Session {
                 log: log.clone(),
                 desk: Arc::clone(&desk),
                 toolbox: Arc::clone(&toolbox),
-                history: History::new(&config.system),
+                history: History::new(&system),
                 on_reject: config.on_reject,
                 text: String::new(),
                 provider: config.provider,
+                profile: config.profile,
                 catalog: config.catalog,
                 retry: config.retry,
                 budget: config.budget,

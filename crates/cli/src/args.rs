@@ -1,10 +1,16 @@
 //! The command line.
 
+mod demo;
+mod profile;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::FlagValue;
+
+pub(crate) use self::demo::{DemoArgs, DemoProfile};
+pub(crate) use self::profile::{CaptureArgs, CapturedAgent, DialectName, ProfileArgs, ProfileCommand};
 
 /// Models, command-line agents and councils of them behind one interface.
 #[derive(Debug, Parser)]
@@ -17,12 +23,13 @@ pub(crate) struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  junto demo                               see an agent mend a program, without any key
+  junto demo                               see agents mend a program, without any key
   junto run \"Fix the failing test.\"        let an agent work in this folder
   junto gateway                            answer clients of the model APIs
   junto ask \"What is a junto?\"             ask the default model
   git diff | junto ask \"Review this.\"      ask about what is piped in
   junto models                             what is known, and which keys are there
+  junto profile list                       the tools and prompts that models work with
   junto config show                        what is set, and where it came from";
 
 /// The commands.
@@ -38,8 +45,10 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Answer clients of the Anthropic and OpenAI APIs from the configured providers
     Gateway(GatewayArgs),
-    /// Watch an agent mend a program; its model is scripted, so it needs no key and no network
-    Demo,
+    /// Watch agents mend a program, one for each profile; their models are scripted, so this needs no key
+    Demo(DemoArgs),
+    /// List, show and capture profiles: what a model is told and which tools it has
+    Profile(ProfileArgs),
 }
 
 /// What `junto ask` takes.

@@ -5,6 +5,7 @@ mod config;
 mod demo;
 mod gateway;
 mod models;
+mod profile;
 mod run;
 
 use clap::CommandFactory;
@@ -34,7 +35,8 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
         Some(Command::Config(args)) => config::run(args.command, environment, &output),
         Some(Command::Run(args)) => on_runtime(run::run(args, environment, &output)),
         Some(Command::Gateway(args)) => on_runtime(gateway::run(args, environment, &output)),
-        Some(Command::Demo) => on_runtime(demo::run(environment, &output)),
+        Some(Command::Demo(args)) => on_runtime(demo::run(&args, environment, &output)),
+        Some(Command::Profile(args)) => interruptible(profile::run(args.command, environment, &output)),
     };
     result.unwrap_or_else(|failure| {
         output.failure(&failure);

@@ -31,7 +31,7 @@ pub(crate) use junto::llm::vendor::VENDORS;
 pub(crate) use problem::{Problem, failure as problems_failure};
 pub(crate) use settings::{KeyPath, Layer, Origin, Setting, Settings, in_order};
 pub(crate) use trust::Trust;
-pub(crate) use value::{Value, duration_text};
+pub(crate) use value::{Value, duration, duration_text};
 pub(crate) use vendors::vendor;
 
 /// A value given by a flag.

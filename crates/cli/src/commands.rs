@@ -5,7 +5,7 @@ mod config;
 mod demo;
 mod gateway;
 mod models;
-mod profile;
+pub(crate) mod profile;
 mod run;
 
 use clap::CommandFactory;

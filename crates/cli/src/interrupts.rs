@@ -39,7 +39,12 @@ impl Interrupts {
     }
 
     /// Waits for the next one.
-    pub(crate) async fn next(&mut self) -> Interrupt {
+    pub(crate) async fn next(&mut self) {
+        self.who().await;
+    }
+
+    /// Waits for the next one, and tells who sent it.
+    pub(crate) async fn who(&mut self) -> Interrupt {
         tokio::select! {
             _ = self.keyboard.recv() => Interrupt::Keyboard,
             _ = self.terminate.recv() => Interrupt::Terminate,

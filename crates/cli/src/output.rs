@@ -163,9 +163,14 @@ impl Output {
         self.say(&Painted::new(self.err.paint).styled(Style::YELLOW, "warning:").plain(" ").plain(text));
     }
 
-    /// A passing status that the next output replaces. Only where lines can be taken back, and not in
-    /// the midst of an answer or a question.
-    pub(crate) fn status(&self, lines: &[Painted]) {
+    /// A passing status that the next output replaces.
+    pub(crate) fn status(&self, text: &str) {
+        self.under_way(&[Painted::new(self.err.paint).styled(Style::DIM, text)]);
+    }
+
+    /// Lines of passing status that the next output replaces. Only where lines can be taken back, and
+    /// not in the midst of an answer or a question.
+    pub(crate) fn under_way(&self, lines: &[Painted]) {
         if self.talk == Talk::Quiet || !self.err.live {
             return;
         }
@@ -179,11 +184,6 @@ impl Output {
         }
         screen.status = lines.len();
         put(&text);
-    }
-
-    /// The status of a model that reasons.
-    pub(crate) fn thinking(&self) {
-        self.status(&[Painted::new(self.err.paint).styled(Style::DIM, "thinking …")]);
     }
 
     /// What went wrong and what to do. Never silenced.

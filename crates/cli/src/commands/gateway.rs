@@ -55,14 +55,14 @@ pub(crate) async fn run(
     let mut serving = std::pin::pin!(gateway.serve(listener, shutdown.clone()));
     tokio::select! {
         biased;
-        _ = interrupts.next() => {}
+        () = interrupts.next() => {}
         () = &mut serving => return Ok(Exit::Done),
     }
     output.note("shutting down; running answers may finish");
     shutdown.cancel();
     tokio::select! {
         biased;
-        _ = interrupts.next() => Err(Failure::interrupted()),
+        () = interrupts.next() => Err(Failure::interrupted()),
         () = serving => Ok(Exit::Done),
     }
 }

@@ -11,7 +11,10 @@ mod t1_gateway;
 mod t1_interrupt;
 mod t1_models;
 mod t1_run;
+mod t1_run_flags;
+mod t1_run_terminal;
 mod t1_usage;
+mod terminal;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -125,7 +125,6 @@ fn wrong_calls_end_with_2() {
     check(&["run", "--cwd", "gone", "Hi."], "cannot work in");
     check(&["run", "--max-turns", "0", "Hi."], "--max-turns");
     check(&["run", "--kind", "claude", "--ask", "Hi."], "--ask does nothing");
-    check(&["run", "--commands"], "<TASK>");
     Machine::new().run(&["run", "Hi."]).fails(2, &["no model provider is configured"]);
     assert!(stage.requests().is_empty());
 }

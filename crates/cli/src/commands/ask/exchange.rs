@@ -63,7 +63,7 @@ impl Exchange<'_> {
         while let Some(event) = events.next().await {
             match event {
                 Ok(StreamEvent::TextDelta { text: more, .. }) => text.push(&more)?,
-                Ok(StreamEvent::ReasoningStart { .. }) => self.output.thinking(),
+                Ok(StreamEvent::ReasoningStart { .. }) => self.output.status("thinking …"),
                 Ok(StreamEvent::Progress { text }) => self.output.note(&text),
                 Ok(StreamEvent::Finish { response: Some(response), .. }) => {
                     text.end()?;

@@ -82,7 +82,7 @@ impl Drive {
         let outcome = loop {
             tokio::select! {
                 biased;
-                interrupt = interrupts.next() => {
+                interrupt = interrupts.who() => {
                     if self.interrupted {
                         return Err(Failure::interrupted());
                     }

@@ -139,7 +139,7 @@ impl Live {
             let text = format!("{} · {}", waiting.word, whole_seconds(waiting.since.elapsed()));
             lines.push(line(None).styled(Style::DIM, &text));
         }
-        self.output.status(&lines);
+        self.output.under_way(&lines);
     }
 
     /// The line that stays of a call, and below it what it changed, or how it failed.

@@ -125,7 +125,9 @@ impl Output {
             return Ok(());
         }
         let mut screen = self.screen();
-        self.wipe(&mut screen);
+        if screen.status > 0 {
+            put(&erase(std::mem::take(&mut screen.status)));
+        }
         if self.out.terminal && self.err.terminal {
             screen.line = if text.ends_with('\n') { LastLine::Empty } else { LastLine::Answer };
         }
@@ -230,7 +232,7 @@ impl Output {
     fn line(&self, text: &Painted) {
         let mut screen = self.screen();
         let mut all = erase(std::mem::take(&mut screen.status));
-        let mut again = None;
+        let mut again = String::new();
         match &screen.line {
             LastLine::Empty => {}
             LastLine::Answer => {
@@ -240,17 +242,11 @@ impl Output {
             }
             LastLine::Prompt(prompt) => {
                 all.push('\n');
-                again = Some(prompt.as_str());
+                prompt.as_str().clone_into(&mut again);
             }
         }
-        let _ = write!(all, "{}\n{}", text.as_str(), again.unwrap_or_default());
+        let _ = write!(all, "{}\n{again}", text.as_str());
         put(&all);
-    }
-
-    fn wipe(&self, screen: &mut Screen) {
-        if screen.status > 0 {
-            put(&erase(std::mem::take(&mut screen.status)));
-        }
     }
 
     fn screen(&self) -> MutexGuard<'_, Screen> {

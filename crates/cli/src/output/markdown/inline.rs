@@ -32,7 +32,7 @@ enum Found<'a> {
 /// before it.
 pub(super) fn pieces(text: &str, before: Option<char>, more: More) -> (Vec<Piece>, &str) {
     let mut pieces: Vec<Piece> = Vec::new();
-    let mut plain = |pieces: &mut Vec<Piece>, text: &str| match pieces.last_mut() {
+    let plain = |pieces: &mut Vec<Piece>, text: &str| match pieces.last_mut() {
         Some(last) if last.style == Style::PLAIN => last.text.push_str(text),
         _ => pieces.push(Piece { style: Style::PLAIN, text: text.to_owned() }),
     };
@@ -76,7 +76,7 @@ fn run_of(text: &str, mark: char) -> usize {
     text.bytes().take_while(|byte| char::from(*byte) == mark).count()
 }
 
-/// Where a run of exactly so many of a character begins; `Err` if there is none as far as one can see.
+/// Where a run of exactly so many of a character begins that `fits`; none if it has not come.
 fn closing(text: &str, mark: char, run: usize, more: More, fits: impl Fn(usize) -> bool) -> Option<usize> {
     let mut at = 0;
     while let Some(found) = text.get(at..)?.find(mark) {

@@ -1,4 +1,4 @@
-use junto::core::{AgentSpec, Choice, EventLog, Item, Via};
+use junto::core::{Action, AgentSpec, Choice, EventLog, Item, Via};
 use junto::llm::ToolCall;
 
 use super::*;

@@ -27,6 +27,7 @@ mod output;
 mod panics;
 mod paths;
 pub mod profile;
+pub mod prompt;
 mod registry;
 mod round;
 mod said;

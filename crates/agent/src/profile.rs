@@ -30,7 +30,7 @@ use serde_json::{Map, Value};
 use crate::ToolRegistry;
 use crate::tools::Timeouts;
 
-pub(crate) use apply::{apply, system};
+pub(crate) use apply::apply;
 pub use file::{CapabilitiesEntry, ProfileFile, ProfileHead, ToolEntry};
 
 /// A family of models: those that were trained with the same tools.

@@ -14,6 +14,7 @@ use crate::family::Family;
 use crate::history::History;
 use crate::host::{Door, SessionTools};
 use crate::output::OutputLimits;
+use crate::prompt::{self, Built};
 use crate::state::State;
 use crate::task::{Life, Order, Reception};
 use crate::toolbox::Toolbox;
@@ -82,7 +83,7 @@ impl Session {
         let cancel = config.cancel.child_token();
         let totals = Arc::new(Totals::default());
         let family = Arc::new(Family {
-            spawner: config.spawner,
+            spawner: config.spawner.clone(),
             log: log.clone(),
             depth: config.depth,
             budget: Arc::clone(&config.budget),
@@ -94,7 +95,7 @@ impl Session {
             tools.register(Arc::new(SpawnAgent::new(Arc::clone(&family), config.kind.clone())));
         }
         tools.extend(config.tools.iter().cloned());
-        let system = profile::system(&config);
+        let Built { text: system, warnings } = prompt::of_session(&config, tools.definitions()).await;
         let gate = Gate::new(config.policy, log.clone());
         let limits = OutputLimits { chars: config.tool_output_limits, lines: config.tool_line_limits };
         let toolbox = Toolbox::new(tools, Arc::clone(&env), gate, log.clone(), limits)?;
@@ -103,6 +104,9 @@ impl Session {
         let model = config.model.clone();
         let workdir = Some(env.facts().cwd.to_string());
         log.commit(Body::SessionStart { kind: config.kind, model, workdir, abilities: ABILITIES }).await?;
+        for message in warnings {
+            log.emit(Body::Warning { code: "prompt".to_owned(), message }).await?;
+        }
 
         let settings =
             Settings { provider: config.provider_name, model: config.model, effort: config.effort };

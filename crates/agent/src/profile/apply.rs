@@ -20,14 +20,3 @@ pub(crate) fn apply(mut config: SessionConfig) -> SessionConfig {
     config.profile = Some(profile);
     config
 }
-
-/// The system prompt of a session: its own, else its profile's; the user's instructions come last.
-pub(crate) fn system(config: &SessionConfig) -> String {
-    let base = config.profile.as_ref().map(|profile| profile.base.as_str()).unwrap_or_default();
-    let system = if config.system.is_empty() { base } else { &config.system };
-    match config.instructions.as_deref() {
-        Some(instructions) if system.is_empty() => instructions.to_owned(),
-        Some(instructions) => format!("{system}\n\n{instructions}"),
-        None => system.to_owned(),
-    }
-}

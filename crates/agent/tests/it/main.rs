@@ -24,6 +24,7 @@ mod t1_child;
 mod t1_failure;
 mod t1_file_tools;
 mod t1_other_tools;
+mod t1_profiles;
 mod t1_prompt_cache;
 mod t1_prompt_documents;
 mod t1_prompt_git;

@@ -27,6 +27,7 @@ use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::output::Output;
+use crate::output::paint::{Painted, Style};
 use crate::{claude, connect};
 
 /// Runs the command.
@@ -38,7 +39,7 @@ pub(crate) async fn run(args: RunArgs, environment: &Environment, output: &Outpu
         () = interrupts.next() => return Err(Failure::interrupted()),
         prepared = prepare(&args, environment, output) => prepared?,
     };
-    output.note(&job.line);
+    output.say(&Painted::new(output.err().paint).styled(Style::DIM, &job.line));
     let started = job.workshop.start(job.spec, CancellationToken::new()).await;
     let agent = started.map_err(|error| refused(&error))?;
     let form = if args.json { Form::Json } else { Form::Text };

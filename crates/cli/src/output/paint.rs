@@ -80,6 +80,7 @@ impl Style {
 pub(crate) struct Painted {
     paint: Paint,
     text: String,
+    /// How wide it is, if it is one line.
     columns: usize,
 }
 
@@ -115,11 +116,6 @@ impl Painted {
         } else {
             self.text.push_str(&format!("\u{1b}[{}m{text}\u{1b}[0m", style.codes()));
         }
-    }
-
-    /// How wide it is, if it is one line.
-    pub(crate) fn columns(&self) -> usize {
-        self.columns
     }
 
     /// What is printed.
@@ -180,7 +176,7 @@ mod tests {
         let line = |paint| Painted::new(paint).styled(Style::BOLD.and(Style::RED), "a\u{1b}[2J").plain("b");
         assert_eq!(line(Paint::Styles).as_str(), "\u{1b}[1;31ma\u{fffd}[2J\u{1b}[0mb");
         assert_eq!(line(Paint::Text).as_str(), "a\u{fffd}[2Jb");
-        assert_eq!(line(Paint::Styles).columns(), line(Paint::Text).columns());
+        assert_eq!(line(Paint::Styles).columns, line(Paint::Text).columns);
     }
 
     #[test]

@@ -15,8 +15,9 @@ use crate::output::paint::{Paint, Painted, Style};
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// How many calls are shown while they are under way.
 const MOST_RUNNING: usize = 5;
-/// Tools of which other events tell.
-const TOLD_ELSEWHERE: &[&str] = &["update_plan", "ask_user"];
+/// Tools of which other events tell, by the names of all dialects.
+const TOLD_ELSEWHERE: &[&str] =
+    &["update_plan", "TodoWrite", "write_todos", "ask_user", "AskUserQuestion", "request_user_input"];
 
 /// Tells events on a terminal.
 pub(super) struct Live {

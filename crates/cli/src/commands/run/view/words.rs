@@ -30,7 +30,17 @@ pub(super) fn about(call: &ToolCall) -> String {
         None if call.arguments.as_object().is_some_and(serde_json::Map::is_empty) => String::new(),
         None => call.arguments.to_string(),
     };
-    first_line(&MAIN.iter().find_map(text).unwrap_or_else(whole))
+    let patch = call.arguments.as_str().or(call.arguments.get("patch").and_then(serde_json::Value::as_str));
+    let about = patch.and_then(patched).or_else(|| MAIN.iter().find_map(text)).unwrap_or_else(whole);
+    first_line(&about)
+}
+
+/// The files that a patch names; none if it is no patch.
+fn patched(patch: &str) -> Option<String> {
+    const MARKS: [&str; 3] = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
+    let file = |line| MARKS.iter().find_map(|mark| str::strip_prefix(line, mark));
+    let files: Vec<&str> = patch.lines().filter_map(file).collect();
+    (!files.is_empty()).then(|| files.join(", "))
 }
 
 /// What an event that is only told of says; none for others.
@@ -130,6 +140,7 @@ mod tests {
         check(r#"{"file_path":"a.rs","content":"x"}"#, "a.rs");
         check(r#"{"x":1}"#, r#"{"x":1}"#);
         check("{}", "");
+        check(r#"{"patch":"*** Begin Patch\n*** Update File: a\n-x\n*** Add File: b\n+y"}"#, "a, b");
     }
 
     #[test]

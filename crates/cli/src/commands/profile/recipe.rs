@@ -92,10 +92,12 @@ mod tests {
 
     use super::*;
 
-    const PLACE: Place<'static> = Place { url: "http://here", key: "k-1", home: Path::new("home") };
+    fn place() -> Place<'static> {
+        Place { url: "http://here", key: "k-1", home: Path::new("home") }
+    }
 
     fn argv(agent: CapturedAgent, model: Option<&str>) -> Vec<String> {
-        match Recipe::of(agent).unwrap().command(model, &PLACE).program {
+        match Recipe::of(agent).unwrap().command(model, &place()).program {
             Program::Argv(argv) => argv,
             Program::Shell(line) => panic!("{line}"),
         }
@@ -105,7 +107,7 @@ mod tests {
     fn every_agent_is_sent_here_with_a_key_of_ours() {
         for &agent in CapturedAgent::value_variants() {
             let recipe = Recipe::of(agent).unwrap();
-            let command = recipe.command(None, &PLACE);
+            let command = recipe.command(None, &place());
             let all = format!("{command:?}");
             for part in ["http://here", "k-1", "home"] {
                 assert!(all.contains(part), "no {part} in {all}");

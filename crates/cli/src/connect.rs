@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use junto::llm::catalog::Catalog;
-use junto::llm::names::nearest;
 use junto::llm::middleware::{Middleware, Next};
+use junto::llm::names::nearest;
 use junto::llm::{
     Auth, CallCx, Client, Endpoint, Error, EventStream, Fut, HttpProvider, Request, Response, Secret,
 };

@@ -22,11 +22,7 @@ use crate::output::Output;
 const SCENES: [(DemoProfile, Scene); 3] = [
     (
         DemoProfile::Openai,
-        Scene {
-            family: Family::OpenAi,
-            wire: Wire::Responses,
-            play: include_str!("demo/plays/openai.toml"),
-        },
+        Scene { family: Family::OpenAi, wire: Wire::Responses, play: include_str!("demo/plays/openai.toml") },
     ),
     (
         DemoProfile::Anthropic,
@@ -56,8 +52,7 @@ pub(crate) async fn run(
     ));
     let chosen = SCENES.into_iter().filter(|(name, _)| args.profile.is_none_or(|only| only == *name));
     let cancel = CancellationToken::new();
-    let mut scenes =
-        pin!(join_all(chosen.map(|(_, scene)| scene.play(environment, output, &cancel))));
+    let mut scenes = pin!(join_all(chosen.map(|(_, scene)| scene.play(environment, output, &cancel))));
     let ended = loop {
         tokio::select! {
             biased;
@@ -75,8 +70,10 @@ pub(crate) async fn run(
         return Err(Failure::interrupted());
     }
     let ended = ended.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let rows: Vec<Vec<String>> =
-        [HEADS.map(str::to_owned).to_vec()].into_iter().chain(ended.iter().map(|end| end.row.clone())).collect();
+    let rows: Vec<Vec<String>> = [HEADS.map(str::to_owned).to_vec()]
+        .into_iter()
+        .chain(ended.iter().map(|end| end.row.clone()))
+        .collect();
     output.note("");
     output.data(&columns(&rows))?;
     if let Some(fault) = ended.iter().find_map(|end| end.fault.as_deref()) {

@@ -186,8 +186,10 @@ fn an_interrupt_ends_the_input_and_not_what_is_to_follow() {
     interrupt(&session.child);
     session.out.read_to_string(&mut session.seen).unwrap();
     assert_eq!(session.child.wait().unwrap().code(), Some(0), "{}", session.seen);
-    let ends: Vec<Value> =
-        of_type(&events(&session.seen).0, "input_end").iter().map(|end| end["reason"]["end"].clone()).collect();
+    let ends: Vec<Value> = of_type(&events(&session.seen).0, "input_end")
+        .iter()
+        .map(|end| end["reason"]["end"].clone())
+        .collect();
     assert_eq!(ends, ["interrupted", "done"]);
 }
 

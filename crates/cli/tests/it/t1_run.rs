@@ -53,7 +53,10 @@ fn the_answer_is_all_of_standard_output() {
                 run.err.contains("> shell echo made > made.txt && cat made.txt\n  shell ok\n"),
                 "{run:#?}"
             );
-            assert!(run.err.lines().last().unwrap().starts_with(&format!("{who} · 1 round · in ")), "{run:#?}");
+            assert!(
+                run.err.lines().last().unwrap().starts_with(&format!("{who} · 1 round · in ")),
+                "{run:#?}"
+            );
             assert_eq!(fs::read_to_string(stage.machine.path("project/made.txt")).unwrap(), "made\n");
         },
     );

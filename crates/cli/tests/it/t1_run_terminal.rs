@@ -32,7 +32,8 @@ fn assert_shown(screen: &str, lines: &[&str]) {
     }
 }
 
-const ANSWER: &str = "# What I did\n\nIt **works** now, see `sum.sh`:\n\n- first\n- second\n\n```sh\necho done\n```\n";
+const ANSWER: &str =
+    "# What I did\n\nIt **works** now, see `sum.sh`:\n\n- first\n- second\n\n```sh\necho done\n```\n";
 
 #[test]
 fn answers_are_rendered_while_they_come() {
@@ -40,7 +41,10 @@ fn answers_are_rendered_while_they_come() {
     let stage = stage([Step { chunk: Some(3), ..Step::text(ANSWER) }]);
     let (code, screen, raw) = run(&stage.machine, &[]);
     assert_eq!(code, Some(0), "{screen}");
-    assert_shown(&screen, &["\nWhat I did\n\nIt works now, see sum.sh:\n\n• first\n• second\n\n  echo done\n"]);
+    assert_shown(
+        &screen,
+        &["\nWhat I did\n\nIt works now, see sum.sh:\n\n• first\n• second\n\n  echo done\n"],
+    );
     assert!(!screen.contains("**") && !screen.contains("```"), "{screen}");
     assert!(raw.contains("\u{1b}[1mworks\u{1b}[0m"), "{raw:?}");
 }
@@ -58,9 +62,15 @@ fn tool_calls_are_a_line_each_with_what_they_changed() {
     let (code, screen, raw) = run(&stage.machine, &[]);
     assert_eq!(code, Some(0), "{screen}");
     assert_shown(&screen, &["✓ shell echo all is well · 0.", " s · all is well\n", "✓ edit_file a.txt · 0."]);
-    assert_shown(&screen, &["\n    - two\n    + three\n", "✗ shell echo it broke; exit 3 · 0.", "    it broke\n"]);
+    assert_shown(
+        &screen,
+        &["\n    - two\n    + three\n", "✗ shell echo it broke; exit 3 · 0.", "    it broke\n"],
+    );
     assert_shown(&screen, &["\nDone.\n", "anthropic/claude-opus-5-5 · 3 rounds · in "]);
-    assert!(raw.contains("\u{1b}[31m- two\u{1b}[0m") && raw.contains("\u{1b}[32m+ three\u{1b}[0m"), "{raw:?}");
+    assert!(
+        raw.contains("\u{1b}[31m- two\u{1b}[0m") && raw.contains("\u{1b}[32m+ three\u{1b}[0m"),
+        "{raw:?}"
+    );
     assert_eq!(fs::read_to_string(stage.machine.path("project/a.txt")).unwrap(), "one\nthree\n");
 }
 
@@ -100,7 +110,10 @@ fn nothing_that_a_model_or_a_tool_says_drives_the_terminal() {
     // The screen knows no such sequence, and would panic.
     let (code, screen, raw) = run(&stage.machine, &[]);
     assert_eq!(code, Some(0), "{screen}");
-    assert_shown(&screen, &["said \u{fffd}]0;owned\u{fffd}", "broke \u{fffd}[2J", "Answer \u{fffd}]0;owned\u{fffd}"]);
+    assert_shown(
+        &screen,
+        &["said \u{fffd}]0;owned\u{fffd}", "broke \u{fffd}[2J", "Answer \u{fffd}]0;owned\u{fffd}"],
+    );
     assert!(!raw.contains("\u{1b}]") && !raw.contains('\u{7}') && !raw.contains('\u{202e}'), "{raw:?}");
 }
 
@@ -127,14 +140,14 @@ fn colours_can_be_left_out() {
 #[test]
 fn lines_fit_the_terminal() {
     let long = "word ".repeat(30);
-    let stage = stage([shell(&format!("echo {long}; : {long}")), Step::text(long.clone())]);
-    let (code, screen, raw) = Terminal::start(&stage.machine, 40, &["run", "-q", "Work."]).end();
+    let play = || stage([shell(&format!("echo {long}; : {long}")), Step::text(long.clone())]);
+    let (code, screen, raw) = Terminal::start(&play().machine, 40, &["run", "-q", "Work."]).end();
     assert_eq!(code, Some(0), "{screen}");
     // Eight words of five columns, without the last space.
     assert_eq!(screen.lines().next(), Some("word word word word word word word word"), "{screen}");
     assert!(!raw.contains("shell"), "it was told to be quiet: {raw:?}");
-    let (_, screen, _) = Terminal::start(&stage.machine, 40, &["run", "Work."]).end();
-    let shell = screen.lines().find(|line| line.contains("✓ shell")).unwrap();
+    let (_, screen, _) = Terminal::start(&play().machine, 40, &["run", "Work."]).end();
+    let shell = screen.lines().find(|line| line.contains("✓ shell")).unwrap_or_else(|| panic!("{screen}"));
     assert!(shell.chars().count() <= 40 && shell.contains('…'), "{screen}");
 }
 
@@ -144,7 +157,11 @@ fn a_person_is_asked_for_leave() {
         let stage = stage([shell("touch made.txt"), Step::text("Done.")]);
         let mut terminal = Terminal::start(&stage.machine, 80, &["run", "--ask", "Work."]);
         for (index, key) in keys.iter().enumerate() {
-            terminal.wait_for(if index == 0 { "run: touch made.txt\nAllow? [y/n]" } else { "Please answer y or n." });
+            terminal.wait_for(if index == 0 {
+                "run: touch made.txt\nAllow? [y/n]"
+            } else {
+                "Please answer y or n."
+            });
             terminal.keys(key);
         }
         let (ended, screen, _) = terminal.end();

@@ -38,7 +38,13 @@ impl Terminal {
             let env = LocalEnvironment::new(machine.path("project")).unwrap();
             env.spawn(spec).await.unwrap()
         });
-        Self { process, raw: String::new(), screen: Screen::new(columns.into()), pending: Vec::new(), runtime }
+        Self {
+            process,
+            raw: String::new(),
+            screen: Screen::new(columns.into()),
+            pending: Vec::new(),
+            runtime,
+        }
     }
 
     /// Reads until this stands on the screen.

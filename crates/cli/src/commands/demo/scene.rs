@@ -23,7 +23,8 @@ use crate::failure::{Exit, Failure};
 use crate::output::Output;
 
 /// What the agent is told.
-pub(super) const TASK: &str = "The tests of this project fail. Find the bug, fix it, and run the tests again.";
+pub(super) const TASK: &str =
+    "The tests of this project fail. Find the bug, fix it, and run the tests again.";
 /// What the scripted model is called.
 const MODEL: &str = "scripted";
 /// How the project is tested.

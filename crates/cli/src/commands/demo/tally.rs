@@ -73,7 +73,8 @@ pub(super) const HEADS: [&str; 6] = ["PROFILE", "TOOLS USED", "ROUNDS", "TOKENS"
 fn describe(call: &ToolCall) -> String {
     let text = |name: &str| call.arguments.get(name)?.as_str().map(str::to_owned);
     let list = |name: &str| {
-        let all: Vec<&str> = call.arguments.get(name)?.as_array()?.iter().filter_map(|v| v.as_str()).collect();
+        let all: Vec<&str> =
+            call.arguments.get(name)?.as_array()?.iter().filter_map(|v| v.as_str()).collect();
         Some(all.join(" "))
     };
     let patched = || {
@@ -113,10 +114,18 @@ mod tests {
         check("edit_file", r#"{"file_path":"a.rs","old_string":"x"}"#, "edit_file a.rs");
         check("grep", r#"{"pattern":"x+","path":"src"}"#, "grep x+");
         check("read_many_files", r#"{"paths":["a","b"]}"#, "read_many_files a b");
-        check("apply_patch", r#"{"patch":"*** Begin Patch\n*** Update File: sum.sh\n"}"#, "apply_patch sum.sh");
+        check(
+            "apply_patch",
+            r#"{"patch":"*** Begin Patch\n*** Update File: sum.sh\n"}"#,
+            "apply_patch sum.sh",
+        );
         check("update_plan", "{}", "update_plan");
         check("shell", "not json", "shell");
-        check("shell", &format!(r#"{{"command":"{}"}}"#, "é".repeat(61)), &format!("shell {}…", "é".repeat(60)));
+        check(
+            "shell",
+            &format!(r#"{{"command":"{}"}}"#, "é".repeat(61)),
+            &format!("shell {}…", "é".repeat(60)),
+        );
     }
 
     #[test]

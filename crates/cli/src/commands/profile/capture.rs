@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use junto::agent::profile::{Dialect, Profile, ProfileFile, ProfileHead, ToolEntry};
-use junto::env::{ErrorKind, Exit as Ending, HeadTail, LocalEnvironment, ExecutionEnvironment as _, Process};
+use junto::env::{ErrorKind, ExecutionEnvironment as _, Exit as Ending, HeadTail, LocalEnvironment, Process};
 use junto::twin::{Checks, Options, Play, Twin};
-use tokio::time::{sleep_until, Instant};
+use tokio::time::{Instant, sleep_until};
 
 use super::recipe::{Place, Recipe};
 use super::seen::{self, Seen};
@@ -160,7 +160,11 @@ impl Watch<'_> {
             (None, Some(exit)) => format!("{name} ended ({exit}) without asking its model anything{said}"),
             (None, None) => format!("{name} ended without asking its model anything{said}"),
         };
-        Failure::new(Exit::Failed, what, format!("check that `{name}` runs by itself; --timeout waits longer"))
+        Failure::new(
+            Exit::Failed,
+            what,
+            format!("check that `{name}` runs by itself; --timeout waits longer"),
+        )
     }
 }
 

@@ -47,13 +47,19 @@ pub(crate) fn find(name: &str, environment: &Environment) -> Result<Profile, Fai
     if let Some((_, path)) = own.iter().find(|(known, _)| known == name) {
         return read(path);
     }
-    let known: Vec<&str> =
-        Family::ALL.map(Family::name).into_iter().chain(own.iter().map(|(known, _)| known.as_str())).collect();
+    let known: Vec<&str> = Family::ALL
+        .map(Family::name)
+        .into_iter()
+        .chain(own.iter().map(|(known, _)| known.as_str()))
+        .collect();
     let near = nearest(name, known.iter().copied());
     let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
     Err(Failure::usage(
         format!("there is no profile \"{name}\"{near}"),
-        format!("there are {}; `junto profile capture` makes more, and a file can be named", known.join(", ")),
+        format!(
+            "there are {}; `junto profile capture` makes more, and a file can be named",
+            known.join(", ")
+        ),
     ))
 }
 

@@ -114,12 +114,21 @@ fn to_json(profile: &Profile, from: &str) -> Value {
 }
 
 fn in_words(profile: &Profile) -> String {
-    let mut text = format!("{}, for {} models, dialect {}\n", profile.id, profile.family().name(), dialect(profile));
+    let mut text =
+        format!("{}, for {} models, dialect {}\n", profile.id, profile.family().name(), dialect(profile));
     if let Some(model) = &profile.model {
         let _ = writeln!(text, "Model: {model}");
     }
-    let _ = writeln!(text, "Project documents: {}", [&["AGENTS.md".to_owned()], &*profile.documents].concat().join(", "));
-    let _ = writeln!(text, "A command may take {} unless the model says otherwise", duration_text(profile.shell_timeout()));
+    let _ = writeln!(
+        text,
+        "Project documents: {}",
+        [&["AGENTS.md".to_owned()], &*profile.documents].concat().join(", ")
+    );
+    let _ = writeln!(
+        text,
+        "A command may take {} unless the model says otherwise",
+        duration_text(profile.shell_timeout())
+    );
     if !profile.options.is_empty() {
         let _ = writeln!(text, "Options: {}", Value::Object(profile.options.clone()));
     }

@@ -68,7 +68,11 @@ impl Drive {
     ///
     /// # Errors
     /// If the task is refused or the output fails, and on the second interrupt.
-    pub(crate) async fn run(mut self, task: Option<Input>, interrupts: &mut Interrupts) -> Result<End, Failure> {
+    pub(crate) async fn run(
+        mut self,
+        task: Option<Input>,
+        interrupts: &mut Interrupts,
+    ) -> Result<End, Failure> {
         let mut events = self.agent.log().subscribe(Seq::START);
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);

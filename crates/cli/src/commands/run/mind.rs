@@ -68,7 +68,9 @@ pub(super) fn mind(
     let has_children = switch_tools(&mut profile, args, presence, wire)?;
     let warnings = match profile.left_out.as_slice() {
         [] => Vec::new(),
-        names => vec![format!("the profile {} has tools that junto has not: {}", profile.id, names.join(", "))],
+        names => {
+            vec![format!("the profile {} has tools that junto has not: {}", profile.id, names.join(", "))]
+        }
     };
     let text = |key: &str| config.text(key).map(|(text, _)| text.to_owned());
     let native = Native {
@@ -101,7 +103,8 @@ fn with_settings(mut profile: Profile, config: &Config) -> Result<Profile, Failu
         let most = Timeouts::default().max;
         if time > most {
             let message = format!("no command may take {} unless the model asks for it", duration_text(time));
-            let hint = format!("give --command-timeout, or timeouts.command, at most {}", duration_text(most));
+            let hint =
+                format!("give --command-timeout, or timeouts.command, at most {}", duration_text(most));
             return Err(Failure::usage(message, hint));
         }
         profile = profile.with_shell_timeout(time);

@@ -97,7 +97,11 @@ fn code(text: &str, more: More) -> Found<'_> {
     let inner = text.get(run..).unwrap_or_default();
     let Some(end) = closing(inner, '`', run, more, |_| true) else { return undecided(more, run) };
     let (code, after) = inner.split_at(end);
-    let code = code.strip_prefix(' ').and_then(|c| c.strip_suffix(' ')).filter(|c| !c.trim().is_empty()).unwrap_or(code);
+    let code = code
+        .strip_prefix(' ')
+        .and_then(|c| c.strip_suffix(' '))
+        .filter(|c| !c.trim().is_empty())
+        .unwrap_or(code);
     let piece = Piece { style: Style::CODE, text: code.to_owned() };
     Found::Pieces(vec![piece], after.get(run..).unwrap_or_default())
 }
@@ -120,8 +124,7 @@ fn stress(text: &str, mark: char, before: Option<char>, more: More) -> Found<'_>
     let fits = |at: usize| {
         let last = inner.get(..at).and_then(|inner| inner.chars().next_back());
         let next = inner.get(at + run..).and_then(|rest| rest.chars().next());
-        last.is_some_and(|c| !c.is_whitespace())
-            && !(mark == '_' && next.is_some_and(char::is_alphanumeric))
+        last.is_some_and(|c| !c.is_whitespace()) && !(mark == '_' && next.is_some_and(char::is_alphanumeric))
     };
     let Some(end) = closing(inner, mark, run, more, fits) else { return undecided(more, run) };
     let (inner, after) = inner.split_at(end);

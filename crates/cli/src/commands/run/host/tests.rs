@@ -14,14 +14,7 @@ fn ask(name: &str) -> Body {
     let actions = vec![Action::Spawn { spec: AgentSpec::default() }];
     let ask = AskId(name.to_owned());
     Body::Ask {
-        request: ApprovalRequest {
-            ask,
-            via: Via::Loop,
-            call,
-            actions,
-            proposed: Vec::new(),
-            expires: None,
-        },
+        request: ApprovalRequest { ask, via: Via::Loop, call, actions, proposed: Vec::new(), expires: None },
     }
 }
 

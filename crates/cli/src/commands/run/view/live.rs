@@ -102,9 +102,10 @@ impl Live {
     /// Sees whether the model is waited for.
     fn wait_for_model(&mut self, body: &Body) {
         let word = match body {
-            Body::UserInput { .. } | Body::ToolCallEnd { .. } | Body::ReasoningEnd { .. } | Body::Retry { .. } => {
-                "working"
-            }
+            Body::UserInput { .. }
+            | Body::ToolCallEnd { .. }
+            | Body::ReasoningEnd { .. }
+            | Body::Retry { .. } => "working",
             Body::ReasoningStart {} => "thinking",
             Body::AssistantTextStart {} | Body::InputEnd { .. } | Body::SessionEnd { .. } => {
                 self.waiting = None;
@@ -130,7 +131,11 @@ impl Live {
             let time = format!(" · {}", whole_seconds(running.since.elapsed()));
             let room = width.saturating_sub(time.len());
             let line = line(running.child.as_ref()).fitted(Style::BOLD, &running.call.name, room).plain(" ");
-            lines.push(line.fitted(Style::PLAIN, &about(&running.call), room).fitted(Style::DIM, &time, width));
+            lines.push(line.fitted(Style::PLAIN, &about(&running.call), room).fitted(
+                Style::DIM,
+                &time,
+                width,
+            ));
         }
         if self.running.len() > MOST_RUNNING {
             let more = format!("  and {} more", self.running.len() - MOST_RUNNING);
@@ -164,7 +169,9 @@ impl Live {
         let what = ended.as_ref().map(|running| format!(" {}", about(&running.call))).unwrap_or_default();
         let room = width().saturating_sub(after.chars().count());
         let mut line = line.fitted(Style::PLAIN, &what, room).styled(Style::DIM, &after);
-        if !is_error && let Some(words) = last_words(output).filter(|_| ended.as_ref().is_some_and(is_command)) {
+        if !is_error
+            && let Some(words) = last_words(output).filter(|_| ended.as_ref().is_some_and(is_command))
+        {
             line = line.fitted(Style::DIM, &format!(" · {words}"), width());
         }
         self.say(line);

@@ -17,6 +17,9 @@ const COVERS: &[(&str, &[&str])] = &[
     ("read_file", &["read_many_files"]),
 ];
 
+/// What everybody may do: it changes nothing.
+const FREE: &[&str] = &["update_plan"];
+
 /// The tool of ours that a vendor's name stands for.
 pub(crate) fn ours(name: &str) -> Option<&'static str> {
     native::named(name).find_map(|row| row.ours.first().copied())
@@ -38,6 +41,7 @@ pub(crate) fn meant(registry: &ToolRegistry, name: &str) -> Vec<Arc<dyn Tool>> {
             by_ours.extend(COVERS.iter().filter(|(ours, _)| *ours == name).flat_map(|(_, covered)| *covered));
         }
     }
+    by_native.extend(FREE);
     let own = tools::named(name).filter(|_| by_native.contains(&name));
     let is_there = |ours: &str| by_ours.contains(&ours) || by_native.contains(&ours);
     let theirs = native::named(name)
@@ -87,7 +91,7 @@ mod tests {
         check(&ToolRegistry::default(), "Bash", 0);
         let claude = Profile::anthropic().with_dialect(Dialect::Native).tools;
         check(&claude, "read_file", 2);
-        check(&claude, "shell", 3);
+        check(&claude, "shell", 2);
         check(&claude, "exec_command", 1);
     }
 }

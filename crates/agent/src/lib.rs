@@ -14,6 +14,7 @@
 //! it runs no tool but through the gate, and it knows no model by name.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod alias;
 mod call;
 mod caller;
 mod config;
@@ -41,6 +42,7 @@ mod truncate;
 mod turn;
 
 pub use config::SessionConfig;
+pub use family::{Subagent, SubagentStatus};
 pub use function::{FunctionTool, tool};
 pub use profile::Profile;
 pub use registry::ToolRegistry;

@@ -26,7 +26,8 @@ async fn work(workshop: Workshop, folder: PathBuf) -> Result<Outcome, Box<dyn Er
     let agent = workshop.start(spec, Default::default()).await?;
     let mut events = agent.log().subscribe(Seq::START);
     agent.send(Command::Submit { input: TASK.into() }).await?;
-    while !matches!(events.next().await?, Item::Event(event) if matches!(event.body, Body::InputEnd { .. })) {}
+    while !matches!(events.next().await?, Item::Event(event) if matches!(event.body, Body::InputEnd { .. })) {
+    }
     Ok(agent.close().await)
 }
 
@@ -51,7 +52,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
             Ok::<_, Box<dyn Error + Send + Sync>>((outcome, folder.join("count.txt")))
         });
     }
-    for (outcome, count) in jobs.join_all().await.into_iter().collect::<Result<Vec<_>, _>>().map_err(|e| e as Box<dyn Error>)? {
+    for done in jobs.join_all().await {
+        let (outcome, count) = done.map_err(|error| error as Box<dyn Error>)?;
         println!("{}: {} {}", count.display(), outcome.text, std::fs::read_to_string(&count)?.trim());
     }
     Ok(())

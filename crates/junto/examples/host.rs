@@ -38,7 +38,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
             Item::Delta(_) => {}
             Item::Event(event) => match &event.body {
                 Body::Ask { request } => {
-                    let harmless = |a: &Action| !matches!(a, Action::Shell { line, .. } if line.contains("rm "));
+                    let harmless =
+                        |a: &Action| !matches!(a, Action::Shell { line, .. } if line.contains("rm "));
                     let allowed = request.actions.iter().all(harmless);
                     println!("{} {}: {allowed}", request.call.name, request.call.arguments);
                     let decision = match allowed {

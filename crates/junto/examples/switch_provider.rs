@@ -31,7 +31,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut events = agent.log().subscribe(Seq::START);
     let inputs = ["Remember this word: heron.", "Which word was it?"];
     for (input, provider) in inputs.into_iter().zip(providers.iter().cycle()) {
-        let change = Change { model: latest(provider), provider: Some(provider.clone()), ..Change::default() };
+        let change =
+            Change { model: latest(provider), provider: Some(provider.clone()), ..Change::default() };
         agent.send(Command::Configure { change }).await?;
         agent.send(Command::Submit { input: input.into() }).await?;
         loop {

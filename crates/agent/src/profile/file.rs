@@ -216,9 +216,7 @@ impl Profile {
     /// different things the same.
     fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {
         let timeouts = Timeouts::of(Some(self.shell_timeout()), None);
-        let of_vendor = |family| {
-            native::tools(family, timeouts).into_iter().find(|tool| tool.spec().name == name)
-        };
+        let of_vendor = |family| native::tool(family, name, timeouts);
         super::tools(self.family(), self.dialect(), self.shell_timeout())
             .into_iter()
             .find(|tool| tool.spec().name == name)

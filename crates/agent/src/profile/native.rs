@@ -137,6 +137,11 @@ pub(super) fn tools(family: Family, timeouts: Timeouts) -> Vec<Arc<dyn Tool>> {
     rows(family).iter().filter(|row| row.used == Used::Always).filter_map(|row| row.make(made)).collect()
 }
 
+/// The tool of a family that has this name at its vendor's, also one that is not always declared.
+pub(super) fn tool(family: Family, name: &str, timeouts: Timeouts) -> Option<Arc<dyn Tool>> {
+    rows(family).iter().find(|row| row.name == name)?.make(Made { from: &[], timeouts })
+}
+
 /// The tools as the vendor's agent has them, of those that a host or a session adds to a profile: asking
 /// the user, the web, other agents. Any other stays as it is.
 pub(crate) fn added(family: Family, timeouts: Timeouts, tools: &ToolRegistry) -> ToolRegistry {

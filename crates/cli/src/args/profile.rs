@@ -56,7 +56,7 @@ pub(crate) struct CaptureArgs {
     /// The agent, which must be installed
     #[arg(value_enum)]
     pub(crate) agent: CapturedAgent,
-    /// Where to save the profile [default: profiles/AGENT.toml beside your configuration]
+    /// Where to save the profile [default: in the folder profiles beside your configuration]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// The model that the agent believes to talk to; what it says may depend on it

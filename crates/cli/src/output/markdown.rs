@@ -205,7 +205,7 @@ impl Markdown {
             self.print(style.and(of_piece), &text, out);
         }
         self.before = held.strip_suffix(rest).and_then(|done| done.chars().next_back()).or(self.before);
-        self.held = rest.to_owned();
+        rest.clone_into(&mut self.held);
     }
 
     /// Prints text, word by word.

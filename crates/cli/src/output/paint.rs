@@ -1,6 +1,7 @@
 //! Text for a terminal: harmless, styled, and cut to fit.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -28,49 +29,40 @@ pub(crate) enum Paint {
 /// How a piece of text looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Style {
-    bold: bool,
-    dim: bool,
-    italic: bool,
-    underline: bool,
+    /// A bit for each of the codes 1 (bold), 2 (dim), 3 (italic) and 4 (underlined), in this order.
+    marks: u8,
+    /// The code of its colour.
     color: Option<u8>,
 }
 
 impl Style {
     /// As the terminal's own text.
-    pub(crate) const PLAIN: Self =
-        Self { bold: false, dim: false, italic: false, underline: false, color: None };
+    pub(crate) const PLAIN: Self = Self { marks: 0, color: None };
     /// What counts.
-    pub(crate) const BOLD: Self = Self { bold: true, ..Self::PLAIN };
+    pub(crate) const BOLD: Self = Self { marks: 1, color: None };
     /// What may be passed over.
-    pub(crate) const DIM: Self = Self { dim: true, ..Self::PLAIN };
+    pub(crate) const DIM: Self = Self { marks: 1 << 1, color: None };
     /// What is stressed.
-    pub(crate) const ITALIC: Self = Self { italic: true, ..Self::PLAIN };
+    pub(crate) const ITALIC: Self = Self { marks: 1 << 2, color: None };
     /// What leads elsewhere.
-    pub(crate) const LINK: Self = Self { underline: true, ..Self::PLAIN };
+    pub(crate) const LINK: Self = Self { marks: 1 << 3, color: None };
     /// What failed, or is taken away.
-    pub(crate) const RED: Self = Self { color: Some(31), ..Self::PLAIN };
+    pub(crate) const RED: Self = Self { color: Some(31), marks: 0 };
     /// What went well, or is added.
-    pub(crate) const GREEN: Self = Self { color: Some(32), ..Self::PLAIN };
+    pub(crate) const GREEN: Self = Self { color: Some(32), marks: 0 };
     /// What wants attention.
-    pub(crate) const YELLOW: Self = Self { color: Some(33), ..Self::PLAIN };
+    pub(crate) const YELLOW: Self = Self { color: Some(33), marks: 0 };
     /// Code, and names of tools.
-    pub(crate) const CODE: Self = Self { color: Some(36), ..Self::PLAIN };
+    pub(crate) const CODE: Self = Self { color: Some(36), marks: 0 };
 
     /// This style with what another one adds.
     pub(crate) fn and(self, other: Self) -> Self {
-        Self {
-            bold: self.bold || other.bold,
-            dim: self.dim || other.dim,
-            italic: self.italic || other.italic,
-            underline: self.underline || other.underline,
-            color: other.color.or(self.color),
-        }
+        Self { marks: self.marks | other.marks, color: other.color.or(self.color) }
     }
 
     fn codes(self) -> String {
-        let codes = [(self.bold, 1), (self.dim, 2), (self.italic, 3), (self.underline, 4)];
-        let codes = codes.into_iter().filter_map(|(on, code)| on.then_some(code)).chain(self.color);
-        codes.map(|code: u8| code.to_string()).collect::<Vec<_>>().join(";")
+        let marks = (0..4).filter(|bit| self.marks & (1 << bit) != 0).map(|bit| bit + 1);
+        marks.chain(self.color).map(|code: u8| code.to_string()).collect::<Vec<_>>().join(";")
     }
 }
 
@@ -114,7 +106,7 @@ impl Painted {
         if self.paint == Paint::Text || style == Style::PLAIN || text.is_empty() {
             self.text.push_str(&text);
         } else {
-            self.text.push_str(&format!("\u{1b}[{}m{text}\u{1b}[0m", style.codes()));
+            let _ = write!(self.text, "\u{1b}[{}m{text}\u{1b}[0m", style.codes());
         }
     }
 

@@ -6,3 +6,4 @@
 mod compositions;
 mod t1_compositions;
 mod t1_fake_claude;
+mod t1_subagents;

@@ -182,12 +182,16 @@ fn listed(came: Came<'_>) -> ToolOutcome {
 
 /// Whether a name fits a pattern in which `*` stands for anything.
 fn fits(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((start, rest)) => name.strip_prefix(start).is_some_and(|name| {
-            name.char_indices().map(|(at, _)| at).chain([name.len()]).any(|at| fits(rest, name.split_at(at).1))
-        }),
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut left) = name.strip_prefix(start) else { return false };
+    let (between, end) = rest.rsplit_once('*').unwrap_or(("", rest));
+    for piece in between.split('*') {
+        match left.split_once(piece) {
+            Some((_, after)) => left = after,
+            None => return false,
+        }
     }
+    left.ends_with(end)
 }
 
 fn read_file(args: &Value) -> Result<Ours, String> {

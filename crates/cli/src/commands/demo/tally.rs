@@ -87,9 +87,11 @@ fn describe(call: &ToolCall) -> String {
     format!("{} {}", call.name, cut(&on)).trim_end().to_owned()
 }
 
-/// The last line that says something, which of what a tool says tells most.
+/// The last line that says something, which of what a tool says tells most. Notes in brackets, such as
+/// the exit code, and marks of what is left out say nothing that is not known.
 fn last_line(output: &str) -> String {
-    let line = output.lines().rfind(|line| !line.trim().is_empty());
+    let says = |line: &&str| !line.trim_start().starts_with('[') && line.contains(char::is_alphanumeric);
+    let line = output.lines().rfind(says);
     line.map(|line| format!(", {}", cut(line.trim()))).unwrap_or_default()
 }
 
@@ -130,7 +132,9 @@ mod tests {
 
     #[test]
     fn of_an_output_the_last_line_is_told() {
-        for (output, expected) in [("", ""), ("\n \n", ""), ("a\nb\n\n", ", b"), (" a ", ", a")] {
+        for (output, expected) in
+            [("", ""), ("\n \n", ""), ("a\nb\n\n", ", b"), (" a \n...\n[exit code 1]", ", a")]
+        {
             assert_eq!(last_line(output), expected, "{output:?}");
         }
     }

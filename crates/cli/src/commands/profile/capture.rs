@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use junto::agent::profile::{Dialect, Profile, ProfileFile, ProfileHead, ToolEntry};
@@ -19,8 +19,8 @@ use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 
-/// What the agent is answered.
-const ANSWER: &str = "OK";
+/// How the name of the folder begins in which an agent runs.
+const FOLDER: &str = "junto-capture-";
 /// How long an agent has to end by itself once it was told to.
 const GRACE: Duration = Duration::from_secs(2);
 /// How much is kept of each end of what it says, in case nothing comes of it.
@@ -36,7 +36,7 @@ pub(super) async fn run(
     let recipe = Recipe::of(args.agent)?;
     let out = match &args.out {
         Some(out) => environment.directory().join(out),
-        None => super::folder(environment).ok_or_else(no_place)?.join(format!("{name}.toml")),
+        None => super::folder(environment).ok_or_else(no_place)?.join(format!("{}.toml", recipe.id)),
     };
     output.status(&format!("waiting for {name} to ask its model …"));
     let seen = watch(args, &recipe, environment).await?;
@@ -58,6 +58,17 @@ pub(super) async fn run(
         if made.left_out.is_empty() { String::new() } else { format!(" (not {})", made.left_out.join(", ")) },
         out.display(),
     ));
+    let gone: Vec<String> = (1..)
+        .zip(text.lines())
+        .filter(|(_, line)| line.contains(FOLDER))
+        .map(|(number, _)| number.to_string())
+        .collect();
+    if !gone.is_empty() {
+        let lines = gone.join(", ");
+        output.warning(&format!(
+            "it names the folder in which it ran, which is gone; change that (line {lines})"
+        ));
+    }
     Ok(Exit::Done)
 }
 
@@ -65,12 +76,13 @@ pub(super) async fn run(
 /// started, has ended when this returns.
 async fn watch(args: &CaptureArgs, recipe: &Recipe, environment: &Environment) -> Result<Seen, Failure> {
     let name = args.agent.name();
-    let folder = tempfile::Builder::new().prefix("junto-capture-").tempdir().map_err(|e| no_folder(&e))?;
+    let folder = tempfile::Builder::new().prefix(FOLDER).tempdir().map_err(|e| no_folder(&e))?;
     let (home, work) = (folder.path().join("home"), folder.path().join("work"));
     prepare(recipe, &home, &work).map_err(|e| no_folder(&e))?;
     // The checks are for clients of ours: an agent may send what its vendor takes and we do not know of.
     let options = Options { checks: Checks::Lenient, ..Options::default() };
-    let twin = Twin::start(Play::text(ANSWER), options).map_err(|error| {
+    // The play without steps also answers what an agent asks beside, such as which model to take.
+    let twin = Twin::start(Play::default(), options).map_err(|error| {
         let message = format!("cannot listen for {name}: {error}");
         Failure::new(Exit::Failed, message, "check that programs may listen on 127.0.0.1")
     })?;
@@ -171,7 +183,7 @@ impl Watch<'_> {
 /// The profile's file.
 fn profile(name: &str, recipe: &Recipe, seen: &Seen) -> Result<String, String> {
     let head = ProfileHead {
-        id: name.to_owned(),
+        id: recipe.id.clone(),
         extends: Some(recipe.family),
         dialect: Some(Dialect::Native),
         base: Some(seen.system.clone()),
@@ -181,8 +193,8 @@ fn profile(name: &str, recipe: &Recipe, seen: &Seen) -> Result<String, String> {
     let text = ProfileFile { profile: head, tool }.to_toml().map_err(|error| error.to_string())?;
     let client = seen.client.as_deref().unwrap_or(name).replace(char::is_control, " ");
     Ok(format!(
-        "# What {client} tells its model, saved by `junto profile capture {name}`. The text is its \
-         vendor's: it is\n# for your own use.\n\n{text}"
+        "# {client}\n# What it tells its model, saved by `junto profile capture {name}`.\n\
+         # The text is its vendor's: it is for your own use.\n\n{text}"
     ))
 }
 

@@ -18,6 +18,8 @@ const PROMPT: &str = "Say OK.";
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Recipe {
+    /// The name of the profile.
+    pub(super) id: String,
     /// The models that it is made for.
     pub(super) family: Family,
     /// The wire on which it asks them.
@@ -92,12 +94,13 @@ mod tests {
 
     use super::*;
 
-    fn place() -> Place<'static> {
-        Place { url: "http://here", key: "k-1", home: Path::new("home") }
+    fn command(agent: CapturedAgent, model: Option<&str>) -> CommandSpec {
+        let place = Place { url: "http://here", key: "k-1", home: Path::new("home") };
+        Recipe::of(agent).unwrap().command(model, &place)
     }
 
     fn argv(agent: CapturedAgent, model: Option<&str>) -> Vec<String> {
-        match Recipe::of(agent).unwrap().command(model, &place()).program {
+        match command(agent, model).program {
             Program::Argv(argv) => argv,
             Program::Shell(line) => panic!("{line}"),
         }
@@ -107,13 +110,13 @@ mod tests {
     fn every_agent_is_sent_here_with_a_key_of_ours() {
         for &agent in CapturedAgent::value_variants() {
             let recipe = Recipe::of(agent).unwrap();
-            let command = recipe.command(None, &place());
-            let all = format!("{command:?}");
+            let all = format!("{:?}", command(agent, None));
             for part in ["http://here", "k-1", "home"] {
                 assert!(all.contains(part), "no {part} in {all}");
             }
             assert!(!all.contains("{url}") && !all.contains("{model}"), "{all}");
             assert_eq!(recipe.family.wire(), Some(recipe.wire));
+            assert_eq!(Family::named(&recipe.id), None, "that name is one of ours");
         }
     }
 

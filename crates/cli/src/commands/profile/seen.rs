@@ -25,7 +25,9 @@ pub(super) struct Seen {
 /// # Errors
 /// In a few words, why this is none: agents also ask for titles, or whether the server is there.
 pub(super) fn read(received: &Received, wire: Wire) -> Result<Seen, String> {
-    if received.method != "POST" || received.wire != wire {
+    // A path that no wire has was answered so.
+    let known = received.status != 404;
+    if !known || received.method != "POST" || received.wire != wire {
         return Err(format!("it is no request on the wire {}", wire.name()));
     }
     let origin = Arc::new(Origin { provider: wire.name().to_owned(), model: String::new(), wire });
@@ -136,7 +138,11 @@ mod tests {
             let error = read(&received(wire, "/v1/messages", body.clone()), wire).unwrap_err();
             assert!(error.contains(why), "{error} for {body}");
         }
+        let elsewhere = json!({"model": "m", "tools": tools, "system": "x", "messages": user});
+        let unknown = Received { status: 404, ..received(wire, "/v9/talk", elsewhere) };
         let other = received(Wire::Gemini, "/v1beta/models/x:generateContent", json!({}));
-        assert!(read(&other, wire).unwrap_err().contains("no request on the wire anthropic"));
+        for request in [unknown, other] {
+            assert!(read(&request, wire).unwrap_err().contains("no request on the wire anthropic"));
+        }
     }
 }

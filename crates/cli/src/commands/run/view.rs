@@ -53,10 +53,16 @@ pub(crate) struct View {
 /// How it is shown.
 enum Shape {
     Json,
-    Text { answer: Answer, talk: Talk },
+    Text(Box<Text>),
 }
 
-/// What is told beside the answer.
+/// The answer, and what is told beside it.
+struct Text {
+    answer: Answer,
+    talk: Talk,
+}
+
+/// How it is told.
 enum Talk {
     Plain(Plain),
     Live(Live),
@@ -84,7 +90,7 @@ impl View {
                 } else {
                     Talk::Plain(Plain::new(output.clone()))
                 };
-                Shape::Text { answer: Answer::new(output.clone(), log.clone()), talk }
+                Shape::Text(Box::new(Text { answer: Answer::new(output.clone(), log.clone()), talk }))
             }
         };
         Self { output, log, shape, writers: HashMap::new(), who: None, limit: None, rounds: 0, asked: false }
@@ -110,12 +116,12 @@ impl View {
                 let agent = self.writers.get(&delta.of()).unwrap_or_else(|| self.log.agent());
                 self.line(&DeltaLine { v: VERSION, session: self.log.session(), agent, delta })
             }
-            (Shape::Text { answer, .. }, Item::Delta(delta)) => answer.piece(delta),
-            (Shape::Text { answer, talk }, Item::Event(event)) => {
+            (Shape::Text(text), Item::Delta(delta)) => text.answer.piece(delta),
+            (Shape::Text(text), Item::Event(event)) => {
                 if own {
-                    answer.event(event).await?;
+                    text.answer.event(event).await?;
                 }
-                match talk {
+                match &mut text.talk {
                     Talk::Plain(plain) => plain.tell(event, own),
                     Talk::Live(live) => live.tell(event, own),
                 }
@@ -126,19 +132,19 @@ impl View {
 
     /// Whether something moves that [`Self::tick`] draws.
     pub(crate) fn moves(&self) -> bool {
-        matches!(&self.shape, Shape::Text { talk: Talk::Live(_), .. }) && self.output.err().live
+        self.output.err().live && matches!(&self.shape, Shape::Text(text) if matches!(text.talk, Talk::Live(_)))
     }
 
     /// Draws what is under way, one step further.
     pub(crate) fn tick(&mut self) {
-        if let Shape::Text { talk: Talk::Live(live), .. } = &mut self.shape {
+        if let Some(live) = self.live() {
             live.tick();
         }
     }
 
     /// The line that closes a session.
     pub(crate) fn close(&mut self, usage: &Usage, cost: Cost, took: Duration) {
-        if let Shape::Text { talk: Talk::Live(live), .. } = &mut self.shape {
+        if let Some(live) = self.live() {
             live.end();
         }
         let who = self.who.as_deref().unwrap_or("no model was asked");
@@ -174,6 +180,16 @@ impl View {
             Body::ToolCallEnd { .. } if std::mem::take(&mut self.asked) => self.rounds += 1,
             Body::TurnLimit { limit, .. } => self.limit = Some(limit.clone()),
             _ => {}
+        }
+    }
+
+    fn live(&mut self) -> Option<&mut Live> {
+        match &mut self.shape {
+            Shape::Text(text) => match &mut text.talk {
+                Talk::Live(live) => Some(live),
+                Talk::Plain(_) => None,
+            },
+            Shape::Json => None,
         }
     }
 

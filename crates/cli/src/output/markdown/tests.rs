@@ -7,7 +7,7 @@ fn shown(text: &Painted) -> String {
     let mut shown = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let (codes, rest) = part.split_once('m').unwrap();
-        shown += &format!("<{codes}>{rest}");
+        shown.extend(["<", codes, ">", rest]);
     }
     shown
 }

@@ -78,7 +78,7 @@ mod tests {
     use serde_json::json;
 
     fn shown(arguments: &Value) -> Vec<String> {
-        let call = ToolCall::function("c", "any", &arguments.to_string());
+        let call = ToolCall::function("c", "any", arguments.to_string());
         of_call(&call)
             .into_iter()
             .map(|line| match line {

@@ -66,7 +66,7 @@ impl Live {
                 self.call_ended(ended, child.as_ref(), name, &output.preview(), *is_error);
             }
             Body::Plan { plan } => self.plan(plan, child.as_ref()),
-            Body::Child { agent, kind, task } => {
+            Body::Child { agent, kind, task, .. } => {
                 let line = self.start_line(child.as_ref()).styled(Style::CODE, "↳ ");
                 let line = line.styled(Style::DIM, short(agent)).styled(Style::BOLD, &format!(" {kind} "));
                 self.say(line.fitted(Style::PLAIN, &first_line(task), width()));

@@ -34,7 +34,7 @@ impl Plain {
                     self.output.note(&format!("{mark}{} {}", tick_box(step.status), first_line(&step.step)));
                 }
             }
-            Body::Child { agent, kind, task } => {
+            Body::Child { agent, kind, task, .. } => {
                 self.output.note(&format!("{mark}> {} {kind}: {}", short(agent), first_line(task)));
             }
             _ => match told(event) {

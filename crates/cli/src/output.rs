@@ -58,6 +58,8 @@ pub(crate) struct Output {
 struct Screen {
     /// How many lines of passing status stand there and must be wiped before anything else.
     status: usize,
+    /// These lines.
+    drawn: String,
     line: LastLine,
     /// Whether the line of an answer was broken by something else.
     broken: bool,
@@ -180,12 +182,12 @@ impl Output {
         if !matches!(screen.line, LastLine::Empty) {
             return;
         }
-        let mut text = erase(screen.status);
-        for (index, line) in lines.iter().enumerate() {
-            let _ = write!(text, "{}{}", if index == 0 { "" } else { "\n" }, line.as_str());
+        let text = lines.iter().map(Painted::as_str).collect::<Vec<_>>().join("\n");
+        if screen.status == lines.len() && screen.drawn == text {
+            return;
         }
-        screen.status = lines.len();
-        put(&text);
+        put(&format!("{}{text}", erase(screen.status)));
+        (screen.status, screen.drawn) = (lines.len(), text);
     }
 
     /// What went wrong and what to do. Never silenced.

@@ -220,11 +220,11 @@ fn ctrl_c_twice_aborts() {
 
 #[test]
 fn children_are_set_in_and_named() {
-    let spawn = Step::call("spawn_agent", json!({"task": "Be brief.", "kind": "claude"}));
-    let mut stage = stage([spawn, Step::text("Done.")]);
-    stage.machine = stage.machine.with_claude();
+    let spawn = Step::call("spawn_agent", json!({"task": "Look inside.", "wait": true}));
+    let stage = stage([spawn, shell("echo inside"), Step::text("It is dark."), Step::text("Done.")]);
     let (code, screen, _) = run(&stage.machine, &[]);
     assert_eq!(code, Some(0), "{screen}");
-    let child = screen.lines().find(|line| line.contains("↳ ")).unwrap_or_else(|| panic!("{screen}"));
-    assert!(child.ends_with(" claude Be brief."), "{screen}");
+    assert_shown(&screen, &["\n↳ agent-1 native Look inside.\n", "\n  agent-1 ✓ shell echo inside · 0."]);
+    assert_shown(&screen, &["\n✓ spawn_agent Look inside. · ", "\nDone.\n"]);
+    assert!(!screen.contains("It is dark."), "a child answers its parent: {screen}");
 }

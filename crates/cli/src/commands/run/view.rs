@@ -132,7 +132,8 @@ impl View {
 
     /// Whether something moves that [`Self::tick`] draws.
     pub(crate) fn moves(&self) -> bool {
-        self.output.err().live && matches!(&self.shape, Shape::Text(text) if matches!(text.talk, Talk::Live(_)))
+        self.output.err().live
+            && matches!(&self.shape, Shape::Text(text) if matches!(text.talk, Talk::Live(_)))
     }
 
     /// Draws what is under way, one step further.

@@ -7,7 +7,7 @@ use junto::llm::ToolCall;
 use tokio::time::Instant;
 
 use super::diff::{self, Line};
-use super::words::{Told, about, first_line, last_lines, last_words, short, told, took};
+use super::words::{Names, Told, about, first_line, last_lines, last_words, told, took};
 use crate::output::Output;
 use crate::output::paint::{Paint, Painted, Style};
 
@@ -25,6 +25,7 @@ pub(super) struct Live {
     /// Tool calls under way, the oldest first.
     running: Vec<Running>,
     waiting: Option<Waiting>,
+    names: Names,
     turn: usize,
 }
 
@@ -46,11 +47,12 @@ struct Waiting {
 
 impl Live {
     pub(super) fn new(output: Output) -> Self {
-        Self { output, running: Vec::new(), waiting: None, turn: 0 }
+        Self { output, running: Vec::new(), waiting: None, names: Names::default(), turn: 0 }
     }
 
     /// Tells of an event; of the agent's own, or of a child's.
     pub(super) fn tell(&mut self, event: &Event, own: bool) {
+        self.names.note(event);
         let child = (!own).then(|| event.agent.clone());
         if own {
             self.wait_for_model(&event.body);
@@ -68,7 +70,8 @@ impl Live {
             Body::Plan { plan } => self.plan(plan, child.as_ref()),
             Body::Child { agent, kind, task, .. } => {
                 let line = self.start_line(child.as_ref()).styled(Style::CODE, "↳ ");
-                let line = line.styled(Style::DIM, short(agent)).styled(Style::BOLD, &format!(" {kind} "));
+                let line =
+                    line.styled(Style::DIM, self.names.of(agent)).styled(Style::BOLD, &format!(" {kind} "));
                 self.say(line.fitted(Style::PLAIN, &first_line(task), width()));
             }
             _ => match told(event) {
@@ -77,7 +80,7 @@ impl Live {
                     self.say(line.styled(Style::DIM, &text));
                 }
                 Some(Told::Warning(text)) => {
-                    let of = child.as_ref().map(|child| format!("{} ", short(child)));
+                    let of = child.as_ref().map(|child| format!("{} ", self.names.of(child)));
                     self.output.warning(&format!("{}{text}", of.unwrap_or_default()));
                 }
                 None => {}
@@ -208,7 +211,7 @@ impl Live {
     fn start_line(&self, child: Option<&AgentId>) -> Painted {
         let line = Painted::new(self.paint());
         match child {
-            Some(child) => line.plain("  ").styled(Style::DIM, short(child)).plain(" "),
+            Some(child) => line.plain("  ").styled(Style::DIM, self.names.of(child)).plain(" "),
             None => line,
         }
     }

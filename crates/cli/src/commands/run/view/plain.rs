@@ -2,22 +2,24 @@
 
 use junto::core::{Body, Event};
 
-use super::words::{Told, about, first_line, last_lines, short, tick_box, told};
+use super::words::{Names, Told, about, first_line, last_lines, tick_box, told};
 use crate::output::Output;
 
 /// Tells events as lines on standard error.
 pub(super) struct Plain {
     output: Output,
+    names: Names,
 }
 
 impl Plain {
     pub(super) fn new(output: Output) -> Self {
-        Self { output }
+        Self { output, names: Names::default() }
     }
 
     /// Tells of an event; of the agent's own, or of a child's.
-    pub(super) fn tell(&self, event: &Event, own: bool) {
-        let mark = if own { String::new() } else { format!("  {}: ", short(&event.agent)) };
+    pub(super) fn tell(&mut self, event: &Event, own: bool) {
+        self.names.note(event);
+        let mark = if own { String::new() } else { format!("  {}: ", self.names.of(&event.agent)) };
         match &event.body {
             Body::ToolCallStart { call } => {
                 self.output.note(&format!("{mark}> {} {}", call.name, about(call)));
@@ -35,7 +37,7 @@ impl Plain {
                 }
             }
             Body::Child { agent, kind, task, .. } => {
-                self.output.note(&format!("{mark}> {} {kind}: {}", short(agent), first_line(task)));
+                self.output.note(&format!("{mark}> {} {kind}: {}", self.names.of(agent), first_line(task)));
             }
             _ => match told(event) {
                 Some(Told::Note(text)) => self.output.note(&format!("{mark}{text}")),

@@ -1,5 +1,6 @@
 //! Events in words, for one line each.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use junto::core::{AgentId, Body, Event, StepStatus};
@@ -75,9 +76,25 @@ pub(super) fn tick_box(status: StepStatus) -> &'static str {
     }
 }
 
-/// A child's name: ids that were made together differ at their end.
-pub(super) fn short(agent: &AgentId) -> &str {
-    agent.0.get(agent.0.len().saturating_sub(4)..).unwrap_or(&agent.0)
+/// What children are called.
+#[derive(Default)]
+pub(super) struct Names(HashMap<AgentId, String>);
+
+impl Names {
+    /// Notes the name of a child that was started.
+    pub(super) fn note(&mut self, event: &Event) {
+        if let Body::Child { agent, name, .. } = &event.body
+            && !name.is_empty()
+        {
+            self.0.insert(agent.clone(), name.clone());
+        }
+    }
+
+    /// What its parent calls it, else the end of its id: ids that were made together differ there.
+    pub(super) fn of<'a>(&'a self, agent: &'a AgentId) -> &'a str {
+        let end = || agent.0.get(agent.0.len().saturating_sub(4)..).unwrap_or(&agent.0);
+        self.0.get(agent).map_or_else(end, String::as_str)
+    }
 }
 
 /// The first line that says something, and how many more there are.

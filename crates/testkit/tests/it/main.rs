@@ -5,4 +5,5 @@
 
 mod compositions;
 mod t1_compositions;
+mod t1_end_to_end;
 mod t1_fake_claude;

@@ -7,8 +7,8 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use junto_core::{Body, Delta, EventError, EventLog, JournalError, Seq};
 use junto_llm::retry::{self, Attempt, Observer};
 use junto_llm::{
-    Accumulator, CallCx, CallId, Error, ErrorKind, EventStream, Provider, Request, Response, SegmentId,
-    StreamEvent,
+    Accumulator, CallCx, CallId, Error, ErrorKind, EventStream, Provider, Replay, Request, Response,
+    SegmentId, StreamEvent,
 };
 use tokio::sync::mpsc;
 
@@ -33,12 +33,20 @@ pub(crate) enum Ended {
     Failed(Error),
 }
 
+/// How an answer comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    InPieces,
+    Whole,
+}
+
 /// Makes a model call. Retries, text, reasoning and progress are in the log as they come. The token in
 /// `cx` ends it, and closes the connection.
 pub(crate) async fn ask(
     log: &EventLog,
     provider: &Arc<dyn Provider>,
     policy: retry::Policy,
+    delivery: Delivery,
     request: Request,
     cx: &CallCx,
 ) -> Result<Answer, JournalError> {
@@ -46,7 +54,7 @@ pub(crate) async fn ask(
     let observer: Observer = Arc::new(move |attempt: &Attempt| {
         let _ = tell.try_send(attempt.clone());
     });
-    let mut events = open(Arc::clone(provider), policy, observer, request, cx.clone());
+    let mut events = open(Arc::clone(provider), policy, observer, delivery, request, cx.clone());
     let mut telling = Telling { log, call: &cx.call, open: BTreeMap::new() };
     let mut accumulator = Accumulator::new();
     let mut whole = None;
@@ -102,13 +110,22 @@ fn open(
     provider: Arc<dyn Provider>,
     policy: retry::Policy,
     observer: Observer,
+    delivery: Delivery,
     request: Request,
     cx: CallCx,
 ) -> EventStream {
     let cancel = cx.cancel.clone();
     let attempt = move || {
         let (provider, request, cx) = (Arc::clone(&provider), request.clone(), cx.clone());
-        Box::pin(async move { provider.stream(request, &cx).await })
+        Box::pin(async move {
+            match delivery {
+                Delivery::InPieces => provider.stream(request, &cx).await,
+                Delivery::Whole => {
+                    let answer = Replay::new(provider.complete(request, &cx).await?);
+                    Ok(EventStream::new(stream::iter(answer.map(Ok))))
+                }
+            }
+        })
     };
     EventStream::new(stream::once(retry::stream(policy, cancel, observer, attempt)).try_flatten())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use junto_core::{AgentSpec, EventLog, Limits, OnReject, Open, Parent, Policy, Spawner};
 use junto_env::ExecutionEnvironment;
@@ -10,19 +11,21 @@ use junto_llm::{Budget, Effort, Provider, Unlimited, retry};
 use tokio_util::sync::CancellationToken;
 
 use crate::ToolRegistry;
+use crate::profile::Profile;
 
 /// What a session is made of. [`SessionConfig::new`] takes what has no default; the rest is set field
 /// by field:
 ///
 /// ```
-/// # use junto_agent::{SessionConfig, tools};
+/// # use junto_agent::SessionConfig;
+/// # use junto_agent::profile::Profile;
 /// # fn config(provider: std::sync::Arc<dyn junto_llm::Provider>,
 /// #     env: std::sync::Arc<dyn junto_env::ExecutionEnvironment>,
 /// #     log: junto_core::EventLog) -> SessionConfig {
 /// SessionConfig {
+///     profile: Some(Profile::anthropic()),
 ///     model: Some("claude-opus-5-5".into()),
-///     system: "You mend programs.".into(),
-///     tools: tools::standard().into(),
+///     instructions: Some("Answer in Latin.".into()),
 ///     ..SessionConfig::new(provider, env, log)
 /// }
 /// # }
@@ -43,11 +46,20 @@ pub struct SessionConfig {
     pub model: Option<String>,
     /// How hard it shall think; absent: the provider's default.
     pub effort: Option<Effort>,
-    /// The system prompt; empty: none.
+    /// What the session does for the family of its models: their tools, their prompt, what is asked of
+    /// their provider. Absent: none of it, and `system` and `tools` are all there is.
+    pub profile: Option<Profile>,
+    /// The system prompt, whole. Empty: the profile's, which is put together once when the session
+    /// starts; without a profile none.
     pub system: String,
-    /// What the model can call. A call with fields that a tool's schema does not list is an error that the
+    /// What the user wants, over everything else: the last layer of the system prompt.
+    pub instructions: Option<String>,
+    /// What the model can call, beside the profile's tools; of two with one name this one wins. A call with fields that a tool's schema does not list is an error that the
     /// model is told, unless the schema says `additionalProperties`, or lists none.
     pub tools: ToolRegistry,
+    /// How long a command may take if the model does not say, with the profile's own tools; absent: as
+    /// the profile says.
+    pub shell_timeout: Option<Duration>,
     /// What may be done. By default everything.
     pub policy: Arc<dyn Policy>,
     /// What it means when somebody refuses a call. What the *policy* denies is always told to the
@@ -87,8 +99,11 @@ impl SessionConfig {
             provider_name: None,
             model: None,
             effort: None,
+            profile: None,
             system: String::new(),
+            instructions: None,
             tools: ToolRegistry::default(),
+            shell_timeout: None,
             policy: Arc::new(Open),
             on_reject: OnReject::default(),
             limits: Limits::default(),
@@ -126,6 +141,7 @@ impl std::fmt::Debug for SessionConfig {
             .field("kind", &self.kind)
             .field("provider_name", &self.provider_name)
             .field("model", &self.model)
+            .field("profile", &self.profile.as_ref().map(|profile| &profile.id))
             .field("depth", &self.depth)
             .finish_non_exhaustive()
     }

@@ -26,6 +26,8 @@ mod kit;
 mod output;
 mod panics;
 mod paths;
+pub mod profile;
+pub mod prompt;
 mod registry;
 mod round;
 mod said;
@@ -40,6 +42,7 @@ mod turn;
 
 pub use config::SessionConfig;
 pub use function::{FunctionTool, tool};
+pub use profile::Profile;
 pub use registry::ToolRegistry;
 pub use session::Session;
 pub use truncate::{Keep, OutputLimit, truncate};

@@ -1,11 +1,11 @@
-//! One round of tools: all calls of one answer, side by side.
+//! One round of tools: all calls of one answer.
 
 use futures_util::future::join_all;
 use junto_core::{JournalError, OnReject, Via};
 use junto_llm::{ResultOutput, ToolCall, ToolResult};
 use tokio_util::sync::CancellationToken;
 
-use crate::toolbox::{Ran, Toolbox};
+use crate::toolbox::{Prepared, Ran, Toolbox};
 
 /// What came of a round.
 pub(crate) struct Round {
@@ -15,18 +15,27 @@ pub(crate) struct Round {
     pub(crate) refused: bool,
 }
 
-/// Runs the calls of one answer. Those that write the same file run one after another, in the order
-/// in which the model made them; all others side by side. `step` interrupts them.
+/// In which order the calls of one answer run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Those that write the same file one after another, in the order in which the model made them; all
+    /// others side by side.
+    SideBySide,
+    /// Each after the one before it has ended.
+    OneByOne,
+}
+
+/// Runs the calls of one answer. `step` interrupts them.
 pub(crate) async fn round(
     toolbox: &Toolbox,
     calls: Vec<ToolCall>,
+    order: Order,
     on_reject: OnReject,
     step: &CancellationToken,
 ) -> Result<Round, JournalError> {
-    let prepared = join_all(calls.into_iter().map(|call| toolbox.prepare(call, step))).await;
     // Where a refusal ends the turn, it also withdraws the other questions; what runs may finish.
     let asking = step.child_token();
-    let runs = prepared.into_iter().map(|prepared| {
+    let run = |prepared: Prepared| {
         let turn = toolbox.queue(&prepared);
         let asking = &asking;
         async move {
@@ -37,9 +46,22 @@ pub(crate) async fn round(
             }
             Ok((id, name, ran))
         }
-    });
-    // All of them end before the first failure of the journal is handed on.
-    let ran = join_all(runs).await.into_iter().collect::<Result<Vec<_>, JournalError>>()?;
+    };
+    let ran = match order {
+        Order::SideBySide => {
+            let prepared = join_all(calls.into_iter().map(|call| toolbox.prepare(call, step))).await;
+            join_all(prepared.into_iter().map(run)).await
+        }
+        Order::OneByOne => {
+            let mut ran = Vec::with_capacity(calls.len());
+            for call in calls {
+                ran.push(run(toolbox.prepare(call, step).await).await);
+            }
+            ran
+        }
+    };
+    // All of them have ended before the first failure of the journal is handed on.
+    let ran = ran.into_iter().collect::<Result<Vec<_>, JournalError>>()?;
     let refused = ran.iter().any(|(_, _, ran)| ran.refused);
     let results = ran.into_iter().map(|(id, name, ran)| result(toolbox, id, &name, ran)).collect();
     Ok(Round { results, refused })

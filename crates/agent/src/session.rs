@@ -14,12 +14,13 @@ use crate::family::Family;
 use crate::history::History;
 use crate::host::{Door, SessionTools};
 use crate::output::OutputLimits;
+use crate::prompt::{self, Built};
 use crate::state::State;
 use crate::task::{Life, Order, Reception};
 use crate::toolbox::Toolbox;
 use crate::tools::SpawnAgent;
 use crate::totals::Totals;
-use crate::{SessionConfig, ToolRegistry};
+use crate::{SessionConfig, ToolRegistry, profile};
 
 /// How many commands may wait for the session's ear.
 const ORDERS: usize = 32;
@@ -76,12 +77,13 @@ impl Session {
     /// # Errors
     /// `invalid` if a tool's schema is none; `journal` if the log cannot be written.
     pub async fn start(config: SessionConfig) -> Result<Self, AgentError> {
+        let config = profile::apply(config);
         let SessionConfig { log, env, .. } = &config;
         let (log, env) = (log.clone(), Arc::clone(env));
         let cancel = config.cancel.child_token();
         let totals = Arc::new(Totals::default());
         let family = Arc::new(Family {
-            spawner: config.spawner,
+            spawner: config.spawner.clone(),
             log: log.clone(),
             depth: config.depth,
             budget: Arc::clone(&config.budget),
@@ -93,6 +95,7 @@ impl Session {
             tools.register(Arc::new(SpawnAgent::new(Arc::clone(&family), config.kind.clone())));
         }
         tools.extend(config.tools.iter().cloned());
+        let Built { text: system, warnings } = prompt::of_session(&config, tools.definitions()).await;
         let gate = Gate::new(config.policy, log.clone());
         let limits = OutputLimits { chars: config.tool_output_limits, lines: config.tool_line_limits };
         let toolbox = Toolbox::new(tools, Arc::clone(&env), gate, log.clone(), limits)?;
@@ -101,6 +104,9 @@ impl Session {
         let model = config.model.clone();
         let workdir = Some(env.facts().cwd.to_string());
         log.commit(Body::SessionStart { kind: config.kind, model, workdir, abilities: ABILITIES }).await?;
+        for message in warnings {
+            log.emit(Body::Warning { code: "prompt".to_owned(), message }).await?;
+        }
 
         let settings =
             Settings { provider: config.provider_name, model: config.model, effort: config.effort };
@@ -112,10 +118,11 @@ impl Session {
                 log: log.clone(),
                 desk: Arc::clone(&desk),
                 toolbox: Arc::clone(&toolbox),
-                history: History::new(&config.system),
+                history: History::new(&system),
                 on_reject: config.on_reject,
                 text: String::new(),
                 provider: config.provider,
+                profile: config.profile,
                 catalog: config.catalog,
                 retry: config.retry,
                 budget: config.budget,

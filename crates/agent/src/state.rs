@@ -7,9 +7,11 @@ use junto_llm::catalog::Catalog;
 use junto_llm::{Budget, CallCx, Cost, Finish, Provider, Request, Traffic, retry};
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{self, Answer, Ended};
+use crate::call::{self, Answer, Delivery, Ended};
 use crate::desk::{Desk, Settings};
 use crate::history::History;
+use crate::profile::{Capabilities, Profile};
+use crate::round::Order;
 use crate::toolbox::Toolbox;
 use crate::totals::Totals;
 
@@ -23,6 +25,7 @@ pub(crate) struct State {
     /// The text of the last answer to the current input.
     pub(crate) text: String,
     pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) profile: Option<Profile>,
     pub(crate) catalog: Catalog,
     pub(crate) retry: retry::Policy,
     pub(crate) budget: Arc<dyn Budget>,
@@ -67,7 +70,9 @@ impl State {
             cancel: step.clone(),
             ..CallCx::new()
         };
-        let answer = call::ask(&self.log, &self.provider, self.retry, request, &cx).await?;
+        let streams = self.capabilities(&settings).streaming;
+        let delivery = if streams { Delivery::InPieces } else { Delivery::Whole };
+        let answer = call::ask(&self.log, &self.provider, self.retry, delivery, request, &cx).await?;
         self.text = answer.response.text();
         self.book(&answer, &settings, &cx).await?;
         Ok(answer)
@@ -81,9 +86,28 @@ impl State {
             provider: settings.provider.clone(),
             messages: self.history.messages().to_vec(),
             tools: self.toolbox.kit().specs().to_vec(),
+            // Who may call several is not told so: it is every provider's default.
+            parallel_tool_calls: (!self.capabilities(settings).parallel_tool_calls).then_some(false),
             reasoning_effort: settings.effort.clone(),
+            provider_options: self.profile.as_ref().map(|p| p.options.clone()).unwrap_or_default(),
             ..Request::default()
         }
+    }
+
+    /// In which order the calls of the model's answers run.
+    pub(crate) fn order(&self) -> Order {
+        if self.capabilities(&self.desk.settings()).parallel_tool_calls {
+            Order::SideBySide
+        } else {
+            Order::OneByOne
+        }
+    }
+
+    /// What the model can do that is asked with these settings.
+    pub(crate) fn capabilities(&self, settings: &Settings) -> Capabilities {
+        let model = settings.model.as_deref();
+        let of = |profile: &Profile| profile.capabilities_of(&self.catalog, model);
+        self.profile.as_ref().map(of).unwrap_or_default()
     }
 
     async fn book(&self, answer: &Answer, asked: &Settings, cx: &CallCx) -> Result<(), JournalError> {

@@ -62,7 +62,7 @@ pub(crate) async fn turn(state: &mut State, input: &Said) -> Result<EndReason, J
         }
 
         // Whatever becomes of the calls, each has a result, and the conversation can go on.
-        let round = round(&state.toolbox, calls, state.on_reject, &step).await?;
+        let round = round(&state.toolbox, calls, state.order(), state.on_reject, &step).await?;
         state.history.results(round.results);
         rounds += 1;
         if round.refused && state.on_reject == OnReject::EndTurn {

@@ -96,6 +96,11 @@ impl EventLog {
         }
     }
 
+    /// The time, by the clock that stamps events.
+    pub fn now(&self) -> Timestamp {
+        (self.shared.clock)()
+    }
+
     /// The session.
     pub fn session(&self) -> &SessionId {
         &self.shared.session
@@ -225,7 +230,7 @@ impl EventLog {
         let event = Event {
             v: VERSION,
             seq,
-            at: (self.shared.clock)(),
+            at: self.now(),
             session: self.shared.session.clone(),
             agent: self.agent.clone(),
             parent: self.parent.clone(),

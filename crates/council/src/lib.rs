@@ -22,7 +22,6 @@ mod judge;
 mod live;
 mod narrator;
 mod proposal;
-mod replay;
 #[cfg(test)]
 mod scripted;
 mod view;

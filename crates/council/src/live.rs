@@ -1,13 +1,12 @@
 //! A council's work as a stream: its narration while it works, then the answer.
 
 use futures_util::{StreamExt, stream};
-use junto_llm::{CallCx, Error, EventStream, Fut, Request, Response, StreamEvent};
+use junto_llm::{CallCx, Error, EventStream, Fut, Replay, Request, Response, StreamEvent};
 use tokio::sync::mpsc;
 
 use crate::Council;
 use crate::council::PROVIDER;
 use crate::narrator::Narrator;
-use crate::replay::Replay;
 
 /// The events of a call. Nothing runs but while the stream is read, and dropping it ends everything.
 pub(crate) fn events(council: Council, request: Request, cx: CallCx) -> EventStream {

@@ -6,12 +6,10 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use junto_llm::{
-    CallCx, Content, Error, EventStream, Finish, FinishReason, Fut, Part, Provider, Request, Response,
-    StreamEvent, ToolCall, Usage,
+    CallCx, Content, Error, EventStream, Finish, FinishReason, Fut, Part, Provider, Replay, Request,
+    Response, StreamEvent, ToolCall, Usage,
 };
 use tokio_util::sync::CancellationToken;
-
-use crate::replay::Replay;
 
 /// An answer of one text that used 10 tokens and 5.
 pub(crate) fn text(text: &str) -> Response {

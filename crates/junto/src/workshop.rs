@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use junto_agent::{Session, SessionConfig, tools};
+use junto_agent::{Profile, Session, SessionConfig, ToolRegistry, tools};
 use junto_core::{
     Agent, AgentError, AgentErrorKind, AgentSpec, EventLog, Fut, OnReject, Open, Parent, Policy, Spawner,
     Workdir,
@@ -38,14 +38,27 @@ pub struct Native {
     pub model: Option<String>,
     /// How hard it shall think.
     pub effort: Option<Effort>,
-    /// The system prompt.
+    /// What the loop does for the family of the model: tools, prompt, options. Absent: the standard
+    /// tools, and no prompt but `system`.
+    pub profile: Option<Profile>,
+    /// The system prompt, whole; empty: the profile's.
     pub system: String,
+    /// What the user wants, over everything else: the last layer of the system prompt.
+    pub instructions: Option<String>,
 }
 
 impl Native {
     /// The loop over this provider, with its defaults.
     pub fn new(provider: Arc<dyn Provider>) -> Self {
-        Self { provider, provider_name: None, model: None, effort: None, system: String::new() }
+        Self {
+            provider,
+            provider_name: None,
+            model: None,
+            effort: None,
+            profile: None,
+            system: String::new(),
+            instructions: None,
+        }
     }
 }
 
@@ -177,7 +190,12 @@ impl Workshop {
             model: spec.model.clone().or_else(|| native.model.clone()),
             effort: native.effort.clone(),
             system: native.system.clone(),
-            tools: tools::standard().into(),
+            instructions: native.instructions.clone(),
+            tools: match &native.profile {
+                Some(_) => ToolRegistry::default(),
+                None => tools::standard().into(),
+            },
+            profile: native.profile.clone(),
             policy: Arc::clone(&inner.policy),
             on_reject: inner.on_reject,
             limits: spec.limits,

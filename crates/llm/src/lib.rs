@@ -44,6 +44,7 @@ mod message;
 pub mod middleware;
 pub mod names;
 mod provider;
+mod replay;
 mod request;
 mod response;
 pub mod retry;
@@ -70,6 +71,7 @@ pub use message::{
 };
 pub use middleware::Middleware;
 pub use provider::{ByteStream, EventStream, Fut, Passthrough, Provider};
+pub use replay::Replay;
 pub use request::{Effort, ForeignThinking, Request, ResponseFormat};
 pub use response::{Finish, FinishReason, RateLimit, RawBody, Response, Usage, Warning};
 pub use secret::Secret;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![cfg(target_os = "linux")]
 
+mod checkout;
 mod hand;
 #[path = "../../../env/tests/it/memory.rs"]
 mod memory;
@@ -16,6 +17,7 @@ mod t0_life;
 mod t0_notebook;
 mod t0_tool_contract;
 mod t0_other_tools;
+mod t0_prompt;
 mod t0_tools;
 mod t1_approval;
 mod t1_child;
@@ -23,6 +25,9 @@ mod t1_dod;
 mod t1_failure;
 mod t1_file_tools;
 mod t1_other_tools;
+mod t1_prompt_cache;
+mod t1_prompt_documents;
+mod t1_prompt_git;
 mod t1_steer;
 mod t1_stop;
 mod t1_turns;

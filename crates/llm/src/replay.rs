@@ -2,11 +2,11 @@
 
 use std::vec;
 
-use junto_llm::{Content, Part, Response, SegmentId, StreamEvent};
+use crate::{Content, Part, Response, SegmentId, StreamEvent};
 
 /// The events of an answer after its start, made one part at a time: a segment for what has one,
 /// with its content in one delta, and a `Finish` that carries the whole.
-pub(crate) struct Replay {
+pub struct Replay {
     parts: vec::IntoIter<Part>,
     part: vec::IntoIter<StreamEvent>,
     finish: Option<StreamEvent>,
@@ -14,7 +14,8 @@ pub(crate) struct Replay {
 }
 
 impl Replay {
-    pub(crate) fn new(response: Response) -> Self {
+    /// The events of this answer.
+    pub fn new(response: Response) -> Self {
         let parts = response.message.content.clone().into_iter();
         let finish = StreamEvent::Finish {
             reason: response.finish_reason.clone(),
@@ -77,18 +78,18 @@ fn events(id: SegmentId, part: Part) -> Vec<StreamEvent> {
 mod tests {
     use std::sync::Arc;
 
-    use junto_llm::{Accumulator, Origin, Thinking, ToolCall, Wire};
     use serde_json::json;
 
     use super::*;
-    use crate::scripted::text;
+    use crate::{Accumulator, Origin, Thinking, ToolCall, Wire};
 
     #[test]
     fn the_events_of_an_answer_fold_back_into_it() {
         let origin = Arc::new(Origin { wire: Wire::Anthropic, provider: "a".into(), model: "m".into() });
         let thinking = Thinking { text: String::new(), signature: Some("s".into()) };
-        let mut response = text("hello");
+        let mut response = Response::empty("scripted", "model");
         response.message.content.extend([
+            Part::text("hello"),
             Part::received(Content::Thinking(thinking), Arc::clone(&origin), Some(json!({"raw": 1}))),
             Part::received(Content::ToolCall(ToolCall::custom("c", "f", "x")), Arc::clone(&origin), None),
             Part::received(Content::Other(json!({"k": 1})), origin, None),

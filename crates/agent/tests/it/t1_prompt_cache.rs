@@ -1,0 +1,169 @@
+//! The prefix of a conversation stays the same, byte for byte: the twins count what was in their caches.
+
+use std::sync::{Arc, Mutex};
+
+use junto_agent::{Profile, Session, SessionConfig, ToolRegistry, tool};
+use junto_core::{Agent, AgentError, AgentSpec, Body, EndReason, Fut, Parent, Spawner, ToolCx, When};
+use junto_llm::{Usage, Wire};
+use junto_twin::{Options, Step, When as On};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::scene::Record;
+use crate::stand::{Stand, model, on_each_wire};
+
+/// How many inputs a session gets, and from which on its cache must be warm.
+const TURNS: usize = 10;
+const WARM: u32 = 5;
+
+/// Says a page, and changes what the prompt was made of.
+const WORK: &str = "seq 200; echo 'Another rule.' >> AGENTS.md; touch new.$(ls | wc -l); git add -A";
+
+/// A session as a host starts it, in a repository with a document.
+fn with_profile(wire: Wire, config: SessionConfig) -> SessionConfig {
+    let cwd = config.env.facts().cwd.as_path().to_owned();
+    std::fs::create_dir(cwd.join(".git")).unwrap();
+    for (name, content) in [
+        (".git/HEAD", "ref: refs/heads/main\n"),
+        (".git/config", "[core]\nrepositoryFormatVersion = 0\n"),
+        ("AGENTS.md", "Be kind.\n"),
+    ] {
+        std::fs::write(cwd.join(name), content).unwrap();
+    }
+    for dir in [".git/objects", ".git/refs"] {
+        std::fs::create_dir(cwd.join(dir)).unwrap();
+    }
+    SessionConfig {
+        profile: Some(Profile::for_provider(model(wire).0, wire)),
+        system: String::new(),
+        tools: ToolRegistry::default(),
+        instructions: Some("Answer in Latin.".into()),
+        ..config
+    }
+}
+
+/// A step for the first round of an input that says this.
+fn on(contains: &str, step: Step) -> Step {
+    step.when(On { contains: Some(contains.into()), round: Some(0), ..On::default() })
+}
+
+fn work() -> Vec<Step> {
+    vec![
+        on("Work", Step::call("shell", json!({"command": WORK}))),
+        Step { times: None, ..Step::text("Done.") },
+    ]
+}
+
+/// What the session's own model calls used, each with its turn.
+fn calls(record: &Record) -> Vec<(u32, Usage)> {
+    let root = &record.events[0].agent;
+    let call = |event: &junto_core::Event| match &event.body {
+        Body::Call { usage, .. } if &event.agent == root => Some((event.turn, usage.clone())),
+        _ => None,
+    };
+    record.events.iter().filter_map(call).collect()
+}
+
+/// The least share of a warm call's input that was read from the cache, in percent.
+fn least_share(calls: &[(u32, Usage)]) -> u64 {
+    let warm = calls.iter().filter(|(turn, _)| *turn >= WARM);
+    warm.map(|(_, usage)| usage.cache_read.unwrap_or(0) * 100 / usage.input).min().unwrap()
+}
+
+#[tokio::test]
+async fn most_of_the_input_comes_from_the_cache() {
+    on_each_wire(async |wire| {
+        let mut stand =
+            Stand::with(wire, work(), Options::default(), |config| with_profile(wire, config)).await;
+        for _ in 0..TURNS {
+            assert_eq!(stand.scene.ask("Work").await, (EndReason::Done, "Done.".into()), "{wire:?}");
+        }
+        let requests = stand.twin.requests();
+        for request in &requests {
+            let body = request.body.to_string();
+            let system = ["Be kind.\\n</project_document>", "Git branch: main", "Answer in Latin."];
+            assert!(system.iter().all(|part| body.contains(part)), "{wire:?}: {body}");
+        }
+        let record = stand.end(&[]).await;
+        assert!(record.tool_ends().iter().all(|(_, _, is_error)| !is_error), "{:?}", record.tool_ends());
+        let calls = calls(&record);
+        assert_eq!(calls.len(), 2 * TURNS, "{wire:?}");
+        assert!(least_share(&calls) > 80, "{wire:?}: {}%: {calls:?}", least_share(&calls));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn also_after_steering_and_with_a_child() {
+    on_each_wire(async |wire| {
+        let wait = "mkfifo go; echo up; read line < go";
+        let steps = [
+            vec![
+                on("Wait", Step::call("shell", json!({"command": wait, "timeout_ms": 60_000}))),
+                on("Delegate", Step::call("spawn_agent", json!({"task": "A small thing."}))),
+            ],
+            work(),
+        ];
+        let mut stand = Stand::with(wire, steps.concat(), Options::default(), |config| {
+            with_children(with_profile(wire, config))
+        })
+        .await;
+        for turn in 1..=TURNS {
+            match turn {
+                3 => {
+                    stand.scene.submit("Wait").await;
+                    stand.scene.command_says("up").await;
+                    stand.scene.steer("Do it well.", When::Round).await;
+                    crate::scene::let_go(stand.scene.path("go")).await;
+                    assert_eq!(stand.scene.input_end().await.0, EndReason::Done, "{wire:?}");
+                }
+                4 | 6 => assert_eq!(stand.scene.ask("Delegate").await.0, EndReason::Done, "{wire:?}"),
+                _ => assert_eq!(stand.scene.ask("Work").await.0, EndReason::Done, "{wire:?}"),
+            }
+        }
+        let record = stand.scene.end().await;
+        assert_eq!((record.count("steering_injected"), record.count("child")), (1, 2), "{wire:?}");
+        let calls = calls(&record);
+        assert!(least_share(&calls) > 80, "{wire:?}: {}%: {calls:?}", least_share(&calls));
+    })
+    .await;
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+/// What the other tests measure can be lost: by whoever changes the tools.
+#[tokio::test]
+async fn a_prefix_that_changes_is_read_anew() {
+    on_each_wire(async |wire| {
+        let mut stand =
+            Stand::with(wire, work(), Options::default(), |config| with_profile(wire, config)).await;
+        for turn in 0..TURNS {
+            let other = tool("other", format!("Version {turn}."), |_: Nothing, _: ToolCx| async { "" });
+            stand.scene.session.register(Arc::new(other)).unwrap();
+            assert_eq!(stand.scene.ask("Work").await.0, EndReason::Done, "{wire:?}");
+        }
+        let calls = calls(&stand.end(&[]).await);
+        assert!(least_share(&calls) < 80, "{wire:?}: {}%", least_share(&calls));
+    })
+    .await;
+}
+
+/// Makes children like their parent.
+#[derive(Default)]
+struct Nursery(Mutex<Option<SessionConfig>>);
+
+impl Spawner for Nursery {
+    fn spawn(&self, spec: AgentSpec, parent: Parent) -> Fut<'_, Result<Arc<dyn Agent>, AgentError>> {
+        let config = self.0.lock().unwrap().as_ref().unwrap().child(&spec, &parent);
+        Box::pin(async move { Ok(Arc::new(Session::start(config).await?) as Arc<dyn Agent>) })
+    }
+}
+
+fn with_children(config: SessionConfig) -> SessionConfig {
+    let nursery = Arc::new(Nursery::default());
+    let config = SessionConfig { spawner: Some(Arc::clone(&nursery) as _), ..config };
+    *nursery.0.lock().unwrap() = Some(config.clone());
+    config
+}

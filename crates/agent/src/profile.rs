@@ -31,6 +31,7 @@ use crate::ToolRegistry;
 use crate::tools::Timeouts;
 
 pub(crate) use apply::apply;
+use file::Listed;
 pub use file::{CapabilitiesEntry, ProfileFile, ProfileHead, ToolEntry};
 
 /// A family of models: those that were trained with the same tools.
@@ -134,6 +135,8 @@ pub struct Profile {
     family: Family,
     dialect: Dialect,
     shell_timeout: Duration,
+    /// The tools that its file lists; absent: they are the family's.
+    listed: Option<Listed>,
     /// The tools as the profile made them: what differs in `tools` is somebody's own.
     made: ToolRegistry,
 }
@@ -188,6 +191,7 @@ impl Profile {
             family,
             dialect,
             shell_timeout: builtin.shell_timeout,
+            listed: None,
             made,
         }
     }
@@ -250,7 +254,14 @@ impl Profile {
 
     /// Makes its own tools anew, and leaves alone what somebody registered or removed.
     fn rebuilt(mut self) -> Self {
-        let made = tools(self.family, self.dialect, self.shell_timeout);
+        let made = match &self.listed {
+            None => tools(self.family, self.dialect, self.shell_timeout),
+            // They could be made before, and are made of the same.
+            Some(listed) => match listed.make(&self) {
+                Ok((made, _)) => made,
+                Err(_) => return self,
+            },
+        };
         let own = |tool: &&Arc<dyn Tool>| !self.made.iter().any(|made| Arc::ptr_eq(made, tool));
         let removed = |name: &str| self.made.get(name).is_some() && self.tools.get(name).is_none();
         let kept = made.iter().filter(|tool| !removed(&tool.spec().name)).cloned();
@@ -268,3 +279,6 @@ fn tools(family: Family, dialect: Dialect, shell_timeout: Duration) -> Vec<Arc<d
         Dialect::Native => native::tools(family, timeouts),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -36,7 +36,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Dialect, Family, Profile, builtin, native};
-use crate::ToolRegistry;
 use crate::tools::Timeouts;
 
 /// A profile as a file has it. [`ProfileFile::to_toml`] writes what [`Profile::from_toml`] reads.
@@ -193,19 +192,11 @@ impl Profile {
             profile = profile.with_shell_timeout(Duration::from_millis(timeout));
         }
         if head.tools.is_some() || !entries.is_empty() {
-            let named = head.tools.unwrap_or_default();
-            let mut tools = ToolRegistry::default();
-            for name in &named {
-                tools.register(profile.find(name).ok_or_else(|| no_tool(name))?);
-            }
-            for entry in entries {
-                let name = entry.name.clone();
-                match profile.defined(entry)? {
-                    Some(tool) => drop(tools.register(tool)),
-                    None => profile.left_out.push(name),
-                }
-            }
-            profile.tools = tools;
+            let listed = Listed { named: head.tools.unwrap_or_default(), defined: entries };
+            let (made, left_out) = listed.make(&profile)?;
+            profile.made = made.into();
+            profile.tools = profile.made.clone();
+            (profile.listed, profile.left_out) = (Some(listed), left_out);
         }
         profile.id = head.id;
         profile.model = head.model;
@@ -228,17 +219,17 @@ impl Profile {
         let of_vendor = |family| {
             native::tools(family, timeouts).into_iter().find(|tool| tool.spec().name == name)
         };
-        self.made
-            .get(name)
-            .cloned()
+        super::tools(self.family(), self.dialect(), self.shell_timeout())
+            .into_iter()
+            .find(|tool| tool.spec().name == name)
             .or_else(|| of_vendor(self.family()))
             .or_else(|| builtin::named(name, timeouts))
             .or_else(|| Family::ALL.into_iter().find_map(of_vendor))
     }
 
     /// The tool that a file defines; none if we have nothing that could run it.
-    fn defined(&self, entry: ToolEntry) -> Result<Option<Arc<dyn Tool>>, AgentError> {
-        let ToolEntry { name, description, runs, parameters, format, hosted } = entry;
+    fn defined(&self, entry: &ToolEntry) -> Result<Option<Arc<dyn Tool>>, AgentError> {
+        let ToolEntry { name, description, runs, parameters, format, hosted } = entry.clone();
         let wrong = |what: String| invalid(format!("the profile's tool `{name}`: {what}"));
         if [&parameters, &format, &hosted].into_iter().flatten().count() > 1 {
             return Err(wrong("only one of `parameters`, `format` and `hosted` can hold".to_owned()));
@@ -268,6 +259,32 @@ impl Profile {
         };
         let description = description.unwrap_or_else(|| tool.spec().description.clone());
         Ok(Some(Arc::new(Defined { spec: ToolSpec { name, description, kind }, tool })))
+    }
+}
+
+/// The tools that a file lists.
+#[derive(Clone, Debug)]
+pub(super) struct Listed {
+    named: Vec<String>,
+    defined: Vec<ToolEntry>,
+}
+
+impl Listed {
+    /// Makes them for a profile; also gives the names of those that cannot be made.
+    ///
+    /// # Errors
+    /// `invalid` if the file makes no sense.
+    pub(super) fn make(&self, profile: &Profile) -> Result<(Vec<Arc<dyn Tool>>, Vec<String>), AgentError> {
+        let named = self.named.iter().map(|name| profile.find(name).ok_or_else(|| no_tool(name)));
+        let mut tools = named.collect::<Result<Vec<_>, _>>()?;
+        let mut left_out = Vec::new();
+        for entry in &self.defined {
+            match profile.defined(entry)? {
+                Some(tool) => tools.push(tool),
+                None => left_out.push(entry.name.clone()),
+            }
+        }
+        Ok((tools, left_out))
     }
 }
 
@@ -343,3 +360,6 @@ impl Tool for Hosted {
         Box::pin(async { ToolOutcome::error(NOT_HERE) })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -71,12 +71,15 @@ pub struct SessionConfig {
     pub retry: retry::Policy,
     /// What may be spent; shared with children.
     pub budget: Arc<dyn Budget>,
-    /// Makes children. With one, and `depth` below `max_depth`, the model can call `spawn_agent`.
+    /// Makes children. With one, and `depth` below `max_depth`, the model can call `spawn_agent`,
+    /// `send_input`, `wait` and `close_agent`.
     pub spawner: Option<Arc<dyn Spawner>>,
     /// How many agents are above this one.
     pub depth: u8,
     /// How many levels of children there may be.
     pub max_depth: u8,
+    /// How many children there may be at once. One counts until it is closed, also when it is done.
+    pub max_children: usize,
     /// Ends the session.
     pub cancel: CancellationToken,
     /// The kind of agent that `session_start` names.
@@ -112,6 +115,7 @@ impl SessionConfig {
             spawner: None,
             depth: 0,
             max_depth: 1,
+            max_children: 8,
             cancel: CancellationToken::new(),
             kind: "native".to_owned(),
             tool_output_limits: BTreeMap::new(),
@@ -119,12 +123,12 @@ impl SessionConfig {
         }
     }
 
-    /// A child of a session with this configuration: it speaks through the same log, ends and pays
-    /// with its parent, and has the model and limits of its own that the spec asks for. The
-    /// environment is the parent's: a spec with a working directory needs one made for it.
+    /// A child of a session with this configuration: it speaks through the same log, works where its
+    /// parent says, ends and pays with it, and has the model and limits of its own that the spec asks for.
     pub fn child(&self, spec: &AgentSpec, parent: &Parent) -> Self {
         Self {
             log: parent.log.as_ref().unwrap_or(&self.log).child(),
+            env: Arc::clone(parent.env.as_ref().unwrap_or(&self.env)),
             model: spec.model.clone().or_else(|| self.model.clone()),
             limits: spec.limits,
             budget: Arc::clone(&parent.budget),

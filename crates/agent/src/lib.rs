@@ -41,6 +41,7 @@ mod truncate;
 mod turn;
 
 pub use config::SessionConfig;
+pub use family::{Subagent, SubagentStatus};
 pub use function::{FunctionTool, tool};
 pub use profile::Profile;
 pub use registry::ToolRegistry;

@@ -18,6 +18,7 @@ const DEFAULTS: &[(&str, OutputLimit)] = &[
     ("apply_patch", limit(10_000, Keep::Tail, None)),
     ("write_file", limit(1_000, Keep::Tail, None)),
     ("spawn_agent", limit(20_000, Keep::HeadTail, None)),
+    ("wait", limit(20_000, Keep::HeadTail, None)),
 ];
 
 /// What is kept of any other tool's.

@@ -210,7 +210,11 @@ impl Reception {
             }
             Command::FollowUp { input } => self.desk.follow_up(self.hear(input).await?),
             Command::Steer { input, when } => self.desk.steer(self.hear(input).await?, when),
-            Command::Interrupt => self.desk.interrupt(),
+            Command::Interrupt => {
+                let own = self.desk.interrupt();
+                // Whoever interrupts wants quiet, whoever of the family makes the noise.
+                if self.family.interrupt().await { Ok(Ack::Started) } else { own }
+            }
             Command::Abort => {
                 self.desk.session().cancel();
                 Ok(Ack::Started)

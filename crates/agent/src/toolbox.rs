@@ -35,6 +35,8 @@ pub(crate) struct Toolbox {
     writing: PathQueues,
     log: EventLog,
     limits: OutputLimits,
+    /// Tools that others have and this session has not, and why.
+    withheld: Option<(&'static [&'static str], &'static str)>,
 }
 
 /// A call that was looked up, validated and asked what it would do; or why it makes no sense.
@@ -77,7 +79,25 @@ impl Toolbox {
         let kit = RwLock::new(Arc::new(Kit::new(tools)?));
         let questions = Arc::new(Questions::new(log.clone()));
         let jobs = Arc::new(Jobs::new(ToolCx::MOST_JOBS));
-        Ok(Self { kit, env, gate, questions, jobs, writing: PathQueues::default(), log, limits })
+        let writing = PathQueues::default();
+        Ok(Self { kit, env, gate, questions, jobs, writing, log, limits, withheld: None })
+    }
+
+    /// Says why tools are not there that a model may look for.
+    pub(crate) fn withhold(&mut self, names: &'static [&'static str], why: &'static str) {
+        self.withheld = Some((names, why));
+    }
+
+    /// What a model is told that calls a tool which is not there.
+    fn unknown(&self, call: &ToolCall, told: String) -> String {
+        match self.withheld {
+            Some((names, why))
+                if names.contains(&call.name.as_str()) && self.kit().registry().get(&call.name).is_none() =>
+            {
+                why.to_owned()
+            }
+            _ => told,
+        }
     }
 
     /// The tools as they are now.
@@ -129,7 +149,7 @@ impl Toolbox {
         call: &ToolCall,
         stop: &CancellationToken,
     ) -> Result<(Arc<Entry>, Vec<Action>), String> {
-        let entry = self.kit().find(call)?;
+        let entry = self.kit().find(call).map_err(|told| self.unknown(call, told))?;
         let cx = ToolCx { cancel: stop.clone(), ..ToolCx::alone(Arc::clone(&self.env)) };
         let actions = tokio::select! {
             biased;

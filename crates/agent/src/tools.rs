@@ -3,6 +3,7 @@
 
 mod apply_patch;
 mod ask_user;
+mod close_agent;
 mod edit_file;
 mod glob;
 mod grep;
@@ -14,10 +15,12 @@ pub mod notebook;
 mod numbered;
 mod read_file;
 mod read_many_files;
+mod send_input;
 mod shell;
 mod spawn_agent;
 mod update_plan;
 mod utf8;
+mod wait;
 mod web_fetch;
 mod web_search;
 mod write_file;
@@ -29,6 +32,7 @@ use junto_env::{ExecutionEnvironment, Hits, RealPath, Search};
 use junto_llm::ToolCall;
 use serde::Deserialize;
 
+use crate::family::Family;
 use crate::function::arguments;
 use crate::toolbox::INTERRUPTED;
 
@@ -42,7 +46,6 @@ pub use list_dir::ListDir;
 pub use read_file::ReadFile;
 pub use read_many_files::ReadManyFiles;
 pub use shell::{Shell, Timeouts};
-pub(crate) use spawn_agent::SpawnAgent;
 pub use update_plan::UpdatePlan;
 pub use web_fetch::{Reach, WebFetch};
 pub use web_search::WebSearch;
@@ -63,6 +66,19 @@ pub fn standard() -> Vec<Arc<dyn Tool>> {
         Arc::new(Grep::default()),
         Arc::new(Glob::default()),
         Arc::new(UpdatePlan::default()),
+    ]
+}
+
+/// The names of the tools by which a session has children.
+pub(crate) const FAMILY: &[&str] = &["spawn_agent", "send_input", "wait", "close_agent"];
+
+/// The tools by which a session of this kind has children.
+pub(crate) fn family(family: &Arc<Family>, kind: &str) -> Vec<Arc<dyn Tool>> {
+    vec![
+        Arc::new(spawn_agent::SpawnAgent::new(Arc::clone(family), kind.to_owned())),
+        Arc::new(send_input::SendInput::new(Arc::clone(family))),
+        Arc::new(wait::Wait::new(Arc::clone(family))),
+        Arc::new(close_agent::CloseAgent::new(Arc::clone(family))),
     ]
 }
 

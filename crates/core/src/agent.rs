@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use junto_env::ExecutionEnvironment;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Ack, AgentError, Command, EventLog, Fut};
+use crate::{Ack, AgentError, AgentId, Command, EventLog, Fut};
 
 /// Something that acts: an input goes in, a stream of typed events comes out while it works, and it
 /// can be steered, interrupted and closed.
@@ -29,6 +30,13 @@ pub trait Agent: Send + Sync {
     /// Ends it: work under way is stopped, children are closed, processes reaped. Returns after all
     /// of that; a second call returns the same.
     fn close(&self) -> Fut<'_, Outcome>;
+
+    /// The agent of this id among its children and theirs, while it lives: a host steers, interrupts
+    /// and closes it like any other. None for agents that have no children.
+    fn child(&self, id: &AgentId) -> Option<Arc<dyn Agent>> {
+        let _ = id;
+        None
+    }
 }
 
 /// What an agent can be asked to do.
@@ -87,6 +95,20 @@ pub trait Spawner: Send + Sync {
     /// `invalid` for a kind it does not know; `limit` beyond the allowed depth; else what kept the
     /// agent from starting.
     fn spawn(&self, spec: AgentSpec, parent: Parent) -> Fut<'_, Result<Arc<dyn Agent>, AgentError>>;
+
+    /// The kinds of agents it makes, as a model that may start one is told. Empty: it does not say.
+    fn kinds(&self) -> Vec<AgentKind> {
+        Vec::new()
+    }
+}
+
+/// A kind of agent, for whoever chooses among them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentKind {
+    /// What [`AgentSpec::kind`] calls it.
+    pub name: String,
+    /// What is special about it, in one sentence.
+    pub description: String,
 }
 
 /// Who asks for an agent.
@@ -94,6 +116,9 @@ pub trait Spawner: Send + Sync {
 pub struct Parent {
     /// The log of the agent that asks, if it is one: its child writes there too.
     pub log: Option<EventLog>,
+    /// Where the new agent works, if whoever asks has seen to that: the environment of a parent, or the
+    /// part of it that the spec's directory is. Absent: what the spec says is to be made.
+    pub env: Option<Arc<dyn ExecutionEnvironment>>,
     /// How many agents are above the new one.
     pub depth: u8,
     /// The new agent ends with this.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{AskId, Reply, Rule};
+use crate::{Agent, AgentError, AgentErrorKind, AgentId, AskId, Reply, Rule};
 
 /// What an agent is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +50,37 @@ pub enum Command {
         /// What changes.
         change: Change,
     },
+}
+
+/// A command, and to whom it goes. On a wire the id stands beside the command:
+/// `{"agent": "…", "command": "steer", "input": {"text": "…"}}`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Addressed {
+    /// A child of the agent that is spoken to; absent: that agent itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// What it is told.
+    #[serde(flatten)]
+    pub command: Command,
+}
+
+impl Addressed {
+    /// Hands the command to whom it is for: the agent, or the child of it that is named.
+    ///
+    /// # Errors
+    /// `invalid` if there is no such child (any more); else as [`Agent::send`].
+    pub async fn send(self, agent: &dyn Agent) -> Result<Ack, AgentError> {
+        match self.agent {
+            Some(id) if id != *agent.log().agent() => {
+                let child = agent.child(&id).ok_or_else(|| {
+                    AgentError::new(AgentErrorKind::Invalid, format!("there is no agent {id}"))
+                        .with_hint("it has ended, or belongs to somebody else")
+                })?;
+                child.send(self.command).await
+            }
+            _ => agent.send(self.command).await,
+        }
+    }
 }
 
 /// What a person, or a program, says.

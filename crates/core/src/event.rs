@@ -32,6 +32,10 @@ pub struct Event {
     /// The agent's parent, if it is a child.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<AgentId>,
+    /// The parent's tool call that the agent was started by, if it is such a child.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub parent_call: Option<CallId>,
     /// Which input of the agent this belongs to, from 1; 0 before the first.
     pub turn: u32,
     /// The model call or tool call it belongs to.
@@ -197,6 +201,9 @@ pub enum Body {
         /// The child. `agent` is whose event this is.
         #[serde(rename = "child")]
         agent: AgentId,
+        /// What its parent calls it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        name: String,
         /// Its kind.
         kind: String,
         /// What it was told.

@@ -34,12 +34,12 @@ mod waiting;
 
 pub use action::{Action, ApprovalRequest, Rule, Via};
 pub use agent::{
-    Abilities, Agent, AgentSpec, Approve, Limits, Mode, Outcome, Parent, ResumeHandle, Spawner, Steer,
+    Abilities, Agent, AgentKind, AgentSpec, Approve, Limits, Mode, Outcome, Parent, ResumeHandle, Spawner, Steer,
     Workdir,
 };
 pub use budget::Purse;
 pub use caller::{Alone, Caller};
-pub use command::{Ack, Change, Command, Decision, Input, When};
+pub use command::{Ack, Addressed, Change, Command, Decision, Input, When};
 pub use error::{AgentError, AgentErrorKind};
 pub use event::{Body, Delta, EndReason, Event, EventError, VERSION, event_schema};
 pub use gate::{Gate, OnReject, Open, Permit, Policy, Rejected, Verdict};

@@ -30,6 +30,10 @@ pub struct EventLog {
     shared: Arc<Shared>,
     agent: AgentId,
     parent: Option<AgentId>,
+    /// The parent's call that the agent was started by.
+    parent_call: Option<CallId>,
+    /// The call for which children are made through this handle.
+    call: Option<CallId>,
     turn: Arc<AtomicU32>,
 }
 
@@ -78,7 +82,14 @@ impl EventLog {
             last: AtomicU64::new(last.0),
             live: Live::new(),
         };
-        Self { shared: Arc::new(shared), agent: AgentId::fresh(), parent: None, turn: Arc::default() }
+        Self {
+            shared: Arc::new(shared),
+            agent: AgentId::fresh(),
+            parent: None,
+            parent_call: None,
+            call: None,
+            turn: Arc::default(),
+        }
     }
 
     /// A new log in memory.
@@ -91,6 +102,8 @@ impl EventLog {
         Self {
             agent: AgentId::fresh(),
             parent: Some(self.agent.clone()),
+            parent_call: self.call.clone(),
+            call: None,
             turn: Arc::default(),
             ..self.clone()
         }
@@ -99,6 +112,12 @@ impl EventLog {
     /// The time, by the clock that stamps events.
     pub fn now(&self) -> Timestamp {
         (self.shared.clock)()
+    }
+
+    /// The same log, for making children that a tool call of this agent asks for: their events name it.
+    #[must_use]
+    pub fn for_call(&self, call: CallId) -> Self {
+        Self { call: Some(call), ..self.clone() }
     }
 
     /// The session.
@@ -234,6 +253,7 @@ impl EventLog {
             session: self.shared.session.clone(),
             agent: self.agent.clone(),
             parent: self.parent.clone(),
+            parent_call: self.parent_call.clone(),
             turn: self.turn.load(Ordering::Relaxed),
             corr,
             body,

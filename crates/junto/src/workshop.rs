@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use junto_agent::{Profile, Session, SessionConfig, ToolRegistry, tools};
 use junto_core::{
-    Agent, AgentError, AgentErrorKind, AgentSpec, EventLog, Fut, OnReject, Open, Parent, Policy, Spawner,
+    Agent, AgentError, AgentErrorKind, AgentKind, AgentSpec, EventLog, Fut, OnReject, Open, Parent, Policy, Spawner,
     Workdir,
 };
 use junto_env::ExecutionEnvironment;
@@ -25,6 +25,23 @@ pub enum Kind {
     Native(Native),
     /// A command-line agent.
     Cli(Box<Cli>),
+}
+
+impl Kind {
+    /// What a model is told that may start one.
+    fn description(&self) -> String {
+        match self {
+            Self::Native(Native { model: Some(model), .. }) => {
+                format!("has tools like yours; its model is {model} unless you name another")
+            }
+            Self::Native(_) => "has tools like yours".to_owned(),
+            Self::Cli(cli) => format!(
+                "the command-line agent {} with its own tools and rules; it takes messages only between \
+                 two tasks",
+                cli.definition.kind
+            ),
+        }
+    }
 }
 
 /// Our own loop over any provider: a client, a council, a command-line agent asked for answers.
@@ -138,7 +155,7 @@ impl Workshop {
         spec: AgentSpec,
         cancel: CancellationToken,
     ) -> Result<Arc<dyn Agent>, AgentError> {
-        self.spawn(spec, Parent { log: None, depth: 0, cancel, budget: Arc::clone(&self.0.budget) }).await
+        self.spawn(spec, self.nobody(cancel)).await
     }
 
     /// Starts a native session of its own, as what it is: with a tool host.
@@ -150,13 +167,18 @@ impl Workshop {
         spec: AgentSpec,
         cancel: CancellationToken,
     ) -> Result<Session, AgentError> {
-        let parent = Parent { log: None, depth: 0, cancel, budget: Arc::clone(&self.0.budget) };
+        let parent = self.nobody(cancel);
         match self.kind(&spec.kind)? {
             Kind::Native(native) => self.native(native, &spec, parent).await,
             Kind::Cli(_) => {
                 Err(AgentError::new(AgentErrorKind::Invalid, format!("`{}` is not a native kind", spec.kind)))
             }
         }
+    }
+
+    /// The parent of agents that are nobody's children.
+    fn nobody(&self, cancel: CancellationToken) -> Parent {
+        Parent { log: None, env: None, depth: 0, cancel, budget: Arc::clone(&self.0.budget) }
     }
 
     fn kind(&self, name: &str) -> Result<&Kind, AgentError> {
@@ -167,7 +189,11 @@ impl Workshop {
         })
     }
 
-    fn env(&self, workdir: &Workdir) -> Result<Arc<dyn ExecutionEnvironment>, AgentError> {
+    /// Where an agent works: where its parent says, else where its spec does.
+    fn env(&self, workdir: &Workdir, parent: &Parent) -> Result<Arc<dyn ExecutionEnvironment>, AgentError> {
+        if let Some(env) = &parent.env {
+            return Ok(Arc::clone(env));
+        }
         let path = match workdir {
             Workdir::Shared => self.0.workdir.clone(),
             Workdir::Path(path) => self.0.workdir.join(path),
@@ -206,7 +232,11 @@ impl Workshop {
             max_depth: inner.max_depth,
             cancel: parent.cancel.clone(),
             kind: spec.kind.clone(),
-            ..SessionConfig::new(Arc::clone(&native.provider), self.env(&spec.workdir)?, self.log(&parent))
+            ..SessionConfig::new(
+                Arc::clone(&native.provider),
+                self.env(&spec.workdir, &parent)?,
+                self.log(&parent),
+            )
         })
         .await
     }
@@ -223,7 +253,7 @@ impl Spawner for Workshop {
                     Ok(Arc::new(self.native(native, &spec, parent).await?) as Arc<dyn Agent>)
                 }
                 Kind::Cli(cli) => {
-                    let env = self.env(&spec.workdir)?;
+                    let env = self.env(&spec.workdir, &parent)?;
                     let host =
                         Host { variables: cli.variables.clone(), patience: cli.patience, ..Host::new(env) };
                     let log = self.log(&parent);
@@ -234,6 +264,11 @@ impl Spawner for Workshop {
                 }
             }
         })
+    }
+
+    fn kinds(&self) -> Vec<AgentKind> {
+        let kinds = self.0.kinds.iter();
+        kinds.map(|(name, kind)| AgentKind { name: name.clone(), description: kind.description() }).collect()
     }
 }
 

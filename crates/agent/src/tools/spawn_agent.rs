@@ -4,17 +4,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use junto_core::{
-    Action, AgentSpec, EndReason, Fut, Limits, Permit, Tool, ToolCx, ToolError, ToolOutcome, Workdir,
+    Action, AgentKind, AgentSpec, Fut, Limits, Permit, Tool, ToolCx, ToolError, ToolOutcome, Workdir,
 };
-use junto_llm::{ToolCall, ToolSpec};
+use junto_env::wrappers::Scoped;
+use junto_env::{ErrorKind, ExecutionEnvironment, RealPath};
+use junto_llm::{CallId, ToolCall, ToolSpec};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{arguments, resolve};
-use crate::family::{Family, Finished};
+use crate::family::{Child, Errand, Family, Until, refusal};
 
-/// Starts an agent of any kind, gives it a task and returns what it says in the end. It ends with the
-/// call.
+/// Starts an agent of any kind on a task. It goes on after the call, unless the call waits for it.
 pub(crate) struct SpawnAgent {
     spec: ToolSpec,
     family: Arc<Family>,
@@ -30,22 +31,54 @@ struct Arguments {
     working_dir: Option<String>,
     #[serde(default)]
     max_turns: u32,
+    #[serde(default)]
+    wait: bool,
+}
+
+fn description(most: usize) -> String {
+    format!(
+        "Start an agent that works on a task beside you: in the same files, but with a conversation of its \
+         own. You get its id at once and can go on; `wait` gives you its answer, `send_input` tells it more, \
+         `close_agent` ends it. Start several when parts of the work do not depend on each other.\n\
+         It is worth it to look into several places of a large code base at once; to have one module \
+         changed without the details in your conversation (give it that `working_dir`); to have tests run \
+         and mended while you do something else; to try different solutions and keep the best. It is not \
+         worth it for what a few calls of your own would do.\n\
+         The agent knows nothing of what was said here: put everything it needs into the task, and say what \
+         it shall report. Do not let two agents change the same files. At most {most} can exist at a time. \
+         All end with your session, so wait for those whose work you need before you give your answer."
+    )
+}
+
+/// What the model is told of the kinds there are.
+fn kind_schema(kinds: &[AgentKind], own: &str) -> Value {
+    let mut schema = json!({"type": "string"});
+    let mut description = format!("The kind of agent; `{own}`, your own, by default.");
+    for AgentKind { name, description: about } in kinds {
+        description.push_str(&format!(" `{name}`: {about}."));
+    }
+    schema["description"] = description.into();
+    if !kinds.is_empty() {
+        schema["enum"] = kinds.iter().map(|kind| kind.name.as_str()).collect();
+    }
+    schema
 }
 
 impl SpawnAgent {
     pub(crate) fn new(family: Arc<Family>, kind: String) -> Self {
+        let kinds = family.spawner().map(|spawner| spawner.kinds()).unwrap_or_default();
         let spec = ToolSpec::foreign(
             "spawn_agent",
-            "Give a task to another agent, which works on it with a conversation of its own, and get its \
-             answer. Several can work side by side.",
+            description(family.max_children()),
             json!({
                 "type": "object",
                 "properties": {
                     "task": {"type": "string", "description": "The task, with everything the agent must know"},
-                    "kind": {"type": "string", "description": "The kind of agent; your own by default"},
-                    "model": {"type": "string", "description": "The model; your own by default"},
-                    "working_dir": {"type": "string", "description": "The directory it works in; your own by default"},
-                    "max_turns": {"type": "integer", "minimum": 0, "maximum": u32::MAX, "description": "How many model calls it may make; 0, the default, is no limit"}
+                    "kind": kind_schema(&kinds, &kind),
+                    "model": {"type": "string", "description": "The model; that of its kind by default"},
+                    "working_dir": {"type": "string", "description": "The directory it works in, within yours, and whose files alone it reads and edits; yours by default"},
+                    "max_turns": {"type": "integer", "minimum": 0, "maximum": u32::MAX, "description": "How many model calls it may make; 0, the default, is no limit"},
+                    "wait": {"type": "boolean", "description": "Whether to wait for its answer, which this call then gives, and to end the agent with the call; false by default"}
                 },
                 "required": ["task"]
             }),
@@ -53,11 +86,14 @@ impl SpawnAgent {
         Self { spec, family, kind }
     }
 
-    /// What the call asks for: the agent, and its task.
-    async fn asked(&self, call: &ToolCall, cx: &ToolCx) -> Result<(AgentSpec, String), ToolError> {
-        let Arguments { task, kind, model, working_dir, max_turns } = arguments(call)?;
+    /// What the call asks for: the agent, its task, and whether to wait for it.
+    async fn asked(&self, call: &ToolCall, cx: &ToolCx) -> Result<(AgentSpec, String, bool), ToolError> {
+        let Arguments { task, kind, model, working_dir, max_turns, wait } = arguments(call)?;
+        if task.trim().is_empty() {
+            return Err(ToolError("the task is empty".to_owned()));
+        }
         let workdir = match working_dir {
-            Some(path) => Workdir::Path(PathBuf::from(resolve(&*cx.env, &path).await?.as_path())),
+            Some(path) => Workdir::Path(PathBuf::from(directory(&*cx.env, &path).await?.as_path())),
             None => Workdir::Shared,
         };
         let spec = AgentSpec {
@@ -67,28 +103,55 @@ impl SpawnAgent {
             limits: Limits { max_turns, ..Limits::default() },
             ..AgentSpec::default()
         };
-        Ok((spec, task))
+        Ok((spec, task, wait))
     }
 
-    async fn delegate(&self, call: &ToolCall, cx: &ToolCx) -> Result<ToolOutcome, ToolError> {
-        let (spec, task) = self.asked(call, cx).await?;
-        let finished = self.family.delegate(spec, &task, &cx.cancel).await;
-        let Finished { reason, text } = finished.map_err(|error| ToolError(error.to_string()))?;
-        let above = if text.is_empty() { String::new() } else { format!("{text}\n\n") };
-        Ok(match reason {
-            EndReason::Done => ToolOutcome::ok(text),
-            EndReason::Limit => {
-                ToolOutcome::error(format!("{above}[the agent reached its limit before it was done]"))
-            }
-            EndReason::Interrupted => ToolOutcome::error(format!("{above}[the agent was interrupted]")),
-            EndReason::Rejected => {
-                ToolOutcome::error(format!("{above}[something the agent wanted was refused]"))
-            }
-            EndReason::Failed { error } => {
-                ToolOutcome::error(format!("{above}[the agent failed: {}]", error.message))
-            }
-        })
+    async fn spawn(&self, call: &ToolCall, cx: &ToolCx) -> Result<ToolOutcome, ToolError> {
+        let (spec, task, wait) = self.asked(call, cx).await?;
+        let env = environment(&cx.env, &spec.workdir).await?;
+        let errand = Errand { spec, task, env, call: CallId(call.id.clone()) };
+        let child = self.family.spawn(errand).await.map_err(|error| refusal(&error))?;
+        if wait {
+            return Ok(self.answer(&child, cx).await);
+        }
+        Ok(ToolOutcome::ok(format!("{}: running", child.name())))
     }
+
+    /// Waits for a child's answer, and ends it.
+    async fn answer(&self, child: &Arc<Child>, cx: &ToolCx) -> ToolOutcome {
+        self.family.wait(std::slice::from_ref(child), Until::All, None, &cx.cancel).await;
+        self.family.end(child).await;
+        let report = child.report();
+        match report.why() {
+            None => ToolOutcome::ok(report.text),
+            Some(why) if report.text.is_empty() => ToolOutcome::error(format!("[the agent {why}]")),
+            Some(why) => ToolOutcome::error(format!("{}\n\n[the agent {why}]", report.text)),
+        }
+    }
+}
+
+/// A directory within the working directory.
+async fn directory(env: &dyn ExecutionEnvironment, path: &str) -> Result<RealPath, ToolError> {
+    let real = resolve(env, path).await?;
+    let cwd = &env.facts().cwd;
+    if !real.is_within(cwd) {
+        return Err(ToolError(format!("{real} is not within your working directory, {cwd}")));
+    }
+    match env.list(&real, 1).await {
+        // There may be more in it than can be listed at once.
+        Err(error) if error.kind() != ErrorKind::TooLarge => Err(error.into()),
+        _ => Ok(real),
+    }
+}
+
+/// Where a child works: where its parent does, or in a part of that.
+async fn environment(
+    own: &Arc<dyn ExecutionEnvironment>,
+    workdir: &Workdir,
+) -> Result<Arc<dyn ExecutionEnvironment>, ToolError> {
+    let Workdir::Path(path) = workdir else { return Ok(Arc::clone(own)) };
+    let path = path.to_str().ok_or_else(|| ToolError("the directory's name is no UTF-8".to_owned()))?;
+    Ok(Arc::new(Scoped::new(Arc::clone(own), path).await?))
 }
 
 impl Tool for SpawnAgent {
@@ -98,14 +161,14 @@ impl Tool for SpawnAgent {
 
     fn actions<'a>(&'a self, call: &'a ToolCall, cx: &'a ToolCx) -> Fut<'a, Result<Vec<Action>, ToolError>> {
         Box::pin(async move {
-            let (spec, _) = self.asked(call, cx).await?;
+            let (spec, ..) = self.asked(call, cx).await?;
             Ok(vec![Action::Spawn { spec }])
         })
     }
 
     fn run<'a>(&'a self, permit: Permit, cx: &'a ToolCx) -> Fut<'a, ToolOutcome> {
         Box::pin(async move {
-            let outcome = self.delegate(permit.call(), cx).await;
+            let outcome = self.spawn(permit.call(), cx).await;
             outcome.unwrap_or_else(|error| ToolOutcome::error(error.to_string()))
         })
     }

@@ -6,6 +6,7 @@ mod checkout;
 mod hand;
 #[path = "../../../env/tests/it/memory.rs"]
 mod memory;
+mod nursery;
 mod place;
 mod scene;
 mod script;
@@ -21,6 +22,7 @@ mod t0_prompt;
 mod t0_tools;
 mod t1_approval;
 mod t1_child;
+mod t1_children;
 mod t1_dod;
 mod t1_failure;
 mod t1_file_tools;

@@ -1,8 +1,8 @@
-//! Children: sessions of their own that live within their parent's.
+//! A child that its parent waits for in the call that starts it: it lives within that call.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use junto_agent::{Session, SessionConfig};
+use junto_agent::SessionConfig;
 use junto_core::{
     Action, Agent, AgentError, AgentSpec, Body, Command, Decision, EndReason, Fut, Parent, Policy, Spawner,
     Verdict,
@@ -10,18 +10,8 @@ use junto_core::{
 use junto_twin::{Options, Step, When};
 use serde_json::json;
 
+use crate::nursery::with_children;
 use crate::stand::{Stand, on_each_wire};
-
-/// Makes children like their parent.
-#[derive(Default)]
-struct Nursery(Mutex<Option<SessionConfig>>);
-
-impl Spawner for Nursery {
-    fn spawn(&self, spec: AgentSpec, parent: Parent) -> Fut<'_, Result<Arc<dyn Agent>, AgentError>> {
-        let config = self.0.lock().unwrap().as_ref().unwrap().child(&spec, &parent);
-        Box::pin(async move { Ok(Arc::new(Session::start(config).await?) as Arc<dyn Agent>) })
-    }
-}
 
 struct AskForCommands;
 
@@ -34,13 +24,6 @@ impl Policy for AskForCommands {
     }
 }
 
-fn with_children(config: SessionConfig) -> SessionConfig {
-    let nursery = Arc::new(Nursery::default());
-    let config = SessionConfig { spawner: Some(Arc::clone(&nursery) as _), ..config };
-    *nursery.0.lock().unwrap() = Some(config.clone());
-    config
-}
-
 fn on(contains: &str) -> When {
     When { contains: Some(contains.into()), ..When::default() }
 }
@@ -49,7 +32,10 @@ fn on(contains: &str) -> When {
 fn steps(command: &str) -> Vec<Step> {
     let work = Step::call("shell", json!({"command": command, "timeout_ms": 60_000}));
     vec![
-        Step { times: Some(1), ..Step::call("spawn_agent", json!({"task": "subtask"})).when(on("Delegate")) },
+        Step {
+            times: Some(1),
+            ..Step::call("spawn_agent", json!({"task": "subtask", "wait": true})).when(on("Delegate"))
+        },
         Step { times: Some(1), ..work.when(on("subtask")) },
         Step::text("I counted two.").when(on("subtask")),
         Step::text("The child says: {{last_result}}").when(on("Delegate")),

@@ -165,7 +165,7 @@ fn a_program_that_is_not_there_is_named() {
 
 /// A play that hands a task to Claude Code and tells what came of it.
 fn handing_on() -> Play {
-    let spawn = Step::call("spawn_agent", json!({"task": "Be brief.", "kind": "claude"}));
+    let spawn = Step::call("spawn_agent", json!({"task": "Be brief.", "kind": "claude", "wait": true}));
     Play::of([spawn, Step::text("It says: {{last_result}}")])
 }
 

@@ -98,7 +98,7 @@ impl Stage {
 }
 
 pub(crate) fn parent() -> Parent {
-    Parent { log: None, depth: 0, cancel: CancellationToken::new(), budget: Arc::new(Unlimited) }
+    Parent { log: None, env: None, depth: 0, cancel: CancellationToken::new(), budget: Arc::new(Unlimited) }
 }
 
 /// The program that cargo built beside this test.

@@ -72,7 +72,7 @@ pub(crate) fn family(event: Event) -> (Play, Options) {
     let on = |text: &str| When { contains: Some(text.to_owned()), ..When::default() };
     let once = |step: Step| Step { times: Some(1), ..step };
     let mut steps = vec![
-        once(Step::call("spawn_agent", json!({"task": TASK})).when(on("Work"))),
+        once(Step::call("spawn_agent", json!({"task": TASK, "wait": true})).when(on("Work"))),
         Step::text("It says: {{last_result}}").when(on("Work")),
     ];
     if event == Event::Failure {
@@ -85,9 +85,9 @@ pub(crate) fn family(event: Event) -> (Play, Options) {
     (Play::of(steps), Options::default())
 }
 
-/// The arguments that start a child of this kind.
+/// The arguments that start a child of this kind and wait for its answer.
 pub(crate) fn spawn(kind: &str) -> Value {
-    json!({"task": TASK, "kind": kind})
+    json!({"task": TASK, "kind": kind, "wait": true})
 }
 
 /// How the command-line agent behaves in an event; `pipe` is where it waits.

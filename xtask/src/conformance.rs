@@ -181,7 +181,8 @@ fn render(sections: &[Section]) -> String {
 mod tests {
     use super::*;
 
-    const SMALL: &str = "# 1.1 Flying\n\n- It takes off\n  x::it t1::dod_off\n- It lands\n  x::it t1::dod_down::*\n";
+    const SMALL: &str =
+        "# 1.1 Flying\n\n- It takes off\n  x::it t1::dod_off\n- It lands\n  x::it t1::dod_down::*\n";
 
     fn set(ids: &[&str]) -> BTreeSet<String> {
         ids.iter().map(|id| (*id).to_owned()).collect()
@@ -208,7 +209,12 @@ mod tests {
         let lost = format!("1.1.2 names a test that does not exist: {gemini}");
         check(SMALL, &[("1.1", 2)], &[], &[&lost]);
         check(SMALL, &[("1.1", 3)], &[gemini], &["section 1.1 has 3 lines, and 2 are listed"]);
-        check(SMALL, &[("1.1", 2)], &[gemini, "x::it t1::dod_new"], &["no line names the test x::it t1::dod_new"]);
+        check(
+            SMALL,
+            &[("1.1", 2)],
+            &[gemini, "x::it t1::dod_new"],
+            &["no line names the test x::it t1::dod_new"],
+        );
         let bare = format!("{SMALL}- It parks\n");
         check(&bare, &[("1.1", 3)], &[gemini], &["1.1.3 has no test: It parks"]);
         let more = format!("{SMALL}# 1.2 Swimming\n");
@@ -217,7 +223,8 @@ mod tests {
 
     #[test]
     fn a_list_that_makes_no_sense_is_refused() {
-        for (list, what) in [("- a\n", "no section yet"), ("# 1 a\n  x\n", "no line yet"), ("x\n", "neither")] {
+        for (list, what) in [("- a\n", "no section yet"), ("# 1 a\n  x\n", "no line yet"), ("x\n", "neither")]
+        {
             assert!(parse(list).unwrap_err().contains(what), "{list}");
         }
     }

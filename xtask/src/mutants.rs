@@ -59,7 +59,8 @@ pub(crate) fn run_all(names: &[String]) -> Outcome {
         return Err(format!("there is no group `{unknown}`\nhint: one of {}", known.join(", ")));
     }
     let path = setup::cargo_mutants()?;
-    for group in GROUPS.iter().filter(|group| names.is_empty() || names.iter().any(|name| name == group.name)) {
+    for group in GROUPS.iter().filter(|group| names.is_empty() || names.iter().any(|name| name == group.name))
+    {
         run(group, &path)?;
     }
     let page = render(&GROUPS.iter().map(|group| (group.name, found(&output(group)))).collect::<Vec<_>>());
@@ -125,7 +126,9 @@ fn render(groups: &[(&str, Option<Found>)]) -> String {
             None => writeln!(text, "| {name} | not run | | | |"),
         };
     }
-    for (name, Found { missed, .. }) in groups.iter().filter_map(|(name, found)| Some((name, found.as_ref()?))) {
+    for (name, Found { missed, .. }) in
+        groups.iter().filter_map(|(name, found)| Some((name, found.as_ref()?)))
+    {
         let _ = write!(text, "\n## Not noticed: {name}\n\n");
         if missed.is_empty() {
             text.push_str("Nothing.\n");

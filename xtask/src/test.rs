@@ -52,7 +52,7 @@ impl Report {
     }
 
     fn complain(&mut self, complaint: Option<String>) {
-        for complaint in complaint {
+        if let Some(complaint) = complaint {
             eprintln!("error: {complaint}");
             self.complaints.push(complaint);
         }

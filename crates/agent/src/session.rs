@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use junto_core::{
-    Abilities, Ack, Agent, AgentError, AgentId, Approve, Body, Command, EndReason, EventError, EventLog, Fut, Gate,
-    Outcome, Steer, Tool, ToolHost,
+    Abilities, Ack, Agent, AgentError, AgentId, Approve, Body, Command, EndReason, EventError, EventLog, Fut,
+    Gate, Outcome, Steer, Tool, ToolHost,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;

@@ -95,7 +95,12 @@ pub(super) fn judge(figures: &Figures, verdict: &mut Verdict) {
 /// What is told without being judged.
 pub(super) fn note(figures: &Figures) -> String {
     let [half, all] = &figures.twin;
-    format!("through HTTP and a strict twin: {} turns in {:?}, {TURNS} in {:?}", TURNS / 2, half.time, all.time)
+    format!(
+        "through HTTP and a strict twin: {} turns in {:?}, {TURNS} in {:?}",
+        TURNS / 2,
+        half.time,
+        all.time
+    )
 }
 
 #[cfg(test)]

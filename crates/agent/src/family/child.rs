@@ -190,8 +190,7 @@ impl Child {
     /// Ends it, and waits until its end is known.
     pub(super) async fn close(&self) {
         if let Err(panic) = caught(self.agent.close()).await {
-            let error =
-                EventError { kind: "panic".to_owned(), message: crashed(&panic), hint: None };
+            let error = EventError { kind: "panic".to_owned(), message: crashed(&panic), hint: None };
             self.state.send_modify(|state| state.lose(error));
         }
         self.gone.cancel();

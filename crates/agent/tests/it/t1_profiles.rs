@@ -118,7 +118,8 @@ async fn each_family_works_with_the_tools_it_is_used_to() {
 #[tokio::test]
 async fn options_reach_the_wire() {
     let same = |config| config;
-    let request = asked(Wire::Anthropic, Profile::anthropic().with_betas(["context-1m-2025-08-07"]), same).await;
+    let request =
+        asked(Wire::Anthropic, Profile::anthropic().with_betas(["context-1m-2025-08-07"]), same).await;
     let betas = "interleaved-thinking-2025-05-14,context-1m-2025-08-07";
     assert_eq!(request.header("anthropic-beta"), Some(betas));
 
@@ -150,7 +151,8 @@ async fn the_model_of_a_profile_is_asked_unless_another_is_named() {
     let check = async |named: Option<&str>, expected: &str| {
         let profile = Profile::anthropic().with_model("claude-sonnet-5-5");
         let named = named.map(str::to_owned);
-        let request = asked(Wire::Anthropic, profile, |config| SessionConfig { model: named, ..config }).await;
+        let request =
+            asked(Wire::Anthropic, profile, |config| SessionConfig { model: named, ..config }).await;
         assert_eq!(request.body["model"], expected);
     };
     check(None, "claude-sonnet-5-5").await;
@@ -214,9 +216,9 @@ async fn calls_run_one_after_another_where_several_at_once_are_not_supported() {
         let mut profile = Profile::of(family);
         profile.capabilities.parallel_tool_calls = false;
         // Side by side neither would find what the other left.
-        let command = |n: u32| format!("test ! -e running && touch running && ls {n} && touch {} && rm running", n + 1);
-        let calls: Vec<Call> =
-            (0..4).map(|n| Call::new("shell", json!({"command": command(n)}))).collect();
+        let command =
+            |n: u32| format!("test ! -e running && touch running && ls {n} && touch {} && rm running", n + 1);
+        let calls: Vec<Call> = (0..4).map(|n| Call::new("shell", json!({"command": command(n)}))).collect();
         let steps = [Step::calls(calls), Step::text("Done.")];
         let mut stand = stand(wire, profile, steps, |config| config).await;
         stand.scene.write("0", "");
@@ -277,7 +279,10 @@ async fn the_hosts_time_for_commands_counts_more_than_the_profiles() {
     assert_eq!(stand.scene.ask("Work").await.0, EndReason::Done);
     let ends = stand.end(&[]).await.tool_ends();
     for limit in ["after 50ms", "after 60ms"] {
-        assert!(ends.iter().any(|(_, output, failed)| *failed && output.contains(limit)), "{limit}: {ends:?}");
+        assert!(
+            ends.iter().any(|(_, output, failed)| *failed && output.contains(limit)),
+            "{limit}: {ends:?}"
+        );
     }
 }
 

@@ -210,7 +210,8 @@ impl User {
 
     async fn truncation(&mut self) -> Verdict {
         std::fs::write(self.workdir.join("big.txt"), "x".repeat(100_000)).map_err(|e| e.to_string())?;
-        let seen = self.ask("Read the whole of big.txt in one call, and say which letter it is made of").await?;
+        let seen =
+            self.ask("Read the whole of big.txt in one call, and say which letter it is made of").await?;
         let whole = seen.outputs().any(|output| output.matches('x').count() >= 100_000);
         expect(whole, "no event has all of the file")?;
         let told = self.witness.take();
@@ -240,16 +241,21 @@ impl User {
             tokio::fs::write(pipe, "go\n").await.map_err(|e| e.to_string())?;
         }
         let seen = self.end().await?;
-        expect(seen.has(|event| matches!(event.body, Body::SteeringInjected { .. })), "the message is not there")?;
+        expect(
+            seen.has(|event| matches!(event.body, Body::SteeringInjected { .. })),
+            "the message is not there",
+        )?;
         let app = self.read("app.py")?;
         expect(app.contains("/health"), app)
     }
 
     async fn subagent(&mut self) -> Verdict {
-        let seen = self.ask("Spawn a subagent to write tests for hello.py into test_hello.py, then review its output");
+        let seen = self
+            .ask("Spawn a subagent to write tests for hello.py into test_hello.py, then review its output");
         let seen = seen.await?;
         expect(seen.has(|event| matches!(event.body, Body::Child { .. })), "no subagent was started")?;
-        let of_child = |event: &Event| event.parent.is_some() && matches!(event.body, Body::ToolCallEnd { .. });
+        let of_child =
+            |event: &Event| event.parent.is_some() && matches!(event.body, Body::ToolCallEnd { .. });
         expect(seen.has(of_child), "no call of the subagent is among the events")?;
         expect(Path::new(&self.workdir).join("test_hello.py").exists(), "there are no tests")
     }

@@ -11,7 +11,10 @@ use serde_json::{Value, json};
 use self::script::Setting;
 
 #[path = "../../examples/live_agent/script.rs"]
-#[allow(clippy::disallowed_methods, reason = "the script takes the world's clock and looks up where programs are")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the script takes the world's clock and looks up where programs are"
+)]
 mod script;
 
 fn call(name: &str, args: Value) -> Step {
@@ -27,7 +30,8 @@ fn goodbye(family: Family) -> Step {
     let (old, new) = ("print('Hello World')", "print('Goodbye')");
     match family {
         Family::OpenAi => {
-            let patch = format!("*** Begin Patch\n*** Update File: hello.py\n@@\n {old}\n+{new}\n*** End Patch\n");
+            let patch =
+                format!("*** Begin Patch\n*** Update File: hello.py\n@@\n {old}\n+{new}\n*** End Patch\n");
             call("apply_patch", json!({ "patch": patch }))
         }
         _ => call(

@@ -30,7 +30,9 @@ fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(pieces) => pieces.iter().map(|piece| text(&piece["text"])).collect(),
-        Value::Object(outcome) => text(outcome.get("output").or_else(|| outcome.get("error")).unwrap_or(&Value::Null)),
+        Value::Object(outcome) => {
+            text(outcome.get("output").or_else(|| outcome.get("error")).unwrap_or(&Value::Null))
+        }
         _ => String::new(),
     }
 }
@@ -42,7 +44,9 @@ fn names<'a>(tools: impl Iterator<Item = &'a Value>) -> Vec<String> {
 /// The texts of one role's messages, each message as one.
 fn of_role(messages: &Value, role: &str, content: &str) -> Vec<String> {
     let said = |message: &Value| match &message[content] {
-        Value::Array(parts) => parts.iter().filter(|part| part["thought"] != true).map(|part| text(&part["text"])).collect(),
+        Value::Array(parts) => {
+            parts.iter().filter(|part| part["thought"] != true).map(|part| text(&part["text"])).collect()
+        }
         other => text(other),
     };
     each(messages).filter(|m| m["role"] == role).map(said).filter(|said| !said.is_empty()).collect()

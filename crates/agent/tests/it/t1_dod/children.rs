@@ -72,7 +72,10 @@ async fn dod_a_child_has_a_history_of_its_own() {
     on_each_profile(async |family| {
         let (parent, child, _) = delegated(family).await;
         assert_eq!((parent.len(), child.len()), (4, 2), "{family:?}");
-        assert!(child.iter().all(|said| !said.user.iter().any(|said| said.contains("Delegate"))), "{family:?}");
+        assert!(
+            child.iter().all(|said| !said.user.iter().any(|said| said.contains("Delegate"))),
+            "{family:?}"
+        );
         assert_eq!(child[1].results.len(), 1, "{family:?}: its own call, and none of its parent's");
         assert_eq!(parent[3].results.len(), 3, "{family:?}: its own calls, and none of its child's");
     })
@@ -134,7 +137,9 @@ async fn dod_a_child_is_told_waited_for_and_ended() {
         assert_eq!(stand.scene.input_end().await, (EndReason::Done, "All done.".into()), "{family:?}");
         let (parent, child) = by_agent(requests(&stand));
         assert!(child[1].user.last().is_some_and(|said| said.contains("Hurry")), "{family:?}");
-        let [_, told, waited, closed, gone] = &parent.last().unwrap().results[..] else { panic!("five results") };
+        let [_, told, waited, closed, gone] = &parent.last().unwrap().results[..] else {
+            panic!("five results")
+        };
         assert!(told.contains("agent-1"), "{family:?}: {told}");
         assert!(waited.contains("Counted in haste."), "{family:?}: {waited}");
         assert!(closed.contains("closed"), "{family:?}: {closed}");

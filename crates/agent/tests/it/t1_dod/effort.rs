@@ -63,7 +63,11 @@ async fn dod_a_new_effort_holds_from_the_next_call_on() {
 async fn dod_the_levels() {
     on_each_profile(async |family| {
         for level in ["low", "medium", "high"] {
-            assert_eq!(sent(family, Some(Effort::from(level.to_owned()))).await.as_deref(), Some(level), "{family:?}");
+            assert_eq!(
+                sent(family, Some(Effort::from(level.to_owned()))).await.as_deref(),
+                Some(level),
+                "{family:?}"
+            );
         }
         assert_eq!(sent(family, None).await, None, "{family:?}: the provider's own default");
     })

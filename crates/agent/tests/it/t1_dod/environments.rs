@@ -30,7 +30,8 @@ async fn dod_the_local_environment_has_every_operation() {
     let listed = plain::list_directory(&env, ".", 2).await.unwrap();
     let listed: Vec<_> = listed.iter().map(|e| (e.path.to_str().unwrap(), e.is_dir, e.size)).collect();
     assert_eq!(listed, [("a", true, None), ("a/b.txt", false, Some(8))]);
-    let ran = plain::exec_command(&env, "cat a/b.txt; echo no >&2; exit 3", Duration::from_mins(1)).await.unwrap();
+    let ran =
+        plain::exec_command(&env, "cat a/b.txt; echo no >&2; exit 3", Duration::from_mins(1)).await.unwrap();
     assert_eq!((ran.exit.code, ran.timed_out), (Some(3), false));
     let (root, cancel) = (env.facts().cwd.clone(), CancellationToken::new());
     for query in [Search::grep("^two$", root.clone()), Search::glob("**/*.txt", root.clone())] {
@@ -63,8 +64,14 @@ async fn dod_a_call_can_say_how_long() {
     on_each_profile(async |family| {
         let call = |command: &str, ms: u32| Call::new("shell", json!({"command": command, "timeout_ms": ms}));
         let bare = Call::new("shell", json!({"command": "sleep 600"}));
-        let steps =
-            [Step::calls([call("sleep 600", 300), call("mkfifo p; read x < p & sleep 1.5; echo long", 60_000), bare]), Step::text("I see.")];
+        let steps = [
+            Step::calls([
+                call("sleep 600", 300),
+                call("mkfifo p; read x < p & sleep 1.5; echo long", 60_000),
+                bare,
+            ]),
+            Step::text("I see."),
+        ];
         let mut stand = stand_with(family, steps, |config| {
             let profile = Profile::of(family).with_shell_timeout(Duration::from_secs(1));
             SessionConfig { profile: Some(profile), ..config }
@@ -85,14 +92,18 @@ async fn dod_time_up_is_asked_for_and_then_enforced() {
     assert_eq!(GRACE, Duration::from_secs(2));
     on_each_profile(async |family| {
         // It hears that it shall end and goes on; so does what it started in a session of its own.
-        let deaf = "trap 'echo asked' TERM; (trap '' TERM; exec setsid sleep 600) & echo up; while :; do wait; done";
+        let deaf =
+            "trap 'echo asked' TERM; (trap '' TERM; exec setsid sleep 600) & echo up; while :; do wait; done";
         let call = Call::new("shell", json!({"command": deaf, "timeout_ms": 2000}));
         let mut stand = stand(family, [Step::calls([call]), Step::text("I see.")]).await;
         let before = tokio::time::Instant::now();
         assert_eq!(stand.scene.ask("Run").await, (EndReason::Done, "I see.".into()), "{family:?}");
         assert!(before.elapsed() >= Duration::from_secs(2) + GRACE, "{family:?}: it had its grace");
         let told = &last(&stand).results[0];
-        assert!(told.starts_with("up\nasked\n") && told.contains("timed out after 2000ms"), "{family:?}: {told}");
+        assert!(
+            told.starts_with("up\nasked\n") && told.contains("timed out after 2000ms"),
+            "{family:?}: {told}"
+        );
         assert_eq!(stand.scene.env.survivors(), [], "{family:?}");
         stand.end(&[]).await;
     })
@@ -111,12 +122,14 @@ async fn dod_secrets_do_not_reach_commands() {
         ("CLOUD_CREDENTIAL", "hidden"),
     ];
     for inherit in [Inherit::default(), Inherit::All] {
-        let mut stand = stand_with(Family::OpenAi, [Step::calls([shell("env")]), Step::text("I see.")], |config| {
-            let cwd = config.env.facts().cwd.as_path().to_owned();
-            let env = LocalEnvironment::builder(cwd).variables(variables).inherit(inherit).build().unwrap();
-            SessionConfig { env: Arc::new(env), ..config }
-        })
-        .await;
+        let mut stand =
+            stand_with(Family::OpenAi, [Step::calls([shell("env")]), Step::text("I see.")], |config| {
+                let cwd = config.env.facts().cwd.as_path().to_owned();
+                let env =
+                    LocalEnvironment::builder(cwd).variables(variables).inherit(inherit).build().unwrap();
+                SessionConfig { env: Arc::new(env), ..config }
+            })
+            .await;
         assert_eq!(stand.scene.ask("Look").await.0, EndReason::Done);
         let told = &last(&stand).results[0];
         assert!(told.contains("LANG=C.UTF-8") && !told.contains("hidden"), "{told}");

@@ -44,7 +44,11 @@ async fn dod_a_passing_failure_is_tried_again() {
         for status in [429, 500, 502, 503] {
             let steps = [Step { fault: Some(Fault::status(status).times(1)), ..Step::text("Fine.") }];
             let mut stand = stand(family, steps).await;
-            assert_eq!(stand.scene.ask("Hello").await, (EndReason::Done, "Fine.".into()), "{family:?}: {status}");
+            assert_eq!(
+                stand.scene.ask("Hello").await,
+                (EndReason::Done, "Fine.".into()),
+                "{family:?}: {status}"
+            );
             assert_eq!(requests(&stand).len(), 2);
             assert_eq!(stand.end(&[]).await.count("retry"), 1, "{family:?}: {status}");
         }
@@ -79,7 +83,8 @@ async fn dod_a_refused_key_closes_the_session() {
 /// The warnings about the context, and whether the input went on all the same.
 async fn warned(family: Family, window: u64, used: u64) -> Vec<String> {
     let usage = junto_twin::UsageOverride { input: Some(used), ..Default::default() };
-    let steps = [Step { usage, ..Step::calls([shell("echo x")]) }, Step { usage, ..Step::text("Still here.") }];
+    let steps =
+        [Step { usage, ..Step::calls([shell("echo x")]) }, Step { usage, ..Step::text("Still here.") }];
     let mut stand = stand_with(family, steps, |config| {
         let mut profile = Profile::of(family);
         profile.capabilities.context_window = Some(window);
@@ -127,7 +132,8 @@ async fn dod_an_abort_ends_everything_in_order() {
         speaking.scene.submit("Talk").await;
         speaking.scene.talking().await;
         aborted(speaking, &[0]).await;
-        let mut working = stand(family, [Step::calls([shell("(setsid sleep 600 &); echo up; sleep 600")])]).await;
+        let mut working =
+            stand(family, [Step::calls([shell("(setsid sleep 600 &); echo up; sleep 600")])]).await;
         working.scene.submit("Work").await;
         working.scene.command_says("up").await;
         aborted(working, &[]).await;

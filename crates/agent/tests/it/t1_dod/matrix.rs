@@ -211,7 +211,9 @@ fn shell_command(_: Family) -> Row {
         moves: vec![Ask("Run it", "Ran.")],
         check: |end| {
             let [first, second] = end.results() else { panic!("{:?}", end.results()) };
-            assert!(first.contains("to both\n") && first.contains("sides\n") && first.contains("[exit code 3"));
+            assert!(
+                first.contains("to both\n") && first.contains("sides\n") && first.contains("[exit code 3")
+            );
             assert!(second.contains(end.files["here"].trim()) && second.contains("[exit code 0"), "{second}");
             assert_eq!(end.failures(), [true, false]);
         },
@@ -222,7 +224,10 @@ fn shell_timeout(_: Family) -> Row {
     Row {
         files: vec![],
         play: vec![
-            Step::calls([Call::new("shell", json!({"command": "echo begun; sleep 600", "timeout_ms": 2000}))]),
+            Step::calls([Call::new(
+                "shell",
+                json!({"command": "echo begun; sleep 600", "timeout_ms": 2000}),
+            )]),
             Step::text("Too slow."),
         ],
         moves: vec![Ask("Run it", "Too slow.")],

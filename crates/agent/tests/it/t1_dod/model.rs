@@ -6,7 +6,7 @@ use junto_agent::profile::{Family, Profile};
 use junto_agent::{Session, SessionConfig, ToolRegistry};
 use junto_core::{Agent, AgentError, AgentSpec, Fut, Parent, Spawner};
 use junto_twin::{Call, Options, Step};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::body::{Said, said};
 use crate::stand::Stand;
@@ -105,10 +105,6 @@ pub(crate) fn read(path: &str) -> Call {
 /// A command that may take a minute.
 pub(crate) fn shell(command: &str) -> Call {
     Call::new("shell", json!({"command": command, "timeout_ms": 60_000}))
-}
-
-pub(crate) fn call(tool: &str, args: Value) -> Step {
-    Step::calls([Call::new(tool, args)])
 }
 
 /// A command that says `up` and waits for a line from the pipe `go`.

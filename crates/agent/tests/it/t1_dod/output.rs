@@ -91,7 +91,8 @@ async fn dod_what_was_removed_is_said() {
         stand.scene.write("big.txt", "y".repeat(60_000) + "\n");
         assert_eq!(stand.scene.ask("Read").await, (EndReason::Done, "Long.".into()), "{family:?}");
         // With the number of the line before it and the line's end after it there are 60,007.
-        let expected = format!("  1 | {}\n\n{START}10007{MIDDLE}{}\n", "y".repeat(24_994), "y".repeat(24_999));
+        let expected =
+            format!("  1 | {}\n\n{START}10007{MIDDLE}{}\n", "y".repeat(24_994), "y".repeat(24_999));
         assert!(last(&stand).results[0] == expected, "{family:?}");
         stand.end(&[]).await;
     })

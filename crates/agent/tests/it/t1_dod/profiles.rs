@@ -51,21 +51,15 @@ async fn dod_anthropic_has_replacements() {
     let tools = ["read_file", "write_file", "edit_file", "shell", "grep", "glob"];
     declares(Family::Anthropic, &tools, &["apply_patch"]).await;
     let edit = parameters(Family::Anthropic, "edit_file");
-    assert!(["file_path", "old_string", "new_string", "replace_all"].iter().all(|name| edit[name].is_object()));
+    assert!(
+        ["file_path", "old_string", "new_string", "replace_all"].iter().all(|name| edit[name].is_object())
+    );
 }
 
 #[tokio::test]
 async fn dod_gemini_has_its_tools() {
-    let tools = [
-        "read_file",
-        "read_many_files",
-        "write_file",
-        "edit_file",
-        "shell",
-        "grep",
-        "glob",
-        "list_dir",
-    ];
+    let tools =
+        ["read_file", "read_many_files", "write_file", "edit_file", "shell", "grep", "glob", "list_dir"];
     declares(Family::Gemini, &tools, &["apply_patch"]).await;
 }
 
@@ -96,7 +90,11 @@ struct Named {
 }
 
 fn greets(tool_name: &str) -> Arc<dyn Tool> {
-    Arc::new(tool(tool_name, "Greets.", |args: Named, _: ToolCx| async move { format!("Hello, {}!", args.name) }))
+    Arc::new(tool(
+        tool_name,
+        "Greets.",
+        |args: Named, _: ToolCx| async move { format!("Hello, {}!", args.name) },
+    ))
 }
 
 #[tokio::test]

@@ -9,7 +9,11 @@ use super::model::{last, on_each_profile, requests, stand_with};
 use crate::stand::{Stand, model};
 
 /// The system prompt of a session that begins where these files are.
-async fn prompt(family: Family, files: &[(&str, &str)], change: impl FnOnce(SessionConfig) -> SessionConfig) -> String {
+async fn prompt(
+    family: Family,
+    files: &[(&str, &str)],
+    change: impl FnOnce(SessionConfig) -> SessionConfig,
+) -> String {
     let mut stand = stand_with(family, [Step::text("Here.")], |config| {
         let here = config.env.facts().cwd.as_path().to_owned();
         for (name, content) in files {
@@ -132,15 +136,16 @@ async fn dod_only_what_concerns_the_profile_is_read() {
     })
     .await;
     // Without a vendor there is nobody's file but everybody's.
-    let system = Stand::with(junto_llm::Wire::Responses, [Step::text("Here.")], Options::default(), |config| {
-        for (name, content) in DOCUMENTS {
-            let path = config.env.facts().cwd.as_path().join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, content).unwrap();
-        }
-        let model = Some(model(junto_llm::Wire::Responses).1.into());
-        SessionConfig { profile: Some(Profile::compatible()), system: String::new(), model, ..config }
-    });
+    let system =
+        Stand::with(junto_llm::Wire::Responses, [Step::text("Here.")], Options::default(), |config| {
+            for (name, content) in DOCUMENTS {
+                let path = config.env.facts().cwd.as_path().join(name);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, content).unwrap();
+            }
+            let model = Some(model(junto_llm::Wire::Responses).1.into());
+            SessionConfig { profile: Some(Profile::compatible()), system: String::new(), model, ..config }
+        });
     let mut stand = system.await;
     stand.scene.ask("Hello").await;
     assert_eq!(last(&stand).system.matches("Rule ").count(), 1);

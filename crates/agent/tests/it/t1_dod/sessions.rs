@@ -17,7 +17,9 @@ async fn dod_made_of_a_profile_and_an_environment() {
         let here = stand.scene.path("").to_string_lossy().trim_end_matches('/').to_owned();
         assert!(last(&stand).system.contains(&here), "the model knows where it is");
         let record = stand.end(&[]).await;
-        let Body::SessionStart { workdir, .. } = &record.events[0].body else { panic!("{:?}", record.names()) };
+        let Body::SessionStart { workdir, .. } = &record.events[0].body else {
+            panic!("{:?}", record.names())
+        };
         assert_eq!(workdir.as_deref(), Some(here.as_str()));
     })
     .await;
@@ -26,8 +28,11 @@ async fn dod_made_of_a_profile_and_an_environment() {
 #[tokio::test]
 async fn dod_calls_the_model_and_its_tools_until_it_is_done() {
     on_each_profile(async |family| {
-        let steps =
-            [Step::calls([create(family, "a", "1\n")]), Step::calls([read("a")]), Step::text("There is a 1.")];
+        let steps = [
+            Step::calls([create(family, "a", "1\n")]),
+            Step::calls([read("a")]),
+            Step::text("There is a 1."),
+        ];
         let mut stand = stand(family, steps).await;
         assert_eq!(stand.scene.ask("Work").await, (EndReason::Done, "There is a 1.".into()), "{family:?}");
         let results: Vec<usize> = requests(&stand).iter().map(|said| said.results.len()).collect();

@@ -87,8 +87,14 @@ async fn dod_messages_are_the_users() {
         let stand = steered(family).await;
         let said = &requests(&stand)[1];
         assert_eq!(said.user.first().map(String::as_str), Some("Drive"), "{family:?}");
-        assert!(said.user.last().is_some_and(|said| said.ends_with("Turn left")), "{family:?}: {:?}", said.user);
-        assert!(!said.system.contains("Turn left") && !said.model.iter().any(|said| said.contains("Turn left")));
+        assert!(
+            said.user.last().is_some_and(|said| said.ends_with("Turn left")),
+            "{family:?}: {:?}",
+            said.user
+        );
+        assert!(
+            !said.system.contains("Turn left") && !said.model.iter().any(|said| said.contains("Turn left"))
+        );
         stand.end(&[]).await;
     })
     .await;

@@ -55,14 +55,21 @@ async fn dod_arguments_are_parsed_and_validated() {
     on_each_profile(async |family| {
         let wrong = |args| Call::new("shell", args);
         let steps = [
-            Step::calls([wrong(json!({"command": 7})), wrong(json!({})), wrong(json!({"command": "echo", "to": "x"}))]),
+            Step::calls([
+                wrong(json!({"command": 7})),
+                wrong(json!({})),
+                wrong(json!({"command": "echo", "to": "x"})),
+            ]),
             Step::text("I see."),
         ];
         let mut stand = stand(family, steps).await;
         assert_eq!(stand.scene.ask("Run").await, (EndReason::Done, "I see.".into()), "{family:?}");
         let told = last(&stand).results;
         for (result, names) in told.iter().zip(["command", "command", "to"]) {
-            assert!(result.contains("`shell` cannot be called like this") && result.contains(names), "{result}");
+            assert!(
+                result.contains("`shell` cannot be called like this") && result.contains(names),
+                "{result}"
+            );
         }
         let record = stand.end(&[]).await;
         assert_eq!((record.count("tool_call_start"), record.count("tool_call_end")), (0, 3), "nothing ran");

@@ -9,7 +9,7 @@ use junto_llm::schema::{self, Validator};
 use junto_llm::{ToolCall, ToolSpec};
 use serde_json::{Value, json};
 
-use crate::ToolRegistry;
+use crate::{ToolRegistry, alias};
 
 /// How many characters are shown before the place where arguments stop being JSON.
 const SHOWN: usize = 40;
@@ -31,18 +31,7 @@ impl Kit {
     /// # Errors
     /// `invalid` if a tool's schema is none, or has no object at its root.
     pub(crate) fn new(registry: ToolRegistry) -> Result<Self, AgentError> {
-        let entry = |tool: &Arc<dyn Tool>| {
-            let spec = tool.spec();
-            let compiled = spec.parameters().map(|parameters| {
-                schema::check_object_root(&spec.name, parameters)?;
-                schema::compile(&spec.name, &closed(parameters))
-            });
-            let validator = compiled
-                .transpose()
-                .map_err(|error| AgentError::new(AgentErrorKind::Invalid, error.to_string()))?;
-            Ok(Arc::new(Entry { tool: Arc::clone(tool), validator }))
-        };
-        let entries = registry.iter().map(entry).collect::<Result<_, AgentError>>()?;
+        let entries = registry.iter().map(Entry::new).collect::<Result<_, AgentError>>()?;
         let specs = registry.definitions();
         Ok(Self { registry, entries, specs })
     }
@@ -60,14 +49,24 @@ impl Kit {
     /// # Errors
     /// What to tell the model.
     pub(crate) fn find(&self, call: &ToolCall) -> Result<Arc<Entry>, String> {
-        let entry = self.entries.iter().find(|entry| entry.tool.spec().name == call.name);
-        let entry = entry.ok_or_else(|| self.unknown(&call.name))?;
-        well_formed(call)?;
-        let faults = entry.validator.as_ref().map(|validator| validator.faults(&call.arguments));
-        match faults.unwrap_or_default().as_slice() {
-            [] => Ok(Arc::clone(entry)),
-            faults => Err(format!("`{}` cannot be called like this: {}", call.name, faults.join("; "))),
+        match self.entries.iter().find(|entry| entry.tool.spec().name == call.name) {
+            Some(entry) => entry.check(call).map(|()| Arc::clone(entry)),
+            None => self.find_alias(call),
         }
+    }
+
+    /// The first tool that a name may mean and whose schema the arguments fit. They are made for the call:
+    /// most sessions never need one.
+    fn find_alias(&self, call: &ToolCall) -> Result<Arc<Entry>, String> {
+        let mut fault = None;
+        for tool in alias::meant(&self.registry, &call.name) {
+            let entry = Entry::new(&tool).map_err(|error| error.to_string())?;
+            match entry.check(call) {
+                Ok(()) => return Ok(entry),
+                Err(why) => fault = fault.or(Some(why)),
+            }
+        }
+        Err(fault.unwrap_or_else(|| self.unknown(&call.name)))
     }
 
     fn unknown(&self, name: &str) -> String {
@@ -78,6 +77,30 @@ impl Kit {
             near.as_deref().unwrap_or("."),
             known.join(", ")
         )
+    }
+}
+
+impl Entry {
+    fn new(tool: &Arc<dyn Tool>) -> Result<Arc<Self>, AgentError> {
+        let spec = tool.spec();
+        let compiled = spec.parameters().map(|parameters| {
+            schema::check_object_root(&spec.name, parameters)?;
+            schema::compile(&spec.name, &closed(parameters))
+        });
+        let validator = compiled
+            .transpose()
+            .map_err(|error| AgentError::new(AgentErrorKind::Invalid, error.to_string()))?;
+        Ok(Arc::new(Self { tool: Arc::clone(tool), validator }))
+    }
+
+    /// Checks the arguments of a call.
+    fn check(&self, call: &ToolCall) -> Result<(), String> {
+        well_formed(call)?;
+        let faults = self.validator.as_ref().map(|validator| validator.faults(&call.arguments));
+        match faults.unwrap_or_default().as_slice() {
+            [] => Ok(()),
+            faults => Err(format!("`{}` cannot be called like this: {}", call.name, faults.join("; "))),
+        }
     }
 }
 

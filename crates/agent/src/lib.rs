@@ -14,6 +14,7 @@
 //! it runs no tool but through the gate, and it knows no model by name.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod alias;
 mod call;
 mod caller;
 mod config;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::alias;
 use crate::truncate::{Keep, OutputLimit};
 
 const fn limit(chars: usize, keep: Keep, lines: Option<usize>) -> OutputLimit {
@@ -32,12 +33,15 @@ pub(crate) struct OutputLimits {
 }
 
 impl OutputLimits {
+    /// A tool of a vendor's has what the tool of ours has that it stands for, unless the session names it.
     pub(crate) fn of(&self, tool: &str) -> OutputLimit {
-        let default = DEFAULTS.iter().find(|(name, _)| *name == tool).map_or(OTHERS, |(_, limit)| *limit);
+        let ours = alias::ours(tool).unwrap_or(tool);
+        let default = DEFAULTS.iter().find(|(name, _)| *name == ours).map_or(OTHERS, |(_, limit)| *limit);
+        let said = |limits: &BTreeMap<String, usize>| limits.get(tool).or_else(|| limits.get(ours)).copied();
         OutputLimit {
-            chars: self.chars.get(tool).copied().unwrap_or(default.chars),
+            chars: said(&self.chars).unwrap_or(default.chars),
             keep: default.keep,
-            lines: self.lines.get(tool).copied().or(default.lines),
+            lines: said(&self.lines).or(default.lines),
         }
     }
 }
@@ -57,6 +61,8 @@ mod tests {
         check("grep", limit(20_000, Keep::Tail, Some(3)));
         check("read_file", limit(50_000, Keep::HeadTail, None));
         check("mine", limit(7, Keep::HeadTail, Some(2)));
+        check("Bash", limit(100, Keep::HeadTail, Some(256)));
+        check("Grep", limit(20_000, Keep::Tail, Some(3)));
         check("somebody_elses", limit(30_000, Keep::HeadTail, None));
     }
 }

@@ -15,7 +15,7 @@
 mod apply;
 mod builtin;
 mod file;
-mod native;
+pub(crate) mod native;
 mod options;
 
 use std::sync::Arc;
@@ -249,6 +249,17 @@ impl Profile {
         match model.or(self.model.as_deref()) {
             Some(name) => catalog.get(name),
             None => catalog.latest(self.family.name(), None),
+        }
+    }
+
+    /// Tools that are added to it, in its dialect: where the vendor's agent asks the user, reads the web or
+    /// starts other agents in a way of its own, that way.
+    pub(crate) fn in_dialect(&self, tools: &ToolRegistry) -> ToolRegistry {
+        match self.dialect {
+            Dialect::Spec => tools.clone(),
+            Dialect::Native => {
+                native::added(self.family, Timeouts::of(Some(self.shell_timeout), None), tools)
+            }
         }
     }
 

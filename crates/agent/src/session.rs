@@ -96,6 +96,9 @@ impl Session {
         if family.spawner().is_some() {
             tools.extend(tools::family(&family, &config.kind));
         }
+        if let Some(profile) = &config.profile {
+            tools = profile.in_dialect(&tools);
+        }
         tools.extend(config.tools.iter().cloned());
         let Built { text: system, warnings } = prompt::of_session(&config, tools.definitions()).await;
         let gate = Gate::new(config.policy, log.clone());

@@ -16,7 +16,7 @@ use crate::kit::{Entry, Kit};
 use crate::output::OutputLimits;
 use crate::panics::caught;
 use crate::paths::{PathQueues, Turn};
-use crate::{ToolRegistry, truncate};
+use crate::{ToolRegistry, alias, truncate};
 
 /// How long a tool that was told to stop may take. A command that is ended politely needs some of it.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -90,9 +90,10 @@ impl Toolbox {
 
     /// What a model is told that calls a tool which is not there.
     fn unknown(&self, call: &ToolCall, told: String) -> String {
+        let name = alias::ours(&call.name).unwrap_or(&call.name);
         match self.withheld {
             Some((names, why))
-                if names.contains(&call.name.as_str()) && self.kit().registry().get(&call.name).is_none() =>
+                if names.contains(&name) && self.kit().registry().get(&call.name).is_none() =>
             {
                 why.to_owned()
             }

@@ -41,6 +41,7 @@ pub use ask_user::AskUser;
 pub use edit_file::EditFile;
 pub use glob::Glob;
 pub use grep::Grep;
+pub(crate) use grep::lines as ripgrep_lines;
 pub use jobs::{ShellInput, ShellKill, ShellOutput};
 pub use list_dir::ListDir;
 pub use read_file::ReadFile;
@@ -115,7 +116,7 @@ pub fn all() -> Vec<Arc<dyn Tool>> {
 }
 
 /// The file that an argument names.
-async fn resolve(env: &dyn ExecutionEnvironment, path: &str) -> Result<RealPath, ToolError> {
+pub(crate) async fn resolve(env: &dyn ExecutionEnvironment, path: &str) -> Result<RealPath, ToolError> {
     if path.is_empty() {
         return Err(ToolError("the path is empty".to_owned()));
     }
@@ -123,7 +124,7 @@ async fn resolve(env: &dyn ExecutionEnvironment, path: &str) -> Result<RealPath,
 }
 
 /// Where to search: what an argument names, or the working directory.
-async fn place(env: &dyn ExecutionEnvironment, path: Option<&str>) -> Result<RealPath, ToolError> {
+pub(crate) async fn place(env: &dyn ExecutionEnvironment, path: Option<&str>) -> Result<RealPath, ToolError> {
     match path {
         Some(path) => resolve(env, path).await,
         None => Ok(env.facts().cwd.clone()),
@@ -131,7 +132,7 @@ async fn place(env: &dyn ExecutionEnvironment, path: Option<&str>) -> Result<Rea
 }
 
 /// Searches until it is done or the call is cancelled.
-async fn search(cx: &ToolCx, query: Search) -> Result<Hits, ToolError> {
+pub(crate) async fn search(cx: &ToolCx, query: Search) -> Result<Hits, ToolError> {
     tokio::select! {
         biased;
         () = cx.cancel.cancelled() => Err(ToolError(INTERRUPTED.to_owned())),
@@ -140,7 +141,7 @@ async fn search(cx: &ToolCx, query: Search) -> Result<Hits, ToolError> {
 }
 
 /// A path as the model sees it: relative to the working directory if it is below that.
-fn below(path: &RealPath, cwd: &RealPath) -> String {
+pub(crate) fn below(path: &RealPath, cwd: &RealPath) -> String {
     let path = path.as_path();
     match path.strip_prefix(cwd) {
         Ok(inner) if !inner.as_os_str().is_empty() => inner.display().to_string(),

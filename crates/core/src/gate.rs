@@ -88,6 +88,13 @@ impl Permit {
         })
     }
 
+    /// The same leave in other words: for a tool that passes a call on to another, which takes its
+    /// arguments differently. What may be done stays what was judged and shown.
+    #[must_use]
+    pub fn restated(&self, call: ToolCall) -> Self {
+        Self { call, actions: self.actions.clone(), start: self.start }
+    }
+
     /// The position of its `tool_call_start`, to which output deltas belong.
     pub fn start(&self) -> Seq {
         self.start

@@ -11,7 +11,7 @@ pub(crate) fn apply(mut config: SessionConfig) -> SessionConfig {
         profile = profile.with_shell_timeout(timeout);
     }
     let mut tools = profile.tools.clone();
-    tools.extend(config.tools.iter().cloned());
+    tools.extend(profile.in_dialect(&config.tools).iter().cloned());
     config.tools = tools;
     config.model = config.model.or_else(|| profile.model.clone());
     if profile.capabilities_of(&config.catalog, config.model.as_deref()).reasoning {

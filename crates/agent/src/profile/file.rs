@@ -138,8 +138,7 @@ impl ProfileFile {
     /// # Errors
     /// `invalid` if something in it cannot be said in TOML: a `null` among the options.
     pub fn to_toml(&self) -> Result<String, AgentError> {
-        toml::to_string_pretty(self)
-            .map_err(|error| invalid(format!("the profile cannot be written: {error}")))
+        toml::to_string_pretty(self).map_err(|error| invalid(format!("the profile cannot be written: {error}")))
     }
 }
 
@@ -217,8 +216,7 @@ impl Profile {
     /// different things the same.
     fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {
         let timeouts = Timeouts::of(Some(self.shell_timeout()), None);
-        let of_vendor =
-            |family| native::tools(family, timeouts).into_iter().find(|tool| tool.spec().name == name);
+        let of_vendor = |family| native::tool(family, name, timeouts);
         super::tools(self.family(), self.dialect(), self.shell_timeout())
             .into_iter()
             .find(|tool| tool.spec().name == name)

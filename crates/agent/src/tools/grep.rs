@@ -135,7 +135,7 @@ fn tell(hits: &Hits, cwd: &RealPath, limit: usize) -> String {
 
 /// A file's lines, as `rg` writes them: `:` for a match, `-` for a line around one, `--` where lines
 /// are left out between.
-fn lines(text: &mut String, file: &FileLines, path: &str) {
+pub(crate) fn lines(text: &mut String, file: &FileLines, path: &str) {
     let has_context = file.lines.iter().any(|line| !line.matches);
     let mut before: Option<u64> = None;
     if has_context && !text.is_empty() {

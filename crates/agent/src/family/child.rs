@@ -245,13 +245,13 @@ pub(crate) struct Report {
 impl Report {
     /// Whether it did what it was told.
     pub(crate) fn success(&self) -> bool {
-        matches!(self.reason, Some(EndReason::Done))
+        matches!(self.reason, Some(EndReason::Done | EndReason::AwaitingInput))
     }
 
     /// Why there is no success.
     pub(crate) fn why(&self) -> Option<String> {
         match self.reason.as_ref()? {
-            EndReason::Done => None,
+            EndReason::Done | EndReason::AwaitingInput => None,
             EndReason::Limit => Some("reached its limit before it was done".to_owned()),
             EndReason::Interrupted => Some("was interrupted".to_owned()),
             EndReason::Rejected => Some("wanted something that was refused".to_owned()),

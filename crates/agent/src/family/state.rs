@@ -84,7 +84,9 @@ impl State {
             // The next input reads them.
             return Todo::Nothing;
         }
-        if std::mem::take(&mut self.unread) > 0 && *reason == EndReason::Done {
+        if std::mem::take(&mut self.unread) > 0
+            && matches!(reason, EndReason::Done | EndReason::AwaitingInput)
+        {
             self.announce();
             return Todo::Again;
         }
@@ -123,7 +125,9 @@ impl State {
     pub(crate) fn status(&self) -> SubagentStatus {
         match &self.last {
             _ if self.is_running() => SubagentStatus::Running,
-            Some(ended) if ended.reason != EndReason::Done => SubagentStatus::Failed,
+            Some(ended) if !matches!(ended.reason, EndReason::Done | EndReason::AwaitingInput) => {
+                SubagentStatus::Failed
+            }
             _ if self.over => SubagentStatus::Closed,
             _ => SubagentStatus::Completed,
         }

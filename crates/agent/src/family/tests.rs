@@ -40,6 +40,7 @@ fn body(step: &Step) -> Option<Body> {
         Step::Turn => Body::Call {
             provider: String::new(),
             model: String::new(),
+            response_id: None,
             usage: Usage::default(),
             cost: Cost::Unknown,
         },

@@ -8,7 +8,7 @@ use crate::failure::{Exit, Failure};
 /// What the end of the agent means for the command. `limit` is the limit that was reached, in words.
 pub(super) fn ending(reason: &EndReason, limit: Option<&str>) -> Result<Exit, Failure> {
     match reason {
-        EndReason::Done => Ok(Exit::Done),
+        EndReason::Done | EndReason::AwaitingInput => Ok(Exit::Done),
         EndReason::Interrupted => Err(Failure::interrupted()),
         EndReason::Rejected => Err(Failure::new(
             Exit::Rejected,

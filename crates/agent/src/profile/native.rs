@@ -21,7 +21,6 @@ mod search;
 use std::sync::Arc;
 
 use junto_core::Tool;
-use junto_env::{Background, JobId};
 use junto_llm::{ToolKind, ToolSpec};
 
 use self::adapter::Adapter;
@@ -64,7 +63,7 @@ enum Way {
     /// By talking with a command that runs on.
     Job(job::Ask, job::Tell),
     /// By naming those.
-    Jobs(fn(&[(JobId, Arc<Background>)]) -> String),
+    Jobs(job::List),
     /// By searching in files, at the place that the parameter of this name says.
     Search(&'static str, search::Ask, search::Tell, fn(&str) -> String),
     /// By asking the user.

@@ -23,7 +23,7 @@ const NAMES: &[&[(&str, &str, &str)]] = &[
         ("search_file_content", r#"{"pattern": "on"}"#, "a.txt"),
         ("glob", r#"{"pattern": "*.txt"}"#, "a.txt"),
         ("Glob", r#"{"pattern": "*.txt"}"#, "a.txt"),
-        ("list_dir", r#"{}"#, "a.txt"),
+        ("list_dir", "{}", "a.txt"),
         ("LS", r#"{"path": "."}"#, "a.txt"),
         ("list_directory", r#"{"dir_path": "."}"#, "a.txt"),
     ],

@@ -9,6 +9,8 @@ use junto_llm::{ToolCall, ToolSpec};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::arguments::renamed;
+
 /// A call of one of our tools.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ours {
@@ -58,8 +60,23 @@ impl Came<'_> {
     }
 }
 
-/// The call of ours that a vendor's call is. The arguments of a freeform tool are a string.
-pub(crate) type Ask = fn(&Value) -> Result<Ours, String>;
+/// The call of ours that a vendor's call is.
+#[derive(Clone, Copy)]
+pub(crate) enum Ask {
+    /// Of this tool, with those arguments that are listed, under other names: `(theirs, ours)`.
+    Renamed(&'static str, &'static [(&'static str, &'static str)]),
+    /// What this says. The arguments of a freeform tool are a string.
+    By(fn(&Value) -> Result<Ours, String>),
+}
+
+impl Ask {
+    pub(crate) fn ours(self, args: &Value) -> Result<Ours, String> {
+        match self {
+            Self::Renamed(tool, names) => Ok(Ours::new(tool, renamed(args, names))),
+            Self::By(ask) => ask(args),
+        }
+    }
+}
 
 /// What the model is told of what came of it.
 pub(crate) type Answer = fn(Came<'_>) -> ToolOutcome;
@@ -76,7 +93,7 @@ pub(super) struct Adapter {
 
 impl Adapter {
     fn translated(&self, call: &ToolCall) -> Result<(&dyn Tool, ToolCall, Only), ToolError> {
-        let Ours { tool: name, arguments, only } = (self.ask)(&call.arguments).map_err(ToolError)?;
+        let Ours { tool: name, arguments, only } = self.ask.ours(&call.arguments).map_err(ToolError)?;
         let tool = self.ours.iter().find(|tool| tool.spec().name == name);
         let tool = tool.ok_or_else(|| ToolError(format!("`{name}` is not available here")))?;
         Ok((&**tool, ToolCall::function(&call.id, name, arguments.to_string()), only))

@@ -36,8 +36,9 @@ fn id(said: &str) -> &str {
 }
 
 pub(super) mod codex {
-    use super::super::arguments::{list, number, renamed};
-    use super::*;
+    use super::super::adapter::Ask;
+    use super::super::arguments::{list, number};
+    use super::{Came, Ours, ToolOutcome, Value, id, json, required, text};
 
     pub(in super::super) fn spawn(args: &Value) -> Result<Ours, String> {
         let (kind, model) = (text(args, "agent_type"), text(args, "model"));
@@ -45,30 +46,32 @@ pub(super) mod codex {
     }
 
     pub(in super::super) fn spawned(came: Came<'_>) -> ToolOutcome {
-        came.said(|said, is_error| match is_error {
-            true => said.to_owned(),
-            false => json!({"agent_id": id(said), "nickname": null}).to_string(),
+        came.said(|said, is_error| {
+            if is_error {
+                said.to_owned()
+            } else {
+                json!({"agent_id": id(said), "nickname": null}).to_string()
+            }
         })
     }
 
-    pub(in super::super) fn send(args: &Value) -> Result<Ours, String> {
-        let names = [("target", "agent_id"), ("message", "message"), ("interrupt", "interrupt")];
-        Ok(Ours::new("send_input", renamed(args, &names)))
-    }
+    pub(in super::super) const SEND: Ask = Ask::Renamed(
+        "send_input",
+        &[("target", "agent_id"), ("message", "message"), ("interrupt", "interrupt")],
+    );
 
     pub(in super::super) fn sent(came: Came<'_>) -> ToolOutcome {
-        came.said(|said, is_error| match is_error {
-            true => said.to_owned(),
-            false => json!({ "submission_id": id(said) }).to_string(),
-        })
+        came.said(
+            |said, is_error| {
+                if is_error { said.to_owned() } else { json!({ "submission_id": id(said) }).to_string() }
+            },
+        )
     }
 
     pub(in super::super) fn wait(args: &Value) -> Result<Ours, String> {
         let limit = number(args, "timeout_ms").unwrap_or(30_000).clamp(10_000, 3_600_000);
-        let mut arguments = renamed(args, &[("targets", "agent_ids")]);
-        arguments["timeout_ms"] = limit.into();
-        arguments["until"] = "first".into();
-        Ok(Ours::new("wait", arguments))
+        let ids = args.get("targets").ok_or("`targets` is missing (it is a list)")?;
+        Ok(Ours::new("wait", json!({"agent_ids": ids, "timeout_ms": limit, "until": "first"})))
     }
 
     pub(in super::super) fn waited(came: Came<'_>) -> ToolOutcome {
@@ -111,9 +114,7 @@ pub(super) mod codex {
         }
     }
 
-    pub(in super::super) fn close(args: &Value) -> Result<Ours, String> {
-        Ok(Ours::new("close_agent", renamed(args, &[("target", "agent_id")])))
-    }
+    pub(in super::super) const CLOSE: Ask = Ask::Renamed("close_agent", &[("target", "agent_id")]);
 
     pub(in super::super) fn closed(came: Came<'_>) -> ToolOutcome {
         came.said(|said, is_error| {
@@ -147,8 +148,8 @@ pub(super) mod codex {
 }
 
 pub(super) mod claude {
-    use super::super::arguments::renamed;
-    use super::*;
+    use super::super::adapter::Ask;
+    use super::{Came, Ours, ToolOutcome, Value, flag, id, required, text};
 
     pub(in super::super) fn spawn(args: &Value) -> Result<Ours, String> {
         let wait = !flag(args, "run_in_background");
@@ -157,15 +158,17 @@ pub(super) mod claude {
 
     pub(in super::super) fn spawned(came: Came<'_>) -> ToolOutcome {
         let started = flag(came.args, "run_in_background");
-        came.said(|said, is_error| match started && !is_error {
-            true => format!("The agent works in the background.\nagentId: {}", id(said)),
-            false => said.to_owned(),
+        came.said(|said, is_error| {
+            if started && !is_error {
+                format!("The agent works in the background.\nagentId: {}", id(said))
+            } else {
+                said.to_owned()
+            }
         })
     }
 
-    pub(in super::super) fn send(args: &Value) -> Result<Ours, String> {
-        Ok(Ours::new("send_input", renamed(args, &[("to", "agent_id"), ("message", "message")])))
-    }
+    pub(in super::super) const SEND: Ask =
+        Ask::Renamed("send_input", &[("to", "agent_id"), ("message", "message")]);
 
     pub(in super::super) fn sent(came: Came<'_>) -> ToolOutcome {
         came.outcome
@@ -173,7 +176,7 @@ pub(super) mod claude {
 }
 
 pub(super) mod gemini {
-    use super::*;
+    use super::{Came, Ours, ToolOutcome, Value, required, text};
 
     pub(in super::super) fn invoke(args: &Value) -> Result<Ours, String> {
         Ok(super::spawn(required(args, "prompt")?, text(args, "agent_name"), None, true))

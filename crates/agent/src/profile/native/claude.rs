@@ -9,9 +9,9 @@ use junto_core::ToolOutcome;
 use junto_env::{Case, Found, Hits, RealPath, Search, Show, State};
 use serde_json::{Value, json};
 
-use super::adapter::{Came, Ours};
+use super::adapter::{Ask, Came, Ours};
 use super::agents::claude as agents;
-use super::arguments::{flag, list, number, renamed, required, text};
+use super::arguments::{flag, number, renamed, required, text};
 use super::command::{Launch, Means};
 use super::heard::{End, Heard, Patience, Since};
 use super::job::{Turn, What, Which};
@@ -37,21 +37,21 @@ pub(super) const TOOLS: &[Row] = &[
         ours: &["read_file", "read_many_files"],
         used: Used::Always,
         told: told::read,
-        way: Way::Through(&["read_file"], read, lines),
+        way: Way::Through(&["read_file"], Ask::By(read), lines),
     },
     Row {
         name: "Edit",
         ours: &["edit_file", "apply_patch"],
         used: Used::Always,
         told: told::edit,
-        way: Way::Through(&["edit_file"], edit, edited),
+        way: Way::Through(&["edit_file"], EDIT, edited),
     },
     Row {
         name: "Write",
         ours: &["write_file"],
         used: Used::Always,
         told: told::write,
-        way: Way::Through(&["write_file"], write, written),
+        way: Way::Through(&["write_file"], WRITE, written),
     },
     Row {
         name: "Bash",
@@ -86,14 +86,14 @@ pub(super) const TOOLS: &[Row] = &[
         ours: &["glob", "list_dir"],
         used: Used::Always,
         told: told::glob,
-        way: Way::Through(&["glob"], glob, files),
+        way: Way::Through(&["glob"], GLOB, files),
     },
     Row {
         name: "TodoWrite",
         ours: &["update_plan"],
         used: Used::Never,
         told: told::todo_write,
-        way: Way::Through(&["update_plan"], todo_write, noted),
+        way: Way::Through(&["update_plan"], Ask::By(todo_write), noted),
     },
     Row {
         name: "AskUserQuestion",
@@ -107,28 +107,28 @@ pub(super) const TOOLS: &[Row] = &[
         ours: &["web_fetch"],
         used: Used::WhenAdded,
         told: told::web_fetch,
-        way: Way::Through(&["web_fetch"], web_fetch, fetched),
+        way: Way::Through(&["web_fetch"], Ask::By(web_fetch), fetched),
     },
     Row {
         name: "Agent",
         ours: &["spawn_agent"],
         used: Used::WhenAdded,
         told: told::agent,
-        way: Way::Through(&["spawn_agent"], agents::spawn, agents::spawned),
+        way: Way::Through(&["spawn_agent"], Ask::By(agents::spawn), agents::spawned),
     },
     Row {
         name: "SendMessage",
         ours: &["send_input"],
         used: Used::WhenAdded,
         told: told::send_message,
-        way: Way::Through(&["send_input"], agents::send, agents::sent),
+        way: Way::Through(&["send_input"], agents::SEND, agents::sent),
     },
     Row {
         name: "Task",
         ours: &["spawn_agent"],
         used: Used::Never,
         told: told::agent,
-        way: Way::Through(&["spawn_agent"], agents::spawn, agents::spawned),
+        way: Way::Through(&["spawn_agent"], Ask::By(agents::spawn), agents::spawned),
     },
     Row {
         name: "BashOutput",
@@ -149,7 +149,7 @@ pub(super) const TOOLS: &[Row] = &[
         ours: &["list_dir"],
         used: Used::Never,
         told: told::ls,
-        way: Way::Through(&["list_dir"], ls, as_it_is),
+        way: Way::Through(&["list_dir"], LS, as_it_is),
     },
 ];
 
@@ -174,10 +174,15 @@ fn lines(came: Came<'_>) -> ToolOutcome {
     came.said(|text, is_error| if is_error { text.to_owned() } else { tabbed(text) })
 }
 
-fn edit(args: &Value) -> Result<Ours, String> {
-    let names = ["file_path", "old_string", "new_string", "replace_all"].map(|name| (name, name));
-    Ok(Ours::new("edit_file", renamed(args, &names)))
-}
+const EDIT: Ask = Ask::Renamed(
+    "edit_file",
+    &[
+        ("file_path", "file_path"),
+        ("old_string", "old_string"),
+        ("new_string", "new_string"),
+        ("replace_all", "replace_all"),
+    ],
+);
 
 /// Our report without its first line, which is said in the vendor's form.
 fn edited(came: Came<'_>) -> ToolOutcome {
@@ -193,10 +198,7 @@ fn edited(came: Came<'_>) -> ToolOutcome {
     })
 }
 
-fn write(args: &Value) -> Result<Ours, String> {
-    let names = ["file_path", "content"].map(|name| (name, name));
-    Ok(Ours::new("write_file", renamed(args, &names)))
-}
+const WRITE: Ask = Ask::Renamed("write_file", &[("file_path", "file_path"), ("content", "content")]);
 
 fn written(came: Came<'_>) -> ToolOutcome {
     came.said(|report, is_error| match report.split_once(' ') {
@@ -218,30 +220,29 @@ fn bash(args: &Value, timeouts: Timeouts) -> Result<Launch, String> {
     })
 }
 
-fn ran(args: &Value, heard: &Heard) -> Result<String, String> {
+fn ran(args: &Value, heard: &Heard) -> ToolOutcome {
     let text = heard.text.trim_end_matches('\n');
     if heard.end == End::Cancelled {
-        return Err(format!("{text}\n[interrupted]").trim_start().to_owned());
+        return ToolOutcome::error(format!("{text}\n[interrupted]").trim_start());
     }
     match (&heard.state, heard.code()) {
-        (State::Running, _) => {
-            let job = heard.job;
-            let why = match flag(args, "run_in_background") {
-                true => "Command running in background".to_owned(),
-                false => format!("Command still running after {} ms, moved to the background", millis(heard)),
-            };
-            let so_far = if text.is_empty() { String::new() } else { format!("\nOutput so far:\n{text}") };
-            Ok(format!("{why} with ID: {job}. TaskOutput reads it, TaskStop ends it.{so_far}"))
-        }
-        (_, Some(0)) => Ok(text.to_owned()),
-        (_, Some(code)) => Err(format!("Exit code {code}\n{text}")),
-        (State::Failed(error), None) => Err(format!("The command was lost: {error}\n{text}")),
-        (State::Ended(_), None) => Err(format!("The command ended, nobody knows how\n{text}")),
+        (State::Running, _) => ToolOutcome::ok(runs_on(args, heard, text)),
+        (_, Some(0)) => ToolOutcome::ok(text),
+        (_, Some(code)) => ToolOutcome::error(format!("Exit code {code}\n{text}")),
+        (State::Failed(error), None) => ToolOutcome::error(format!("The command was lost: {error}\n{text}")),
+        (State::Ended(_), None) => ToolOutcome::error(format!("The command ended, nobody knows how\n{text}")),
     }
 }
 
-fn millis(heard: &Heard) -> u128 {
-    heard.duration.as_millis()
+fn runs_on(args: &Value, heard: &Heard, text: &str) -> String {
+    let why = if flag(args, "run_in_background") {
+        "Command running in background".to_owned()
+    } else {
+        let waited = heard.duration.as_millis();
+        format!("Command still running after {waited} ms, moved to the background")
+    };
+    let so_far = if text.is_empty() { String::new() } else { format!("\nOutput so far:\n{text}") };
+    format!("{why} with ID: {}. TaskOutput reads it, TaskStop ends it.{so_far}", heard.job)
 }
 
 /// A task's number, which models write as a number or as a text.
@@ -270,7 +271,7 @@ fn task_stop(args: &Value) -> Result<Turn, String> {
     Ok(Turn { job, what: What::End, since: Since::Told, wait: Duration::ZERO })
 }
 
-fn task(_: &Value, heard: &Heard) -> Result<String, String> {
+fn task(_: &Value, heard: &Heard) -> ToolOutcome {
     let status = match &heard.state {
         State::Running => "running".to_owned(),
         State::Ended(_) if heard.code() == Some(0) => "completed".to_owned(),
@@ -278,16 +279,16 @@ fn task(_: &Value, heard: &Heard) -> Result<String, String> {
     };
     let code = heard.code().map(|code| format!("\n<exit_code>{code}</exit_code>")).unwrap_or_default();
     let text = heard.text.trim_end_matches('\n');
-    Ok(format!(
+    ToolOutcome::ok(format!(
         "<task_id>{}</task_id>\n<status>{status}</status>{code}\n<output>\n{text}\n</output>",
         heard.job
     ))
 }
 
-fn stopped(_: &Value, heard: &Heard) -> Result<String, String> {
+fn stopped(_: &Value, heard: &Heard) -> ToolOutcome {
     let text = heard.text.trim_end_matches('\n');
     let last = if text.is_empty() { String::new() } else { format!("\nLast output:\n{text}") };
-    Ok(format!("Stopped task: {}{last}", heard.job))
+    ToolOutcome::ok(format!("Stopped task: {}{last}", heard.job))
 }
 
 /// What is told of the matches.
@@ -377,9 +378,7 @@ fn found(args: &Value, hits: &Hits, cwd: &RealPath) -> String {
     told
 }
 
-fn glob(args: &Value) -> Result<Ours, String> {
-    Ok(Ours::new("glob", renamed(args, &[("pattern", "pattern"), ("path", "path")])))
-}
+const GLOB: Ask = Ask::Renamed("glob", &[("pattern", "pattern"), ("path", "path")]);
 
 fn files(came: Came<'_>) -> ToolOutcome {
     came.said(|said, is_error| match said {
@@ -390,15 +389,18 @@ fn files(came: Came<'_>) -> ToolOutcome {
 }
 
 fn todo_write(args: &Value) -> Result<Ours, String> {
+    let todos = args.get("todos").and_then(Value::as_array).ok_or("`todos` is missing (it is a list)")?;
     let step = |todo: &Value| renamed(todo, &[("content", "step"), ("status", "status")]);
-    let steps: Vec<Value> = list(args, "todos").iter().map(step).collect();
+    let steps: Vec<Value> = todos.iter().map(step).collect();
     Ok(Ours::new("update_plan", json!({ "steps": steps })))
 }
 
 fn noted(came: Came<'_>) -> ToolOutcome {
-    came.said(|said, is_error| match is_error {
-        true => fault(said),
-        false => "The todo list has been updated. Go on with the current task.".to_owned(),
+    came.said(|said, is_error| {
+        if is_error {
+            return fault(said);
+        }
+        "The todo list has been updated. Go on with the current task.".to_owned()
     })
 }
 
@@ -412,9 +414,7 @@ fn answers(answered: &[Answered<'_>]) -> String {
 
 fn web_fetch(args: &Value) -> Result<Ours, String> {
     let skipped = number(args, "offset").unwrap_or(0).min(MOST_SKIPPED);
-    let mut arguments = renamed(args, &[("url", "url")]);
-    arguments["max_chars"] = (skipped + PAGE).into();
-    Ok(Ours::new("web_fetch", arguments))
+    Ok(Ours::new("web_fetch", json!({"url": required(args, "url")?, "max_chars": skipped + PAGE})))
 }
 
 /// The page itself: what the prompt asks of it, the model that reads this can tell best.
@@ -427,9 +427,7 @@ fn fetched(came: Came<'_>) -> ToolOutcome {
     })
 }
 
-fn ls(args: &Value) -> Result<Ours, String> {
-    Ok(Ours::new("list_dir", renamed(args, &[("path", "path")])))
-}
+const LS: Ask = Ask::Renamed("list_dir", &[("path", "path")]);
 
 #[cfg(test)]
 mod tests;

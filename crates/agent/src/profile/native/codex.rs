@@ -9,9 +9,9 @@ use junto_core::ToolOutcome;
 use junto_env::State;
 use serde_json::{Value, json};
 
-use super::adapter::{Came, Ours};
+use super::adapter::{Ask, Came, Ours};
 use super::agents::codex as agents;
-use super::arguments::{flag, list, number, renamed, required, text};
+use super::arguments::{flag, list, number, required, text};
 use super::command::{Launch, Means};
 use super::heard::{End, Heard, Patience, Since};
 use super::job::{Turn, What, Which};
@@ -60,21 +60,21 @@ pub(super) const TOOLS: &[Row] = &[
         ours: &["apply_patch", "edit_file", "write_file"],
         used: Used::Always,
         told: told::apply_patch,
-        way: Way::Through(&["apply_patch"], apply_patch, patched),
+        way: Way::Through(&["apply_patch"], Ask::By(apply_patch), patched),
     },
     Row {
         name: "update_plan",
         ours: &["update_plan"],
         used: Used::Always,
         told: told::update_plan,
-        way: Way::Through(&["update_plan"], update_plan, plan_updated),
+        way: Way::Through(&["update_plan"], UPDATE_PLAN, plan_updated),
     },
     Row {
         name: "view_image",
         ours: &["read_file"],
         used: Used::Always,
         told: told::view_image,
-        way: Way::Through(&["read_file"], view_image, viewed),
+        way: Way::Through(&["read_file"], VIEW_IMAGE, viewed),
     },
     Row {
         name: "request_user_input",
@@ -88,28 +88,28 @@ pub(super) const TOOLS: &[Row] = &[
         ours: &["spawn_agent"],
         used: Used::WhenAdded,
         told: told::spawn_agent,
-        way: Way::Through(&["spawn_agent"], agents::spawn, agents::spawned),
+        way: Way::Through(&["spawn_agent"], Ask::By(agents::spawn), agents::spawned),
     },
     Row {
         name: "send_input",
         ours: &["send_input"],
         used: Used::WhenAdded,
         told: told::send_input,
-        way: Way::Through(&["send_input"], agents::send, agents::sent),
+        way: Way::Through(&["send_input"], agents::SEND, agents::sent),
     },
     Row {
         name: "wait_agent",
         ours: &["wait"],
         used: Used::WhenAdded,
         told: told::wait_agent,
-        way: Way::Through(&["wait"], agents::wait, agents::waited),
+        way: Way::Through(&["wait"], Ask::By(agents::wait), agents::waited),
     },
     Row {
         name: "close_agent",
         ours: &["close_agent"],
         used: Used::WhenAdded,
         told: told::close_agent,
-        way: Way::Through(&["close_agent"], agents::close, agents::closed),
+        way: Way::Through(&["close_agent"], agents::CLOSE, agents::closed),
     },
     Row {
         name: "shell",
@@ -195,7 +195,7 @@ fn write_stdin(args: &Value) -> Result<Turn, String> {
 }
 
 /// A piece of a command's output, and how it stands.
-fn chunk(args: &Value, heard: &Heard) -> Result<String, String> {
+fn chunk(args: &Value, heard: &Heard) -> ToolOutcome {
     let mut name = DefaultHasher::new();
     (heard.job, &heard.text).hash(&mut name);
     let state = match (&heard.state, heard.code()) {
@@ -217,7 +217,7 @@ fn chunk(args: &Value, heard: &Heard) -> Result<String, String> {
     );
     // A command that fails is no failed call, but people shall see it.
     let fine = heard.state.is_running() || heard.code() == Some(0);
-    if fine && heard.end == End::Wait { Ok(told) } else { Err(told) }
+    if fine && heard.end == End::Wait { ToolOutcome::ok(told) } else { ToolOutcome::error(told) }
 }
 
 /// The ends of a text that is longer than was asked for.
@@ -249,10 +249,10 @@ fn patched(came: Came<'_>) -> ToolOutcome {
         let mut files = String::new();
         for line in report.lines() {
             // What was moved is told as what it became.
-            match line.strip_prefix("R ").and_then(|moved| moved.split_once(" -> ")) {
-                Some((_, to)) => files += &format!("M {to}\n"),
-                None => files += &format!("{line}\n"),
-            }
+            let moved = line.strip_prefix("R ").and_then(|moved| moved.split_once(" -> "));
+            let line = moved.map_or_else(|| line.to_owned(), |(_, to)| format!("M {to}"));
+            files.push_str(&line);
+            files.push('\n');
         }
         format!(
             "Exit code: 0\nWall time: {seconds} seconds\nOutput:\nSuccess. Updated the following files:\n{files}"
@@ -260,17 +260,13 @@ fn patched(came: Came<'_>) -> ToolOutcome {
     })
 }
 
-fn update_plan(args: &Value) -> Result<Ours, String> {
-    Ok(Ours::new("update_plan", renamed(args, &[("explanation", "explanation"), ("plan", "steps")])))
-}
+const UPDATE_PLAN: Ask = Ask::Renamed("update_plan", &[("explanation", "explanation"), ("plan", "steps")]);
 
 fn plan_updated(came: Came<'_>) -> ToolOutcome {
     came.said(|said, is_error| if is_error { said.to_owned() } else { "Plan updated".to_owned() })
 }
 
-fn view_image(args: &Value) -> Result<Ours, String> {
-    Ok(Ours::new("read_file", renamed(args, &[("path", "file_path")])))
-}
+const VIEW_IMAGE: Ask = Ask::Renamed("read_file", &[("path", "file_path")]);
 
 fn viewed(came: Came<'_>) -> ToolOutcome {
     if !came.outcome.is_error && came.outcome.images.is_empty() {

@@ -8,7 +8,7 @@ use junto_env::{CommandSpec, GRACE, Stdin, TerminalSize};
 use junto_llm::{ToolCall, ToolSpec};
 use serde_json::Value;
 
-use super::heard::{End, Heard, Patience, Since, listen, outcome, unheard};
+use super::heard::{End, Heard, Patience, Since, listen, spooled, unheard};
 use crate::tools::{Timeouts, place};
 
 /// A command to run.
@@ -33,8 +33,8 @@ pub(crate) enum Means {
 /// The command that a call asks for. The timeouts are the profile's.
 pub(crate) type Ask = fn(&Value, Timeouts) -> Result<Launch, String>;
 
-/// What the model is told of it: that it went well, or not.
-pub(crate) type Tell = fn(&Value, &Heard) -> Result<String, String>;
+/// What the model is told of it.
+pub(crate) type Tell = fn(&Value, &Heard) -> ToolOutcome;
 
 /// Runs a command, and waits for it as long as the vendor's agent would.
 pub(super) struct Command {
@@ -73,7 +73,7 @@ impl Command {
             }
             heard.state = job.poll(u64::MAX).state;
         }
-        Ok(outcome(cx, (self.tell)(&permit.call().arguments, &heard)).await)
+        Ok(spooled(cx, (self.tell)(&permit.call().arguments, &heard)).await)
     }
 }
 

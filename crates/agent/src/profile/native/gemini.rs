@@ -1,5 +1,6 @@
 //! gemini-cli: a tool for each kind of work on files, and one for commands.
 
+mod grep;
 mod told;
 
 use std::collections::BTreeMap;
@@ -8,10 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use junto_core::ToolOutcome;
-use junto_env::{Background, Case, Exit, Found, Hits, JobId, RealPath, Search, Show, State};
+use junto_env::{Background, Exit, JobId, State};
 use serde_json::{Value, json};
 
-use super::adapter::{Came, Only, Ours};
+use self::grep::{grep_search, matches};
+use super::adapter::{Ask, Came, Only, Ours};
 use super::agents::gemini as agents;
 use super::arguments::{flag, list, number, renamed, required, text};
 use super::command::{Launch, Means};
@@ -20,20 +22,12 @@ use super::job::{Turn, What, Which};
 use super::numbered::bare;
 use super::questions::Answered;
 use super::{Row, Used, Way};
-use crate::tools::{Timeouts, below};
+use crate::tools::Timeouts;
 
 /// How long a command may be silent.
 const SILENCE: Duration = Duration::from_mins(5);
 /// How long can be waited for a command in the background, in milliseconds.
 const LONGEST_DELAY: u64 = 600_000;
-/// How many matches are given if nobody says.
-const MATCHES: u64 = 100;
-/// How many matches are given at most.
-const MOST_MATCHES: u64 = 10_000;
-/// How many lines are shown around a match at most.
-const MOST_CONTEXT: u64 = 100;
-/// How many lines are shown around matches of which there are few, so that the file need not be read.
-const AROUND: &[(usize, u32)] = &[(1, 50), (3, 15)];
 /// How many lines of a command's output are given if nobody says.
 const LINES: u64 = 100;
 
@@ -43,14 +37,14 @@ pub(super) const TOOLS: &[Row] = &[
         ours: &["list_dir"],
         used: Used::Always,
         told: told::list_directory,
-        way: Way::Through(&["list_dir"], list_directory, listed),
+        way: Way::Through(&["list_dir"], LIST_DIRECTORY, listed),
     },
     Row {
         name: "read_file",
         ours: &["read_file", "read_many_files"],
         used: Used::Always,
         told: told::read_file,
-        way: Way::Through(&["read_file"], read_file, content),
+        way: Way::Through(&["read_file"], Ask::By(read_file), content),
     },
     Row {
         name: "grep_search",
@@ -64,21 +58,21 @@ pub(super) const TOOLS: &[Row] = &[
         ours: &["glob"],
         used: Used::Always,
         told: told::glob,
-        way: Way::Through(&["glob"], glob, files),
+        way: Way::Through(&["glob"], GLOB, files),
     },
     Row {
         name: "replace",
         ours: &["edit_file", "apply_patch"],
         used: Used::Always,
         told: told::replace,
-        way: Way::Through(&["edit_file", "write_file"], replace, replaced),
+        way: Way::Through(&["edit_file", "write_file"], Ask::By(replace), replaced),
     },
     Row {
         name: "write_file",
         ours: &["write_file"],
         used: Used::Always,
         told: told::write_file,
-        way: Way::Through(&["write_file"], write_file, written),
+        way: Way::Through(&["write_file"], WRITE_FILE, written),
     },
     Row {
         name: "run_shell_command",
@@ -106,7 +100,7 @@ pub(super) const TOOLS: &[Row] = &[
         ours: &["update_plan"],
         used: Used::Always,
         told: told::write_todos,
-        way: Way::Through(&["update_plan"], write_todos, noted),
+        way: Way::Through(&["update_plan"], Ask::By(write_todos), noted),
     },
     Row {
         name: "ask_user",
@@ -120,14 +114,14 @@ pub(super) const TOOLS: &[Row] = &[
         ours: &["web_fetch"],
         used: Used::WhenAdded,
         told: told::web_fetch,
-        way: Way::Through(&["web_fetch"], web_fetch, fetched),
+        way: Way::Through(&["web_fetch"], Ask::By(web_fetch), fetched),
     },
     Row {
         name: "invoke_agent",
         ours: &["spawn_agent"],
         used: Used::WhenAdded,
         told: told::invoke_agent,
-        way: Way::Through(&["spawn_agent"], agents::invoke, agents::invoked),
+        way: Way::Through(&["spawn_agent"], Ask::By(agents::invoke), agents::invoked),
     },
     Row {
         name: "search_file_content",
@@ -141,7 +135,7 @@ pub(super) const TOOLS: &[Row] = &[
         ours: &["read_many_files"],
         used: Used::Never,
         told: told::read_many_files,
-        way: Way::Through(&["read_many_files"], read_many_files, as_it_is),
+        way: Way::Through(&["read_many_files"], Ask::By(read_many_files), as_it_is),
     },
 ];
 
@@ -149,9 +143,7 @@ fn as_it_is(came: Came<'_>) -> ToolOutcome {
     came.outcome
 }
 
-fn list_directory(args: &Value) -> Result<Ours, String> {
-    Ok(Ours::new("list_dir", renamed(args, &[("dir_path", "path")])))
-}
+const LIST_DIRECTORY: Ask = Ask::Renamed("list_dir", &[("dir_path", "path")]);
 
 /// Our listing, directories first, without what shall be ignored.
 fn listed(came: Came<'_>) -> ToolOutcome {
@@ -165,15 +157,16 @@ fn listed(came: Came<'_>) -> ToolOutcome {
         for line in entries.lines() {
             let name = line.strip_suffix('/').or_else(|| line.rsplit_once(" (").map(|(name, _)| name));
             let Some(name) = name else {
-                notes += &format!("{line}\n");
+                let _ = writeln!(notes, "{line}");
                 continue;
             };
             if ignored.iter().any(|pattern| fits(pattern, name)) {
                 continue;
             }
-            match line.ends_with('/') {
-                true => dirs += &format!("[DIR] {name}\n"),
-                false => files += &format!("{line}\n"),
+            if line.ends_with('/') {
+                let _ = writeln!(dirs, "[DIR] {name}");
+            } else {
+                let _ = writeln!(files, "{line}");
             }
         }
         format!("Directory listing for {root}:\n{dirs}{files}{notes}").trim_end().to_owned()
@@ -224,7 +217,9 @@ fn content(came: Came<'_>) -> ToolOutcome {
                         bare.first, bare.last
                     );
                 }
-                None => notes += &format!("\n{note}"),
+                None => {
+                    let _ = write!(notes, "\n{note}");
+                }
             }
         }
         format!("{more}{}{notes}", bare.text.strip_suffix('\n').unwrap_or(&bare.text))
@@ -232,96 +227,12 @@ fn content(came: Came<'_>) -> ToolOutcome {
 }
 
 fn read_many_files(args: &Value) -> Result<Ours, String> {
-    let key = if args.get("include").is_some() { "include" } else { "paths" };
-    Ok(Ours::new("read_many_files", renamed(args, &[(key, "paths")])))
+    let paths =
+        args.get("include").or_else(|| args.get("paths")).ok_or("`include` is missing (it is a list)")?;
+    Ok(Ours::new("read_many_files", json!({ "paths": paths })))
 }
 
-fn grep_search(args: &Value, root: RealPath) -> Result<Search, String> {
-    if args.get("exclude_pattern").is_some_and(|pattern| !pattern.is_null()) {
-        return Err("lines cannot be excluded by a pattern here; narrow the pattern instead".to_owned());
-    }
-    let around = |key| number(args, key).or(number(args, "context")).unwrap_or(0).min(MOST_CONTEXT);
-    // Lines around few matches are cut to what is wanted when it is known how many there are.
-    let usual = AROUND.first().map_or(0, |(_, lines)| *lines);
-    let lines = |key| u32::try_from(around(key)).unwrap_or(0).max(if is_plain(args) { usual } else { 0 });
-    let show = match flag(args, "names_only") {
-        true => Show::Files,
-        false => Show::Lines { before: lines("before"), after: lines("after") },
-    };
-    let case = if flag(args, "case_sensitive") { Case::Sensitive } else { Case::Insensitive };
-    let most = number(args, "total_max_matches").unwrap_or(MATCHES).clamp(1, MOST_MATCHES);
-    let most = usize::try_from(most).unwrap_or(usize::MAX);
-    let mut search = Search::grep(required(args, "pattern")?, root).case(case).show(show).limit(most);
-    if let Some(glob) = text(args, "include_pattern") {
-        search = search.only(glob);
-    }
-    if flag(args, "fixed_strings") {
-        search = search.literal();
-    }
-    Ok(if flag(args, "no_ignore") { search.with_ignored() } else { search })
-}
-
-/// Whether nobody says how many lines around a match are wanted.
-fn is_plain(args: &Value) -> bool {
-    ["context", "before", "after"].iter().all(|key| number(args, key).is_none())
-}
-
-fn matches(args: &Value, hits: &Hits, cwd: &RealPath) -> String {
-    let pattern = text(args, "pattern").unwrap_or_default();
-    let mut told = match &hits.found {
-        found if found.is_empty() => return format!("No matches found for pattern \"{pattern}\"."),
-        Found::Files(files) => {
-            let names: Vec<String> = files.iter().map(|file| below(&file.path, cwd)).collect();
-            format!(
-                "Found {} files with matches for pattern \"{pattern}\":\n{}",
-                names.len(),
-                names.join("\n")
-            )
-        }
-        Found::Counts(_) => String::new(),
-        Found::Lines(files) => {
-            let most =
-                number(args, "max_matches_per_file").map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(1));
-            let of =
-                |file: &junto_env::FileLines| file.lines.iter().filter(|line| line.matches).count().min(most);
-            let count: usize = files.iter().map(of).sum();
-            let noun = if count == 1 { "match" } else { "matches" };
-            let mut told = format!("Found {count} {noun} for pattern \"{pattern}\":\n---\n");
-            let wanted = match is_plain(args) {
-                true => AROUND.iter().find(|(few, _)| count <= *few).map_or(0, |(_, lines)| *lines),
-                false => u32::MAX,
-            };
-            for file in files {
-                let _ = writeln!(told, "File: {}", below(&file.path, cwd));
-                for (number, line, matches) in near(&file.lines, most, u64::from(wanted)) {
-                    let mark = if matches { "L" } else { "L-" };
-                    let _ = writeln!(told, "{mark}{number}: {line}");
-                }
-                told.push_str("---\n");
-            }
-            told.trim_end().to_owned()
-        }
-    };
-    if hits.truncated {
-        told.push_str("\n[there are more; narrow the search, or raise total_max_matches]");
-    }
-    told
-}
-
-/// The first matches of a file, and the lines within this distance of one.
-fn near(lines: &[junto_env::Line], most: usize, distance: u64) -> impl Iterator<Item = (u64, &str, bool)> {
-    let matches: Vec<u64> =
-        lines.iter().filter(|line| line.matches).map(|line| line.number).take(most).collect();
-    lines.iter().filter_map(move |line| {
-        let counts = matches.contains(&line.number);
-        let is_near = matches.iter().any(|number| number.abs_diff(line.number) <= distance);
-        (counts || (is_near && !line.matches)).then_some((line.number, line.text.as_str(), counts))
-    })
-}
-
-fn glob(args: &Value) -> Result<Ours, String> {
-    Ok(Ours::new("glob", renamed(args, &[("pattern", "pattern"), ("dir_path", "path")])))
-}
+const GLOB: Ask = Ask::Renamed("glob", &[("pattern", "pattern"), ("dir_path", "path")]);
 
 fn files(came: Came<'_>) -> ToolOutcome {
     let pattern = text(came.args, "pattern").unwrap_or_default().to_owned();
@@ -380,10 +291,7 @@ fn replaced(came: Came<'_>) -> ToolOutcome {
     })
 }
 
-fn write_file(args: &Value) -> Result<Ours, String> {
-    let names = ["file_path", "content"].map(|name| (name, name));
-    Ok(Ours::new("write_file", renamed(args, &names)))
-}
+const WRITE_FILE: Ask = Ask::Renamed("write_file", &[("file_path", "file_path"), ("content", "content")]);
 
 fn written(came: Came<'_>) -> ToolOutcome {
     came.said(|report, is_error| if is_error { report.to_owned() } else { written_report(report) })
@@ -398,10 +306,8 @@ fn written_report(report: &str) -> String {
 }
 
 fn run_shell_command(args: &Value, _: Timeouts) -> Result<Launch, String> {
-    let patience = match flag(args, "is_background") {
-        true => Patience::For(delay(args)),
-        false => Patience::Silence(SILENCE),
-    };
+    let background = flag(args, "is_background");
+    let patience = if background { Patience::For(delay(args)) } else { Patience::Silence(SILENCE) };
     Ok(Launch {
         line: required(args, "command")?.to_owned(),
         cwd: text(args, "dir_path").map(str::to_owned),
@@ -415,28 +321,27 @@ fn delay(args: &Value) -> Duration {
 }
 
 /// What a command said, and how it ended. One that fails is no failed call.
-fn ran(_: &Value, heard: &Heard) -> Result<String, String> {
+fn ran(_: &Value, heard: &Heard) -> ToolOutcome {
     let output = match heard.text.trim_end_matches('\n') {
         "" => "(empty)",
         output => output,
     };
-    let mut told = format!("Output: {output}\n");
-    match &heard.state {
-        State::Running => told += &format!("Background PIDs: {}\n", heard.pid),
-        State::Ended(Exit { code: Some(code), .. }) => told += &format!("Exit Code: {code}\n"),
-        State::Ended(Exit { signal: Some(signal), .. }) => told += &format!("Signal: {signal}\n"),
-        State::Ended(_) => {}
-        State::Failed(error) => told += &format!("Error: {error}\n"),
-    }
-    match heard.end {
-        End::Wait => {}
+    let how = match &heard.state {
+        State::Running => format!("\nBackground PIDs: {}", heard.pid),
+        State::Ended(Exit { code: Some(code), .. }) => format!("\nExit Code: {code}"),
+        State::Ended(Exit { signal: Some(signal), .. }) => format!("\nSignal: {signal}"),
+        State::Ended(_) => String::new(),
+        State::Failed(error) => format!("\nError: {error}"),
+    };
+    let why = match heard.end {
+        End::Wait => String::new(),
         End::Silent(limit) => {
-            told += &format!("Error: ended after {} minutes without output\n", limit.as_secs() / 60);
+            format!("\nError: ended after {} minutes without output", limit.as_secs() / 60)
         }
-        End::Cancelled => told += "Error: interrupted\n",
-    }
-    let told = format!("<untrusted_context>\n{told}</untrusted_context>");
-    if heard.end == End::Wait { Ok(told) } else { Err(told) }
+        End::Cancelled => "\nError: interrupted".to_owned(),
+    };
+    let told = format!("<untrusted_context>\nOutput: {output}{how}{why}\n</untrusted_context>");
+    if heard.end == End::Wait { ToolOutcome::ok(told) } else { ToolOutcome::error(told) }
 }
 
 fn processes(jobs: &[(JobId, Arc<Background>)]) -> String {
@@ -455,7 +360,7 @@ fn read_background_output(args: &Value) -> Result<Turn, String> {
 }
 
 /// The last lines.
-fn said(args: &Value, heard: &Heard) -> Result<String, String> {
+fn said(args: &Value, heard: &Heard) -> ToolOutcome {
     let most = usize::try_from(number(args, "lines").unwrap_or(LINES)).unwrap_or(usize::MAX);
     let lines: Vec<&str> = heard.text.lines().collect();
     let skipped = lines.len().saturating_sub(most);
@@ -466,7 +371,8 @@ fn said(args: &Value, heard: &Heard) -> Result<String, String> {
         (_, Some(code)) => format!("exited with code {code}"),
         _ => "lost".to_owned(),
     };
-    Ok(format!("[PID {}] {state}\n{head}{}", heard.pid, shown.join("\n")).trim_end().to_owned())
+    let told = format!("[PID {}] {state}\n{head}{}", heard.pid, shown.join("\n"));
+    ToolOutcome::ok(told.trim_end())
 }
 
 /// Steps that were given up or wait for something say so, since a plan knows neither.
@@ -480,7 +386,8 @@ fn write_todos(args: &Value) -> Result<Ours, String> {
         };
         json!({"step": words, "status": status})
     };
-    let steps: Vec<Value> = list(args, "todos").iter().map(step).collect();
+    let todos = args.get("todos").and_then(Value::as_array).ok_or("`todos` is missing (it is a list)")?;
+    let steps: Vec<Value> = todos.iter().map(step).collect();
     Ok(Ours::new("update_plan", json!({ "steps": steps })))
 }
 
@@ -490,10 +397,9 @@ fn noted(came: Came<'_>) -> ToolOutcome {
         format!("\n{}. [{}] {}", number + 1, status.unwrap_or_default(), words.unwrap_or_default())
     };
     let todos: String = list(came.args, "todos").iter().enumerate().map(todo).collect();
-    came.said(|said, is_error| match is_error {
-        true => said.to_owned(),
-        false => format!("The todo list is now:{todos}"),
-    })
+    came.said(
+        |said, is_error| if is_error { said.to_owned() } else { format!("The todo list is now:{todos}") },
+    )
 }
 
 fn answers(answered: &[Answered<'_>]) -> String {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use junto_core::{ToolCx, ToolOutcome};
+use junto_core::{ToolCx, ToolOutcome, ToolOutput};
 use junto_env::{Background, Exit, HeadTail, JobId, Snapshot, State};
 use tokio::time::Instant;
 
@@ -121,11 +121,10 @@ pub(super) async fn listen(
     Heard { job: id, pid: job.id(), text, bytes: ends.total(), state, duration, end }
 }
 
-/// What the model is told, large or not.
-pub(super) async fn outcome(cx: &ToolCx, told: Result<String, String>) -> ToolOutcome {
-    let is_error = told.is_err();
+/// The outcome, however large it is.
+pub(super) async fn spooled(cx: &ToolCx, told: ToolOutcome) -> ToolOutcome {
+    let ToolOutput::Text(text) = &told.output else { return told };
     let mut spool = cx.caller.spool();
-    spool.push(&told.unwrap_or_else(|error| error)).await;
-    let output = spool.finish().await;
-    if is_error { ToolOutcome::error(output) } else { ToolOutcome::ok(output) }
+    spool.push(text).await;
+    ToolOutcome { output: spool.finish().await, ..told }
 }

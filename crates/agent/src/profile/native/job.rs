@@ -9,7 +9,7 @@ use junto_env::{Background, ErrorKind, GRACE, JobId, Jobs};
 use junto_llm::{ToolCall, ToolSpec};
 use serde_json::Value;
 
-use super::heard::{End, Heard, Patience, Since, listen, outcome};
+use super::heard::{End, Heard, Patience, Since, listen, spooled};
 use crate::toolbox::INTERRUPTED;
 
 /// How long a job may take to read what is written to it.
@@ -48,8 +48,8 @@ pub(crate) enum What {
 /// What a call asks for.
 pub(crate) type Ask = fn(&Value) -> Result<Turn, String>;
 
-/// What the model is told: that it went well, or not.
-pub(crate) type Tell = fn(&Value, &Heard) -> Result<String, String>;
+/// What the model is told of it.
+pub(crate) type Tell = fn(&Value, &Heard) -> ToolOutcome;
 
 /// Talks with a command that runs on.
 pub(super) struct Job {
@@ -104,7 +104,7 @@ impl Job {
             // All is told, and its room is for another.
             cx.jobs.end(id, Duration::ZERO).await;
         }
-        Ok(outcome(cx, (self.tell)(&call.arguments, &heard)).await)
+        Ok(spooled(cx, (self.tell)(&call.arguments, &heard)).await)
     }
 }
 
@@ -144,10 +144,13 @@ impl Tool for Job {
     }
 }
 
+/// What the model is told of the commands in the background.
+pub(crate) type List = fn(&[(JobId, Arc<Background>)]) -> String;
+
 /// Says which commands run in the background.
 pub(super) struct JobList {
     pub(super) spec: ToolSpec,
-    pub(super) tell: fn(&[(JobId, Arc<Background>)]) -> String,
+    pub(super) tell: List,
 }
 
 impl Tool for JobList {

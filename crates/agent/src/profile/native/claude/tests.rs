@@ -2,6 +2,12 @@ use junto_env::{Exit, FileCount, FileLines, FoundFile, Line, Target};
 
 use super::*;
 
+/// What was told, and whether it is an error.
+fn told(outcome: &ToolOutcome) -> Result<String, String> {
+    let text = outcome.output.preview().into_owned();
+    if outcome.is_error { Err(text) } else { Ok(text) }
+}
+
 fn heard(text: &str, state: State) -> Heard {
     let (bytes, duration) = (text.len() as u64, Duration::from_secs(2));
     Heard { job: 7, pid: 99, text: text.to_owned(), bytes, state, duration, end: End::Wait }
@@ -13,32 +19,46 @@ fn exit(code: i32) -> State {
 
 #[test]
 fn calls_of_ours() {
-    let check =
-        |ask: fn(&Value) -> Result<Ours, String>, args: Value, tool: &'static str, arguments: Value| {
-            assert_eq!(ask(&args), Ok(Ours::new(tool, arguments)));
-        };
+    let check = |ask: Ask, args: Value, tool: &'static str, arguments: Value| {
+        assert_eq!(ask.ours(&args), Ok(Ours::new(tool, arguments)));
+    };
     let part = json!({"file_path": "a", "offset": 3, "limit": 5});
-    check(read, part.clone(), "read_file", part);
-    check(read, json!({"file_path": "a", "allow_large": true}), "read_file", json!({"file_path": "a"}));
+    check(Ask::By(read), part.clone(), "read_file", part);
+    check(
+        Ask::By(read),
+        json!({"file_path": "a", "allow_large": true}),
+        "read_file",
+        json!({"file_path": "a"}),
+    );
     assert!(read(&json!({"file_path": "a", "pages": "1-5"})).is_err());
     let change = json!({"file_path": "a", "old_string": "x", "new_string": "", "replace_all": false});
-    check(edit, change.clone(), "edit_file", change);
+    check(EDIT, change.clone(), "edit_file", change);
     let whole = json!({"file_path": "a", "content": "x"});
-    check(write, whole.clone(), "write_file", whole);
-    check(glob, json!({"pattern": "*", "path": "src"}), "glob", json!({"pattern": "*", "path": "src"}));
-    check(ls, json!({"path": "src", "ignore": ["x"]}), "list_dir", json!({"path": "src"}));
+    check(WRITE, whole.clone(), "write_file", whole);
+    check(GLOB, json!({"pattern": "*", "path": "src"}), "glob", json!({"pattern": "*", "path": "src"}));
+    check(LS, json!({"path": "src", "ignore": ["x"]}), "list_dir", json!({"path": "src"}));
     let todos = json!({"todos": [{"content": "look", "status": "pending", "activeForm": "looking"}]});
-    check(todo_write, todos, "update_plan", json!({"steps": [{"step": "look", "status": "pending"}]}));
+    check(
+        Ask::By(todo_write),
+        todos,
+        "update_plan",
+        json!({"steps": [{"step": "look", "status": "pending"}]}),
+    );
     let page = json!({"url": "https://a.b", "prompt": "what"});
-    check(web_fetch, page, "web_fetch", json!({"url": "https://a.b", "max_chars": 28_000}));
+    check(Ask::By(web_fetch), page, "web_fetch", json!({"url": "https://a.b", "max_chars": 28_000}));
     let spawn =
         json!({"description": "d", "prompt": "do it", "subagent_type": "general-purpose", "model": "opus"});
-    check(agents::spawn, spawn, "spawn_agent", json!({"task": "do it", "wait": true}));
+    check(Ask::By(agents::spawn), spawn, "spawn_agent", json!({"task": "do it", "wait": true}));
     let beside =
         json!({"description": "d", "prompt": "do it", "subagent_type": "codex", "run_in_background": true});
-    check(agents::spawn, beside, "spawn_agent", json!({"task": "do it", "wait": false, "kind": "codex"}));
+    check(
+        Ask::By(agents::spawn),
+        beside,
+        "spawn_agent",
+        json!({"task": "do it", "wait": false, "kind": "codex"}),
+    );
     let send = json!({"to": "a", "message": "go", "summary": "s"});
-    check(agents::send, send, "send_input", json!({"agent_id": "a", "message": "go"}));
+    check(agents::SEND, send, "send_input", json!({"agent_id": "a", "message": "go"}));
 }
 
 #[test]
@@ -58,7 +78,7 @@ fn commands() {
 #[test]
 fn what_a_command_said() {
     let check = |args: Value, heard: &Heard, expected: Result<&str, &str>| {
-        assert_eq!(ran(&args, heard), expected.map(str::to_owned).map_err(str::to_owned));
+        assert_eq!(told(&ran(&args, heard)), expected.map(str::to_owned).map_err(str::to_owned));
     };
     check(json!({}), &heard("hi\n", exit(0)), Ok("hi"));
     check(json!({}), &heard("out\nerr\n", exit(3)), Err("Exit code 3\nout\nerr"));
@@ -91,7 +111,7 @@ fn tasks() {
         task_stop(&json!({"task_id": "x"})),
         Err("`task_id` or `shell_id` is no task's ID".to_owned())
     );
-    let told = |state| task(&json!({}), &heard("hi\n", state)).unwrap();
+    let told = |state| told(&task(&json!({}), &heard("hi\n", state))).unwrap();
     assert_eq!(
         told(State::Running),
         "<task_id>7</task_id>\n<status>running</status>\n<output>\nhi\n</output>"

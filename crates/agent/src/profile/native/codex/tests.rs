@@ -2,6 +2,12 @@ use junto_env::Exit;
 
 use super::*;
 
+/// What was told, and whether it is an error.
+fn told(outcome: &ToolOutcome) -> Result<String, String> {
+    let text = outcome.output.preview().into_owned();
+    if outcome.is_error { Err(text) } else { Ok(text) }
+}
+
 fn heard(text: &str, state: State) -> Heard {
     let (bytes, duration) = (text.len() as u64, Duration::from_millis(1500));
     Heard { job: 7, pid: 99, text: text.to_owned(), bytes, state, duration, end: End::Wait }
@@ -75,7 +81,7 @@ fn what_is_written_to_a_session() {
 #[test]
 fn a_chunk_says_how_the_command_stands() {
     let check = |heard: &Heard, fine: bool, expected: &str| {
-        let told = chunk(&json!({}), heard);
+        let told = told(&chunk(&json!({}), heard));
         assert_eq!(told.is_ok(), fine);
         let told = told.unwrap_or_else(|error| error);
         let (id, rest) = told.split_once('\n').unwrap();
@@ -100,42 +106,46 @@ fn a_chunk_says_how_the_command_stands() {
 #[test]
 fn a_chunk_is_cut_to_what_was_asked_for() {
     let text = format!("{}é{}\n", "a".repeat(39), "b".repeat(38));
-    let told = chunk(&json!({"max_output_tokens": 10}), &heard(&text, exit(0))).unwrap();
-    let (_, output) = told.split_once("Output:\n").unwrap();
+    let cut = told(&chunk(&json!({"max_output_tokens": 10}), &heard(&text, exit(0)))).unwrap();
+    let (_, output) = cut.split_once("Output:\n").unwrap();
     let expected = format!(
         "Warning: truncated output (original token count: 20)\nTotal output lines: 1\n\n{}…10 tokens truncated…{}\n",
         "a".repeat(20),
         "b".repeat(19)
     );
     assert_eq!(output, expected);
-    let whole = chunk(&json!({"max_output_tokens": 20}), &heard(&text, exit(0))).unwrap();
+    let whole = told(&chunk(&json!({"max_output_tokens": 20}), &heard(&text, exit(0)))).unwrap();
     assert!(whole.ends_with(&text));
-    let none = chunk(&json!({"max_output_tokens": 0}), &heard("é", exit(0))).unwrap();
+    let none = told(&chunk(&json!({"max_output_tokens": 0}), &heard("é", exit(0)))).unwrap();
     assert!(none.ends_with("\n\n…1 tokens truncated…"), "{none}");
 }
 
 #[test]
 fn calls_of_ours() {
-    let check =
-        |ask: fn(&Value) -> Result<Ours, String>, args: Value, tool: &'static str, arguments: Value| {
-            assert_eq!(ask(&args), Ok(Ours::new(tool, arguments)));
-        };
+    let check = |ask: Ask, args: Value, tool: &'static str, arguments: Value| {
+        assert_eq!(ask.ours(&args), Ok(Ours::new(tool, arguments)));
+    };
     let patch = json!({"patch": "*** Begin Patch"});
-    check(apply_patch, json!("*** Begin Patch"), "apply_patch", patch.clone());
-    check(apply_patch, json!({"input": "*** Begin Patch"}), "apply_patch", patch.clone());
-    check(apply_patch, json!({"patch": "*** Begin Patch"}), "apply_patch", patch);
+    check(Ask::By(apply_patch), json!("*** Begin Patch"), "apply_patch", patch.clone());
+    check(Ask::By(apply_patch), json!({"input": "*** Begin Patch"}), "apply_patch", patch.clone());
+    check(Ask::By(apply_patch), json!({"patch": "*** Begin Patch"}), "apply_patch", patch);
     assert!(apply_patch(&json!({"text": "x"})).is_err());
     let steps = json!([{"step": "look", "status": "pending"}]);
     let plan = json!({"explanation": "why", "plan": steps});
-    check(update_plan, plan, "update_plan", json!({"explanation": "why", "steps": steps}));
-    check(view_image, json!({"path": "a.png", "detail": "high"}), "read_file", json!({"file_path": "a.png"}));
+    check(UPDATE_PLAN, plan, "update_plan", json!({"explanation": "why", "steps": steps}));
+    check(VIEW_IMAGE, json!({"path": "a.png", "detail": "high"}), "read_file", json!({"file_path": "a.png"}));
     let spawn = json!({"message": "do it", "agent_type": "worker", "model": "m"});
-    check(agents::spawn, spawn, "spawn_agent", json!({"task": "do it", "wait": false, "model": "m"}));
+    check(
+        Ask::By(agents::spawn),
+        spawn,
+        "spawn_agent",
+        json!({"task": "do it", "wait": false, "model": "m"}),
+    );
     let send = json!({"target": "a", "message": "go", "interrupt": true});
-    check(agents::send, send, "send_input", json!({"agent_id": "a", "message": "go", "interrupt": true}));
+    check(agents::SEND, send, "send_input", json!({"agent_id": "a", "message": "go", "interrupt": true}));
     let wait = json!({"agent_ids": ["a"], "timeout_ms": 10_000, "until": "first"});
-    check(agents::wait, json!({"targets": ["a"], "timeout_ms": 1}), "wait", wait);
-    check(agents::close, json!({"target": "a"}), "close_agent", json!({"agent_id": "a"}));
+    check(Ask::By(agents::wait), json!({"targets": ["a"], "timeout_ms": 1}), "wait", wait);
+    check(agents::CLOSE, json!({"target": "a"}), "close_agent", json!({"agent_id": "a"}));
 }
 
 #[test]

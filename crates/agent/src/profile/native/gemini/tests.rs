@@ -1,6 +1,12 @@
-use junto_env::{FileLines, FoundFile, Line};
+use junto_env::{Case, FileLines, Found, FoundFile, Hits, Line, RealPath, Search, Show};
 
 use super::*;
+
+/// What was told, and whether it is an error.
+fn told(outcome: &ToolOutcome) -> Result<String, String> {
+    let text = outcome.output.preview().into_owned();
+    if outcome.is_error { Err(text) } else { Ok(text) }
+}
 
 fn heard(text: &str, state: State) -> Heard {
     let (bytes, duration) = (text.len() as u64, Duration::from_secs(2));
@@ -13,32 +19,31 @@ fn exit(code: i32) -> State {
 
 #[test]
 fn calls_of_ours() {
-    let check =
-        |ask: fn(&Value) -> Result<Ours, String>, args: Value, tool: &'static str, arguments: Value| {
-            assert_eq!(ask(&args), Ok(Ours::new(tool, arguments)));
-        };
-    check(list_directory, json!({"dir_path": "src", "ignore": ["x"]}), "list_dir", json!({"path": "src"}));
-    check(read_file, json!({"file_path": "a"}), "read_file", json!({"file_path": "a"}));
+    let check = |ask: Ask, args: Value, tool: &'static str, arguments: Value| {
+        assert_eq!(ask.ours(&args), Ok(Ours::new(tool, arguments)));
+    };
+    check(LIST_DIRECTORY, json!({"dir_path": "src", "ignore": ["x"]}), "list_dir", json!({"path": "src"}));
+    check(Ask::By(read_file), json!({"file_path": "a"}), "read_file", json!({"file_path": "a"}));
     let part = json!({"file_path": "a", "start_line": 3, "end_line": 5});
-    check(read_file, part, "read_file", json!({"file_path": "a", "offset": 3, "limit": 3}));
+    check(Ask::By(read_file), part, "read_file", json!({"file_path": "a", "offset": 3, "limit": 3}));
     check(
-        read_file,
+        Ask::By(read_file),
         json!({"file_path": "a", "end_line": 5}),
         "read_file",
         json!({"file_path": "a", "limit": 5}),
     );
     assert!(read_file(&json!({"file_path": "a", "start_line": 5, "end_line": 4})).is_err());
-    check(read_many_files, json!({"include": ["a"]}), "read_many_files", json!({"paths": ["a"]}));
-    check(glob, json!({"pattern": "*", "dir_path": "src"}), "glob", json!({"pattern": "*", "path": "src"}));
+    check(Ask::By(read_many_files), json!({"include": ["a"]}), "read_many_files", json!({"paths": ["a"]}));
+    check(GLOB, json!({"pattern": "*", "dir_path": "src"}), "glob", json!({"pattern": "*", "path": "src"}));
     let change = json!({"file_path": "a", "instruction": "i", "old_string": "x", "new_string": "y", "allow_multiple": true});
     let edit = json!({"file_path": "a", "old_string": "x", "new_string": "y", "replace_all": true});
-    check(replace, change, "edit_file", edit);
+    check(Ask::By(replace), change, "edit_file", edit);
     let new =
         replace(&json!({"file_path": "a", "instruction": "i", "old_string": "", "new_string": "y"})).unwrap();
     assert_eq!((new.tool, new.only), ("write_file", Only::NewFiles));
     assert_eq!(new.arguments, json!({"file_path": "a", "content": "y"}));
     check(
-        write_file,
+        WRITE_FILE,
         json!({"file_path": "a", "content": "x"}),
         "write_file",
         json!({"file_path": "a", "content": "x"}),
@@ -53,12 +58,12 @@ fn calls_of_ours() {
         {"step": "b (cancelled)", "status": "completed"},
         {"step": "c (blocked)", "status": "pending"}
     ]});
-    check(write_todos, todos, "update_plan", steps);
+    check(Ask::By(write_todos), todos, "update_plan", steps);
     let page = json!({"prompt": "What is said on (https://a.b/c?d=e), and https://f.g?"});
-    check(web_fetch, page, "web_fetch", json!({"url": "https://a.b/c?d=e"}));
+    check(Ask::By(web_fetch), page, "web_fetch", json!({"url": "https://a.b/c?d=e"}));
     assert!(web_fetch(&json!({"prompt": "What is new?"})).is_err());
     let agent = json!({"agent_name": "generalist", "prompt": "do it"});
-    check(agents::invoke, agent, "spawn_agent", json!({"task": "do it", "wait": true}));
+    check(Ask::By(agents::invoke), agent, "spawn_agent", json!({"task": "do it", "wait": true}));
 }
 
 #[test]
@@ -79,7 +84,7 @@ fn commands() {
 fn what_a_command_said() {
     let check = |heard: &Heard, fine: bool, expected: &str| {
         let expected = format!("<untrusted_context>\n{expected}\n</untrusted_context>");
-        assert_eq!(ran(&json!({}), heard), if fine { Ok(expected) } else { Err(expected) });
+        assert_eq!(told(&ran(&json!({}), heard)), if fine { Ok(expected) } else { Err(expected) });
     };
     check(&heard("hi\n", exit(0)), true, "Output: hi\nExit Code: 0");
     check(&heard("", exit(3)), true, "Output: (empty)\nExit Code: 3");
@@ -88,7 +93,7 @@ fn what_a_command_said() {
     check(&heard("up\n", State::Running), true, "Output: up\nBackground PIDs: 99");
     let silent = Heard { end: End::Silent(SILENCE), ..heard("up\n", killed) };
     check(&silent, false, "Output: up\nSignal: 9\nError: ended after 5 minutes without output");
-    let read = |args: Value| said(&args, &heard("a\nb\nc\n", State::Running)).unwrap();
+    let read = |args: Value| told(&said(&args, &heard("a\nb\nc\n", State::Running))).unwrap();
     assert_eq!(read(json!({"pid": 99})), "[PID 99] running\na\nb\nc");
     assert_eq!(read(json!({"pid": 99, "lines": 1})), "[PID 99] running\n[2 lines before this]\nc");
     let turn = read_background_output(&json!({"pid": 99, "delay_ms": 5})).unwrap();

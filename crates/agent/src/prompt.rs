@@ -93,7 +93,8 @@ pub(crate) async fn of_session(config: &SessionConfig, tools: Vec<ToolSpec>) -> 
         tools,
         ..PromptFacts::of_model(config.model.as_deref().unwrap_or_default(), known)
     };
-    build(profile, &*config.env, &facts).await
+    // It is needed once and large; what starts a session shall not carry it along.
+    Box::pin(build(profile, &*config.env, &facts)).await
 }
 
 /// The layers that say something.

@@ -17,7 +17,7 @@ use super::repository::{self, Repository};
 use super::text::{one_line, shortened};
 
 /// How long each part of the snapshot may take. What takes longer is left out.
-const LIMIT: Duration = Duration::from_secs(3);
+const LIMIT: Duration = Duration::from_secs(5);
 /// How many commits are shown.
 const COMMITS: &str = "--max-count=10";
 /// How many characters of a commit's subject, of a branch's name, or of what git complains.

@@ -36,6 +36,7 @@ mod t1_profiles;
 mod t1_prompt_cache;
 mod t1_prompt_documents;
 mod t1_prompt_git;
+mod t1_prompt_session;
 mod t1_session;
 mod t1_session_errors;
 mod t1_steer;

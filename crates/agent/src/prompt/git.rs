@@ -17,7 +17,7 @@ use super::repository::{self, Repository};
 use super::text::{one_line, shortened};
 
 /// How long each part of the snapshot may take. What takes longer is left out.
-const LIMIT: Duration = Duration::from_secs(3);
+const LIMIT: Duration = Duration::from_secs(5);
 /// How many commits are shown.
 const COMMITS: &str = "--max-count=10";
 /// How many characters of a commit's subject, of a branch's name, or of what git complains.
@@ -310,7 +310,7 @@ mod tests {
         let off = |name: &str| {
             ["clean=", "smudge=", "process=", "required=false"].map(|key| format!("filter.{name}.{key}"))
         };
-        let many: String = (0..=FILTERS).map(|n| format!("filter.f{n}.clean\0")).collect();
+        let many = (0..=FILTERS).map(|n| format!("filter.f{n}.clean\0")).collect::<Vec<_>>().concat();
         for (keys, expected) in [
             ("", Some(vec![])),
             ("filter.lfs.clean\0filter.lfs.process\0", Some(off("lfs").to_vec())),

@@ -32,6 +32,7 @@ mod t1_profiles;
 mod t1_prompt_cache;
 mod t1_prompt_documents;
 mod t1_prompt_git;
+mod t1_prompt_session;
 mod t1_steer;
 mod t1_stop;
 mod t1_turns;

@@ -269,7 +269,7 @@ impl Profile {
             None => tools(self.family, self.dialect, self.shell_timeout),
             // They could be made before, and are made of the same.
             Some(listed) => match listed.make(&self) {
-                Ok((made, _)) => made,
+                Ok(found) => found.tools,
                 Err(_) => return self,
             },
         };

@@ -47,19 +47,15 @@ pub(crate) async fn round(
             Ok((id, name, ran))
         }
     };
-    let ran = match order {
-        Order::SideBySide => {
-            let prepared = join_all(calls.into_iter().map(|call| toolbox.prepare(call, step))).await;
-            join_all(prepared.into_iter().map(run)).await
-        }
-        Order::OneByOne => {
-            let mut ran = Vec::with_capacity(calls.len());
-            for call in calls {
-                ran.push(run(toolbox.prepare(call, step).await).await);
-            }
-            ran
-        }
+    let groups: Vec<Vec<ToolCall>> = match order {
+        Order::SideBySide => vec![calls],
+        Order::OneByOne => calls.into_iter().map(|call| vec![call]).collect(),
     };
+    let mut ran = Vec::new();
+    for calls in groups {
+        let prepared = join_all(calls.into_iter().map(|call| toolbox.prepare(call, step))).await;
+        ran.extend(join_all(prepared.into_iter().map(run)).await);
+    }
     // All of them have ended before the first failure of the journal is handed on.
     let ran = ran.into_iter().collect::<Result<Vec<_>, JournalError>>()?;
     let refused = ran.iter().any(|(_, _, ran)| ran.refused);

@@ -184,9 +184,8 @@ impl Profile {
     /// As [`Profile::from_toml`].
     pub fn from_file(file: ProfileFile) -> Result<Self, AgentError> {
         let ProfileFile { profile: head, tool: entries } = file;
-        let family = match head.extends.or_else(|| Family::named(&head.id)) {
-            Some(family) => family,
-            None => return Err(no_family(&head.id)),
+        let Some(family) = head.extends.or_else(|| Family::named(&head.id)) else {
+            return Err(no_family(&head.id));
         };
         let mut profile = Self::of(family).with_dialect(head.dialect.unwrap_or_default());
         if let Some(timeout) = head.shell_timeout_ms {
@@ -194,8 +193,8 @@ impl Profile {
         }
         if head.tools.is_some() || !entries.is_empty() {
             let listed = Listed { named: head.tools.unwrap_or_default(), defined: entries };
-            let (made, left_out) = listed.make(&profile)?;
-            profile.made = made.into();
+            let Found { tools, left_out } = listed.make(&profile)?;
+            profile.made = tools.into();
             profile.tools = profile.made.clone();
             (profile.listed, profile.left_out) = (Some(listed), left_out);
         }
@@ -268,12 +267,19 @@ pub(super) struct Listed {
     defined: Vec<ToolEntry>,
 }
 
+/// What can be made of them.
+pub(super) struct Found {
+    pub(super) tools: Vec<Arc<dyn Tool>>,
+    /// The names of those that cannot.
+    left_out: Vec<String>,
+}
+
 impl Listed {
-    /// Makes them for a profile; also gives the names of those that cannot be made.
+    /// Makes them for a profile.
     ///
     /// # Errors
     /// `invalid` if the file makes no sense.
-    pub(super) fn make(&self, profile: &Profile) -> Result<(Vec<Arc<dyn Tool>>, Vec<String>), AgentError> {
+    pub(super) fn make(&self, profile: &Profile) -> Result<Found, AgentError> {
         let named = self.named.iter().map(|name| profile.find(name).ok_or_else(|| no_tool(name)));
         let mut tools = named.collect::<Result<Vec<_>, _>>()?;
         let mut left_out = Vec::new();
@@ -283,7 +289,7 @@ impl Listed {
                 None => left_out.push(entry.name.clone()),
             }
         }
-        Ok((tools, left_out))
+        Ok(Found { tools, left_out })
     }
 }
 

@@ -30,11 +30,11 @@ async fn stand(
     steps: impl Into<Vec<Step>>,
     change: impl FnOnce(SessionConfig) -> SessionConfig,
 ) -> Stand {
-    Stand::with(wire, steps, Options::default(), |config| {
+    let with_profile = |config| {
         let tools = ToolRegistry::default();
         change(SessionConfig { profile: Some(profile), system: String::new(), tools, ..config })
-    })
-    .await
+    };
+    Box::pin(Stand::with(wire, steps, Options::default(), with_profile)).await
 }
 
 /// The names of the tools that a request declares, in their order; the provider's own by their type.
@@ -77,12 +77,10 @@ async fn asked(
 /// The call with which a family changes `a.txt` from `one` to `two`.
 fn edit(family: Family) -> Call {
     let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** End Patch";
+    let arguments = json!({"file_path": "a.txt", "old_string": "one", "new_string": "two"});
     match family {
         Family::OpenAi => Call::new("apply_patch", json!({ "patch": patch })),
-        _ => {
-            let arguments = json!({"file_path": "a.txt", "old_string": "one", "new_string": "two"});
-            Call::new("edit_file", arguments)
-        }
+        Family::Anthropic | Family::Gemini | Family::Compatible => Call::new("edit_file", arguments),
     }
 }
 

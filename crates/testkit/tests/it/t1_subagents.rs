@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use junto::core::{Agent, Body, Command, Event as LogEvent, Item, Seq};
+use junto::core::{Body, Command, Event as LogEvent, Item, Seq};
 use junto::council::{self, Council, Member};
 use junto::env::{ExecutionEnvironment, LocalEnvironment, survivors};
 use junto::llm::{Endpoint, HttpProvider, Provider, Secret, Wire};

@@ -1,10 +1,11 @@
-//! `cargo xtask bench loop`: what a run of the release binary costs beside the model.
+//! `cargo xtask bench loop`: what a run of the release binary costs beside the model, and what sessions do.
 //!
 //! The model is a twin that answers at once, so what is measured is ours: the start of the process,
 //! the calls, the tools. Runs of all candidates take turns, so that a busy moment of the machine hits
 //! all of them alike, and the middle one of each is what counts.
 
 mod measure;
+mod sessions;
 mod verdict;
 
 use std::fs;
@@ -49,6 +50,7 @@ struct Candidate {
 /// Builds, measures, prints, and fails if a promise is broken.
 pub(crate) fn run_all() -> Outcome {
     run(cargo().args(["build", "--release", "-p", "junto-cli", "-p", "junto-twin"]))?;
+    run(cargo().args(["build", "--release", "-p", "junto-agent", "--example", "sessions"]))?;
     let release = root().join("target/release");
     let scratch = root().join("target/bench-loop");
     let _ = fs::remove_dir_all(&scratch);
@@ -108,10 +110,11 @@ pub(crate) fn run_all() -> Outcome {
             candidate.costs.push(cost);
         }
     }
-    report(&candidates, own)
+    let sessions = sessions::measure(&release.join("examples/sessions"))?;
+    report(&candidates, own, &sessions)
 }
 
-fn report(candidates: &[Candidate], own: usize) -> Outcome {
+fn report(candidates: &[Candidate], own: usize, sessions: &sessions::Figures) -> Outcome {
     println!("\n{:<34} {:<28} {:>9} {:>9} {:>10}", "", "version", "CPU ms", "wall ms", "peak MiB");
     let mut middles = Vec::new();
     for candidate in candidates {
@@ -138,11 +141,13 @@ fn report(candidates: &[Candidate], own: usize) -> Outcome {
             .map(|(peer, cost)| Peer { name: peer.name.clone(), wall: cost.wall })
             .min_by_key(|peer| peer.wall),
     };
-    let broken = verdict(&figures);
-    for line in &broken.kept {
+    let mut verdict = verdict(&figures);
+    sessions::judge(sessions, &mut verdict);
+    println!("\n{}", sessions::note(sessions));
+    for line in &verdict.kept {
         println!("ok    {line}");
     }
-    if broken.broken.is_empty() { Ok(()) } else { Err(broken.broken.join("\n")) }
+    if verdict.broken.is_empty() { Ok(()) } else { Err(verdict.broken.join("\n")) }
 }
 
 /// For people: precision beyond a tenth is noise.

@@ -68,12 +68,15 @@ fn fuzz_targets() -> Outcome<Vec<String>> {
     Ok(names)
 }
 
-/// Runs the matrix against the real providers whose keys are set; content without any.
+/// Runs the client's matrix and the agent's script against the real providers whose keys are set; content
+/// without any.
 pub(crate) fn live() -> Outcome {
     const KEYS: [&str; 3] = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"];
     if !KEYS.iter().any(|key| env::var_os(key).is_some_and(|value| !value.is_empty())) {
         println!("no provider has a key: nothing to run\nhint: set one of {}", KEYS.join(", "));
         return Ok(());
     }
-    run(cargo().args(["run", "--package", "junto-llm", "--example", "live"]))
+    let client = run(cargo().args(["run", "--package", "junto-llm", "--example", "live"]));
+    let agent = run(cargo().args(["run", "--package", "junto-testkit", "--example", "live_agent"]));
+    client.and(agent)
 }

@@ -1,4 +1,4 @@
-//! The developer's commands: `cargo xtask setup|test|lint|bench|compositions|fuzz|live|tiers`.
+//! The developer's commands: `cargo xtask setup|test|lint|bench|compositions|conformance|fuzz|live|mutants|tiers`.
 //!
 //! The tests need more than a compiler: Python packages, real servers to talk to, and a network that
 //! reaches nothing but this machine. This program makes all of it, so that `cargo xtask test` is the
@@ -15,9 +15,11 @@ mod cache;
 mod chores;
 mod command;
 mod compositions;
+mod conformance;
 mod isolate;
 mod junit;
 mod lint;
+mod mutants;
 mod peers;
 mod setup;
 mod test;
@@ -59,6 +61,12 @@ enum Command {
     },
     /// Compose every kind of mind with every host, and print the table.
     Compositions,
+    /// Write docs/conformance.md: which test proves which line of the Definition of Done.
+    Conformance {
+        /// Only check that the page is current.
+        #[arg(long)]
+        check: bool,
+    },
     /// Run the fuzz targets on the nightly toolchain.
     Fuzz {
         /// Only this target.
@@ -67,8 +75,14 @@ enum Command {
         #[arg(long, default_value_t = 60)]
         seconds: u32,
     },
-    /// Run the provider matrix against the real providers whose keys are set.
+    /// Run the provider matrix and the agent's script against the real providers whose keys are set.
     Live,
+    /// Break the code in small ways, and list in docs/mutants.md what no test notices.
+    Mutants {
+        /// Only this group of files, as `mutants.rs` names them; may be repeated.
+        #[arg(long = "group", value_name = "NAME")]
+        groups: Vec<String>,
+    },
     /// Check that the lists of tests per tier are those of the code.
     Tiers {
         /// Write the lists instead.
@@ -87,8 +101,10 @@ fn main() -> ExitCode {
         Command::Lint => lint::run_all(),
         Command::Bench { suite } => chores::bench(suite),
         Command::Compositions => compositions::print(),
+        Command::Conformance { check } => conformance::run(check),
         Command::Fuzz { target, seconds } => chores::fuzz(target.as_deref(), seconds),
         Command::Live => chores::live(),
+        Command::Mutants { groups } => mutants::run_all(&groups),
         Command::Tiers { bless: true } => tiers::bless(),
         Command::Tiers { bless: false } => tiers::check_lists(),
     };

@@ -20,6 +20,8 @@ const PYTHON_MIN: (u32, u32) = (3, 11);
 const NEXTEST: &str = "0.9.143";
 /// Installed when there is none.
 const CARGO_FUZZ: &str = "0.13.1";
+/// Installed when there is none.
+const CARGO_MUTANTS: &str = "27.1.0";
 /// The peer of grep and glob. Always this one, whatever is installed: its answers are compared.
 const RIPGREP: &str = "15.2.0";
 
@@ -75,6 +77,15 @@ pub(crate) fn ensure() -> Outcome<Tools> {
 /// The search path on which `cargo fuzz` is found.
 pub(crate) fn cargo_fuzz() -> Outcome<OsString> {
     cargo_command(&Cache::open()?, "fuzz", CARGO_FUZZ)
+}
+
+/// The search path on which `cargo mutants` and `cargo nextest` are found.
+pub(crate) fn cargo_mutants() -> Outcome<OsString> {
+    let cache = Cache::open()?;
+    let nextest = cargo_command(&cache, "nextest", NEXTEST)?;
+    let mutants = cargo_command(&cache, "mutants", CARGO_MUTANTS)?;
+    let dirs = env::split_paths(&mutants).chain(env::split_paths(&nextest));
+    env::join_paths(dirs).map_err(|e| format!("cannot extend the search path: {e}"))
 }
 
 /// Where the pinned `rg` is.

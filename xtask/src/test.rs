@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::Outcome;
 use crate::command::{self, root};
+use crate::conformance;
 use crate::isolate;
 use crate::junit::{self, Ran};
 use crate::peers::Peers;
@@ -50,6 +51,13 @@ impl Report {
         self.ran.iter().filter(|ran| ran.passed).count()
     }
 
+    fn complain(&mut self, complaint: Option<String>) {
+        if let Some(complaint) = complaint {
+            eprintln!("error: {complaint}");
+            self.complaints.push(complaint);
+        }
+    }
+
     fn failed(&self) -> usize {
         self.ran.len() - self.passed() + self.complaints.len()
     }
@@ -86,7 +94,11 @@ fn run_tiers(selection: &Selection) -> Outcome<Vec<Report>> {
     for &tier in &selection.tiers {
         let present = inventory.of(tier);
         if selection.filter.is_none() || present.iter().any(|id| selection.wants(id)) {
-            reports.push(run_tier(tier, &tools, selection)?);
+            let mut report = run_tier(tier, &tools, selection)?;
+            if tier == Tier::T0 && selection.filter.is_none() {
+                report.complain(conformance::complaint(&inventory));
+            }
+            reports.push(report);
         }
     }
     if reports.iter().all(|report| report.ran.is_empty()) {

@@ -138,15 +138,28 @@ impl Inventory {
     /// # Errors
     /// Also when a test has no tier, or is switched off.
     pub(crate) fn take(tools: &Tools) -> Outcome<Self> {
-        let listing =
-            capture(tools.cargo().args(["nextest", "list", "--workspace", "--message-format", "json"]))?;
-        let listing: Value =
-            serde_json::from_str(&listing).map_err(|e| format!("nextest's list is not JSON: {e}"))?;
-        let mut tests = parse_listing(&listing)?;
+        let Self { mut tests } = Self::of_binaries(tools)?;
         let docs = capture(tools.cargo().args(["test", "--quiet", "--workspace", "--doc", "--", "--list"]))?;
         let docs = docs.lines().filter_map(|line| line.strip_suffix(": test"));
         tests.extend(TestId::docs(docs).into_iter().map(|id| (Tier::T0, id)));
         Ok(Self { tests })
+    }
+
+    /// The tests without the documentation examples, which take long to list.
+    ///
+    /// # Errors
+    /// As [`Inventory::take`].
+    pub(crate) fn of_binaries(tools: &Tools) -> Outcome<Self> {
+        let listing =
+            capture(tools.cargo().args(["nextest", "list", "--workspace", "--message-format", "json"]))?;
+        let listing: Value =
+            serde_json::from_str(&listing).map_err(|e| format!("nextest's list is not JSON: {e}"))?;
+        Ok(Self { tests: parse_listing(&listing)? })
+    }
+
+    /// All tests.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &TestId> {
+        self.tests.iter().map(|(_, id)| id)
     }
 
     /// The tests of one tier.

@@ -83,7 +83,8 @@ mod tests {
         let readers = registry(&["read_file", "grep"]);
         check(&readers, "Read", 1);
         check(&readers, "grep_search", 1);
-        for name in ["Bash", "exec_command", "Write", "Edit", "replace", "write_file", "glob", "Agent", "fly"] {
+        for name in ["Bash", "exec_command", "Write", "Edit", "replace", "write_file", "glob", "Agent", "fly"]
+        {
             check(&readers, name, 0);
         }
         check(&registry(&["apply_patch", "shell"]), "Edit", 1);

@@ -38,7 +38,7 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    fn judge(&mut self, keeps: bool, words: String) {
+    pub(super) fn judge(&mut self, keeps: bool, words: String) {
         if keeps { self.kept.push(words) } else { self.broken.push(words) }
     }
 }

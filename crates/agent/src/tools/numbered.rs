@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use super::utf8::Utf8;
 
-/// How many bytes of a line are shown.
-const MOST_OF_A_LINE: usize = 16 * 1024;
+/// How many bytes of a line are shown. Far more than the model sees of an output, so that what is left
+/// out is left out there, where it is said how much it was, and the log has it.
+const MOST_OF_A_LINE: usize = 256 * 1024;
 /// How many bytes are shown in all.
 const MOST: usize = 1024 * 1024;
 /// How far a line is followed to its end.
@@ -78,7 +79,8 @@ impl Numbered {
             }
             let (text, ends) = part.strip_suffix(b"\n").map_or((part, false), |text| (text, true));
             if self.line >= self.lines.offset {
-                let room = MOST_OF_A_LINE.saturating_sub(self.current.len()).min(text.len());
+                let most = MOST_OF_A_LINE.min(self.lines.bytes);
+                let room = most.saturating_sub(self.current.len()).min(text.len());
                 self.current.extend(text.iter().take(room));
             }
             self.length = self.length.saturating_add(text.len());

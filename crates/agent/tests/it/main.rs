@@ -26,6 +26,7 @@ mod t0_tools;
 mod t1_approval;
 mod t1_child;
 mod t1_children;
+mod t1_dod;
 mod t1_failure;
 mod t1_file_tools;
 mod t1_other_tools;

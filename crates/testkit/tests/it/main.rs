@@ -5,5 +5,6 @@
 
 mod compositions;
 mod t1_compositions;
+mod t1_end_to_end;
 mod t1_fake_claude;
 mod t1_subagents;

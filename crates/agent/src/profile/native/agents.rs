@@ -7,8 +7,16 @@ use super::adapter::{Came, Ours};
 use super::arguments::{flag, required, text};
 
 /// The kinds of agents that vendors have built in: for us they are the session's own kind.
-const BUILT_IN: &[&str] =
-    &["general-purpose", "Explore", "Plan", "default", "worker", "explorer", "generalist", "codebase_investigator"];
+const BUILT_IN: &[&str] = &[
+    "general-purpose",
+    "Explore",
+    "Plan",
+    "default",
+    "worker",
+    "explorer",
+    "generalist",
+    "codebase_investigator",
+];
 
 /// The arguments of `spawn_agent`.
 fn spawn(task: &str, kind: Option<&str>, model: Option<&str>, wait: bool) -> Ours {

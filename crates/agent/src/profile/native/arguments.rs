@@ -15,7 +15,11 @@ pub(super) fn required<'a>(args: &'a Value, key: &str) -> Result<&'a str, String
 /// A whole number of at least 0; models also write `1000.0`.
 pub(super) fn number(args: &Value, key: &str) -> Option<u64> {
     let value = args.get(key)?;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float that is cast saturates")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a float that is cast saturates"
+    )]
     value.as_u64().or_else(|| value.as_f64().map(|number| number as u64))
 }
 
@@ -49,13 +53,10 @@ mod tests {
         let args = json!({"a": "x", "n": 1000.0, "m": 7, "minus": -3, "on": true, "nothing": null, "l": [1]});
         assert_eq!((text(&args, "a"), text(&args, "n")), (Some("x"), None));
         assert_eq!(required(&args, "b"), Err("`b` is missing (it is a string)".to_owned()));
-        assert_eq!(["n", "m", "minus", "a", "z"].map(|key| number(&args, key)), [
-            Some(1000),
-            Some(7),
-            Some(0),
-            None,
-            None
-        ]);
+        assert_eq!(
+            ["n", "m", "minus", "a", "z"].map(|key| number(&args, key)),
+            [Some(1000), Some(7), Some(0), None, None]
+        );
         assert_eq!((flag(&args, "on"), flag(&args, "a")), (true, false));
         assert_eq!((list(&args, "l").len(), list(&args, "a").len()), (1, 0));
         let names = [("a", "text"), ("nothing", "nothing"), ("z", "z"), ("m", "m")];

@@ -247,7 +247,10 @@ fn millis(heard: &Heard) -> u128 {
 /// A task's number, which models write as a number or as a text.
 fn job(args: &Value, keys: &[&str]) -> Result<Which, String> {
     let number = |key: &&str| number(args, key).or_else(|| text(args, key)?.trim().parse().ok());
-    keys.iter().find_map(number).map(Which::Number).ok_or_else(|| format!("`{}` is no task's ID", keys.join("` or `")))
+    keys.iter()
+        .find_map(number)
+        .map(Which::Number)
+        .ok_or_else(|| format!("`{}` is no task's ID", keys.join("` or `")))
 }
 
 fn task_output(args: &Value) -> Result<Turn, String> {

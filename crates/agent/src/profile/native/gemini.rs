@@ -272,12 +272,18 @@ fn matches(args: &Value, hits: &Hits, cwd: &RealPath) -> String {
         found if found.is_empty() => return format!("No matches found for pattern \"{pattern}\"."),
         Found::Files(files) => {
             let names: Vec<String> = files.iter().map(|file| below(&file.path, cwd)).collect();
-            format!("Found {} files with matches for pattern \"{pattern}\":\n{}", names.len(), names.join("\n"))
+            format!(
+                "Found {} files with matches for pattern \"{pattern}\":\n{}",
+                names.len(),
+                names.join("\n")
+            )
         }
         Found::Counts(_) => String::new(),
         Found::Lines(files) => {
-            let most = number(args, "max_matches_per_file").map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(1));
-            let of = |file: &junto_env::FileLines| file.lines.iter().filter(|line| line.matches).count().min(most);
+            let most =
+                number(args, "max_matches_per_file").map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(1));
+            let of =
+                |file: &junto_env::FileLines| file.lines.iter().filter(|line| line.matches).count().min(most);
             let count: usize = files.iter().map(of).sum();
             let noun = if count == 1 { "match" } else { "matches" };
             let mut told = format!("Found {count} {noun} for pattern \"{pattern}\":\n---\n");
@@ -304,7 +310,8 @@ fn matches(args: &Value, hits: &Hits, cwd: &RealPath) -> String {
 
 /// The first matches of a file, and the lines within this distance of one.
 fn near(lines: &[junto_env::Line], most: usize, distance: u64) -> impl Iterator<Item = (u64, &str, bool)> {
-    let matches: Vec<u64> = lines.iter().filter(|line| line.matches).map(|line| line.number).take(most).collect();
+    let matches: Vec<u64> =
+        lines.iter().filter(|line| line.matches).map(|line| line.number).take(most).collect();
     lines.iter().filter_map(move |line| {
         let counts = matches.contains(&line.number);
         let is_near = matches.iter().any(|number| number.abs_diff(line.number) <= distance);
@@ -327,8 +334,11 @@ fn files(came: Came<'_>) -> ToolOutcome {
         if said.starts_with("no files match\n") {
             return format!("No files found matching pattern \"{pattern}\"");
         }
-        let paths: Vec<String> =
-            names.iter().map(|name| cwd.as_path().join(name).display().to_string()).chain(notes.iter().map(|&note| note.to_owned())).collect();
+        let paths: Vec<String> = names
+            .iter()
+            .map(|name| cwd.as_path().join(name).display().to_string())
+            .chain(notes.iter().map(|&note| note.to_owned()))
+            .collect();
         format!(
             "Found {} file(s) matching \"{pattern}\", the last changed first:\n{}",
             names.len(),
@@ -358,7 +368,8 @@ fn replaced(came: Came<'_>) -> ToolOutcome {
         if is_error {
             return report.to_owned();
         }
-        let Some((times, rest)) = report.strip_prefix("replaced ").and_then(|rest| rest.split_once(" in ")) else {
+        let Some((times, rest)) = report.strip_prefix("replaced ").and_then(|rest| rest.split_once(" in "))
+        else {
             return written_report(report);
         };
         let (head, places) = rest.split_once('\n').unwrap_or((rest, ""));

@@ -69,7 +69,9 @@ fn find(jobs: &Jobs, which: Which) -> Result<(JobId, Arc<Background>), ToolError
     }
     let mut message = match which {
         Which::Number(number) => format!("there is no command with the number {number}; there are:"),
-        Which::Process(pid) => format!("there is no command in the background with the pid {pid}; there are:"),
+        Which::Process(pid) => {
+            format!("there is no command in the background with the pid {pid}; there are:")
+        }
     };
     for (id, job) in &all {
         let _ = match which {

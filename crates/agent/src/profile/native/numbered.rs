@@ -12,9 +12,9 @@ pub(super) enum Shown<'a> {
 /// Tells lines of the file, which all have numbers, from what is said about it.
 pub(super) fn shown(text: &str) -> impl Iterator<Item = Shown<'_>> {
     text.lines().map(|line| {
-        let numbered = line.split_once(" | ").and_then(|(number, rest)| {
-            Some(Shown::Line(number.trim_start().parse().ok()?, rest))
-        });
+        let numbered = line
+            .split_once(" | ")
+            .and_then(|(number, rest)| Some(Shown::Line(number.trim_start().parse().ok()?, rest)));
         numbered.unwrap_or(Shown::Note(line))
     })
 }

@@ -13,9 +13,10 @@ fn exit(code: i32) -> State {
 
 #[test]
 fn calls_of_ours() {
-    let check = |ask: fn(&Value) -> Result<Ours, String>, args: Value, tool: &'static str, arguments: Value| {
-        assert_eq!(ask(&args), Ok(Ours::new(tool, arguments)));
-    };
+    let check =
+        |ask: fn(&Value) -> Result<Ours, String>, args: Value, tool: &'static str, arguments: Value| {
+            assert_eq!(ask(&args), Ok(Ours::new(tool, arguments)));
+        };
     let part = json!({"file_path": "a", "offset": 3, "limit": 5});
     check(read, part.clone(), "read_file", part);
     check(read, json!({"file_path": "a", "allow_large": true}), "read_file", json!({"file_path": "a"}));
@@ -30,9 +31,11 @@ fn calls_of_ours() {
     check(todo_write, todos, "update_plan", json!({"steps": [{"step": "look", "status": "pending"}]}));
     let page = json!({"url": "https://a.b", "prompt": "what"});
     check(web_fetch, page, "web_fetch", json!({"url": "https://a.b", "max_chars": 28_000}));
-    let spawn = json!({"description": "d", "prompt": "do it", "subagent_type": "general-purpose", "model": "opus"});
+    let spawn =
+        json!({"description": "d", "prompt": "do it", "subagent_type": "general-purpose", "model": "opus"});
     check(agents::spawn, spawn, "spawn_agent", json!({"task": "do it", "wait": true}));
-    let beside = json!({"description": "d", "prompt": "do it", "subagent_type": "codex", "run_in_background": true});
+    let beside =
+        json!({"description": "d", "prompt": "do it", "subagent_type": "codex", "run_in_background": true});
     check(agents::spawn, beside, "spawn_agent", json!({"task": "do it", "wait": false, "kind": "codex"}));
     let send = json!({"to": "a", "message": "go", "summary": "s"});
     check(agents::send, send, "send_input", json!({"agent_id": "a", "message": "go"}));
@@ -62,7 +65,9 @@ fn what_a_command_said() {
     let stopped = State::Ended(Exit { code: None, signal: Some(9) });
     check(json!({}), &heard("", stopped), Err("Exit code 137\n"));
     let how = "TaskOutput reads it, TaskStop ends it.";
-    let late = format!("Command still running after 2000 ms, moved to the background with ID: 7. {how}\nOutput so far:\nhi");
+    let late = format!(
+        "Command still running after 2000 ms, moved to the background with ID: 7. {how}\nOutput so far:\nhi"
+    );
     check(json!({}), &heard("hi\n", State::Running), Ok(&late));
     let background = format!("Command running in background with ID: 7. {how}");
     check(json!({"run_in_background": true}), &heard("", State::Running), Ok(&background));
@@ -82,9 +87,15 @@ fn tasks() {
     check(bash_output, json!({"bash_id": "7"}), What::Listen, 0);
     check(task_stop, json!({"task_id": "7"}), What::End, 0);
     check(task_stop, json!({"shell_id": 7}), What::End, 0);
-    assert_eq!(task_stop(&json!({"task_id": "x"})), Err("`task_id` or `shell_id` is no task's ID".to_owned()));
+    assert_eq!(
+        task_stop(&json!({"task_id": "x"})),
+        Err("`task_id` or `shell_id` is no task's ID".to_owned())
+    );
     let told = |state| task(&json!({}), &heard("hi\n", state)).unwrap();
-    assert_eq!(told(State::Running), "<task_id>7</task_id>\n<status>running</status>\n<output>\nhi\n</output>");
+    assert_eq!(
+        told(State::Running),
+        "<task_id>7</task_id>\n<status>running</status>\n<output>\nhi\n</output>"
+    );
     assert!(told(exit(0)).contains("<status>completed</status>\n<exit_code>0</exit_code>\n"));
     assert!(told(exit(1)).contains("<status>failed</status>\n<exit_code>1</exit_code>\n"));
 }
@@ -95,7 +106,10 @@ fn searches() {
     let check = |args: Value, expected: Search| assert_eq!(grep(&args, root()), Ok(expected), "{args}");
     let plain = || Search::grep("x", root()).show(Show::Files).limit(250);
     check(json!({"pattern": "x"}), plain());
-    check(json!({"pattern": "x", "-i": true, "multiline": true}), plain().case(Case::Insensitive).multiline());
+    check(
+        json!({"pattern": "x", "-i": true, "multiline": true}),
+        plain().case(Case::Insensitive).multiline(),
+    );
     check(json!({"pattern": "x", "glob": "*.rs", "type": "py"}), plain().only("*.rs").only_type("py"));
     let counts = plain().show(Show::Counts).limit(15);
     check(json!({"pattern": "x", "output_mode": "count", "head_limit": 10, "offset": 5}), counts);
@@ -104,7 +118,10 @@ fn searches() {
     check(json!({"pattern": "x", "output_mode": "content", "-A": 1, "-B": 2}), around(2, 1));
     check(json!({"pattern": "x", "output_mode": "content", "-C": 3, "-A": 9}), around(3, 9));
     check(json!({"pattern": "x", "output_mode": "content", "context": 9000}), around(100, 100));
-    assert!(matches!(plain().target, Target::Text(_)) && grep(&json!({"pattern": "x", "-o": true}), root()).is_err());
+    assert!(
+        matches!(plain().target, Target::Text(_))
+            && grep(&json!({"pattern": "x", "-o": true}), root()).is_err()
+    );
 }
 
 #[test]
@@ -126,7 +143,8 @@ fn what_was_found() {
     let counts = vec![FileCount { path: path("a"), count: 3 }, FileCount { path: path("b"), count: 1 }];
     let told = "a:3\nb:1\n\nFound 4 total occurrences across 2 files.";
     check(json!({"output_mode": "count"}), Found::Counts(counts), false, told);
-    let line = |number, text: &str| Line { number, text: text.into(), matches: true, cut_before: 0, cut_after: 0 };
+    let line =
+        |number, text: &str| Line { number, text: text.into(), matches: true, cut_before: 0, cut_after: 0 };
     let lines = vec![FileLines { path: path("m.py"), lines: vec![line(2, "    return 1")], binary: false }];
     check(json!({"output_mode": "content"}), Found::Lines(lines), false, "m.py:2:    return 1");
 }

@@ -72,7 +72,8 @@ pub(super) fn task_output() -> Told {
         "block": {"type": "boolean", "default": true, "description": "Whether to wait for its end"},
         "timeout": {"type": "number", "default": 30000, "description": "How long to wait, in milliseconds; 600000 at most"}
     });
-    let description = "Read what a command in the background has said since you last asked, and how it stands.";
+    let description =
+        "Read what a command in the background has said since you last asked, and how it stands.";
     (description, object(&properties, &["task_id"]))
 }
 
@@ -153,7 +154,8 @@ pub(super) fn todo_write() -> Told {
             }
         }
     });
-    let description = "Keep a list of what is to be done, for work of several steps. At most one is in progress.";
+    let description =
+        "Keep a list of what is to be done, for work of several steps. At most one is in progress.";
     (description, object(&properties, &["todos"]))
 }
 

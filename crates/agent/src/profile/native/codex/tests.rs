@@ -28,7 +28,13 @@ fn commands() {
     check(json!({"cmd": "top", "tty": true, "yield_time_ms": 1000.0}), "top", None, Means::Terminal, 1000);
     check(json!({"cmd": "ls", "yield_time_ms": 1}), "ls", None, Means::Pipes, 250);
     check(json!({"cmd": "ls", "yield_time_ms": 1e9}), "ls", None, Means::Pipes, 30_000);
-    check(json!({"cmd": "echo 'a'", "shell": "/bin/sh"}), r"/bin/sh -c 'echo '\''a'\'''", None, Means::Pipes, 10_000);
+    check(
+        json!({"cmd": "echo 'a'", "shell": "/bin/sh"}),
+        r"/bin/sh -c 'echo '\''a'\'''",
+        None,
+        Means::Pipes,
+        10_000,
+    );
     assert!(exec_command(&json!({}), Timeouts::default()).is_err());
 }
 
@@ -41,7 +47,8 @@ fn commands_in_the_older_form() {
     check(json!(["bash", "-lc", "ls | wc"]), "ls | wc");
     check(json!(["git", "commit", "-m", "it's done", ""]), r"git commit -m 'it'\''s done' ''");
     check(json!(["bash", "-lc"]), "bash -lc");
-    let waits = |ms: u64| shell(&json!({"command": "x", "timeout_ms": ms}), Timeouts::default()).unwrap().patience;
+    let waits =
+        |ms: u64| shell(&json!({"command": "x", "timeout_ms": ms}), Timeouts::default()).unwrap().patience;
     assert_eq!(waits(5000), Patience::For(Duration::from_secs(5)));
     assert_eq!(waits(u64::MAX), Patience::For(Duration::from_mins(10)));
 }
@@ -56,7 +63,11 @@ fn what_is_written_to_a_session() {
     check(json!({"session_id": 3}), What::Listen, 5000);
     check(json!({"session_id": 3, "chars": "", "yield_time_ms": 100}), What::Listen, 5000);
     check(json!({"session_id": 3.0, "chars": "y\n"}), What::Write("y\n".into()), 250);
-    check(json!({"session_id": 3, "chars": "y\n", "yield_time_ms": 99_999}), What::Write("y\n".into()), 30_000);
+    check(
+        json!({"session_id": 3, "chars": "y\n", "yield_time_ms": 99_999}),
+        What::Write("y\n".into()),
+        30_000,
+    );
     check(json!({"session_id": 3, "chars": "\u{3}"}), What::Interrupt, 250);
     assert!(write_stdin(&json!({"chars": "x"})).is_err());
 }
@@ -105,9 +116,10 @@ fn a_chunk_is_cut_to_what_was_asked_for() {
 
 #[test]
 fn calls_of_ours() {
-    let check = |ask: fn(&Value) -> Result<Ours, String>, args: Value, tool: &'static str, arguments: Value| {
-        assert_eq!(ask(&args), Ok(Ours::new(tool, arguments)));
-    };
+    let check =
+        |ask: fn(&Value) -> Result<Ours, String>, args: Value, tool: &'static str, arguments: Value| {
+            assert_eq!(ask(&args), Ok(Ours::new(tool, arguments)));
+        };
     let patch = json!({"patch": "*** Begin Patch"});
     check(apply_patch, json!("*** Begin Patch"), "apply_patch", patch.clone());
     check(apply_patch, json!({"input": "*** Begin Patch"}), "apply_patch", patch.clone());

@@ -152,7 +152,10 @@ pub(super) fn request_user_input() -> Told {
         "required": ["questions"],
         "additionalProperties": false
     });
-    ("Ask the user what you cannot find out and must not guess, and wait for the answers.", function(parameters))
+    (
+        "Ask the user what you cannot find out and must not guess, and wait for the answers.",
+        function(parameters),
+    )
 }
 
 fn target() -> Value {

@@ -13,24 +13,36 @@ fn exit(code: i32) -> State {
 
 #[test]
 fn calls_of_ours() {
-    let check = |ask: fn(&Value) -> Result<Ours, String>, args: Value, tool: &'static str, arguments: Value| {
-        assert_eq!(ask(&args), Ok(Ours::new(tool, arguments)));
-    };
+    let check =
+        |ask: fn(&Value) -> Result<Ours, String>, args: Value, tool: &'static str, arguments: Value| {
+            assert_eq!(ask(&args), Ok(Ours::new(tool, arguments)));
+        };
     check(list_directory, json!({"dir_path": "src", "ignore": ["x"]}), "list_dir", json!({"path": "src"}));
     check(read_file, json!({"file_path": "a"}), "read_file", json!({"file_path": "a"}));
     let part = json!({"file_path": "a", "start_line": 3, "end_line": 5});
     check(read_file, part, "read_file", json!({"file_path": "a", "offset": 3, "limit": 3}));
-    check(read_file, json!({"file_path": "a", "end_line": 5}), "read_file", json!({"file_path": "a", "limit": 5}));
+    check(
+        read_file,
+        json!({"file_path": "a", "end_line": 5}),
+        "read_file",
+        json!({"file_path": "a", "limit": 5}),
+    );
     assert!(read_file(&json!({"file_path": "a", "start_line": 5, "end_line": 4})).is_err());
     check(read_many_files, json!({"include": ["a"]}), "read_many_files", json!({"paths": ["a"]}));
     check(glob, json!({"pattern": "*", "dir_path": "src"}), "glob", json!({"pattern": "*", "path": "src"}));
     let change = json!({"file_path": "a", "instruction": "i", "old_string": "x", "new_string": "y", "allow_multiple": true});
     let edit = json!({"file_path": "a", "old_string": "x", "new_string": "y", "replace_all": true});
     check(replace, change, "edit_file", edit);
-    let new = replace(&json!({"file_path": "a", "instruction": "i", "old_string": "", "new_string": "y"})).unwrap();
+    let new =
+        replace(&json!({"file_path": "a", "instruction": "i", "old_string": "", "new_string": "y"})).unwrap();
     assert_eq!((new.tool, new.only), ("write_file", Only::NewFiles));
     assert_eq!(new.arguments, json!({"file_path": "a", "content": "y"}));
-    check(write_file, json!({"file_path": "a", "content": "x"}), "write_file", json!({"file_path": "a", "content": "x"}));
+    check(
+        write_file,
+        json!({"file_path": "a", "content": "x"}),
+        "write_file",
+        json!({"file_path": "a", "content": "x"}),
+    );
     let todos = json!({"todos": [
         {"description": "a", "status": "in_progress"},
         {"description": "b", "status": "cancelled"},
@@ -88,7 +100,8 @@ fn what_a_command_said() {
 #[test]
 fn searches() {
     let root = || RealPath::resolved("/w");
-    let check = |args: Value, expected: Search| assert_eq!(grep_search(&args, root()), Ok(expected), "{args}");
+    let check =
+        |args: Value, expected: Search| assert_eq!(grep_search(&args, root()), Ok(expected), "{args}");
     let plain = || Search::grep("x", root()).case(Case::Insensitive).context(50, 50).limit(100);
     check(json!({"pattern": "x"}), plain());
     check(json!({"pattern": "x", "names_only": true}), plain().show(Show::Files));
@@ -106,20 +119,40 @@ fn what_was_found() {
         let hits = Hits { found, truncated: false, unreadable: 0 };
         assert_eq!(matches(&args, &hits, &RealPath::resolved("/w")), expected, "{args}");
     };
-    let line = |number: u64, matches: bool| {
-        Line { number, text: format!("line {number}"), matches, cut_before: 0, cut_after: 0 }
+    let line = |number: u64, matches: bool| Line {
+        number,
+        text: format!("line {number}"),
+        matches,
+        cut_before: 0,
+        cut_after: 0,
     };
     let file = |lines: Vec<Line>| {
         Found::Lines(vec![FileLines { path: RealPath::resolved("/w/a"), lines, binary: false }])
     };
     // The fewer there are, the more is shown around them.
     let one = file(vec![line(1, false), line(50, true), line(99, false)]);
-    check(json!({"pattern": "x"}), one, "Found 1 match for pattern \"x\":\n---\nFile: a\nL-1: line 1\nL50: line 50\nL-99: line 99\n---");
+    check(
+        json!({"pattern": "x"}),
+        one,
+        "Found 1 match for pattern \"x\":\n---\nFile: a\nL-1: line 1\nL50: line 50\nL-99: line 99\n---",
+    );
     let two = file(vec![line(1, false), line(50, true), line(51, true), line(60, false)]);
-    check(json!({"pattern": "x"}), two, "Found 2 matches for pattern \"x\":\n---\nFile: a\nL50: line 50\nL51: line 51\nL-60: line 60\n---");
+    check(
+        json!({"pattern": "x"}),
+        two,
+        "Found 2 matches for pattern \"x\":\n---\nFile: a\nL50: line 50\nL51: line 51\nL-60: line 60\n---",
+    );
     let many = || file((1..=5).map(|number| line(number, number != 2)).collect());
-    check(json!({"pattern": "x"}), many(), "Found 4 matches for pattern \"x\":\n---\nFile: a\nL1: line 1\nL3: line 3\nL4: line 4\nL5: line 5\n---");
-    check(json!({"pattern": "x", "max_matches_per_file": 1, "context": 0}), many(), "Found 1 match for pattern \"x\":\n---\nFile: a\nL1: line 1\nL-2: line 2\n---");
+    check(
+        json!({"pattern": "x"}),
+        many(),
+        "Found 4 matches for pattern \"x\":\n---\nFile: a\nL1: line 1\nL3: line 3\nL4: line 4\nL5: line 5\n---",
+    );
+    check(
+        json!({"pattern": "x", "max_matches_per_file": 1, "context": 0}),
+        many(),
+        "Found 1 match for pattern \"x\":\n---\nFile: a\nL1: line 1\nL-2: line 2\n---",
+    );
     check(json!({"pattern": "x"}), Found::Lines(vec![]), "No matches found for pattern \"x\".");
     let files = Found::Files(vec![FoundFile { path: RealPath::resolved("/w/b"), modified: None }]);
     check(json!({"pattern": "x"}), files, "Found 1 files with matches for pattern \"x\":\nb");
@@ -136,7 +169,12 @@ fn outcomes() {
     let listing = "/w:\na.pyc (3 bytes)\nb.py (9 bytes)\nsrc/\nx (no regular file)\n[only some]\n";
     let told = "Directory listing for /w:\n[DIR] src\nb.py (9 bytes)\nx (no regular file)\n[only some]";
     check(listed, json!({"ignore": ["*.pyc"]}), ok(listing), told);
-    check(listed, json!({}), ok("/w:\n[the directory is empty]\n"), "Directory listing for /w:\n[the directory is empty]");
+    check(
+        listed,
+        json!({}),
+        ok("/w:\n[the directory is empty]\n"),
+        "Directory listing for /w:\n[the directory is empty]",
+    );
     check(content, json!({}), ok("  1 | alpha\n  2 | \n"), "alpha\n");
     let more = "  3 | a\n[the file goes on: continue with offset 4]\n";
     let told = "Status: Showing lines 3-3; the file goes on.\nAction: To read more, set start_line to 4.\n\n\
@@ -144,7 +182,12 @@ fn outcomes() {
     check(content, json!({}), ok(more), told);
     check(content, json!({}), ok("[the file is empty]\n"), "[the file is empty]\n");
     check(content, json!({}), error("there is no /w/a"), "there is no /w/a");
-    check(files, json!({"pattern": "*"}), ok("a\nb/c\n[there are more]\n"), "Found 2 file(s) matching \"*\", the last changed first:\n/w/a\n/w/b/c\n[there are more]");
+    check(
+        files,
+        json!({"pattern": "*"}),
+        ok("a\nb/c\n[there are more]\n"),
+        "Found 2 file(s) matching \"*\", the last changed first:\n/w/a\n/w/b/c\n[there are more]",
+    );
     check(files, json!({"pattern": "*"}), ok("no files match\n"), "No files found matching pattern \"*\"");
     let edit = "replaced once in /w/a\n  1 | x\n  2 | y\n...\n";
     check(replaced, json!({}), ok(edit), "Modified file: /w/a (1 replacement). It now has:\nx\ny");
@@ -157,7 +200,12 @@ fn outcomes() {
     let two = json!({"prompt": "https://a.b and https://c.d"});
     check(fetched, two, ok("page"), "page\n[one page is fetched by each call; not yet: https://c.d]");
     let agent = json!({"agent_name": "generalist"});
-    check(agents::invoked, agent, ok("42"), "Subagent 'generalist' finished.\nTermination Reason: GOAL\nResult:\n42");
+    check(
+        agents::invoked,
+        agent,
+        ok("42"),
+        "Subagent 'generalist' finished.\nTermination Reason: GOAL\nResult:\n42",
+    );
 }
 
 #[test]

@@ -56,7 +56,8 @@ pub(super) fn read_file() -> Told {
 }
 
 pub(super) fn read_many_files() -> Told {
-    let paths = json!({"type": "array", "items": {"type": "string"}, "description": "Files or glob patterns"});
+    let paths =
+        json!({"type": "array", "items": {"type": "string"}, "description": "Files or glob patterns"});
     let properties = json!({
         "include": paths,
         "paths": paths,
@@ -157,7 +158,8 @@ pub(super) fn write_todos() -> Told {
             }
         }
     });
-    let description = "Keep a list of what is to be done, for work of several steps. At most one is in progress.";
+    let description =
+        "Keep a list of what is to be done, for work of several steps. At most one is in progress.";
     (description, object(&properties, &["todos"]))
 }
 

@@ -108,9 +108,10 @@ fn has_period(calls: &[u64], length: usize) -> bool {
 fn signature(call: &ToolCall, result: &ToolResult) -> u64 {
     let mut hash = DefaultHasher::new();
     call.name.hash(&mut hash);
-    match call.is_well_formed() {
-        true => hash_value(&call.arguments, &mut hash),
-        false => call.raw_arguments.hash(&mut hash),
+    if call.is_well_formed() {
+        hash_value(&call.arguments, &mut hash);
+    } else {
+        call.raw_arguments.hash(&mut hash);
     }
     result.is_error.hash(&mut hash);
     steady(&result.output.to_text()).hash(&mut hash);

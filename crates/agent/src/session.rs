@@ -169,7 +169,6 @@ impl Session {
                 answered_by: None,
             },
             reception: Reception {
-                log: log.clone(),
                 desk,
                 toolbox: Arc::clone(&toolbox),
                 family: Arc::clone(&family),

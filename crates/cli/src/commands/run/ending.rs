@@ -10,7 +10,7 @@ use crate::failure::{Exit, Failure};
 /// What the end of the agent means for the command. `providers` are those that may have been asked.
 pub(super) fn ending(end: &End, providers: &[ProviderSettings]) -> Result<Exit, Failure> {
     match &end.reason {
-        EndReason::Done => Ok(Exit::Done),
+        EndReason::Done | EndReason::AwaitingInput => Ok(Exit::Done),
         EndReason::Interrupted => Err(Failure::interrupted()),
         EndReason::Rejected => Err(Failure::new(
             Exit::Rejected,

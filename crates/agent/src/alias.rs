@@ -29,7 +29,7 @@ pub(crate) fn ours(name: &str) -> Option<&'static str> {
 /// name never gives a session more than it has: a vendor's tool is there if the session has the tool of
 /// ours that it stands for, or another vendor's for the same; one of ours, if it has a vendor's for it.
 pub(crate) fn meant(registry: &ToolRegistry, name: &str) -> Vec<Arc<dyn Tool>> {
-    let from: Vec<Arc<dyn Tool>> = registry.iter().cloned().collect();
+    let from: Vec<Arc<dyn Tool>> = registry.behind().iter().chain(registry).cloned().collect();
     let made = Made { from: &from, timeouts: Timeouts::default() };
     let (mut by_ours, mut by_native) = (Vec::new(), Vec::new());
     for tool in registry {
@@ -42,7 +42,8 @@ pub(crate) fn meant(registry: &ToolRegistry, name: &str) -> Vec<Arc<dyn Tool>> {
         }
     }
     by_native.extend(FREE);
-    let own = tools::named(name).filter(|_| by_native.contains(&name));
+    let behind = registry.behind().iter().find(|tool| tool.spec().name == name).cloned();
+    let own = behind.or_else(|| tools::named(name).filter(|_| by_native.contains(&name)));
     let is_there = |ours: &str| by_ours.contains(&ours) || by_native.contains(&ours);
     let theirs = native::named(name)
         .filter(|row| row.ours.first().is_some_and(|ours| is_there(ours)))

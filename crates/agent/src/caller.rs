@@ -8,6 +8,8 @@ use junto_core::{
 use junto_env::HeadTail;
 use tokio_util::sync::CancellationToken;
 
+use crate::status::Status;
+
 /// How many bytes are kept of the beginning, and as many of the end, of what a tool shows.
 const SHOWN: usize = 64 * 1024;
 
@@ -17,6 +19,8 @@ pub(crate) struct SessionCaller {
     /// The start of the call.
     of: Seq,
     questions: Arc<Questions>,
+    /// Where it is shown that a question is open.
+    status: Arc<Status>,
     /// Ends the call, and so withdraws what it asks.
     cancel: CancellationToken,
     /// What was shown. The ends of it are kept for a tool that never comes to say the whole.
@@ -24,8 +28,14 @@ pub(crate) struct SessionCaller {
 }
 
 impl SessionCaller {
-    pub(crate) fn new(log: EventLog, of: Seq, questions: Arc<Questions>, cancel: CancellationToken) -> Self {
-        Self { log, of, questions, cancel, ends: Mutex::default() }
+    pub(crate) fn new(
+        log: EventLog,
+        of: Seq,
+        questions: Arc<Questions>,
+        status: Arc<Status>,
+        cancel: CancellationToken,
+    ) -> Self {
+        Self { log, of, questions, status, cancel, ends: Mutex::default() }
     }
 
     fn ends(&self) -> MutexGuard<'_, Option<HeadTail>> {
@@ -67,6 +77,9 @@ impl Caller for SessionCaller {
     }
 
     fn ask(&self, question: Question) -> Fut<'_, Result<String, ToolError>> {
-        Box::pin(self.questions.ask(self.of, question, &self.cancel))
+        Box::pin(async move {
+            let _asking = self.status.asking();
+            self.questions.ask(self.of, question, &self.cancel).await
+        })
     }
 }

@@ -1,10 +1,11 @@
 //! What a session is made of.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use junto_core::{AgentSpec, EventLog, Limits, OnReject, Open, Parent, Policy, Spawner};
+use junto_core::{AgentSpec, EventLog, Fut, Limits, OnReject, Open, Parent, Policy, Spawner};
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;
 use junto_llm::{Budget, Effort, Provider, Unlimited, retry};
@@ -12,6 +13,20 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ToolRegistry;
 use crate::profile::Profile;
+
+/// Makes the environment for another working directory, which is absolute.
+pub type Environments =
+    Arc<dyn Fn(PathBuf) -> Fut<'static, junto_env::Result<Arc<dyn ExecutionEnvironment>>> + Send + Sync>;
+
+/// What is done when the conversation is longer than the model's context window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overflow {
+    /// The session ends: whatever is asked next would be too long as well.
+    #[default]
+    Close,
+    /// Only the input fails, and the host may go on with a model that has a larger window.
+    Fail,
+}
 
 /// What a session is made of. [`SessionConfig::new`] takes what has no default; the rest is set field
 /// by field:
@@ -89,6 +104,23 @@ pub struct SessionConfig {
     pub tool_output_limits: BTreeMap<String, usize>,
     /// How many lines of these, by the tool's name.
     pub tool_line_limits: BTreeMap<String, usize>,
+    /// Makes environments for [`junto_core::Change::workdir`]. Without it the session stays where it is.
+    pub environments: Option<Environments>,
+    /// How many tokens the model takes in; absent: what the catalog says. A warning `context_usage` tells
+    /// when four fifths are used.
+    pub context_window: Option<u64>,
+    /// What is done when that is not enough.
+    pub on_overflow: Overflow,
+    /// Whether the model is told when it makes the same calls with the same results over and over. By
+    /// default it is, once for each input.
+    pub enable_loop_detection: bool,
+    /// How many calls must follow a pattern of one to five calls; 10 by default, and below 2 never.
+    pub loop_detection_window: usize,
+    /// Whether the input ends, as at a limit, when that happens a second time.
+    pub stop_on_loop: bool,
+    /// Whether an input whose answer ends in a question ends as [`junto_core::EndReason::AwaitingInput`],
+    /// so that the host knows that it is asked. The next input is the reply.
+    pub ask_on_question: bool,
 }
 
 impl SessionConfig {
@@ -120,6 +152,13 @@ impl SessionConfig {
             kind: "native".to_owned(),
             tool_output_limits: BTreeMap::new(),
             tool_line_limits: BTreeMap::new(),
+            environments: None,
+            context_window: None,
+            on_overflow: Overflow::default(),
+            enable_loop_detection: true,
+            loop_detection_window: 10,
+            stop_on_loop: false,
+            ask_on_question: false,
         }
     }
 
@@ -134,6 +173,8 @@ impl SessionConfig {
             budget: Arc::clone(&parent.budget),
             depth: parent.depth,
             cancel: parent.cancel.clone(),
+            // Whoever hears a child's answer hears its question.
+            ask_on_question: false,
             ..self.clone()
         }
     }

@@ -1,9 +1,10 @@
 //! What was said to the session and waits for its moment.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use junto_core::{Ack, AgentError, AgentErrorKind, Change, When};
+use junto_core::{Ack, AgentError, AgentErrorKind, Change, Limits, When};
+use junto_env::ExecutionEnvironment;
 use junto_llm::Effort;
 use tokio_util::sync::CancellationToken;
 
@@ -12,24 +13,45 @@ use crate::said::Said;
 /// How many messages may wait at once; a host that says more is told to wait.
 const MOST_WAITING: usize = 256;
 
-/// Whom to ask, and how. Can change between two model calls.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Whom to ask, how and how often, and where to work. Can change between two model calls.
+#[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) provider: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) effort: Option<Effort>,
+    pub(crate) limits: Limits,
+    pub(crate) env: Arc<dyn ExecutionEnvironment>,
+}
+
+impl Settings {
+    /// These settings with everything changed but the environment, which is not made here.
+    pub(crate) fn changed(self, change: &Change) -> Self {
+        let Change { model, provider, effort, max_turns, max_tool_rounds, workdir: _ } = change;
+        let Limits { max_turns: turns, max_tool_rounds: rounds } = self.limits;
+        Self {
+            provider: provider.clone().or(self.provider),
+            model: model.clone().or(self.model),
+            effort: match effort {
+                Some(effort) => (!effort.is_empty()).then(|| Effort::from(effort.clone())),
+                None => self.effort,
+            },
+            limits: Limits {
+                max_turns: max_turns.unwrap_or(turns),
+                max_tool_rounds: max_tool_rounds.unwrap_or(rounds),
+            },
+            env: self.env,
+        }
+    }
 }
 
 /// The queues, the settings and the tokens of a session. Only the session's task touches it: the turn
 /// under way reads it between its steps while the task lays on it what comes in.
-#[derive(Debug)]
 pub(crate) struct Desk {
     /// Ends everything.
     session: CancellationToken,
     papers: Mutex<Papers>,
 }
 
-#[derive(Debug)]
 struct Papers {
     settings: Settings,
     /// For the model, between two steps.
@@ -40,7 +62,6 @@ struct Papers {
     work: Option<Work>,
 }
 
-#[derive(Debug)]
 struct Work {
     /// Ends the input.
     input: CancellationToken,
@@ -109,6 +130,10 @@ impl Desk {
         !self.papers().steering.is_empty()
     }
 
+    pub(crate) fn has_follow_up(&self) -> bool {
+        !self.papers().follow_ups.is_empty()
+    }
+
     pub(crate) fn take_follow_up(&self) -> Option<Said> {
         self.papers().follow_ups.pop_front()
     }
@@ -144,18 +169,8 @@ impl Desk {
     }
 
     /// Changes how the next model call is made.
-    pub(crate) fn configure(&self, change: Change) -> Ack {
-        let settings = &mut self.papers().settings;
-        if let Some(provider) = change.provider {
-            settings.provider = Some(provider);
-        }
-        if let Some(model) = change.model {
-            settings.model = Some(model);
-        }
-        if let Some(effort) = change.effort {
-            settings.effort = (!effort.is_empty()).then(|| Effort::from(effort));
-        }
-        Ack::Done
+    pub(crate) fn configure(&self, settings: Settings) {
+        self.papers().settings = settings;
     }
 }
 

@@ -1,33 +1,67 @@
 //! The conversation, as the model sees it. It only grows, and it is valid for the strictest provider
 //! at every moment between two steps: each tool call has its result.
+//!
+//! The log has the same conversation for everybody else, with the time of each entry. A record of its
+//! turns is read from there:
+//!
+//! | turn | events |
+//! |---|---|
+//! | user | `user_input`: what was said |
+//! | assistant | `reasoning_end` and `assistant_text_end`: the whole texts; `call`: usage, cost, model and response id, once for each model call, whose name they all bear in `corr`; then `tool_call_start`: each call with its arguments |
+//! | tool results | `tool_call_end`: one for each call, with the whole output |
+//! | steering | `steering_injected`, or `loop_detection` where the loop itself spoke |
+//! | system | none: the prompt is the host's own, and does not change |
 
-use junto_llm::{Message, Response, ToolResult};
+use junto_llm::{Message, Messages, Response, ToolCall, ToolResult};
 
+use crate::context::Size;
 use crate::said::Said;
 
 /// The conversation.
 #[derive(Debug)]
-pub(crate) struct History(Vec<Message>);
+pub(crate) struct History {
+    messages: Messages,
+    size: Size,
+}
 
 impl History {
     /// A conversation that begins with a system prompt, unless it is empty.
     pub(crate) fn new(system: &str) -> Self {
-        Self(if system.is_empty() { Vec::new() } else { vec![Message::system(system)] })
+        let mut history = Self { messages: Messages::default(), size: Size::default() };
+        if !system.is_empty() {
+            history.push(Message::system(system));
+        }
+        history
     }
 
-    pub(crate) fn messages(&self) -> &[Message] {
-        &self.0
+    fn push(&mut self, message: Message) {
+        self.size.add(&message);
+        self.messages.push(message);
+    }
+
+    /// What a request sends. The messages are shared, not copied, so that a long session costs no more for
+    /// each turn than a short one.
+    pub(crate) fn messages(&self) -> Messages {
+        self.messages.clone()
+    }
+
+    /// How many tokens it has, by the provider's last count and a guess for what came after.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.size.tokens()
     }
 
     /// What somebody said, at the start or while the model worked.
     pub(crate) fn say(&mut self, said: &Said) {
-        self.0.push(said.message());
+        self.push(said.message());
     }
 
     /// A whole answer, verbatim. One that says nothing is left out: no provider takes it back.
-    pub(crate) fn answer(&mut self, message: Message) {
-        if !message.content.is_empty() {
-            self.0.push(message);
+    pub(crate) fn answer(&mut self, response: Response) {
+        if !response.message.content.is_empty() {
+            self.push(response.message);
+        }
+        if response.usage.input > 0 {
+            self.size.count(response.usage.input.saturating_add(response.usage.output));
         }
     }
 
@@ -36,12 +70,43 @@ impl History {
     pub(crate) fn broken_off(&mut self, response: &Response) {
         let text = response.text();
         if !text.trim().is_empty() {
-            self.0.push(Message::assistant(text));
+            self.push(Message::assistant(text));
         }
     }
 
     /// The results of the last answer's calls, in their order.
     pub(crate) fn results(&mut self, results: Vec<ToolResult>) {
-        self.0.push(Message::tool_results(results));
+        self.push(Message::tool_results(results));
+    }
+
+    /// The last round of tools: each call of the answer, and its result.
+    pub(crate) fn last_round(&self) -> impl Iterator<Item = (&ToolCall, &ToolResult)> {
+        let (calls, results) = match self.messages.as_slice() {
+            [.., answer, results] => (Some(answer), Some(results)),
+            _ => (None, None),
+        };
+        let calls = calls.into_iter().flat_map(Message::tool_calls);
+        calls.zip(results.into_iter().flat_map(Message::results))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing is copied as long as no request is kept: copying would cost the square of the turns.
+    #[test]
+    fn a_request_shares_the_conversation() {
+        let mut history = History::new("You are a test.");
+        let mut moved = 0;
+        for _ in 0..2000 {
+            let before = history.messages.as_ptr();
+            let request = history.messages();
+            assert_eq!(request.as_ptr(), before);
+            drop(request);
+            history.push(Message::user("more"));
+            moved += usize::from(history.messages.as_ptr() != before);
+        }
+        assert!(moved < 20, "only where a vector grows: {moved}");
     }
 }

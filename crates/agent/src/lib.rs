@@ -7,8 +7,9 @@
 //!
 //! Where to read: `turn.rs` is the loop, from top to bottom. Around it, `call.rs` is one model call,
 //! `round.rs` one round of tools, `toolbox.rs` the way of one tool call (look up, validate, judge,
-//! run, tell), `truncate.rs` what the model sees of its output, `desk.rs` what was said and waits for its moment, and `task.rs` the one task that owns
-//! all of it.
+//! run, tell), `truncate.rs` what the model sees of its output, `desk.rs` what was said and waits for its
+//! moment, `loops.rs` notices a model that goes in circles and `context.rs` a window that gets full, and
+//! `task.rs` is the one task that owns all of it.
 //!
 //! What this crate does not do: it starts no process and opens no file but through the environment,
 //! it runs no tool but through the gate, and it knows no model by name.
@@ -18,12 +19,14 @@ mod alias;
 mod call;
 mod caller;
 mod config;
+mod context;
 mod desk;
 mod family;
 mod function;
 mod history;
 mod host;
 mod kit;
+mod loops;
 mod output;
 mod panics;
 mod paths;
@@ -34,6 +37,7 @@ mod round;
 mod said;
 mod session;
 mod state;
+mod status;
 mod task;
 mod toolbox;
 pub mod tools;
@@ -41,7 +45,7 @@ mod totals;
 mod truncate;
 mod turn;
 
-pub use config::SessionConfig;
+pub use config::{Environments, Overflow, SessionConfig};
 pub use family::{Subagent, SubagentStatus};
 pub use function::{FunctionTool, tool};
 pub use profile::Profile;

@@ -16,24 +16,28 @@ use junto_llm::ToolSpec;
 /// assert!(registry.names().any(|name| name == "shell") && registry.get("write_file").is_none());
 /// ```
 #[derive(Clone, Default)]
-pub struct ToolRegistry(Vec<Arc<dyn Tool>>);
+pub struct ToolRegistry {
+    tools: Vec<Arc<dyn Tool>>,
+    /// Tools that no model is told of, and that work behind others which it is told of instead.
+    behind: Vec<Arc<dyn Tool>>,
+}
 
 impl ToolRegistry {
     /// Adds a tool. Of two with one name the later wins, and takes the place of the earlier, which is
     /// returned.
     pub fn register(&mut self, tool: Arc<dyn Tool>) -> Option<Arc<dyn Tool>> {
-        let place = self.0.iter_mut().find(|earlier| earlier.spec().name == tool.spec().name);
+        let place = self.tools.iter_mut().find(|earlier| earlier.spec().name == tool.spec().name);
         if let Some(earlier) = place {
             return Some(std::mem::replace(earlier, tool));
         }
-        self.0.push(tool);
+        self.tools.push(tool);
         None
     }
 
     /// Removes a tool, and returns it if there was one.
     pub fn unregister(&mut self, name: &str) -> Option<Arc<dyn Tool>> {
-        let place = self.0.iter().position(|tool| tool.spec().name == name)?;
-        Some(self.0.remove(place))
+        let place = self.tools.iter().position(|tool| tool.spec().name == name)?;
+        Some(self.tools.remove(place))
     }
 
     /// The tool of this name.
@@ -53,7 +57,19 @@ impl ToolRegistry {
 
     /// The tools.
     pub fn iter(&self) -> std::slice::Iter<'_, Arc<dyn Tool>> {
-        self.0.iter()
+        self.tools.iter()
+    }
+}
+
+impl ToolRegistry {
+    /// Adds a tool that no model is told of, but that is there if it is called.
+    pub(crate) fn put_behind(&mut self, tool: Arc<dyn Tool>) {
+        self.behind.push(tool);
+    }
+
+    /// The tools that no model is told of.
+    pub(crate) fn behind(&self) -> &[Arc<dyn Tool>] {
+        &self.behind
     }
 }
 

@@ -17,6 +17,11 @@ pub(crate) struct Said {
 }
 
 impl Said {
+    /// What the loop itself says.
+    pub(crate) fn note(text: impl Into<String>) -> Self {
+        Self { input: Input::text(text), pictures: Vec::new() }
+    }
+
     /// # Errors
     /// `invalid` if it says nothing, or a picture cannot be read or is none.
     pub(crate) async fn read(input: Input, env: &dyn ExecutionEnvironment) -> Result<Self, AgentError> {
@@ -42,6 +47,12 @@ impl Said {
     }
 }
 
+/// Whether an answer ends in a question, whatever quotes, brackets and emphasis are around it.
+pub(crate) fn is_question(answer: &str) -> bool {
+    let said = answer.trim_end_matches(|c: char| c.is_whitespace() || "*_`\"')]}>”’»".contains(c));
+    said.ends_with(['?', '？', '؟'])
+}
+
 async fn picture(path: &str, env: &dyn ExecutionEnvironment) -> Result<Media, String> {
     let real = env.resolve(path).await.map_err(|e| e.to_string())?;
     let file = env.open(&real, ByteRange::ALL).await.map_err(|e| e.to_string())?;
@@ -55,4 +66,22 @@ async fn picture(path: &str, env: &dyn ExecutionEnvironment) -> Result<Media, St
         return Err(format!("{real}: no picture"));
     }
     Ok(media)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_are_known_by_their_end() {
+        let check = |answer: &str, expected| assert_eq!(is_question(answer), expected, "{answer}");
+        check("Which one?", true);
+        check("Two are possible.\n\n**Which one do you mean?**\n", true);
+        check("\"Now?\"", true);
+        check("どちらですか？", true);
+        check("Why? Because it was late.", false);
+        check("Done.", false);
+        check("", false);
+        check("Run `what?` again.", false);
+    }
 }

@@ -3,19 +3,22 @@
 use std::sync::Arc;
 
 use junto_core::{
-    Abilities, Ack, Agent, AgentError, AgentId, Approve, Body, Command, EndReason, EventError, EventLog, Fut, Gate,
-    Outcome, Steer, Tool, ToolHost,
+    Abilities, Ack, Agent, AgentError, AgentId, Approve, Body, Command, EndReason, EventError, EventLog, Fut,
+    Gate, Outcome, SessionState, Steer, Tool, ToolHost,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::context::Gauge;
 use crate::desk::{Desk, Settings};
 use crate::family::{Family, Home, Subagent, TOO_DEEP};
 use crate::history::History;
 use crate::host::{Door, SessionTools};
+use crate::loops::{Loops, Rules};
 use crate::output::OutputLimits;
 use crate::prompt::{self, Built};
 use crate::state::State;
+use crate::status::Status;
 use crate::task::{Life, Order, Reception};
 use crate::toolbox::Toolbox;
 use crate::totals::Totals;
@@ -44,12 +47,21 @@ const ABILITIES: Abilities = Abilities {
 ///   by then is kept; calls it had made get a result that says so. An idle session keeps the message
 ///   for its next input. A message that comes during the last answer keeps the input going.
 /// - `Interrupt` ends the input under way, and what children work on, also while the session itself is
-///   idle. The session goes on, with the next queued input if there is one. `Abort` ends the session; inputs that are still queued end as interrupted.
-/// - `Configure` holds from the next model call on.
+///   idle. The session goes on, with the next queued input if there is one. `Abort` ends the session;
+///   inputs that are still queued end as interrupted.
+/// - `Configure` holds from the next model call on, and a `configured` event tells of it. A provider that
+///   is not there, a model that is known to be another's, or a directory that cannot be worked in is an
+///   error, and nothing changes then.
+///
+/// [`Session::state`] is `Processing` from `user_input` to `input_end`, and on through the inputs that are
+/// queued; `AwaitingInput` meanwhile while a tool waits for the user's reply, and afterwards if the answer
+/// ends in a question and the host wanted to know; `Idle` otherwise, and `Closed` in the end. Each of
+/// them is there before the event that goes with it.
 ///
 /// When the model's provider fails for good, the input ends as failed and the session takes the next
-/// one: a model that is overloaded now need not be so later. Only a refused key ends the session, and
-/// so does a journal that cannot be written.
+/// one: a model that is overloaded now need not be so later. Only a refused key ends the session, a
+/// conversation that has become too long for the model ([`crate::Overflow`]), and a journal that cannot
+/// be written.
 #[derive(Clone)]
 pub struct Session(Arc<Handle>);
 
@@ -60,6 +72,7 @@ struct Handle {
     cancel: CancellationToken,
     /// The outcome, once the task has ended.
     outcome: watch::Receiver<Option<Outcome>>,
+    state: watch::Receiver<SessionState>,
     toolbox: Arc<Toolbox>,
     family: Arc<Family>,
     door: Arc<Door>,
@@ -103,7 +116,9 @@ impl Session {
         let Built { text: system, warnings } = prompt::of_session(&config, tools.definitions()).await;
         let gate = Gate::new(config.policy, log.clone());
         let limits = OutputLimits { chars: config.tool_output_limits, lines: config.tool_line_limits };
-        let mut toolbox = Toolbox::new(tools, Arc::clone(&env), gate, log.clone(), limits)?;
+        let status = Arc::new(Status::new());
+        let mut toolbox =
+            Toolbox::new(tools, Arc::clone(&env), gate, log.clone(), Arc::clone(&status), limits)?;
         if family.is_too_deep() {
             toolbox.withhold(tools::FAMILY, TOO_DEEP);
         }
@@ -116,8 +131,18 @@ impl Session {
             log.emit(Body::Warning { code: "prompt".to_owned(), message }).await?;
         }
 
-        let settings =
-            Settings { provider: config.provider_name, model: config.model, effort: config.effort };
+        let settings = Settings {
+            provider: config.provider_name,
+            model: config.model,
+            effort: config.effort,
+            limits: config.limits,
+            env,
+        };
+        let loops = Loops::new(Rules {
+            enabled: config.enable_loop_detection,
+            window: config.loop_detection_window,
+            stop: config.stop_on_loop,
+        });
         let desk = Arc::new(Desk::new(cancel.clone(), settings));
         let door = Arc::new(Door::new(cancel.clone()));
         let (orders, received) = mpsc::channel(ORDERS);
@@ -129,18 +154,31 @@ impl Session {
                 history: History::new(&system),
                 on_reject: config.on_reject,
                 text: String::new(),
-                provider: config.provider,
+                provider: Arc::clone(&config.provider),
                 profile: config.profile,
                 catalog: config.catalog,
                 retry: config.retry,
                 budget: config.budget,
                 totals,
-                limits: config.limits,
+                loops,
+                gauge: Gauge::default(),
+                context_window: config.context_window,
+                ask_on_question: config.ask_on_question,
                 depth: config.depth,
                 turns: 0,
+                answered_by: None,
             },
-            reception: Reception { desk, toolbox: Arc::clone(&toolbox), family: Arc::clone(&family) },
+            reception: Reception {
+                log: log.clone(),
+                desk,
+                toolbox: Arc::clone(&toolbox),
+                family: Arc::clone(&family),
+                provider: config.provider,
+                environments: config.environments,
+            },
             door: Arc::clone(&door),
+            status: Arc::clone(&status),
+            on_overflow: config.on_overflow,
             orders: received,
         };
         let (ended, outcome) = watch::channel(None);
@@ -149,7 +187,18 @@ impl Session {
             let outcome = life.run().await;
             let _ = ended.send(Some(outcome));
         });
-        Ok(Self(Arc::new(Handle { log, orders, cancel, outcome, toolbox, family, door })))
+        let state = status.watch();
+        Ok(Self(Arc::new(Handle { log, orders, cancel, outcome, state, toolbox, family, door })))
+    }
+
+    /// What it is doing.
+    pub fn state(&self) -> SessionState {
+        *self.0.state.borrow()
+    }
+
+    /// What it is doing, as it changes. Of changes in quick succession only the last may be seen.
+    pub fn watch_state(&self) -> watch::Receiver<SessionState> {
+        self.0.state.clone()
     }
 
     /// Adds a tool, or puts it in the place of the one with its name, which is returned. The model sees it

@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
-use junto_core::{Body, EventLog, JournalError, Limits, OnReject};
+use junto_core::{Body, EndReason, EventError, EventLog, JournalError, Limits, OnReject};
 use junto_llm::catalog::Catalog;
-use junto_llm::{Budget, CallCx, Cost, Finish, Provider, Request, Traffic, retry};
+use junto_llm::{Budget, CallCx, Cost, Error, ErrorKind, Finish, Provider, Request, Traffic, retry};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{self, Answer, Delivery, Ended};
+use crate::context::Gauge;
 use crate::desk::{Desk, Settings};
 use crate::history::History;
+use crate::loops::Loops;
 use crate::profile::{Capabilities, Profile};
 use crate::round::Order;
+use crate::said::{Said, is_question};
 use crate::toolbox::Toolbox;
 use crate::totals::Totals;
 
@@ -30,16 +33,23 @@ pub(crate) struct State {
     pub(crate) retry: retry::Policy,
     pub(crate) budget: Arc<dyn Budget>,
     pub(crate) totals: Arc<Totals>,
-    pub(crate) limits: Limits,
+    pub(crate) loops: Loops,
+    pub(crate) gauge: Gauge,
+    /// How many tokens the model takes in, where the host knows better than the catalog.
+    pub(crate) context_window: Option<u64>,
+    /// Whether the host wants to know that an answer ends in a question.
+    pub(crate) ask_on_question: bool,
     pub(crate) depth: u8,
     /// Model calls so far.
     pub(crate) turns: u32,
+    /// The model that answered last, by its own name.
+    pub(crate) answered_by: Option<String>,
 }
 
 impl State {
     /// The limit that keeps the model from being called again, after so many rounds of tools.
     pub(crate) fn limit_reached(&self, rounds: u32) -> Option<Body> {
-        let Limits { max_turns, max_tool_rounds } = self.limits;
+        let Limits { max_turns, max_tool_rounds } = self.desk.settings().limits;
         let over = |limit: u32, reached: u32| limit > 0 && reached >= limit;
         if over(max_tool_rounds, rounds) {
             let limit = format!("at most {max_tool_rounds} rounds of tools for one input");
@@ -52,12 +62,26 @@ impl State {
         None
     }
 
+    /// Works where the settings say from here on, and tells the model if that is another place.
+    pub(crate) async fn settle(&mut self) -> Result<(), JournalError> {
+        let env = self.desk.settings().env;
+        if Arc::ptr_eq(&env, &self.toolbox.env()) {
+            return Ok(());
+        }
+        let moved = Said::note(format!("The working directory is now {}.", env.facts().cwd));
+        self.toolbox.move_to(env);
+        self.log.emit(Body::SteeringInjected { input: moved.input.clone() }).await?;
+        self.history.say(&moved);
+        Ok(())
+    }
+
     /// Asks the model, and books what it used. `step` ends the call.
     pub(crate) async fn ask(
         &mut self,
         rounds: u32,
         step: &CancellationToken,
     ) -> Result<Answer, JournalError> {
+        self.check_context().await?;
         self.turns = self.turns.saturating_add(1);
         let settings = self.desk.settings();
         let request = self.request(&settings);
@@ -84,7 +108,7 @@ impl State {
         Request {
             model: settings.model.clone(),
             provider: settings.provider.clone(),
-            messages: self.history.messages().to_vec(),
+            messages: self.history.messages(),
             tools: self.toolbox.kit().specs().to_vec(),
             // Who may call several is not told so: it is every provider's default.
             parallel_tool_calls: (!self.capabilities(settings).parallel_tool_calls).then_some(false),
@@ -110,7 +134,48 @@ impl State {
         self.profile.as_ref().map(of).unwrap_or_default()
     }
 
-    async fn book(&self, answer: &Answer, asked: &Settings, cx: &CallCx) -> Result<(), JournalError> {
+    /// Warns when the model's context window gets full.
+    pub(crate) async fn check_context(&mut self) -> Result<(), JournalError> {
+        let Some(window) = self.window() else { return Ok(()) };
+        let Some(message) = self.gauge.note(self.history.tokens(), window) else { return Ok(()) };
+        self.warn("context_usage", message).await
+    }
+
+    /// How many tokens the model takes in, if anybody knows.
+    fn window(&self) -> Option<u64> {
+        let settings = self.desk.settings();
+        let names = [settings.model.as_deref(), self.answered_by.as_deref()];
+        let known = || names.into_iter().flatten().find_map(|model| self.catalog.get(model));
+        self.context_window
+            .or_else(|| known().map(|model| model.context_window))
+            .or_else(|| self.capabilities(&settings).context_window)
+    }
+
+    async fn warn(&self, code: &str, message: String) -> Result<(), JournalError> {
+        self.log.emit(Body::Warning { code: code.to_owned(), message }).await.map(drop)
+    }
+
+    /// The end of an input whose model call failed for good.
+    pub(crate) async fn failed(&self, error: &Error) -> Result<EndReason, JournalError> {
+        if error.kind() == ErrorKind::ContextLength {
+            let message = "the conversation is longer than the model's context window";
+            self.warn("context_overflow", message.to_owned()).await?;
+        }
+        let error = EventError::from(error);
+        self.log.emit(Body::Error { error: error.clone() }).await?;
+        Ok(EndReason::Failed { error })
+    }
+
+    /// The end of an input whose last answer is there.
+    pub(crate) fn done(&self) -> EndReason {
+        if self.ask_on_question && is_question(&self.text) {
+            EndReason::AwaitingInput
+        } else {
+            EndReason::Done
+        }
+    }
+
+    async fn book(&mut self, answer: &Answer, asked: &Settings, cx: &CallCx) -> Result<(), JournalError> {
         if !answer.began {
             return Ok(());
         }
@@ -120,10 +185,12 @@ impl State {
             Ended::Whole => self.cost(answer, asked),
             Ended::Interrupted | Ended::Failed(_) => Cost::Unknown,
         };
+        self.answered_by = Some(response.model.clone());
         self.totals.add(&response.usage, cost);
         let call = Body::Call {
             provider: response.provider.clone(),
             model: response.model.clone(),
+            response_id: (!response.id.is_empty()).then(|| response.id.clone()),
             usage: response.usage.clone(),
             cost,
         };

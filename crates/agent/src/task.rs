@@ -3,17 +3,21 @@
 use std::sync::Arc;
 
 use junto_core::{
-    Ack, AgentError, AgentErrorKind, Body, Command, EndReason, EventError, Fut, Input, JournalError, Outcome,
+    Ack, AgentError, AgentErrorKind, Body, Change, Command, EndReason, EventError, EventLog, Fut, Input,
+    JournalError, Outcome, SessionState,
 };
 use junto_env::GRACE;
+use junto_llm::{ErrorKind, Provider, Request};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::config::{Environments, Overflow};
 use crate::desk::Desk;
 use crate::family::Family;
 use crate::host::{Door, Sign};
 use crate::panics::caught;
 use crate::said::Said;
 use crate::state::State;
+use crate::status::Status;
 use crate::toolbox::Toolbox;
 use crate::turn::turn;
 
@@ -38,8 +42,17 @@ pub(crate) struct Life {
     pub(crate) state: State,
     pub(crate) reception: Reception,
     pub(crate) door: Arc<Door>,
+    pub(crate) status: Arc<Status>,
+    pub(crate) on_overflow: Overflow,
     /// Bounded: a host that commands faster than the session listens waits.
     pub(crate) orders: mpsc::Receiver<Order>,
+}
+
+impl Drop for Life {
+    /// However it ends: also if it crashes, or the runtime goes away.
+    fn drop(&mut self) {
+        self.status.set(SessionState::Closed);
+    }
 }
 
 impl Life {
@@ -54,13 +67,20 @@ impl Life {
                     break;
                 }
             }
-            // Whoever is not let in now will not be let in later; see `Session`.
-            if matches!(&outcome.reason, EndReason::Failed { error } if error.kind == "authentication") {
+            if self.is_fatal(&outcome.reason) {
                 break;
             }
         }
         self.finish(&mut outcome).await;
         outcome
+    }
+
+    /// Whether the session ends with an input that ended like this: whoever is not let in now will not
+    /// be let in later, and what is too long now will be too long then. See `Session`.
+    fn is_fatal(&self, reason: &EndReason) -> bool {
+        let EndReason::Failed { error } = reason else { return false };
+        error.kind == ErrorKind::Authentication.as_str()
+            || error.kind == ErrorKind::ContextLength.as_str() && self.on_overflow == Overflow::Close
     }
 
     /// The next input: a queued one, else the next that is submitted. None once the session must end.
@@ -80,7 +100,7 @@ impl Life {
             };
             match order.command {
                 Command::Submit { input } | Command::FollowUp { input } => {
-                    match Said::read(input, &**self.state.toolbox.env()).await {
+                    match self.reception.hear(input).await {
                         Ok(said) => return Some((said, Some(order.reply))),
                         Err(error) => tell(Some(order.reply), Err(error)),
                     }
@@ -96,6 +116,7 @@ impl Life {
         said: Said,
         reply: Option<oneshot::Sender<Result<Ack, AgentError>>>,
     ) -> Result<Outcome, JournalError> {
+        self.status.set(SessionState::Processing);
         self.state.log.begin_turn();
         if let Err(error) = self.state.log.commit(Body::UserInput { input: said.input.clone() }).await {
             tell(reply, Err(error.clone().into()));
@@ -118,6 +139,7 @@ impl Life {
                 },
             },
         };
+        self.rest(&turned, &reason);
         let text = std::mem::take(&mut self.state.text);
         let end = Body::InputEnd { reason: reason.clone(), text: text.clone().into() };
         let ended = self.state.log.commit(end).await;
@@ -125,6 +147,19 @@ impl Life {
             return Err(error);
         }
         ended.map(|_| Outcome { reason, text })
+    }
+
+    /// Shows what the session does after an input that ended like this, unless it goes on or is over.
+    /// Whoever sees the end of the input sees this.
+    fn rest<E>(&self, turned: &Result<Result<EndReason, JournalError>, E>, reason: &EndReason) {
+        let desk = &self.reception.desk;
+        let over = matches!(turned, Ok(Err(_))) || self.is_fatal(reason) || desk.session().is_cancelled();
+        if !over && !desk.has_follow_up() {
+            self.status.set(match reason {
+                EndReason::AwaitingInput => SessionState::AwaitingInput,
+                _ => SessionState::Idle,
+            });
+        }
     }
 
     /// The turn, while commands are listened to.
@@ -155,8 +190,9 @@ impl Life {
         reason
     }
 
-    /// Ends everything in order: calls from outside, commands in the background, inputs that nobody worked on, children, the
-    /// session. Best effort where the journal fails.
+    /// Ends everything in order: calls from outside, commands in the background, inputs that nobody worked
+    /// on, children, the session. The model call and the tools of an input have ended before, each command
+    /// politely first. Best effort where the journal fails.
     async fn finish(&mut self, outcome: &mut Outcome) {
         self.reception.desk.session().cancel();
         self.orders.close();
@@ -178,6 +214,8 @@ impl Life {
         }
         self.reception.family.close().await;
         let (usage, cost) = self.state.totals.get();
+        // Nothing of it is left but this event: whoever sees it sees a closed session.
+        self.status.set(SessionState::Closed);
         let end = Body::SessionEnd { reason: outcome.reason.clone(), usage, cost };
         if let Err(error) = self.state.log.commit(end).await {
             outcome.reason = failed(&error.into());
@@ -191,9 +229,12 @@ fn failed(error: &AgentError) -> EndReason {
 
 /// Takes the commands that begin no input.
 pub(crate) struct Reception {
+    pub(crate) log: EventLog,
     pub(crate) desk: Arc<Desk>,
     pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) family: Arc<Family>,
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) environments: Option<Environments>,
 }
 
 impl Reception {
@@ -227,8 +268,38 @@ impl Reception {
                 let answered = self.toolbox.questions().reply(ask, reply.clone());
                 self.or_a_child(answered, &command).await
             }
-            Command::Configure { change } => Ok(self.desk.configure(change)),
+            Command::Configure { change } => self.configure(change).await,
         }
+    }
+
+    /// Changes how the next model call is made, or nothing if something about the change is wrong.
+    async fn configure(&self, change: Change) -> Result<Ack, AgentError> {
+        if change == Change::default() {
+            return Ok(Ack::Done);
+        }
+        let invalid = |message: String| AgentError::new(AgentErrorKind::Invalid, message);
+        let mut settings = self.desk.settings().changed(&change);
+        if change.provider.is_some() || change.model.is_some() {
+            let (provider, model) = (settings.provider.clone(), settings.model.clone());
+            let names = Request { provider, model, ..Request::default() };
+            self.provider.check_names(&names).map_err(|error| {
+                let invalid = invalid(error.message().to_owned());
+                match error.hint() {
+                    Some(hint) => invalid.with_hint(hint),
+                    None => invalid,
+                }
+            })?;
+        }
+        if let Some(workdir) = &change.workdir {
+            let Some(make) = &self.environments else {
+                return Err(AgentError::unsupported("change its working directory"));
+            };
+            let workdir = settings.env.facts().cwd.as_path().join(workdir);
+            settings.env = make(workdir).await.map_err(|error| invalid(error.to_string()))?;
+        }
+        self.log.commit(Body::Configured { change }).await?;
+        self.desk.configure(settings);
+        Ok(Ack::Done)
     }
 
     /// What became of an answer: if this session did not ask, a child of it may have.
@@ -245,6 +316,6 @@ impl Reception {
     }
 
     async fn hear(&self, input: Input) -> Result<Said, AgentError> {
-        Said::read(input, &**self.toolbox.env()).await
+        Said::read(input, &*self.toolbox.env()).await
     }
 }

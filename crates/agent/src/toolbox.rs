@@ -16,7 +16,8 @@ use crate::kit::{Entry, Kit};
 use crate::output::OutputLimits;
 use crate::panics::caught;
 use crate::paths::{PathQueues, Turn};
-use crate::{ToolRegistry, truncate};
+use crate::status::Status;
+use crate::{ToolRegistry, alias, truncate};
 
 /// How long a tool that was told to stop may take. A command that is ended politely needs some of it.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -27,9 +28,11 @@ pub(crate) const INTERRUPTED: &str = "interrupted before it was done";
 /// The tools of a session.
 pub(crate) struct Toolbox {
     kit: RwLock<Arc<Kit>>,
-    env: Arc<dyn ExecutionEnvironment>,
+    env: RwLock<Arc<dyn ExecutionEnvironment>>,
     gate: Gate,
     questions: Arc<Questions>,
+    /// Where it is shown that a question is open.
+    status: Arc<Status>,
     /// Commands in the background; ended with the session.
     jobs: Arc<Jobs>,
     writing: PathQueues,
@@ -42,6 +45,8 @@ pub(crate) struct Toolbox {
 /// A call that was looked up, validated and asked what it would do; or why it makes no sense.
 pub(crate) struct Prepared {
     call: ToolCall,
+    /// Where it was looked at, and where it will run.
+    env: Arc<dyn ExecutionEnvironment>,
     ready: Result<(Arc<Entry>, Vec<Action>), String>,
 }
 
@@ -74,13 +79,14 @@ impl Toolbox {
         env: Arc<dyn ExecutionEnvironment>,
         gate: Gate,
         log: EventLog,
+        status: Arc<Status>,
         limits: OutputLimits,
     ) -> Result<Self, AgentError> {
-        let kit = RwLock::new(Arc::new(Kit::new(tools)?));
+        let (kit, env) = (RwLock::new(Arc::new(Kit::new(tools)?)), RwLock::new(env));
         let questions = Arc::new(Questions::new(log.clone()));
         let jobs = Arc::new(Jobs::new(ToolCx::MOST_JOBS));
         let writing = PathQueues::default();
-        Ok(Self { kit, env, gate, questions, jobs, writing, log, limits, withheld: None })
+        Ok(Self { kit, env, gate, questions, status, jobs, writing, log, limits, withheld: None })
     }
 
     /// Says why tools are not there that a model may look for.
@@ -90,9 +96,10 @@ impl Toolbox {
 
     /// What a model is told that calls a tool which is not there.
     fn unknown(&self, call: &ToolCall, told: String) -> String {
+        let name = alias::ours(&call.name).unwrap_or(&call.name);
         match self.withheld {
             Some((names, why))
-                if names.contains(&call.name.as_str()) && self.kit().registry().get(&call.name).is_none() =>
+                if names.contains(&name) && self.kit().registry().get(&call.name).is_none() =>
             {
                 why.to_owned()
             }
@@ -117,8 +124,14 @@ impl Toolbox {
         Ok(changed)
     }
 
-    pub(crate) fn env(&self) -> &Arc<dyn ExecutionEnvironment> {
-        &self.env
+    /// Where the next call will act.
+    pub(crate) fn env(&self) -> Arc<dyn ExecutionEnvironment> {
+        Arc::clone(&self.env.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes the calls to come act elsewhere; those under way end where they began.
+    pub(crate) fn move_to(&self, env: Arc<dyn ExecutionEnvironment>) {
+        *self.env.write().unwrap_or_else(PoisonError::into_inner) = env;
     }
 
     pub(crate) fn gate(&self) -> &Gate {
@@ -140,17 +153,19 @@ impl Toolbox {
 
     /// Finds out what a call would do. Changes nothing.
     pub(crate) async fn prepare(&self, call: ToolCall, stop: &CancellationToken) -> Prepared {
-        let ready = self.judge(&call, stop).await;
-        Prepared { call, ready }
+        let env = self.env();
+        let ready = self.judge(&call, &env, stop).await;
+        Prepared { call, env, ready }
     }
 
     async fn judge(
         &self,
         call: &ToolCall,
+        env: &Arc<dyn ExecutionEnvironment>,
         stop: &CancellationToken,
     ) -> Result<(Arc<Entry>, Vec<Action>), String> {
         let entry = self.kit().find(call).map_err(|told| self.unknown(call, told))?;
-        let cx = ToolCx { cancel: stop.clone(), ..ToolCx::alone(Arc::clone(&self.env)) };
+        let cx = ToolCx { cancel: stop.clone(), ..ToolCx::alone(Arc::clone(env)) };
         let actions = tokio::select! {
             biased;
             () = stop.cancelled() => return Err(INTERRUPTED.to_owned()),
@@ -181,7 +196,7 @@ impl Toolbox {
         asking: &CancellationToken,
         stop: &CancellationToken,
     ) -> Result<Ran, JournalError> {
-        let Prepared { call, ready } = prepared;
+        let Prepared { call, env, ready } = prepared;
         let (entry, actions) = match ready {
             Ok(ready) => ready,
             Err(message) => return self.told(&call, None, ToolOutcome::error(message)).await,
@@ -209,16 +224,22 @@ impl Toolbox {
             }
         };
         let start = permit.start();
-        let outcome = self.run(&*entry.tool, permit, stop).await;
+        let outcome = self.run(&*entry.tool, permit, env, stop).await;
         self.told(&call, Some(start), outcome).await
     }
 
-    async fn run(&self, tool: &dyn Tool, permit: Permit, stop: &CancellationToken) -> ToolOutcome {
-        let caller =
-            SessionCaller::new(self.log.clone(), permit.start(), Arc::clone(&self.questions), stop.clone());
+    async fn run(
+        &self,
+        tool: &dyn Tool,
+        permit: Permit,
+        env: Arc<dyn ExecutionEnvironment>,
+        stop: &CancellationToken,
+    ) -> ToolOutcome {
+        let (questions, status) = (Arc::clone(&self.questions), Arc::clone(&self.status));
+        let caller = SessionCaller::new(self.log.clone(), permit.start(), questions, status, stop.clone());
         let caller = Arc::new(caller);
         let cx = ToolCx {
-            env: Arc::clone(&self.env),
+            env,
             cancel: stop.clone(),
             caller: Arc::clone(&caller) as _,
             jobs: Arc::clone(&self.jobs),

@@ -1,9 +1,10 @@
 //! The loop.
 
-use junto_core::{Body, EndReason, EventError, JournalError, OnReject};
+use junto_core::{Body, EndReason, JournalError, OnReject};
 use junto_llm::ToolCall;
 
 use crate::call::Ended;
+use crate::loops::Circle;
 use crate::round::round;
 use crate::said::Said;
 use crate::state::State;
@@ -15,6 +16,7 @@ use crate::state::State;
 /// If the journal cannot be written: then nothing more may happen in this session.
 pub(crate) async fn turn(state: &mut State, input: &Said) -> Result<EndReason, JournalError> {
     state.history.say(input);
+    state.loops.begin_input();
     let mut rounds = 0;
     loop {
         // A step is one model call and its tools. The token of the step is cancelled by a message that
@@ -25,6 +27,7 @@ pub(crate) async fn turn(state: &mut State, input: &Said) -> Result<EndReason, J
             return Ok(EndReason::Interrupted);
         }
 
+        state.settle().await?;
         // What was said before the input, or while the last step went on.
         for said in state.desk.take_steering() {
             state.log.emit(Body::SteeringInjected { input: said.input.clone() }).await?;
@@ -44,21 +47,20 @@ pub(crate) async fn turn(state: &mut State, input: &Said) -> Result<EndReason, J
             }
             Ended::Failed(error) => {
                 state.history.broken_off(&answer.response);
-                let error = EventError::from(&error);
-                state.log.emit(Body::Error { error: error.clone() }).await?;
-                return Ok(EndReason::Failed { error });
+                return state.failed(&error).await;
             }
         }
         let calls: Vec<ToolCall> = answer.response.tool_calls().cloned().collect();
         let paused = answer.response.finish_reason.is_pause() && !answer.response.message.content.is_empty();
-        state.history.answer(answer.response.message);
+        state.history.answer(answer.response);
+        state.check_context().await?;
 
         if calls.is_empty() {
             // Something said during the last answer is still an order for this input.
             if paused || state.desk.has_steering() {
                 continue;
             }
-            return Ok(EndReason::Done);
+            return Ok(state.done());
         }
 
         // Whatever becomes of the calls, each has a result, and the conversation can go on.
@@ -67,6 +69,18 @@ pub(crate) async fn turn(state: &mut State, input: &Said) -> Result<EndReason, J
         rounds += 1;
         if round.refused && state.on_reject == OnReject::EndTurn {
             return Ok(EndReason::Rejected);
+        }
+
+        match state.loops.note(state.history.last_round()) {
+            None => {}
+            Some(Circle::Warn(message)) => {
+                state.log.emit(Body::LoopDetection { message: message.clone() }).await?;
+                state.history.say(&Said::note(message));
+            }
+            Some(Circle::Stop(message)) => {
+                state.log.emit(Body::LoopDetection { message }).await?;
+                return Ok(EndReason::Limit);
+            }
         }
     }
 }

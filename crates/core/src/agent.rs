@@ -87,6 +87,40 @@ pub struct Outcome {
     pub text: String,
 }
 
+/// What a session is doing, as its handle shows it.
+///
+/// ```text
+/// Idle ──submit──▶ Processing ──▶ Idle                the input is done, or a limit was reached
+///                  Processing ◀─▶ AwaitingInput       the model asks; the answer lets it go on
+/// any ──▶ Closed                                      closed, aborted, or failed for good
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionState {
+    /// It waits for an input.
+    Idle,
+    /// It works on one.
+    Processing,
+    /// The model asked the user something: through a tool that waits for the reply, or with an answer
+    /// that ends in a question, to which the next input is the reply.
+    AwaitingInput,
+    /// It is over.
+    Closed,
+}
+
+impl SessionState {
+    /// Whether a session may go from this state to that one in one step.
+    pub fn can_become(self, next: Self) -> bool {
+        use SessionState::{AwaitingInput, Closed, Idle, Processing};
+        match self {
+            Idle => matches!(next, Processing | Closed),
+            Processing => matches!(next, Idle | AwaitingInput | Closed),
+            AwaitingInput => matches!(next, Processing | Closed),
+            Closed => false,
+        }
+    }
+}
+
 /// Makes agents of every kind.
 pub trait Spawner: Send + Sync {
     /// Starts an agent.

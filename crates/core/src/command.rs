@@ -1,5 +1,7 @@
 //! What an agent can be told. The same on a terminal, over HTTP, ACP and MCP.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -90,7 +92,7 @@ pub struct Input {
     pub text: String,
     /// Pictures, by local path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub images: Vec<std::path::PathBuf>,
+    pub images: Vec<PathBuf>,
 }
 
 impl Input {
@@ -135,7 +137,7 @@ pub enum Decision {
     },
 }
 
-/// What can be changed between two model calls.
+/// What can be changed between two model calls. What is absent stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// Another model.
@@ -147,6 +149,15 @@ pub struct Change {
     /// Another effort; an empty text is the provider's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
+    /// How many model calls the session may make from its start; zero is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+    /// How many rounds of tools an input may take; zero is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tool_rounds: Option<u32>,
+    /// Another directory to work in; a relative one is meant from the present one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workdir: Option<PathBuf>,
 }
 
 /// What became of a command.

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Abilities, AgentError, AgentId, ApprovalRequest, AskId, Decision, Input, Payload, Plan, Question, Reply,
-    ResumeHandle, Seq,
+    Abilities, AgentError, AgentId, ApprovalRequest, AskId, Change, Decision, Input, Payload, Plan, Question,
+    Reply, ResumeHandle, Seq,
 };
 
 /// The version of the event format.
@@ -93,6 +93,9 @@ pub enum Body {
         provider: String,
         /// The model that answered.
         model: String,
+        /// The provider's own name for its answer, where it gave one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        response_id: Option<String>,
         /// Tokens.
         #[schemars(with = "serde_json::Value")]
         usage: Usage,
@@ -158,6 +161,11 @@ pub enum Body {
         /// What was said.
         input: Input,
     },
+    /// Somebody changed how the agent works. It holds from its next model call on.
+    Configured {
+        /// What was changed.
+        change: Change,
+    },
     /// A limit stopped the input.
     TurnLimit {
         /// Which limit, in words.
@@ -167,7 +175,7 @@ pub enum Body {
     },
     /// The same tool calls came again and again.
     LoopDetection {
-        /// What the model was told.
+        /// What the model was told, or why the input ends here.
         message: String,
     },
     /// A line of narration that is not part of the answer.
@@ -253,6 +261,7 @@ impl Body {
             Self::Replied { .. } => "replied",
             Self::Plan { .. } => "plan",
             Self::SteeringInjected { .. } => "steering_injected",
+            Self::Configured { .. } => "configured",
             Self::TurnLimit { .. } => "turn_limit",
             Self::LoopDetection { .. } => "loop_detection",
             Self::Progress { .. } => "progress",
@@ -284,6 +293,8 @@ impl Body {
 pub enum EndReason {
     /// The agent finished.
     Done,
+    /// The answer ends in a question: the next input is the reply. Only where the host wanted to know.
+    AwaitingInput,
     /// A limit was reached.
     Limit,
     /// Somebody interrupted or aborted it.
@@ -295,6 +306,13 @@ pub enum EndReason {
         /// How.
         error: EventError,
     },
+}
+
+impl EndReason {
+    /// Whether there is an answer, be it a question.
+    pub fn is_answer(&self) -> bool {
+        matches!(self, Self::Done | Self::AwaitingInput)
+    }
 }
 
 /// A failure, as an event tells it.

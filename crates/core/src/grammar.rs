@@ -10,6 +10,7 @@ use crate::{AgentId, AskId, Body, Event, Seq};
 /// - positions go up by one; the first event of each agent is its `session_start`, its last its
 ///   `session_end`, and each comes once;
 /// - each `user_input` has exactly one `input_end` after it, and none comes without one;
+/// - steering, limits and loops are of an input, and come while one is open;
 /// - every started text, reasoning and tool call ends, once;
 /// - an answer belongs to a question that was asked before, and that was not answered yet;
 /// - a child starts after its parent and ends before it.
@@ -86,6 +87,9 @@ impl Life<'_> {
             }
             Body::InputEnd { .. } => {
                 (!self.open.is_empty()).then_some("ends an input while something it started is open")
+            }
+            Body::SteeringInjected { .. } | Body::TurnLimit { .. } | Body::LoopDetection { .. } => {
+                (!self.open_input).then_some("comes while no input is open")
             }
             Body::AssistantTextStart {} | Body::ReasoningStart {} | Body::ToolCallStart { .. } => {
                 self.open.insert(seq);

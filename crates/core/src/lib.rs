@@ -34,8 +34,8 @@ mod waiting;
 
 pub use action::{Action, ApprovalRequest, Rule, Via};
 pub use agent::{
-    Abilities, Agent, AgentKind, AgentSpec, Approve, Limits, Mode, Outcome, Parent, ResumeHandle, Spawner, Steer,
-    Workdir,
+    Abilities, Agent, AgentKind, AgentSpec, Approve, Limits, Mode, Outcome, Parent, ResumeHandle,
+    SessionState, Spawner, Steer, Workdir,
 };
 pub use budget::Purse;
 pub use caller::{Alone, Caller};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use junto_agent::{Profile, Session, SessionConfig, ToolRegistry, tools};
 use junto_core::{
-    Agent, AgentError, AgentErrorKind, AgentKind, AgentSpec, EventLog, Fut, OnReject, Open, Parent, Policy, Spawner,
-    Workdir,
+    Agent, AgentError, AgentErrorKind, AgentKind, AgentSpec, EventLog, Fut, OnReject, Open, Parent, Policy,
+    Spawner, Workdir,
 };
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;

@@ -158,6 +158,27 @@ impl Provider for Client {
     fn stream<'a>(&'a self, request: Request, cx: &'a CallCx) -> Fut<'a, Result<EventStream, Error>> {
         Box::pin(self.stream_events(request, cx))
     }
+
+    fn check_names(&self, request: &Request) -> Result<(), Error> {
+        let (provider, _) = self.provider_for(request)?;
+        let Some(model) = request.model.as_deref() else { return Ok(()) };
+        if model.trim().is_empty() {
+            return Err(Error::configuration("the model has no name"));
+        }
+        // A model that no catalog knows may be there all the same. One that is known, and known to be
+        // another's, is not.
+        let known = self.0.catalog.list(Some(provider));
+        match self.0.catalog.get(model) {
+            Some(info)
+                if info.provider != provider && !known.is_empty() && !known.iter().any(|m| m.id == model) =>
+            {
+                Err(Error::configuration(format!("`{provider}` has no model named `{model}`")).with_hint(
+                    format!("it is a model of `{}`; name the provider and the model together", info.provider),
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl std::fmt::Debug for Client {

@@ -34,6 +34,7 @@ mod accumulate;
 mod call;
 pub mod catalog;
 mod client;
+mod conversation;
 mod cost;
 mod error;
 mod event;
@@ -60,6 +61,7 @@ pub use call::{
     Budget, CallCx, CallId, Chore, Exhausted, Reservation, SessionId, Timeouts, Traffic, Unlimited,
 };
 pub use client::{Client, ClientBuilder, default_client, set_default_client};
+pub use conversation::Messages;
 pub use cost::{Cost, Usd};
 pub use error::{Error, ErrorKind};
 pub use event::{SegmentId, StreamEvent};

@@ -14,7 +14,11 @@ const MAX_FILE: u64 = 50 * 1024 * 1024;
 /// # Errors
 /// `configuration`, naming the file, if it cannot be read or is too large.
 pub(crate) async fn load(mut request: Request) -> Result<Request, Error> {
-    for message in &mut request.messages {
+    // A conversation that is not changed stays shared.
+    if !request.messages.iter().flat_map(|message| &message.content).any(names_a_path) {
+        return Ok(request);
+    }
+    for message in request.messages.iter_mut() {
         for part in &mut message.content {
             if let Some(loaded) = load_part(part).await? {
                 *part = loaded;
@@ -41,6 +45,14 @@ async fn load_part(part: &Part) -> Result<Option<Part>, Error> {
         _ => None,
     };
     Ok(content.map(Part::new))
+}
+
+fn names_a_path(part: &Part) -> bool {
+    match part.content() {
+        Content::Image(media) | Content::Audio(media) | Content::Document(media) => is_path(media),
+        Content::ToolResult(result) => result.images.iter().any(is_path),
+        _ => false,
+    }
 }
 
 fn is_path(media: &Media) -> bool {

@@ -31,6 +31,15 @@ pub trait Provider: Send + Sync {
     /// `Err` item, the stream's last.
     fn stream<'a>(&'a self, request: Request, cx: &'a CallCx) -> Fut<'a, Result<EventStream, Error>>;
 
+    /// Whether the provider and the model that a request names, or leaves out, are there to be asked;
+    /// as far as that is known without asking. Nothing else of the request is looked at.
+    ///
+    /// # Errors
+    /// `configuration`, with what there is.
+    fn check_names(&self, _request: &Request) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Whether the provider can be made to choose tools that way.
     fn supports_tool_choice(&self, _choice: &ToolChoice) -> bool {
         true

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Message, ToolChoice, ToolSpec};
+use crate::{Message, Messages, ToolChoice, ToolSpec};
 
 /// A request to a model. Only `messages` is needed; everything else has a default of the provider's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct Request {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     /// The conversation.
-    pub messages: Vec<Message>,
+    pub messages: Messages,
     /// The tools the model may call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolSpec>,
@@ -63,6 +63,7 @@ impl Request {
 
     /// A request with these messages.
     pub fn of(messages: impl Into<Vec<Message>>) -> Self {
+        let messages: Vec<Message> = messages.into();
         Self { messages: messages.into(), ..Self::default() }
     }
 

@@ -157,7 +157,8 @@ impl Session {
     /// Commands to which the answer is the same, busy or not.
     fn anytime(&mut self, command: Command) -> Result<Ack, AgentError> {
         match command {
-            Command::Configure { change: Change { model: Some(model), provider: None, effort: None } } => {
+            Command::Configure { change } if only_the_model(&change) => {
+                let Some(model) = change.model else { return Ok(Ack::Done) };
                 let before = self.model.replace(model);
                 self.check_arguments().map(|()| Ack::Done).map_err(|e| {
                     self.model = before;
@@ -236,4 +237,8 @@ fn checked(input: &Input) -> Result<(), AgentError> {
 fn broken(error: &JournalError) -> Outcome {
     let error = EventError::from(&AgentError::from(error.clone()));
     Outcome { reason: EndReason::Failed { error }, text: String::new() }
+}
+
+fn only_the_model(change: &Change) -> bool {
+    *change == Change { model: change.model.clone(), ..Change::default() }
 }

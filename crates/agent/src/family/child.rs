@@ -190,8 +190,7 @@ impl Child {
     /// Ends it, and waits until its end is known.
     pub(super) async fn close(&self) {
         if let Err(panic) = caught(self.agent.close()).await {
-            let error =
-                EventError { kind: "panic".to_owned(), message: crashed(&panic), hint: None };
+            let error = EventError { kind: "panic".to_owned(), message: crashed(&panic), hint: None };
             self.state.send_modify(|state| state.lose(error));
         }
         self.gone.cancel();
@@ -246,13 +245,13 @@ pub(crate) struct Report {
 impl Report {
     /// Whether it did what it was told.
     pub(crate) fn success(&self) -> bool {
-        matches!(self.reason, Some(EndReason::Done))
+        self.reason.as_ref().is_some_and(EndReason::is_answer)
     }
 
     /// Why there is no success.
     pub(crate) fn why(&self) -> Option<String> {
         match self.reason.as_ref()? {
-            EndReason::Done => None,
+            EndReason::Done | EndReason::AwaitingInput => None,
             EndReason::Limit => Some("reached its limit before it was done".to_owned()),
             EndReason::Interrupted => Some("was interrupted".to_owned()),
             EndReason::Rejected => Some("wanted something that was refused".to_owned()),

@@ -84,7 +84,7 @@ impl State {
             // The next input reads them.
             return Todo::Nothing;
         }
-        if std::mem::take(&mut self.unread) > 0 && *reason == EndReason::Done {
+        if std::mem::take(&mut self.unread) > 0 && reason.is_answer() {
             self.announce();
             return Todo::Again;
         }
@@ -123,7 +123,7 @@ impl State {
     pub(crate) fn status(&self) -> SubagentStatus {
         match &self.last {
             _ if self.is_running() => SubagentStatus::Running,
-            Some(ended) if ended.reason != EndReason::Done => SubagentStatus::Failed,
+            Some(ended) if !ended.reason.is_answer() => SubagentStatus::Failed,
             _ if self.over => SubagentStatus::Closed,
             _ => SubagentStatus::Completed,
         }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use junto_core::{
-    Abilities, Ack, Agent, AgentError, AgentSpec, Approve, Body, Command, EndReason, EventError, EventLog, Fut,
-    Input, Outcome, Parent, Spawner, Steer, When,
+    Abilities, Ack, Agent, AgentError, AgentSpec, Approve, Body, Command, EndReason, EventError, EventLog,
+    Fut, Input, Outcome, Parent, Spawner, Steer, When,
 };
 use junto_env::LocalEnvironment;
 use junto_llm::{CallId, Cost, Unlimited, Usage, Usd};
@@ -40,6 +40,7 @@ fn body(step: &Step) -> Option<Body> {
         Step::Turn => Body::Call {
             provider: String::new(),
             model: String::new(),
+            response_id: None,
             usage: Usage::default(),
             cost: Cost::Unknown,
         },
@@ -151,7 +152,8 @@ impl Spawner for Stage {
         Box::pin(async move {
             assert_ne!(self.panics_at, Some("spawn"), "no agent");
             let log = parent.log.unwrap().child();
-            let puppet = Puppet { log, told: Mutex::default(), panics_at: self.panics_at, closes: AtomicU32::new(0) };
+            let puppet =
+                Puppet { log, told: Mutex::default(), panics_at: self.panics_at, closes: AtomicU32::new(0) };
             let puppet = Arc::new(puppet);
             self.made.lock().unwrap().push(Arc::clone(&puppet));
             Ok(puppet as Arc<dyn Agent>)
@@ -198,7 +200,10 @@ async fn a_message_that_comes_too_late_is_worked_on_all_the_same() {
     cancel.cancel();
     assert_eq!(family.wait(&[Arc::clone(&child)], Until::All, None, &cancel).await, Waited::Interrupted);
     let told: Vec<Command> = puppet.told.lock().unwrap().clone();
-    assert!(matches!(&told[..], [Command::Submit { .. }, Command::Steer { .. }, Command::FollowUp { .. }]), "{told:?}");
+    assert!(
+        matches!(&told[..], [Command::Submit { .. }, Command::Steer { .. }, Command::FollowUp { .. }]),
+        "{told:?}"
+    );
     family.close().await;
     assert_eq!(totals.get().0.total, 5, "what it used is booked");
     assert!(family.all().is_empty() && family.spawn(errand()).await.is_ok(), "its place is free");
@@ -215,7 +220,10 @@ async fn an_agent_that_crashes_is_an_error() {
         assert_eq!(family.all().len(), left, "{panics_at}");
         family.close().await;
         if let Ok(child) = spawned {
-            assert_eq!(child.report().why().unwrap(), "failed: the agent crashed: assertion `left != right` failed: no end\n  left: Some(\"close\")\n right: Some(\"close\")");
+            assert_eq!(
+                child.report().why().unwrap(),
+                "failed: the agent crashed: assertion `left != right` failed: no end\n  left: Some(\"close\")\n right: Some(\"close\")"
+            );
         }
     }
 }

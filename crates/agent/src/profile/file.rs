@@ -138,7 +138,8 @@ impl ProfileFile {
     /// # Errors
     /// `invalid` if something in it cannot be said in TOML: a `null` among the options.
     pub fn to_toml(&self) -> Result<String, AgentError> {
-        toml::to_string_pretty(self).map_err(|error| invalid(format!("the profile cannot be written: {error}")))
+        toml::to_string_pretty(self)
+            .map_err(|error| invalid(format!("the profile cannot be written: {error}")))
     }
 }
 

@@ -147,14 +147,22 @@ pub(super) fn tool(family: Family, name: &str, timeouts: Timeouts) -> Option<Arc
 pub(crate) fn added(family: Family, timeouts: Timeouts, tools: &ToolRegistry) -> ToolRegistry {
     let from: Vec<Arc<dyn Tool>> = tools.iter().cloned().collect();
     let made = Made { from: &from, timeouts };
-    let renamed = |tool: &Arc<dyn Tool>| {
+    let mut added = ToolRegistry::default();
+    for tool in tools {
         let name = tool.spec().name.as_str();
-        let row = rows(family).iter().find(|row| row.used == Used::WhenAdded && row.ours.first() == Some(&name));
+        let stands_for = |row: &&Row| row.used == Used::WhenAdded && row.ours.first() == Some(&name);
+        let row = rows(family).iter().find(stands_for);
         // A tool that does not go through ours would put itself in the place of somebody else's.
         let row = row.filter(|row| matches!(row.way, Way::Through(..)) || is_ours(&**tool));
-        row.and_then(|row| row.make(made)).unwrap_or_else(|| Arc::clone(tool))
-    };
-    tools.iter().map(renamed).collect()
+        match row.and_then(|row| row.make(made)) {
+            Some(theirs) => {
+                added.put_behind(Arc::clone(tool));
+                added.register(theirs);
+            }
+            None => drop(added.register(Arc::clone(tool))),
+        }
+    }
+    added
 }
 
 /// Whether a tool is ours as it is, and not another with its name.

@@ -54,7 +54,11 @@ impl Tool for CloseAgent {
         &self.spec
     }
 
-    fn actions<'a>(&'a self, _call: &'a ToolCall, _cx: &'a ToolCx) -> Fut<'a, Result<Vec<Action>, ToolError>> {
+    fn actions<'a>(
+        &'a self,
+        _call: &'a ToolCall,
+        _cx: &'a ToolCx,
+    ) -> Fut<'a, Result<Vec<Action>, ToolError>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 

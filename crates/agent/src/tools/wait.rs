@@ -65,7 +65,9 @@ impl Wait {
             children = self.family.all();
         }
         if children.is_empty() {
-            return Err(ToolError("there are no agents to wait for: none was started, or all are closed".into()));
+            return Err(ToolError(
+                "there are no agents to wait for: none was started, or all are closed".into(),
+            ));
         }
         let limit = timeout_ms.map(|millis| Duration::from_millis(millis.min(LONGEST)));
         Ok((children, limit, until))
@@ -91,7 +93,11 @@ impl Tool for Wait {
 
     /// It does nothing to the world. Whom it names is looked up when it runs: in the same round somebody
     /// may be started.
-    fn actions<'a>(&'a self, _call: &'a ToolCall, _cx: &'a ToolCx) -> Fut<'a, Result<Vec<Action>, ToolError>> {
+    fn actions<'a>(
+        &'a self,
+        _call: &'a ToolCall,
+        _cx: &'a ToolCx,
+    ) -> Fut<'a, Result<Vec<Action>, ToolError>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 

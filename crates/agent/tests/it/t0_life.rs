@@ -160,8 +160,12 @@ async fn settings_change_from_the_next_call_on() {
         assert_eq!(scene.session.send(Command::Configure { change }).await, Ok(Ack::Done));
     };
     scene.ask("1").await;
-    let change =
-        Change { model: Some("m2".into()), effort: Some("high".into()), provider: Some("p2".into()) };
+    let change = Change {
+        model: Some("m2".into()),
+        effort: Some("high".into()),
+        provider: Some("p2".into()),
+        ..Change::default()
+    };
     configure(&scene, change).await;
     scene.ask("2").await;
     configure(&scene, Change { effort: Some(String::new()), ..Change::default() }).await;

@@ -1,12 +1,15 @@
 //! Children that live beside their parent: started, told, waited for and ended by calls of their own.
 
+use std::cell::Cell;
+
 use junto_agent::{SessionConfig, SubagentStatus};
-use junto_core::{Addressed, Agent, AgentErrorKind, Body, Command, EndReason, Event, Item, When};
+use junto_core::{Addressed, Agent, AgentErrorKind, Body, Command, Delta, EndReason, Event, Item, When};
 use junto_twin::{Call, Fault, Options, Step};
 use serde_json::{Value, json};
 
 use crate::nursery::{delegates, pipe, shell, spawn, told, wait, with_children};
-use crate::scene::{Record, let_go};
+use crate::scene::{Record, Scene, let_go};
+use crate::script::{Line, script};
 use crate::stand::{Stand, on_each_wire};
 
 /// A command that waits at a pipe until it is let go.
@@ -55,14 +58,18 @@ fn results(record: &Record, tool: &str) -> Vec<String> {
 #[tokio::test]
 async fn a_child_works_while_its_parent_goes_on() {
     on_each_wire(async |wire| {
-        let mut steps = delegates([spawn("subtask"), shell("echo meanwhile"), wait(json!({"agent_id": "agent-1"}))]);
+        let mut steps =
+            delegates([spawn("subtask"), shell("echo meanwhile"), wait(json!({"agent_id": "agent-1"}))]);
         steps.extend(waits());
         let mut stand = family(wire, steps).await;
         stand.scene.submit("Delegate").await;
         assert_eq!(own_end(&mut stand, "spawn_agent").await, "agent-1: running", "{wire:?}");
         assert!(own_end(&mut stand, "shell").await.starts_with("meanwhile"), "{wire:?}");
         let [child] = &stand.scene.session.subagents()[..] else { panic!("one child") };
-        assert_eq!((child.status, child.task.as_str(), child.kind.as_str()), (SubagentStatus::Running, "subtask", "native"));
+        assert_eq!(
+            (child.status, child.task.as_str(), child.kind.as_str()),
+            (SubagentStatus::Running, "subtask", "native")
+        );
         let child = child.agent.log().agent().clone();
         let_go(stand.scene.path("go")).await;
         let (reason, text) = stand.scene.input_end().await;
@@ -96,7 +103,9 @@ async fn several_children_work_side_by_side() {
         let all = Step::calls([start("first"), start("second"), start("third")]);
         let mut steps = delegates([all, wait(json!({}))]);
         // A pipe has two ends: neither of the two is done without the other.
-        for (task, command) in [("first", "read line < go; echo $line"), ("second", "echo go > go"), ("third", "true")] {
+        for (task, command) in
+            [("first", "read line < go; echo $line"), ("second", "echo go > go"), ("third", "true")]
+        {
             steps.push(told(task, 0, shell(command)));
             steps.push(told(task, 1, Step::text(format!("{task} is done."))));
         }
@@ -104,9 +113,13 @@ async fn several_children_work_side_by_side() {
         let (reason, text) = stand.scene.ask("Delegate").await;
         assert_eq!(reason, EndReason::Done, "{wire:?}");
         for task in ["first", "second", "third"] {
-            assert!(text.contains(&format!("(success: true, turns used: 2)\n{task} is done.")), "{wire:?}: {text}");
+            assert!(
+                text.contains(&format!("(success: true, turns used: 2)\n{task} is done.")),
+                "{wire:?}: {text}"
+            );
         }
-        let heads: Vec<&str> = text.lines().filter_map(|line| line.split_once(": completed")).map(|(name, _)| name).collect();
+        let heads: Vec<&str> =
+            text.lines().filter_map(|line| line.split_once(": completed")).map(|(name, _)| name).collect();
         assert_eq!(heads, ["agent-1", "agent-2", "agent-3"], "{wire:?}");
         let record = stand.end(&[]).await;
         assert_eq!(record.count("session_end"), 4, "{wire:?}");
@@ -117,7 +130,8 @@ async fn several_children_work_side_by_side() {
 #[tokio::test]
 async fn a_child_is_told_more_while_it_works_and_when_it_is_done() {
     on_each_wire(async |wire| {
-        let send = |message: &str| Step::call("send_input", json!({"agent_id": "agent-1", "message": message}));
+        let send =
+            |message: &str| Step::call("send_input", json!({"agent_id": "agent-1", "message": message}));
         let one = || wait(json!({"agent_ids": ["agent-1"]}));
         let mut steps = delegates([spawn("subtask"), send("Turn left"), one(), send("Once more"), one()]);
         steps.extend([
@@ -130,7 +144,10 @@ async fn a_child_is_told_more_while_it_works_and_when_it_is_done() {
         let taken = own_end(&mut stand, "send_input").await;
         assert_eq!(taken, "agent-1: running; it reads the message after its current step", "{wire:?}");
         let_go(stand.scene.path("go")).await;
-        assert_eq!(own_end(&mut stand, "wait").await, "agent-1: completed (success: true, turns used: 2)\nLeft it is.");
+        assert_eq!(
+            own_end(&mut stand, "wait").await,
+            "agent-1: completed (success: true, turns used: 2)\nLeft it is."
+        );
         assert_eq!(own_end(&mut stand, "send_input").await, "agent-1: running; it works on the message now");
         let (_, text) = stand.scene.input_end().await;
         assert_eq!(text, "agent-1: completed (success: true, turns used: 3)\nI remember.", "{wire:?}");
@@ -156,30 +173,46 @@ async fn a_child_that_is_closed_leaves_nothing_behind() {
         assert_eq!(stand.scene.env.survivors(), [], "{wire:?}");
         assert!(stand.scene.session.subagents().is_empty());
         let (reason, text) = stand.scene.input_end().await;
-        assert_eq!((reason, text.as_str()), (EndReason::Done, "there is no agent `agent-1` (any more); there are: none"));
+        assert_eq!(
+            (reason, text.as_str()),
+            (EndReason::Done, "there is no agent `agent-1` (any more); there are: none")
+        );
         stand.end(&[]).await;
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_child_cannot_have_children() {
+async fn a_child_is_not_offered_children() {
     on_each_wire(async |wire| {
         let mut steps = delegates([spawn("subtask"), wait(json!({}))]);
-        steps.extend([told("subtask", 0, spawn("subsubtask")), told("subtask", 1, Step::text("{{last_result}}"))]);
+        steps.push(told("subtask", 0, Step::text("Alone.")));
         let mut stand = family(wire, steps).await;
-        let (_, text) = stand.scene.ask("Delegate").await;
-        assert!(text.contains("agents may not be nested any deeper: do this work yourself"), "{wire:?}: {text}");
+        assert!(stand.scene.ask("Delegate").await.1.ends_with("Alone."), "{wire:?}");
         for request in stand.twin.requests() {
             let body = request.body.to_string();
-            let tools = ["spawn_agent", "send_input", "close_agent"].iter().filter(|name| body.contains(&format!("\"{name}\""))).count();
-            let by_child = !body.contains("Delegate");
-            // The child names the tool in its call, and only there.
-            assert_eq!(tools, if by_child { usize::from(body.contains("nested any deeper")) } else { 3 }, "{wire:?}: {body}");
+            let names =
+                ["spawn_agent", "send_input", "wait", "close_agent"].map(|name| format!("\"{name}\""));
+            let offered = names.iter().filter(|name| body.contains(*name)).count();
+            assert_eq!(offered, if body.contains("Delegate") { 4 } else { 0 }, "{wire:?}: {body}");
         }
         stand.end(&[]).await;
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_child_that_wants_children_is_told_why_not() {
+    let calls = ["spawn_agent", "send_input", "wait", "close_agent", "spawn"].map(|name| (name, json!({})));
+    let model = script([Line::Calls(calls.into()), Line::Text("I see.")]);
+    let at_the_limit = |config| with_children(SessionConfig { depth: 1, ..config });
+    let mut scene = Scene::with(model, at_the_limit).await;
+    scene.ask("Delegate").await;
+    let ends = scene.end().await.tool_ends();
+    for (name, told, is_error) in ends {
+        let why = if name == "spawn" { "there is no tool" } else { "agents may not be nested any deeper" };
+        assert!(is_error && told.contains(why), "{name}: {told}");
+    }
 }
 
 #[tokio::test]
@@ -199,7 +232,14 @@ async fn two_levels_where_two_are_allowed() {
 async fn a_scoped_child_cannot_leave_its_directory() {
     on_each_wire(async |wire| {
         let start = |dir: &str| Step::call("spawn_agent", json!({"task": "subtask", "working_dir": dir}));
-        let mut steps = delegates([start(".."), start("missing"), start("secret"), start("link"), start("part"), wait(json!({}))]);
+        let mut steps = delegates([
+            start(".."),
+            start("missing"),
+            start("secret"),
+            start("link"),
+            start("part"),
+            wait(json!({})),
+        ]);
         let read = |path: &str| Call::new("read_file", json!({"file_path": path}));
         let write = |path: &str| Call::new("write_file", json!({"file_path": path, "content": "x"}));
         let tries = Step::calls([
@@ -218,11 +258,17 @@ async fn a_scoped_child_cannot_leave_its_directory() {
         stand.scene.write("secret", "x");
         let (_, text) = stand.scene.ask("Delegate").await;
         assert!(text.ends_with("I tried."), "{wire:?}: {text}");
-        assert_eq!((stand.scene.path("part/inside").exists(), stand.scene.path("outside").exists()), (true, false));
+        assert_eq!(
+            (stand.scene.path("part/inside").exists(), stand.scene.path("outside").exists()),
+            (true, false)
+        );
         let part = stand.scene.path("part").display().to_string();
         let record = stand.end(&[]).await;
         let refused = results(&record, "spawn_agent");
-        for (n, why) in ["is not within your working directory", "missing", "secret", "is not within"].into_iter().enumerate() {
+        for (n, why) in ["is not within your working directory", "missing", "secret", "is not within"]
+            .into_iter()
+            .enumerate()
+        {
             assert!(refused[n].contains(why), "{wire:?}: {}", refused[n]);
         }
         assert_eq!(refused[4], "agent-1: running");
@@ -230,7 +276,11 @@ async fn a_scoped_child_cannot_leave_its_directory() {
             .iter()
             .filter_map(|event| match &event.body {
                 Body::ToolCallEnd { name, output, is_error, .. } if name != "shell" => {
-                    assert_eq!(output.preview().contains(&format!("it is outside {part}")), *is_error, "{output:?}");
+                    assert_eq!(
+                        output.preview().contains(&format!("it is outside {part}")),
+                        *is_error,
+                        "{output:?}"
+                    );
                     Some((name.clone(), *is_error))
                 }
                 Body::ToolCallEnd { output, .. } => {
@@ -317,7 +367,8 @@ async fn a_host_speaks_to_a_child_through_its_parent() {
         let line = json!({"agent": child, "command": "steer", "input": {"text": "Turn left"}});
         let order: Addressed = serde_json::from_value(line).unwrap();
         order.send(session).await.unwrap();
-        let nobody: Addressed = serde_json::from_value(json!({"agent": "nobody", "command": "abort"})).unwrap();
+        let nobody: Addressed =
+            serde_json::from_value(json!({"agent": "nobody", "command": "abort"})).unwrap();
         assert_eq!(nobody.send(session).await.unwrap_err().kind(), AgentErrorKind::Invalid);
         let_go(stand.scene.path("go")).await;
         let (_, text) = stand.scene.input_end().await;
@@ -327,6 +378,25 @@ async fn a_host_speaks_to_a_child_through_its_parent() {
     .await;
 }
 
+/// Lets the parent delegate without waiting, until its input has ended and so many children are at work.
+async fn left_alone(stand: &mut Stand, children: u32) {
+    stand.scene.submit("Delegate").await;
+    let (at_work, ended) = (Cell::new(0), Cell::new(false));
+    let both = |item: &Item| {
+        match item {
+            Item::Delta(Delta::ToolCallOutputDelta { text, .. }) if text.contains("up") => {
+                at_work.set(at_work.get() + 1);
+            }
+            Item::Event(event) if event.parent.is_none() && event.body.name() == "input_end" => {
+                ended.set(true)
+            }
+            _ => {}
+        }
+        ended.get() && at_work.get() == children
+    };
+    stand.scene.until(both).await;
+}
+
 #[tokio::test]
 async fn children_end_with_their_parent() {
     on_each_wire(async |wire| {
@@ -334,11 +404,7 @@ async fn children_end_with_their_parent() {
         let mut steps = delegates([Step::calls([start("subtask"), start("subtask")])]);
         steps.push(told("subtask", 0, shell(BUSY)));
         let mut stand = family(wire, steps).await;
-        // The parent does not wait for them.
-        assert_eq!(stand.scene.ask("Delegate").await.0, EndReason::Done, "{wire:?}");
-        for _ in 0..2 {
-            stand.scene.command_says("up").await;
-        }
+        left_alone(&mut stand, 2).await;
         let record = stand.end(&[]).await;
         assert_eq!(record.outcome.reason, EndReason::Done);
         let ends: Vec<&Event> = record.events.iter().filter(|e| e.body.name() == "session_end").collect();
@@ -353,10 +419,10 @@ async fn idle_parents_can_interrupt_their_children() {
     let mut steps = delegates([spawn("subtask")]);
     steps.push(told("subtask", 0, shell(BUSY)));
     let mut stand = family(junto_llm::Wire::Responses, steps).await;
-    stand.scene.ask("Delegate").await;
-    stand.scene.command_says("up").await;
+    left_alone(&mut stand, 1).await;
     stand.scene.session.send(Command::Interrupt).await.unwrap();
-    let ended = |item: &Item| matches!(item, Item::Event(e) if e.parent.is_some() && e.body.name() == "input_end");
+    let ended =
+        |item: &Item| matches!(item, Item::Event(e) if e.parent.is_some() && e.body.name() == "input_end");
     stand.scene.until(ended).await;
     assert_eq!(stand.scene.env.survivors(), []);
     stand.end(&[]).await;
@@ -370,7 +436,10 @@ async fn a_child_that_fails_is_a_result() {
         let mut stand = family(wire, steps).await;
         let (reason, text) = stand.scene.ask("Delegate").await;
         assert_eq!(reason, EndReason::Done, "{wire:?}");
-        assert!(text.starts_with("agent-1: failed (success: false, turns used: 0); it failed: "), "{wire:?}: {text}");
+        assert!(
+            text.starts_with("agent-1: failed (success: false, turns used: 0); it failed: "),
+            "{wire:?}: {text}"
+        );
         stand.end(&[]).await;
     })
     .await;
@@ -383,7 +452,10 @@ async fn a_child_stops_at_its_own_limit() {
     steps.push(told("subtask", 0, shell("true")));
     let mut stand = family(junto_llm::Wire::Anthropic, steps).await;
     let (_, text) = stand.scene.ask("Delegate").await;
-    assert_eq!(text, "agent-1: failed (success: false, turns used: 1); it reached its limit before it was done");
+    assert_eq!(
+        text,
+        "agent-1: failed (success: false, turns used: 1); it reached its limit before it was done"
+    );
     stand.end(&[]).await;
 }
 
@@ -416,7 +488,8 @@ async fn a_model_knows_whom_it_can_start() {
     check("spawn_agent", json!({"task": "x", "kind": "elf"}), "native").await;
     check("spawn_agent", json!({"task": " "}), "the task is empty").await;
     check("wait", json!({}), "there are no agents to wait for").await;
-    check("wait", json!({"agent_id": "agent-7"}), "there is no agent `agent-7` (any more); there are: none").await;
+    check("wait", json!({"agent_id": "agent-7"}), "there is no agent `agent-7` (any more); there are: none")
+        .await;
     check("send_input", json!({"agent_id": "agent-7", "message": "x"}), "there is no agent").await;
     check("close_agent", json!({"agent_id": "agent-7"}), "there is no agent").await;
 }

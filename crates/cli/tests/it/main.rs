@@ -12,7 +12,10 @@ mod t1_interrupt;
 mod t1_models;
 mod t1_profile;
 mod t1_run;
+mod t1_run_flags;
+mod t1_run_terminal;
 mod t1_usage;
+mod terminal;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

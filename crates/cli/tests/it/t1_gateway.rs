@@ -100,7 +100,7 @@ fn a_request_can_name_its_provider() {
     assert_eq!(gateway.end().0, Some(0));
     let asked: Vec<String> =
         stage.requests().iter().map(|r| r.body["model"].as_str().unwrap().to_owned()).collect();
-    assert_eq!(asked, ["other/one", "other/one", "tiny", "tiny"]);
+    assert_eq!(asked, ["other/one", "other/one", "mistral", "mistral"]);
 }
 
 #[test]

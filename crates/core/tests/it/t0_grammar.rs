@@ -82,6 +82,12 @@ async fn each_fault_is_named() {
     check(vec![start(), input(), end()], "while an input is open").await;
     check(vec![start(), input(), input(), input_end(), end()], "another input is open").await;
     check(vec![start(), input(), input_end(), input_end(), end()], "not open").await;
+    let limit = || Body::TurnLimit { limit: "at most 1".into(), reached: 1 };
+    check(vec![start(), limit(), input(), limit(), input_end(), end()], "event 2 (turn_limit)").await;
+    let circle = || Body::LoopDetection { message: "again".into() };
+    check(vec![start(), input(), circle(), input_end(), circle(), end()], "event 5 (loop_detection)").await;
+    let left = Body::SteeringInjected { input: Input::text("left") };
+    check(vec![start(), left, end()], "while no input is open").await;
     check(vec![start(), Body::ReasoningStart {}, end()], "never ended").await;
     check(vec![start(), text_end(1), end()], "ends what is not open").await;
     check(vec![start(), replied(), end()], "what was not asked").await;

@@ -34,7 +34,7 @@ async fn goes_back(stand: &Stand, first: Response) {
 
     let results = first.tool_calls().map(|call| ToolResult::text(&call.id, "sun")).collect::<Vec<_>>();
     let messages = vec![Message::user("?"), first.message, Message::tool_results(results)];
-    let next = Request { messages, ..ask("?") };
+    let next = Request { messages: messages.into(), ..ask("?") };
     // The twins are strict: a foreign or changed signature, or a thought that is missing, is refused.
     let response = stand.council.complete(next, &session()).await.unwrap();
     assert_eq!(response.text(), "Sunny.");

@@ -101,7 +101,7 @@ impl Run {
             response,
             steps: self.steps,
             total_usage: self.usage,
-            messages: self.request.messages,
+            messages: self.request.messages.into_vec(),
         })
     }
 

@@ -167,7 +167,7 @@ async fn custom_tools_get_their_text() {
         let result =
             Message::tool_results([ToolResult::text(&streamed.tool_calls().next().unwrap().id, "ok")]);
         let messages = vec![request.messages[0].clone(), streamed.message.clone(), result];
-        let last = s.client.complete(Request { messages, ..request }, &CallCx::new()).await;
+        let last = s.client.complete(Request { messages: messages.into(), ..request }, &CallCx::new()).await;
         assert_eq!(last.unwrap_or_else(|e| panic!("{wire:?}: {e}")).text(), "applied");
     }
 }

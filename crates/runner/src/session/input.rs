@@ -146,7 +146,7 @@ impl Session {
                     self.totals.usage += &usage;
                     progress.cost = Some(progress.cost.map_or(cost, |sum| sum + cost));
                     let provider = self.definition.kind.clone();
-                    scribe.emit(Body::Call { provider, model, usage, cost }).await?;
+                    scribe.emit(Body::Call { provider, model, response_id: None, usage, cost }).await?;
                 }
                 progress.report = Some(*report);
             }

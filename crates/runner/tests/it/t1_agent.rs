@@ -81,7 +81,7 @@ async fn its_own_tools_are_shown() {
     assert_eq!((count(&events, "tool_call_start"), count(&events, "tool_call_end")), (12, 12));
     let calls: Vec<_> = events.iter().filter(|event| event.body.name() == "call").collect();
     let [call] = calls.as_slice() else { panic!("{calls:?}") };
-    let Body::Call { provider, model, usage, cost } = &call.body else { unreachable!() };
+    let Body::Call { provider, model, usage, cost, .. } = &call.body else { unreachable!() };
     assert_eq!((provider.as_str(), model.as_str()), ("claude", "claude-opus-5-5"));
     assert_eq!((usage.input, usage.output, *cost), (800, 80, Cost::Reported(Usd(4_800_000))));
 }

@@ -19,7 +19,8 @@ use crate::compositions::stage::{LONG, ROOT, model};
 
 /// A root that makes these calls, one after another, and then says what the last one gave.
 fn root(calls: Vec<(&str, Value)>) -> (Twin, Native) {
-    let mut steps: Vec<Step> = calls.into_iter().map(|(tool, arguments)| Step::call(tool, arguments)).collect();
+    let mut steps: Vec<Step> =
+        calls.into_iter().map(|(tool, arguments)| Step::call(tool, arguments)).collect();
     steps.push(Step::text("{{last_result}}"));
     let (twin, provider) = played(Play::of(steps));
     (twin, Native { model: Some(model(Wire::Anthropic).1.to_owned()), ..Native::new(provider) })
@@ -27,8 +28,8 @@ fn root(calls: Vec<(&str, Value)>) -> (Twin, Native) {
 
 fn played(play: Play) -> (Twin, Arc<dyn Provider>) {
     let twin = Twin::start(play, Options::default()).unwrap();
-    let endpoint =
-        Endpoint::new(model(Wire::Anthropic).0, Wire::Anthropic, twin.base_url(Wire::Anthropic)).key(twin.key());
+    let endpoint = Endpoint::new(model(Wire::Anthropic).0, Wire::Anthropic, twin.base_url(Wire::Anthropic))
+        .key(twin.key());
     (twin, Arc::new(HttpProvider::new(endpoint).unwrap()))
 }
 
@@ -42,7 +43,12 @@ fn claude(behaviour: &Behaviour) -> Kind {
 }
 
 /// Lets a root delegate, and gives what its calls said and everything that happened.
-async fn delegate(dir: &std::path::Path, root: Native, kind: &str, child: Kind) -> (Vec<String>, Vec<LogEvent>) {
+async fn delegate(
+    dir: &std::path::Path,
+    root: Native,
+    kind: &str,
+    child: Kind,
+) -> (Vec<String>, Vec<LogEvent>) {
     let path = [("PATH", "/usr/local/bin:/usr/bin:/bin")];
     let env = Arc::new(LocalEnvironment::builder(dir).variables(path).build().unwrap());
     let made = Arc::clone(&env) as Arc<dyn ExecutionEnvironment>;
@@ -87,7 +93,11 @@ async fn a_command_line_agent_is_told_more_and_waited_for() {
     assert_eq!(said[0], "agent-1: running");
     // It may have been done with the first before it heard of the second.
     assert!(said[1].starts_with("agent-1: running; it "), "{}", said[1]);
-    assert!(said[2].starts_with("agent-1: completed (success: true") && said[2].ends_with("You said: Two"), "{}", said[2]);
+    assert!(
+        said[2].starts_with("agent-1: completed (success: true") && said[2].ends_with("You said: Two"),
+        "{}",
+        said[2]
+    );
     assert_eq!(said[3], "agent-1: running; it works on the message now");
     assert!(said[4].ends_with("You said: Three"), "{}", said[4]);
     assert!(said[5].starts_with("agent-1: closed (it was completed; "), "{}", said[5]);
@@ -114,10 +124,8 @@ async fn a_command_line_agent_that_hangs_is_closed() {
 #[tokio::test]
 async fn a_council_can_be_a_childs_model() {
     let dir = tempfile::tempdir().unwrap();
-    let (twin, native) = root(vec![
-        ("spawn_agent", json!({"task": "One", "kind": "council"})),
-        ("wait", json!({})),
-    ]);
+    let (twin, native) =
+        root(vec![("spawn_agent", json!({"task": "One", "kind": "council"})), ("wait", json!({}))]);
     let (first, one) = played(Play::text("We agree."));
     let (second, other) = played(Play::text("We agree."));
     let member = |name: &str, provider| Member::new(name, provider).model(model(Wire::Anthropic).1);

@@ -53,7 +53,10 @@ fn what_a_file_says_holds() {
     );
     assert_eq!((profile.id.as_str(), profile.family()), ("terse", Family::Anthropic));
     assert_eq!((profile.model.as_deref(), &profile.effort), (Some("claude-opus-5-5"), &Some(Effort::High)));
-    assert_eq!((profile.base.as_str(), &profile.documents[..]), ("You mend programs.", &["TERSE.md".to_owned()][..]));
+    assert_eq!(
+        (profile.base.as_str(), &profile.documents[..]),
+        ("You mend programs.", &["TERSE.md".to_owned()][..])
+    );
     assert_eq!(profile.tools.names().collect::<Vec<_>>(), ["grep", "shell", "look", "list_dir"]);
     assert!(profile.tools.get("shell").unwrap().spec().parameters().unwrap().to_string().contains("7000 by"));
     let look = profile.tools.get("look").unwrap().spec();
@@ -86,11 +89,16 @@ fn definitions_go_through_a_file_unchanged() {
     let wire = junto_llm::Wire::Responses;
     let specs = [
         ToolSpec::foreign("look", "Looks.\nTwice.", parameters),
-        ToolSpec { name: "patch".into(), description: "P".into(), kind: ToolKind::Custom { format: Some(format) } },
+        ToolSpec {
+            name: "patch".into(),
+            description: "P".into(),
+            kind: ToolKind::Custom { format: Some(format) },
+        },
         ToolSpec { name: "say".into(), description: "S".into(), kind: ToolKind::Custom { format: None } },
         ToolSpec { name: "web".into(), description: "W".into(), kind: ToolKind::Hosted { wire, item } },
     ];
-    let head = ProfileHead { id: "openai".into(), base: Some("a\n'''b\"\"\"\n".into()), ..ProfileHead::default() };
+    let head =
+        ProfileHead { id: "openai".into(), base: Some("a\n'''b\"\"\"\n".into()), ..ProfileHead::default() };
     let tool = specs.iter().map(|spec| ToolEntry::of(spec, Some("shell".into()))).collect();
     let file = ProfileFile { profile: head, tool };
     let text = file.to_toml().unwrap();

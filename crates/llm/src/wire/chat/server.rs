@@ -18,7 +18,7 @@ pub(super) fn decode(body: &Value, origin: &Arc<Origin>) -> Result<(Request, Mod
     let mut options = Map::new();
     let mut mode = Mode::Complete;
     let (messages, dialect) = history::decode(messages, origin)?;
-    request.messages = messages;
+    request.messages = messages.into();
     if dialect.developer {
         options.insert("developer_role".into(), true.into());
     }

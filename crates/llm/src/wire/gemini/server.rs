@@ -33,7 +33,7 @@ pub(super) fn decode(incoming: Incoming<'_>, origin: &Arc<Origin>) -> Result<(Re
     for (index, content) in list(contents).iter().enumerate() {
         history.content(content, &format!("contents[{index}]"))?;
     }
-    request.messages = history.messages;
+    request.messages = history.messages.into();
     for (key, value) in body {
         match &*camel(key) {
             "contents" | "systemInstruction" => {}

@@ -126,7 +126,7 @@ pub(crate) enum End {
 impl From<&EndReason> for End {
     fn from(reason: &EndReason) -> Self {
         match reason {
-            EndReason::Done => Self::Done,
+            EndReason::Done | EndReason::AwaitingInput => Self::Done,
             EndReason::Limit => Self::Limit,
             EndReason::Interrupted => Self::Interrupted,
             EndReason::Rejected => Self::Rejected,

@@ -69,7 +69,8 @@ fn later_instructions_keep_their_place_where_the_model_takes_them() {
         assert_eq!(try_encode(request, model, false).unwrap().body["messages"], *expected);
     }
     let from_client = Message::new(Role::System, vec![theirs(Content::Text("c".into()), None)]);
-    let request = Request { messages: [&messages[..1], &[from_client], &messages[2..]].concat(), ..request };
+    let request =
+        Request { messages: [&messages[..1], &[from_client], &messages[2..]].concat().into(), ..request };
     assert_eq!(encoded(&request).body["messages"], kept);
 }
 

@@ -48,6 +48,9 @@ fn patched(patch: &str) -> Option<String> {
 pub(super) fn told(event: &Event) -> Option<Told> {
     Some(match &event.body {
         Body::SteeringInjected { input } => Told::Note(format!("told: {}", first_line(&input.text))),
+        Body::Configured { change } => {
+            Told::Note(format!("from now on: {}", serde_json::to_string(change).unwrap_or_default()))
+        }
         Body::Progress { text } => Told::Note(text.clone()),
         Body::Retry { attempt, delay_ms, error } => Told::Note(format!(
             "{}; trying again in {} (retry {attempt})",

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::Outcome;
-use crate::command::root;
+use crate::command::{cargo, root, run};
 
 /// How often each side of a row runs.
 const TURNS: usize = 15;
@@ -34,6 +34,12 @@ pub(crate) struct Row {
 type Group = fn(&Path) -> Outcome<Vec<Row>>;
 
 const GROUPS: &[Group] = &[search::rows];
+
+/// Measurements that compare within one process, each with bounds of its own.
+const OTHERS: &[(&str, &[&str])] = &[
+    ("patches and replacements", &["bench", "--package", "junto-patch"]),
+    ("a flood of output", &["run", "--release", "--package", "junto-env", "--example", "flood"]),
+];
 
 /// Builds, measures, prints, and fails if a bound is broken.
 pub(crate) fn run_all() -> Outcome {
@@ -57,6 +63,12 @@ pub(crate) fn run_all() -> Outcome {
         );
         if ratio > row.bound {
             broken.push(format!("{}: {ratio:.2} times {}, and not {:.2}", row.name, row.peer, row.bound));
+        }
+    }
+    for (what, args) in OTHERS {
+        println!("\n{what}");
+        if run(cargo().args(*args)).is_err() {
+            broken.push(format!("{what}: see above"));
         }
     }
     if broken.is_empty() { Ok(()) } else { Err(format!("too slow\n{}", broken.join("\n"))) }

@@ -1,7 +1,7 @@
 //! The tools of a session, ready to be called.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use junto_core::{AgentError, AgentErrorKind, Tool};
 use junto_llm::names::nearest;
@@ -23,13 +23,15 @@ pub(crate) struct Kit {
 
 pub(crate) struct Entry {
     pub(crate) tool: Arc<dyn Tool>,
-    /// Of a tool that takes an object.
-    validator: Option<Validator>,
+    /// Of a tool that takes an object. Made when the tool is first called: most are not, and to make
+    /// it takes longer than most calls.
+    validator: OnceLock<Result<Option<Validator>, String>>,
 }
 
 impl Kit {
     /// # Errors
-    /// `invalid` if a tool's schema is none, or has no object at its root.
+    /// `invalid` if a tool's schema has no object at its root. One that is no schema for another reason
+    /// is told to whoever calls the tool.
     pub(crate) fn new(registry: ToolRegistry) -> Result<Self, AgentError> {
         let entries = registry.iter().map(Entry::new).collect::<Result<_, AgentError>>()?;
         let specs = registry.definitions();
@@ -83,23 +85,33 @@ impl Kit {
 impl Entry {
     fn new(tool: &Arc<dyn Tool>) -> Result<Arc<Self>, AgentError> {
         let spec = tool.spec();
-        let compiled = spec.parameters().map(|parameters| {
-            schema::check_object_root(&spec.name, parameters)?;
-            schema::compile(&spec.name, &closed(parameters))
-        });
-        let validator = compiled
-            .transpose()
-            .map_err(|error| AgentError::new(AgentErrorKind::Invalid, error.to_string()))?;
-        Ok(Arc::new(Self { tool: Arc::clone(tool), validator }))
+        if let Some(parameters) = spec.parameters() {
+            schema::check_object_root(&spec.name, parameters)
+                .map_err(|error| AgentError::new(AgentErrorKind::Invalid, error.to_string()))?;
+        }
+        Ok(Arc::new(Self { tool: Arc::clone(tool), validator: OnceLock::new() }))
     }
 
     /// Checks the arguments of a call.
     fn check(&self, call: &ToolCall) -> Result<(), String> {
         well_formed(call)?;
-        let faults = self.validator.as_ref().map(|validator| validator.faults(&call.arguments));
-        match faults.unwrap_or_default().as_slice() {
+        match self.faults(&call.arguments).as_slice() {
             [] => Ok(()),
             faults => Err(format!("`{}` cannot be called like this: {}", call.name, faults.join("; "))),
+        }
+    }
+
+    /// What is wrong with the arguments of a call.
+    fn faults(&self, arguments: &Value) -> Vec<String> {
+        let spec = self.tool.spec();
+        let made = self.validator.get_or_init(|| {
+            let compile = |parameters| schema::compile(&spec.name, &closed(parameters));
+            spec.parameters().map(compile).transpose().map_err(|error| error.to_string())
+        });
+        match made {
+            Ok(Some(validator)) => validator.faults(arguments),
+            Ok(None) => Vec::new(),
+            Err(error) => vec![error.clone()],
         }
     }
 }

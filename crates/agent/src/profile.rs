@@ -27,8 +27,8 @@ use junto_llm::{Effort, Wire};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::ToolRegistry;
 use crate::tools::Timeouts;
+use crate::{ToolRegistry, alias};
 
 pub(crate) use apply::apply;
 use file::Listed;
@@ -274,12 +274,19 @@ impl Profile {
             },
         };
         let own = |tool: &&Arc<dyn Tool>| !self.made.iter().any(|made| Arc::ptr_eq(made, tool));
-        let removed = |name: &str| self.made.get(name).is_some() && self.tools.get(name).is_none();
+        // What was removed under one dialect's name is not there under another's.
+        let has = |tools: &ToolRegistry, name: &str| tools.names().any(|other| ours(other) == ours(name));
+        let removed = |name: &str| has(&self.made, name) && !has(&self.tools, name);
         let kept = made.iter().filter(|tool| !removed(&tool.spec().name)).cloned();
         let tools: ToolRegistry = kept.chain(self.tools.iter().filter(own).cloned()).collect();
         (self.tools, self.made) = (tools, made.into());
         self
     }
+}
+
+/// Our name for a tool.
+fn ours(name: &str) -> &str {
+    alias::ours(name).unwrap_or(name)
 }
 
 /// The tools of a family in a dialect.

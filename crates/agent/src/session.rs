@@ -169,6 +169,7 @@ impl Session {
                 answered_by: None,
             },
             reception: Reception {
+                log: log.clone(),
                 desk,
                 toolbox: Arc::clone(&toolbox),
                 family: Arc::clone(&family),

@@ -146,9 +146,9 @@ impl State {
         let settings = self.desk.settings();
         let names = [settings.model.as_deref(), self.answered_by.as_deref()];
         let known = || names.into_iter().flatten().find_map(|model| self.catalog.get(model));
-        let of_model = || known().map(|model| model.context_window);
-        let of_profile = || self.capabilities(&settings).context_window;
-        self.context_window.or_else(of_model).or_else(of_profile)
+        self.context_window
+            .or_else(|| known().map(|model| model.context_window))
+            .or_else(|| self.capabilities(&settings).context_window)
     }
 
     async fn warn(&self, code: &str, message: String) -> Result<(), JournalError> {

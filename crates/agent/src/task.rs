@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use junto_core::{
-    Ack, AgentError, AgentErrorKind, Body, Change, Command, EndReason, EventError, Fut, Input, JournalError,
-    Outcome, SessionState,
+    Ack, AgentError, AgentErrorKind, Body, Change, Command, EndReason, EventError, EventLog, Fut, Input,
+    JournalError, Outcome, SessionState,
 };
 use junto_env::GRACE;
 use junto_llm::{ErrorKind, Provider, Request};
@@ -229,6 +229,7 @@ fn failed(error: &AgentError) -> EndReason {
 
 /// Takes the commands that begin no input.
 pub(crate) struct Reception {
+    pub(crate) log: EventLog,
     pub(crate) desk: Arc<Desk>,
     pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) family: Arc<Family>,
@@ -296,7 +297,7 @@ impl Reception {
             let workdir = settings.env.facts().cwd.as_path().join(workdir);
             settings.env = make(workdir).await.map_err(|error| invalid(error.to_string()))?;
         }
-        self.family.log().commit(Body::Configured { change }).await?;
+        self.log.commit(Body::Configured { change }).await?;
         self.desk.configure(settings);
         Ok(Ack::Done)
     }

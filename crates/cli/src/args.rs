@@ -1,10 +1,18 @@
 //! The command line.
 
+mod demo;
+mod profile;
+mod run;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::FlagValue;
+
+pub(crate) use self::demo::{DemoArgs, DemoProfile};
+pub(crate) use self::profile::{CaptureArgs, CapturedAgent, DialectName, ProfileArgs, ProfileCommand};
+pub(crate) use self::run::{AgentKind, InputForm, RunArgs};
 
 /// Models, command-line agents and councils of them behind one interface.
 #[derive(Debug, Parser)]
@@ -17,12 +25,13 @@ pub(crate) struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  junto demo                               see an agent mend a program, without any key
+  junto demo                               see agents mend a program, without any key
   junto run \"Fix the failing test.\"        let an agent work in this folder
   junto gateway                            answer clients of the model APIs
   junto ask \"What is a junto?\"             ask the default model
   git diff | junto ask \"Review this.\"      ask about what is piped in
   junto models                             what is known, and which keys are there
+  junto profile list                       the tools and prompts that models work with
   junto config show                        what is set, and where it came from";
 
 /// The commands.
@@ -38,8 +47,10 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Answer clients of the Anthropic and OpenAI APIs from the configured providers
     Gateway(GatewayArgs),
-    /// Watch an agent mend a program; its model is scripted, so it needs no key and no network
-    Demo,
+    /// Watch agents mend a program, one for each profile; their models are scripted, so this needs no key
+    Demo(DemoArgs),
+    /// List, show and capture profiles: what a model is told and which tools it has
+    Profile(ProfileArgs),
 }
 
 /// What `junto ask` takes.
@@ -178,75 +189,6 @@ pub(crate) enum ConfigCommand {
         path: Option<PathBuf>,
     },
 }
-
-/// What `junto run` takes.
-#[derive(Debug, Args)]
-#[command(after_help = RUN_EXAMPLES)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
-pub(crate) struct RunArgs {
-    /// The task; if it is not given, what is piped in
-    pub(crate) task: Option<String>,
-    /// The kind of agent
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) kind: AgentKind,
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
-    /// Ask a council of these instead of one model, each PROVIDER/MODEL or claude, separated by commas
-    #[arg(long, value_name = "MEMBERS", value_delimiter = ',')]
-    pub(crate) council: Vec<String>,
-    /// The most model calls
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_turns: Option<u32>,
-    /// The most rounds of tools
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_rounds: Option<u32>,
-    /// Ask before anything but reading; what nobody can be asked about is refused
-    #[arg(long)]
-    pub(crate) ask: bool,
-    /// Print every event as one line of JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Read commands from standard input, each one line of JSON
-    #[arg(long, requires = "task")]
-    pub(crate) commands: bool,
-    /// Work in this folder
-    #[arg(long, value_name = "DIR")]
-    pub(crate) cwd: Option<PathBuf>,
-    /// Nothing on standard error but errors and questions
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-}
-
-/// The kinds of agents that can be run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum AgentKind {
-    /// Our own loop over a model
-    #[default]
-    Native,
-    /// Claude Code, which must be installed
-    Claude,
-}
-
-impl AgentKind {
-    /// As it is written.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Claude => crate::claude::NAME,
-        }
-    }
-}
-
-const RUN_EXAMPLES: &str = "\
-Examples:
-  junto run \"Fix the failing test.\"
-  junto run --ask --max-turns 20 \"Remove what nobody uses.\"
-  junto run --council anthropic/claude-opus-5-5,openai/gpt-6.1-sol \"Find the bug.\"
-  junto run --json \"Say what this is.\" | jq -r 'select(.type == \"input_end\").text'
-  cat task.md | junto run --cwd project
-
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the provider failed,
-4 stopped at a limit, 5 stopped because an action was refused, 130 interrupted.";
 
 /// What `junto gateway` takes.
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ mod config;
 mod demo;
 mod gateway;
 mod models;
+pub(crate) mod profile;
 mod run;
 
 use clap::CommandFactory;
@@ -12,6 +13,7 @@ use clap::CommandFactory;
 use crate::args::{Cli, Command};
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
+use crate::output::paint::Color;
 use crate::output::{Output, Talk};
 
 /// Runs a command, and says on standard error what went wrong if something did.
@@ -21,7 +23,11 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
         Some(Command::Run(args)) if args.quiet => Talk::Quiet,
         _ => Talk::Normal,
     };
-    let output = Output::of_process(talk);
+    let color = match &cli.command {
+        Some(Command::Run(args)) => args.color,
+        _ => Color::Auto,
+    };
+    let output = Output::of_process(talk, color, environment);
     let result = match cli.command {
         None => output.data(&Cli::command().render_help().to_string()).map(|()| Exit::Done),
         Some(Command::Ask(args)) => interruptible(ask::run(args, environment, &output)),
@@ -29,7 +35,8 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
         Some(Command::Config(args)) => config::run(args.command, environment, &output),
         Some(Command::Run(args)) => on_runtime(run::run(args, environment, &output)),
         Some(Command::Gateway(args)) => on_runtime(gateway::run(args, environment, &output)),
-        Some(Command::Demo) => on_runtime(demo::run(environment, &output)),
+        Some(Command::Demo(args)) => on_runtime(demo::run(&args, environment, &output)),
+        Some(Command::Profile(args)) => interruptible(profile::run(args.command, environment, &output)),
     };
     result.unwrap_or_else(|failure| {
         output.failure(&failure);

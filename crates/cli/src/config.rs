@@ -29,9 +29,10 @@ use crate::failure::Failure;
 pub(crate) use files::{Files, Project};
 pub(crate) use junto::llm::vendor::VENDORS;
 pub(crate) use problem::{Problem, failure as problems_failure};
+pub(crate) use schema::{DIALECTS, ENV_POLICIES};
 pub(crate) use settings::{KeyPath, Layer, Origin, Setting, Settings, in_order};
 pub(crate) use trust::Trust;
-pub(crate) use value::{Value, duration_text};
+pub(crate) use value::{Value, duration, duration_text};
 pub(crate) use vendors::vendor;
 
 /// A value given by a flag.
@@ -108,6 +109,15 @@ impl Config {
         }
     }
 
+    /// Sets a text where nobody else did.
+    pub(crate) fn suppose(&mut self, key: &str, text: &str) {
+        if self.setting(key).is_none() {
+            let mut layer = Layer::default();
+            layer.set_text(KeyPath::of(&key.split('.').collect::<Vec<_>>()), text, Origin::Default);
+            self.settings.extend(layer.settings);
+        }
+    }
+
     /// Whether caches are used on wires where one must ask for it.
     pub(crate) fn auto_cache(&self) -> bool {
         !matches!(self.setting("auto_cache"), Some(Setting { value: Value::Flag(false), .. }))
@@ -171,7 +181,8 @@ impl Config {
             .collect()
     }
 
-    fn duration(&self, key: &str) -> Option<Duration> {
+    /// A time.
+    pub(crate) fn duration(&self, key: &str) -> Option<Duration> {
         match self.setting(key)?.value {
             Value::Duration(duration) => Some(duration),
             _ => None,

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use junto::llm::catalog::Catalog;
+use junto::llm::middleware::{Middleware, Next};
 use junto::llm::names::nearest;
-use junto::llm::{Auth, Client, Endpoint, HttpProvider, Secret};
+use junto::llm::{
+    Auth, CallCx, Client, Endpoint, Error, EventStream, Fut, HttpProvider, Request, Response, Secret,
+};
 
 use crate::config::{Config, ProviderSettings, VENDORS, vendor};
 use crate::environment::Environment;
@@ -64,6 +67,9 @@ pub(crate) fn client(config: &Config, environment: &Environment) -> Result<Clien
     }
     let catalog = catalog(config);
     let mut builder = Client::builder().catalog(catalog.clone());
+    if let Some(most) = config.count("max_tokens") {
+        builder = builder.middleware(Arc::new(MostTokens(most)));
+    }
     for provider in providers {
         let endpoint = Endpoint {
             auth: auth(&provider, environment),
@@ -76,6 +82,35 @@ pub(crate) fn client(config: &Config, environment: &Environment) -> Result<Clien
         builder = builder.provider(provider.name, Arc::new(http));
     }
     Ok(builder.build()?)
+}
+
+/// Limits the answers to requests that have no limit of their own.
+struct MostTokens(u64);
+
+impl MostTokens {
+    fn limit(&self, request: Request) -> Request {
+        Request { max_tokens: request.max_tokens.or(Some(self.0)), ..request }
+    }
+}
+
+impl Middleware for MostTokens {
+    fn complete<'a>(
+        &'a self,
+        request: Request,
+        cx: &'a CallCx,
+        next: Next<'a>,
+    ) -> Fut<'a, Result<Response, Error>> {
+        next.complete(self.limit(request), cx)
+    }
+
+    fn stream<'a>(
+        &'a self,
+        request: Request,
+        cx: &'a CallCx,
+        next: Next<'a>,
+    ) -> Fut<'a, Result<EventStream, Error>> {
+        next.stream(self.limit(request), cx)
+    }
 }
 
 /// Checks that a provider of this name can be asked.

@@ -30,6 +30,11 @@ impl Environment {
         }
     }
 
+    /// The same environment in another working directory.
+    pub(crate) fn in_directory(&self, directory: &Path) -> Self {
+        Self { variables: self.variables.clone(), directory: directory.to_owned() }
+    }
+
     /// A variable's text. An empty variable counts as absent, and so does one that is not UTF-8.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.raw(name)?.to_str()

@@ -11,6 +11,15 @@ pub(crate) struct Interrupts {
     terminate: Signal,
 }
 
+/// Who wants it to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interrupt {
+    /// Somebody pressed Ctrl-C.
+    Keyboard,
+    /// Somebody wants the process to end.
+    Terminate,
+}
+
 impl Interrupts {
     /// Listens from now on. Needs a runtime.
     ///
@@ -31,9 +40,14 @@ impl Interrupts {
 
     /// Waits for the next one.
     pub(crate) async fn next(&mut self) {
+        self.who().await;
+    }
+
+    /// Waits for the next one, and tells who sent it.
+    pub(crate) async fn who(&mut self) -> Interrupt {
         tokio::select! {
-            _ = self.keyboard.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.keyboard.recv() => Interrupt::Keyboard,
+            _ = self.terminate.recv() => Interrupt::Terminate,
         }
     }
 }

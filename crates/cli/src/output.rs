@@ -1,11 +1,16 @@
 //! The one place that prints. Standard output is for data, standard error for people.
 
-use std::borrow::Cow;
-use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+pub(crate) mod markdown;
+pub(crate) mod paint;
+mod terminal;
 
+use std::fmt::Write as _;
+use std::io::{self, ErrorKind, IsTerminal, Write as _};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
+use paint::{Color, Paint, Painted, Style, harmless};
 
 /// Whether notes for people are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,25 +21,92 @@ pub(crate) enum Talk {
     Quiet,
 }
 
+/// What one of the streams can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Look {
+    /// Whether somebody sees it as it comes.
+    pub(crate) terminal: bool,
+    /// Whether lines can be taken back.
+    pub(crate) live: bool,
+    /// Whether styles are written.
+    pub(crate) paint: Paint,
+}
+
+impl Look {
+    fn of(terminal: bool, color: Color, environment: &Environment) -> Self {
+        let able = terminal && environment.get("TERM").is_some_and(|term| term != "dumb");
+        let styles = match color {
+            Color::Always => true,
+            Color::Auto => able && environment.get("NO_COLOR").is_none(),
+            Color::Never => false,
+        };
+        Self { terminal, live: able, paint: if styles { Paint::Styles } else { Paint::Text } }
+    }
+}
+
 /// The two standard streams. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Output {
     talk: Talk,
-    out_is_terminal: bool,
-    err_is_terminal: bool,
-    /// Whether a passing status stands on the terminal and must be wiped before anything else.
-    status_shown: Arc<AtomicBool>,
+    out: Look,
+    err: Look,
+    screen: Arc<Mutex<Screen>>,
+}
+
+/// What stands on the terminal's last line.
+#[derive(Default)]
+struct Screen {
+    /// How many lines of passing status stand there and must be wiped before anything else.
+    status: usize,
+    /// These lines.
+    drawn: String,
+    line: LastLine,
+    /// Whether the line of an answer was broken by something else.
+    broken: bool,
+}
+
+#[derive(Default)]
+enum LastLine {
+    /// Nothing, or a status.
+    #[default]
+    Empty,
+    /// An answer whose line has not ended.
+    Answer,
+    /// A question; what is typed stands behind it.
+    Prompt(Painted),
 }
 
 impl Output {
     /// The streams of this process.
-    pub(crate) fn of_process(talk: Talk) -> Self {
+    pub(crate) fn of_process(talk: Talk, color: Color, environment: &Environment) -> Self {
         Self {
             talk,
-            out_is_terminal: io::stdout().is_terminal(),
-            err_is_terminal: io::stderr().is_terminal(),
-            status_shown: Arc::default(),
+            out: Look::of(io::stdout().is_terminal(), color, environment),
+            err: Look::of(io::stderr().is_terminal(), color, environment),
+            screen: Arc::default(),
         }
+    }
+
+    /// Streams that nobody looks at.
+    #[cfg(test)]
+    pub(crate) fn unseen() -> Self {
+        let look = Look { terminal: false, live: false, paint: Paint::Text };
+        Self { talk: Talk::Quiet, out: look, err: look, screen: Arc::default() }
+    }
+
+    /// What standard output can show.
+    pub(crate) fn out(&self) -> Look {
+        self.out
+    }
+
+    /// What standard error can show.
+    pub(crate) fn err(&self) -> Look {
+        self.err
+    }
+
+    /// How many columns the terminal has; a usual number where there is none.
+    pub(crate) fn width() -> usize {
+        terminal::width()
     }
 
     /// Writes data to standard output at once.
@@ -42,8 +114,25 @@ impl Output {
     /// # Errors
     /// A silent end if the reader has gone; a failure if the disk is full or the like.
     pub(crate) fn data(&self, text: &str) -> Result<(), Failure> {
-        self.wipe_status();
-        let text = if self.out_is_terminal { harmless(text) } else { Cow::Borrowed(text) };
+        if self.out.terminal { self.write_out(&harmless(text)) } else { self.write_out(text) }
+    }
+
+    /// Writes text that was made for a terminal to standard output; otherwise as [`Self::data`].
+    pub(crate) fn painted(&self, text: &Painted) -> Result<(), Failure> {
+        self.write_out(text.as_str())
+    }
+
+    fn write_out(&self, text: &str) -> Result<(), Failure> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let mut screen = self.screen();
+        if screen.status > 0 {
+            put(&erase(std::mem::take(&mut screen.status)));
+        }
+        if self.out.terminal && self.err.terminal {
+            screen.line = if text.ends_with('\n') { LastLine::Empty } else { LastLine::Answer };
+        }
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Ok(()) => Ok(()),
@@ -56,8 +145,18 @@ impl Output {
         }
     }
 
+    /// Whether something else ended the line of the answer since this was last asked.
+    pub(crate) fn was_broken(&self) -> bool {
+        std::mem::take(&mut self.screen().broken)
+    }
+
     /// Something a person may want to know.
     pub(crate) fn note(&self, text: &str) {
+        self.say(&Painted::new(self.err.paint).plain(text));
+    }
+
+    /// The same, painted.
+    pub(crate) fn say(&self, text: &Painted) {
         if self.talk == Talk::Normal {
             self.line(text);
         }
@@ -65,64 +164,133 @@ impl Output {
 
     /// Something a person should know.
     pub(crate) fn warning(&self, text: &str) {
-        self.note(&format!("warning: {text}"));
+        self.say(&Painted::new(self.err.paint).styled(Style::YELLOW, "warning:").plain(" ").plain(text));
     }
 
-    /// A passing status that the next output replaces. Only on a terminal.
+    /// A passing status that the next output replaces.
     pub(crate) fn status(&self, text: &str) {
-        if self.talk == Talk::Normal
-            && self.err_is_terminal
-            && !self.status_shown.swap(true, Ordering::Relaxed)
-        {
-            let mut err = io::stderr().lock();
-            let _ = write!(err, "{}", harmless(text)).and_then(|()| err.flush());
+        self.under_way(&[Painted::new(self.err.paint).styled(Style::DIM, text)]);
+    }
+
+    /// Lines of passing status that the next output replaces. Only where lines can be taken back, and
+    /// not in the midst of an answer or a question.
+    pub(crate) fn under_way(&self, lines: &[Painted]) {
+        if self.talk == Talk::Quiet || !self.err.live {
+            return;
         }
+        let mut screen = self.screen();
+        if !matches!(screen.line, LastLine::Empty) {
+            return;
+        }
+        let text = lines.iter().map(Painted::as_str).collect::<Vec<_>>().join("\n");
+        if screen.status == lines.len() && screen.drawn == text {
+            return;
+        }
+        put(&format!("{}{text}", erase(screen.status)));
+        (screen.status, screen.drawn) = (lines.len(), text);
     }
 
     /// What went wrong and what to do. Never silenced.
     pub(crate) fn failure(&self, failure: &Failure) {
+        let line = |style, word: &str, text: &str| {
+            self.line(&Painted::new(self.err.paint).styled(style, word).plain(" ").plain(text));
+        };
         for error in &failure.errors {
-            self.line(&format!("error: {error}"));
+            line(Style::RED.and(Style::BOLD), "error:", error);
         }
         if let Some(hint) = &failure.hint {
-            self.line(&format!("hint: {hint}"));
+            line(Style::CODE, "hint:", hint);
         }
     }
 
-    /// A question to a person, whose answer stands on the same line. Never silenced.
-    pub(crate) fn question(&self, text: &str) {
-        self.wipe_status();
-        let mut err = io::stderr().lock();
-        let _ = write!(err, "{}", harmless(text)).and_then(|()| err.flush());
+    /// A question to a person, whose answer stands on the line of the prompt. Never silenced. What was
+    /// typed before it does not count.
+    pub(crate) fn question(&self, text: &str, prompt: &str) {
+        terminal::forget_typed();
+        self.line(&Painted::new(self.err.paint).styled(Style::BOLD, text));
+        let prompt = Painted::new(self.err.paint).styled(Style::YELLOW, prompt);
+        put(prompt.as_str());
+        self.screen().line = LastLine::Prompt(prompt);
+    }
+
+    /// The line of the prompt has ended, because something was typed.
+    pub(crate) fn answered(&self) {
+        let mut screen = self.screen();
+        if matches!(screen.line, LastLine::Prompt(_)) {
+            screen.line = LastLine::Empty;
+        }
+    }
+
+    /// Nobody need answer any more.
+    pub(crate) fn withdraw(&self) {
+        let mut screen = self.screen();
+        if matches!(screen.line, LastLine::Prompt(_)) {
+            screen.line = LastLine::Empty;
+            put("\n");
+        }
     }
 
     /// A line on standard error. If nobody can read it there is nobody to tell.
-    fn line(&self, text: &str) {
-        self.wipe_status();
-        let _ = writeln!(io::stderr().lock(), "{}", harmless(text));
+    fn line(&self, text: &Painted) {
+        let mut screen = self.screen();
+        let mut all = erase(std::mem::take(&mut screen.status));
+        let mut again = String::new();
+        match &screen.line {
+            LastLine::Empty => {}
+            LastLine::Answer => {
+                all.push('\n');
+                screen.line = LastLine::Empty;
+                screen.broken = true;
+            }
+            LastLine::Prompt(prompt) => {
+                all.push('\n');
+                prompt.as_str().clone_into(&mut again);
+            }
+        }
+        let _ = write!(all, "{}\n{again}", text.as_str());
+        put(&all);
     }
 
-    fn wipe_status(&self) {
-        if self.status_shown.swap(false, Ordering::Relaxed) {
-            let _ = write!(io::stderr().lock(), "\r\u{1b}[K");
-        }
+    fn screen(&self) -> MutexGuard<'_, Screen> {
+        self.screen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// `text` without control characters, so that what a model or a server wrote cannot drive the
-/// user's terminal.
-fn harmless(text: &str) -> Cow<'_, str> {
-    let harmful = |c: char| c.is_control() && c != '\n' && c != '\t';
-    if text.contains(harmful) { Cow::Owned(text.replace(harmful, "\u{fffd}")) } else { Cow::Borrowed(text) }
+/// Takes so many lines back, of which the last has no end.
+fn erase(lines: usize) -> String {
+    match lines {
+        0 => String::new(),
+        1 => "\r\u{1b}[J".to_owned(),
+        more => format!("\r\u{1b}[{}A\u{1b}[J", more - 1),
+    }
+}
+
+/// Writes to standard error, in one piece so that nothing flickers.
+fn put(text: &str) {
+    let mut err = io::stderr().lock();
+    let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
-    fn escape_sequences_do_not_reach_the_terminal() {
-        assert_eq!(harmless("a\tb\nc é"), "a\tb\nc é");
-        assert_eq!(harmless("\u{1b}]0;title\u{7}x\r"), "\u{fffd}]0;title\u{fffd}x\u{fffd}");
+    fn colours_are_for_terminals_that_have_them() {
+        let check = |terminal, color, variables: &[(&str, &str)], live, paint| {
+            let look = Look::of(terminal, color, &Environment::of(Path::new("/"), variables));
+            assert_eq!(look, Look { terminal, live, paint }, "{terminal} {color:?} {variables:?}");
+        };
+        let xterm = ("TERM", "xterm-256color");
+        check(true, Color::Auto, &[xterm], true, Paint::Styles);
+        check(true, Color::Auto, &[xterm, ("NO_COLOR", "1")], true, Paint::Text);
+        check(true, Color::Auto, &[xterm, ("NO_COLOR", "")], true, Paint::Styles);
+        check(true, Color::Auto, &[("TERM", "dumb")], false, Paint::Text);
+        check(true, Color::Auto, &[], false, Paint::Text);
+        check(true, Color::Never, &[xterm], true, Paint::Text);
+        check(false, Color::Auto, &[xterm], false, Paint::Text);
+        check(false, Color::Always, &[xterm, ("NO_COLOR", "1")], false, Paint::Styles);
     }
 }

@@ -308,6 +308,13 @@ pub enum EndReason {
     },
 }
 
+impl EndReason {
+    /// Whether there is an answer, be it a question.
+    pub fn is_answer(&self) -> bool {
+        matches!(self, Self::Done | Self::AwaitingInput)
+    }
+}
+
 /// A failure, as an event tells it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventError {

@@ -133,7 +133,7 @@ mod tests {
         check(&request(), &call("wether", r#"{"city": "Rome"}"#), Some("no tool named `wether`"));
         check(&request(), &call("odd", "{}"), None);
         let second_bad = calls(&[("weather", r#"{"city": "Rome"}"#), ("weather", r#"{"city": 3}"#)]);
-        check(&request(), &second_bad, Some("/city"));
+        check(&request(), &second_bad, Some("`city` must be a string"));
         check(&structured(), &text(r#"{"n": 1}"#), None);
         check(&structured(), &text(r#"{"n": "x"}"#), Some("does not fit"));
         check(&structured(), &text("n is 1"), Some("not JSON"));

@@ -3,6 +3,7 @@
 mod child;
 mod files;
 mod input;
+mod keeper;
 mod launch;
 mod locks;
 mod mark;

@@ -1,8 +1,9 @@
 //! A tool of one's own: an async function whose argument is its schema.
 //!
-//! `cargo run -p junto --example custom_tool` plays against a scripted model; with a client from
-//! `Client::from_env()` in its place, a real one calls the tool.
-#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "an example")]
+//! `cargo run -p junto --example custom_tool`
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "an example prints and has a clock")]
+
+mod support;
 
 use std::error::Error;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use junto::agent::{Session, SessionConfig, ToolRegistry, tool};
 use junto::core::{EventLog, Tool, ToolCx};
 use junto::prelude::*;
-use junto::twin::{DEFAULT_KEY, Options, Play, Step, Twin};
+use junto::twin::{Play, Step};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -33,25 +34,16 @@ async fn count_words(args: CountWords, cx: ToolCx) -> Result<String, Box<dyn Err
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let call = Step::call("count_words", json!({"file_path": "README.md"}));
-    let twin = Twin::start(Play::of([call, Step::text("Not too many.")]), Options::default())?;
-    let endpoint = Endpoint::new("local", Wire::Chat, twin.base_url(Wire::Chat)).key(DEFAULT_KEY);
-    let client = Client::builder().provider("local", Arc::new(HttpProvider::new(endpoint)?)).build()?;
+    let model = support::model(Play::of([call, Step::text("Not too many: {{last_result}}.")]))?;
     let here = Arc::new(LocalEnvironment::new(env!("CARGO_MANIFEST_DIR"))?);
     let log = EventLog::in_memory(Arc::new(jiff::Timestamp::now));
     let count = tool("count_words", "Count the words of a file.", count_words);
     let tools = ToolRegistry::from_iter([Arc::new(count) as Arc<dyn Tool>]);
-    let config = SessionConfig::new(Arc::new(client), here, log);
-    let session = Session::start(SessionConfig { tools, model: Some("any".into()), ..config }).await?;
+    let config = SessionConfig::new(Arc::new(model.client.clone()), here, log);
+    let session = Session::start(SessionConfig { tools, ..config }).await?;
     let mut events = session.log().subscribe(Seq::START);
-    session.send(Command::Submit { input: "How long is the README?".into() }).await?;
-    loop {
-        let Item::Event(event) = events.next().await? else { continue };
-        match &event.body {
-            Body::ToolCallEnd { name, output, .. } => println!("{name}: {}", output.preview()),
-            Body::InputEnd { text, .. } => break println!("{}", text.preview()),
-            _ => {}
-        }
-    }
+    session.send(Command::Submit { input: "How many words has README.md?".into() }).await?;
+    support::follow(&mut events).await?;
     session.close().await;
     Ok(())
 }

@@ -34,6 +34,7 @@ pub mod prelude {
     };
     pub use junto_env::LocalEnvironment;
     pub use junto_llm::{CallCx, Client, Endpoint, HttpProvider, Message, Provider, Request, Wire};
+    pub use tokio_util::sync::CancellationToken;
 }
 
 /// The examples of the README, compiled.

@@ -6,7 +6,7 @@ mod headers;
 mod stream;
 
 use std::fmt;
-use std::sync::{Arc, Once};
+use std::sync::{Arc, Once, OnceLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -124,7 +124,9 @@ impl fmt::Debug for Endpoint {
 #[derive(Clone)]
 pub struct HttpProvider {
     endpoint: Arc<Endpoint>,
-    client: reqwest::Client,
+    /// Made when it is first used: to read the system's certificates takes longer than to start, and
+    /// of several providers most are never asked.
+    client: Arc<OnceLock<reqwest::Client>>,
     headers: HeaderMap,
     catalog: Catalog,
 }
@@ -143,6 +145,21 @@ impl HttpProvider {
             return Err(fault(format!("`{}` is not an http or https URL", endpoint.base_url)));
         }
         let headers = headers::for_endpoint(&endpoint)?;
+        Ok(Self {
+            endpoint: Arc::new(endpoint),
+            client: Arc::default(),
+            headers,
+            catalog: Catalog::builtin(),
+        })
+    }
+
+    fn client(&self) -> Result<&reqwest::Client, Error> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let endpoint = &*self.endpoint;
+        let fault = |message| Error::configuration(message).with_provider(&endpoint.name);
+        let url = reqwest::Url::parse(&endpoint.base_url).map_err(|e| fault(e.to_string()))?;
         let builder = reqwest::Client::builder()
             .connect_timeout(endpoint.timeouts.connect)
             .redirect(reqwest::redirect::Policy::none())
@@ -154,9 +171,11 @@ impl HttpProvider {
         };
         // What runs on this machine is not behind a proxy, whatever the environment says.
         let builder = if is_loopback(&url) { builder.no_proxy() } else { builder };
+        // Redirects are not followed, so without TLS there is nobody to trust.
+        let builder = if url.scheme() == "http" { builder.tls_certs_only([]) } else { builder };
         let client =
-            builder.build().map_err(|e| fault("cannot make an HTTP client".into()).with_source(e))?;
-        Ok(Self { endpoint: Arc::new(endpoint), client, headers, catalog: Catalog::builtin() })
+            builder.build().map_err(|e| fault("cannot make an HTTP client".to_owned()).with_source(e))?;
+        Ok(self.client.get_or_init(|| client))
     }
 
     /// This provider with another catalog.
@@ -223,7 +242,7 @@ impl HttpProvider {
         let url = format!("{}{path}", self.endpoint.base_url.trim_end_matches('/'));
         let mut headers = self.headers.clone();
         headers.extend(extra);
-        self.client
+        self.client()?
             .post(url)
             .headers(headers)
             .body(body)

@@ -120,9 +120,13 @@ pub struct Origin {
 /// provider's raw item.
 ///
 /// The fields are private so that the view and the raw item cannot drift apart: to change a part,
-/// make a new one.
+/// make a new one. Clones share what they hold, so that a long conversation is cheap to hand on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Part {
+#[serde(transparent)]
+pub struct Part(Arc<Kept>);
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Kept {
     #[serde(flatten)]
     content: Content,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,13 +138,13 @@ pub struct Part {
 impl Part {
     /// A part of our own making.
     pub fn new(content: Content) -> Self {
-        Self { content, origin: None, raw: None }
+        Self(Arc::new(Kept { content, origin: None, raw: None }))
     }
 
     /// A part that came off a wire. `raw` is the provider's item, to be sent back verbatim to the
     /// same origin; `None` where the normalised view says everything the item said.
     pub fn received(content: Content, origin: Arc<Origin>, raw: Option<Value>) -> Self {
-        Self { content, origin: Some(origin), raw }
+        Self(Arc::new(Kept { content, origin: Some(origin), raw }))
     }
 
     /// A text part.
@@ -155,32 +159,32 @@ impl Part {
 
     /// The normalised view.
     pub fn content(&self) -> &Content {
-        &self.content
+        &self.0.content
     }
 
-    /// The normalised view, by value.
+    /// The normalised view, by value; a copy if the part is shared.
     pub fn into_content(self) -> Content {
-        self.content
+        Arc::unwrap_or_clone(self.0).content
     }
 
     /// Where the part came from, if it came off a wire.
     pub fn origin(&self) -> Option<&Arc<Origin>> {
-        self.origin.as_ref()
+        self.0.origin.as_ref()
     }
 
     /// Whether the part came from exactly this wire, provider and model, so that signatures hold.
     pub fn is_from(&self, target: &Origin) -> bool {
-        self.origin.as_deref() == Some(target)
+        self.0.origin.as_deref() == Some(target)
     }
 
     /// The provider's raw item, if the part came from exactly this origin and the item was kept.
     pub fn raw_for(&self, target: &Origin) -> Option<&Value> {
-        if self.is_from(target) { self.raw.as_ref() } else { None }
+        if self.is_from(target) { self.0.raw.as_ref() } else { None }
     }
 
     /// The text, if this is a text part.
     pub fn as_text(&self) -> Option<&str> {
-        match &self.content {
+        match &self.0.content {
             Content::Text(text) => Some(text),
             _ => None,
         }

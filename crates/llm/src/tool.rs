@@ -1,5 +1,7 @@
 //! Tools as a model sees them: a name, a description, a schema. What they do is not known here.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -23,7 +25,7 @@ pub enum ToolKind {
     /// With a JSON object that fits a schema.
     Function {
         /// A JSON Schema with an object root.
-        parameters: Value,
+        parameters: Arc<Value>,
         /// Whether the provider shall enforce the schema; absent = the provider's default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         strict: Option<bool>,
@@ -68,7 +70,7 @@ impl ToolSpec {
         Self {
             name: name.into(),
             description: description.into(),
-            kind: ToolKind::Function { parameters, strict: None },
+            kind: ToolKind::Function { parameters: Arc::new(parameters), strict: None },
         }
     }
 

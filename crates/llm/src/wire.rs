@@ -7,6 +7,7 @@
 pub mod anthropic;
 pub mod chat;
 pub mod gemini;
+mod json;
 pub mod responses;
 
 use std::sync::Arc;

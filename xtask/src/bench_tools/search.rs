@@ -53,7 +53,9 @@ pub(super) fn rows(scratch: &Path) -> Outcome<Vec<Row>> {
         row("grep, any case, lines", 1.2, &["lines", "(?i)UNOBTAINIUM"], &[none, "-n", "(?i)UNOBTAINIUM"])?,
         row("glob, one kind by time", 1.5, &["glob", "**/*.rs"], &[none, "--files", "-g", "**/*.rs"])?,
         row("glob, all files by path", 1.5, &["files", "**"], &[none, "--files", "-g", "**"])?,
-        // To look at the time of each is more work than to list it: the peer has to do it too.
+        // To look at the time of each is more work than to list it; so one row against a peer that does
+        // it too, and one against a peer that does not.
+        row("glob, all files by time, bare list", 1.5, &["glob", "**"], &[none, "--files", "-g", "**"])?,
         row(
             "glob, all files by time",
             1.5,

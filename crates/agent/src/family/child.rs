@@ -86,8 +86,7 @@ pub(crate) struct Child {
     task: String,
     state: watch::Sender<State>,
     /// Tells the follower that no more events will come.
-    gone: CancellationToken,
-    _gone: DropGuard,
+    gone: DropGuard,
     /// Given back when the child is dropped.
     _place: OwnedSemaphorePermit,
 }
@@ -100,9 +99,8 @@ impl Child {
         task: String,
         place: OwnedSemaphorePermit,
     ) -> Self {
-        let gone = CancellationToken::new();
-        let _gone = gone.clone().drop_guard();
-        Self { agent, name, spec, task, state: watch::Sender::default(), gone, _gone, _place: place }
+        let gone = CancellationToken::new().drop_guard();
+        Self { agent, name, spec, task, state: watch::Sender::default(), gone, _place: place }
     }
 
     pub(crate) fn agent(&self) -> &Arc<dyn Agent> {
@@ -127,7 +125,11 @@ impl Child {
 
     /// What its follower works with.
     pub(super) fn followed(&self) -> Followed {
-        Followed { agent: Arc::clone(&self.agent), state: self.state.clone(), gone: self.gone.clone() }
+        Followed {
+            agent: Arc::clone(&self.agent),
+            state: self.state.clone(),
+            gone: self.gone.token().clone(),
+        }
     }
 
     /// Gives it the task it was started for.
@@ -193,7 +195,7 @@ impl Child {
             let error = EventError { kind: "panic".to_owned(), message: crashed(&panic), hint: None };
             self.state.send_modify(|state| state.lose(error));
         }
-        self.gone.cancel();
+        self.gone.token().cancel();
         self.until(State::is_over).await;
     }
 
@@ -245,7 +247,7 @@ pub(crate) struct Report {
 impl Report {
     /// Whether it did what it was told.
     pub(crate) fn success(&self) -> bool {
-        matches!(self.reason, Some(EndReason::Done | EndReason::AwaitingInput))
+        self.reason.as_ref().is_some_and(EndReason::is_answer)
     }
 
     /// Why there is no success.

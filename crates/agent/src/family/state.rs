@@ -84,9 +84,7 @@ impl State {
             // The next input reads them.
             return Todo::Nothing;
         }
-        if std::mem::take(&mut self.unread) > 0
-            && matches!(reason, EndReason::Done | EndReason::AwaitingInput)
-        {
+        if std::mem::take(&mut self.unread) > 0 && reason.is_answer() {
             self.announce();
             return Todo::Again;
         }
@@ -125,9 +123,7 @@ impl State {
     pub(crate) fn status(&self) -> SubagentStatus {
         match &self.last {
             _ if self.is_running() => SubagentStatus::Running,
-            Some(ended) if !matches!(ended.reason, EndReason::Done | EndReason::AwaitingInput) => {
-                SubagentStatus::Failed
-            }
+            Some(ended) if !ended.reason.is_answer() => SubagentStatus::Failed,
             _ if self.over => SubagentStatus::Closed,
             _ => SubagentStatus::Completed,
         }

@@ -76,7 +76,7 @@ fn another_input_begins_anew() {
     let mut loops = Loops::new(rules());
     let call = ToolCall::function("1", "read", "{}");
     let result = ToolResult::text("1", "x");
-    let mut times =
+    let times =
         |loops: &mut Loops, n| (0..n).filter_map(|_| loops.note([(&call, &result)].into_iter())).count();
     assert_eq!(times(&mut loops, 9), 0);
     loops.begin_input();

@@ -217,12 +217,12 @@ impl Profile {
     /// different things the same.
     fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {
         let timeouts = Timeouts::of(Some(self.shell_timeout()), None);
+        let named = |tools: Vec<Arc<dyn Tool>>| tools.into_iter().find(|tool| tool.spec().name == name);
         let of_vendor = |family| native::tool(family, name, timeouts);
-        super::tools(self.family(), self.dialect(), self.shell_timeout())
-            .into_iter()
-            .find(|tool| tool.spec().name == name)
-            .or_else(|| of_vendor(self.family()))
+        named(super::tools(self.family(), self.dialect(), self.shell_timeout()))
+            .or_else(|| named(native::tools(self.family(), timeouts)))
             .or_else(|| builtin::named(name, timeouts))
+            .or_else(|| of_vendor(self.family()))
             .or_else(|| Family::ALL.into_iter().find_map(of_vendor))
     }
 

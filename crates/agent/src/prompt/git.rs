@@ -310,7 +310,7 @@ mod tests {
         let off = |name: &str| {
             ["clean=", "smudge=", "process=", "required=false"].map(|key| format!("filter.{name}.{key}"))
         };
-        let many: String = (0..=FILTERS).map(|n| format!("filter.f{n}.clean\0")).collect();
+        let many = (0..=FILTERS).map(|n| format!("filter.f{n}.clean\0")).collect::<Vec<_>>().concat();
         for (keys, expected) in [
             ("", Some(vec![])),
             ("filter.lfs.clean\0filter.lfs.process\0", Some(off("lfs").to_vec())),

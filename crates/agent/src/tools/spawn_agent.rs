@@ -1,10 +1,11 @@
 //! `spawn_agent`: a task for an agent of its own.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use junto_core::{
-    Action, AgentKind, AgentSpec, Fut, Limits, Permit, Tool, ToolCx, ToolError, ToolOutcome, Workdir,
+    Action, AgentKind, AgentSpec, Fut, Limits, Permit, Spawner, Tool, ToolCx, ToolError, ToolOutcome, Workdir,
 };
 use junto_env::wrappers::Scoped;
 use junto_env::{ErrorKind, ExecutionEnvironment, RealPath};
@@ -55,7 +56,7 @@ fn kind_schema(kinds: &[AgentKind], own: &str) -> Value {
     let mut schema = json!({"type": "string"});
     let mut description = format!("The kind of agent; `{own}`, your own, by default.");
     for AgentKind { name, description: about } in kinds {
-        description.push_str(&format!(" `{name}`: {about}."));
+        let _ = write!(description, " `{name}`: {about}.");
     }
     schema["description"] = description.into();
     if !kinds.is_empty() {
@@ -66,7 +67,7 @@ fn kind_schema(kinds: &[AgentKind], own: &str) -> Value {
 
 impl SpawnAgent {
     pub(crate) fn new(family: Arc<Family>, kind: String) -> Self {
-        let kinds = family.spawner().map(|spawner| spawner.kinds()).unwrap_or_default();
+        let kinds = family.spawner().map(Spawner::kinds).unwrap_or_default();
         let spec = ToolSpec::foreign(
             "spawn_agent",
             description(family.max_children()),

@@ -52,10 +52,10 @@ impl Wait {
     }
 
     /// Whom to wait for, each once, in the order in which they were named.
-    fn asked(&self, call: &ToolCall) -> Result<(Vec<Arc<Child>>, Option<Duration>, Until), ToolError> {
-        let Arguments { agent_id, agent_ids, timeout_ms, until } = arguments(call)?;
+    fn asked(&self, arguments: &Arguments) -> Result<Vec<Arc<Child>>, ToolError> {
+        let Arguments { agent_id, agent_ids, .. } = arguments;
         let mut children: Vec<Arc<Child>> = Vec::new();
-        for name in agent_id.iter().chain(&agent_ids) {
+        for name in agent_id.iter().chain(agent_ids) {
             let child = self.family.find(name).map_err(|error| refusal(&error))?;
             if !children.iter().any(|other| Arc::ptr_eq(other, &child)) {
                 children.push(child);
@@ -69,13 +69,14 @@ impl Wait {
                 "there are no agents to wait for: none was started, or all are closed".into(),
             ));
         }
-        let limit = timeout_ms.map(|millis| Duration::from_millis(millis.min(LONGEST)));
-        Ok((children, limit, until))
+        Ok(children)
     }
 
     async fn wait(&self, call: &ToolCall, cx: &ToolCx) -> Result<ToolOutcome, ToolError> {
-        let (children, limit, until) = self.asked(call)?;
-        let waited = self.family.wait(&children, until, limit, &cx.cancel).await;
+        let arguments: Arguments = arguments(call)?;
+        let children = self.asked(&arguments)?;
+        let limit = arguments.timeout_ms.map(|millis| Duration::from_millis(millis.min(LONGEST)));
+        let waited = self.family.wait(&children, arguments.until, limit, &cx.cancel).await;
         let all: Vec<Report> = children.iter().map(|child| child.report()).collect();
         let told = reports(&all);
         Ok(match waited {

@@ -285,10 +285,11 @@ async fn documents_share_a_budget() {
 
 #[tokio::test]
 async fn what_is_no_text_is_passed_over() {
+    let zeros = vec![0; 2 << 20];
     for (content, reason) in [
         (&b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\0"[..], "is no text but"),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "is no text but image/png"),
-        (&[0; 2 << 20], "is no text but"),
+        (&zeros, "is no text but"),
     ] {
         let env = at("/project", &[("CLAUDE.md", "Fine.")]).await;
         let path = env.resolve("AGENTS.md").await.unwrap();

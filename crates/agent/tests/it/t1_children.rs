@@ -1,12 +1,15 @@
 //! Children that live beside their parent: started, told, waited for and ended by calls of their own.
 
+use std::cell::Cell;
+
 use junto_agent::{SessionConfig, SubagentStatus};
-use junto_core::{Addressed, Agent, AgentErrorKind, Body, Command, EndReason, Event, Item, When};
+use junto_core::{Addressed, Agent, AgentErrorKind, Body, Command, Delta, EndReason, Event, Item, When};
 use junto_twin::{Call, Fault, Options, Step};
 use serde_json::{Value, json};
 
 use crate::nursery::{delegates, pipe, shell, spawn, told, wait, with_children};
-use crate::scene::{Record, let_go};
+use crate::scene::{Record, Scene, let_go};
+use crate::script::{Line, script};
 use crate::stand::{Stand, on_each_wire};
 
 /// A command that waits at a pipe until it is let go.
@@ -180,36 +183,36 @@ async fn a_child_that_is_closed_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn a_child_cannot_have_children() {
+async fn a_child_is_not_offered_children() {
     on_each_wire(async |wire| {
         let mut steps = delegates([spawn("subtask"), wait(json!({}))]);
-        steps.extend([
-            told("subtask", 0, spawn("subsubtask")),
-            told("subtask", 1, Step::text("{{last_result}}")),
-        ]);
+        steps.push(told("subtask", 0, Step::text("Alone.")));
         let mut stand = family(wire, steps).await;
-        let (_, text) = stand.scene.ask("Delegate").await;
-        assert!(
-            text.contains("agents may not be nested any deeper: do this work yourself"),
-            "{wire:?}: {text}"
-        );
+        assert!(stand.scene.ask("Delegate").await.1.ends_with("Alone."), "{wire:?}");
         for request in stand.twin.requests() {
             let body = request.body.to_string();
-            let tools = ["spawn_agent", "send_input", "close_agent"]
-                .iter()
-                .filter(|name| body.contains(&format!("\"{name}\"")))
-                .count();
-            let by_child = !body.contains("Delegate");
-            // The child names the tool in its call, and only there.
-            assert_eq!(
-                tools,
-                if by_child { usize::from(body.contains("nested any deeper")) } else { 3 },
-                "{wire:?}: {body}"
-            );
+            let names =
+                ["spawn_agent", "send_input", "wait", "close_agent"].map(|name| format!("\"{name}\""));
+            let offered = names.iter().filter(|name| body.contains(*name)).count();
+            assert_eq!(offered, if body.contains("Delegate") { 4 } else { 0 }, "{wire:?}: {body}");
         }
         stand.end(&[]).await;
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_child_that_wants_children_is_told_why_not() {
+    let calls = ["spawn_agent", "send_input", "wait", "close_agent", "spawn"].map(|name| (name, json!({})));
+    let model = script([Line::Calls(calls.into()), Line::Text("I see.")]);
+    let at_the_limit = |config| with_children(SessionConfig { depth: 1, ..config });
+    let mut scene = Scene::with(model, at_the_limit).await;
+    scene.ask("Delegate").await;
+    let ends = scene.end().await.tool_ends();
+    for (name, told, is_error) in ends {
+        let why = if name == "spawn" { "there is no tool" } else { "agents may not be nested any deeper" };
+        assert!(is_error && told.contains(why), "{name}: {told}");
+    }
 }
 
 #[tokio::test]
@@ -375,6 +378,25 @@ async fn a_host_speaks_to_a_child_through_its_parent() {
     .await;
 }
 
+/// Lets the parent delegate without waiting, until its input has ended and so many children are at work.
+async fn left_alone(stand: &mut Stand, children: u32) {
+    stand.scene.submit("Delegate").await;
+    let (at_work, ended) = (Cell::new(0), Cell::new(false));
+    let both = |item: &Item| {
+        match item {
+            Item::Delta(Delta::ToolCallOutputDelta { text, .. }) if text.contains("up") => {
+                at_work.set(at_work.get() + 1);
+            }
+            Item::Event(event) if event.parent.is_none() && event.body.name() == "input_end" => {
+                ended.set(true);
+            }
+            _ => {}
+        }
+        ended.get() && at_work.get() == children
+    };
+    stand.scene.until(both).await;
+}
+
 #[tokio::test]
 async fn children_end_with_their_parent() {
     on_each_wire(async |wire| {
@@ -382,11 +404,7 @@ async fn children_end_with_their_parent() {
         let mut steps = delegates([Step::calls([start("subtask"), start("subtask")])]);
         steps.push(told("subtask", 0, shell(BUSY)));
         let mut stand = family(wire, steps).await;
-        // The parent does not wait for them.
-        assert_eq!(stand.scene.ask("Delegate").await.0, EndReason::Done, "{wire:?}");
-        for _ in 0..2 {
-            stand.scene.command_says("up").await;
-        }
+        left_alone(&mut stand, 2).await;
         let record = stand.end(&[]).await;
         assert_eq!(record.outcome.reason, EndReason::Done);
         let ends: Vec<&Event> = record.events.iter().filter(|e| e.body.name() == "session_end").collect();
@@ -401,8 +419,7 @@ async fn idle_parents_can_interrupt_their_children() {
     let mut steps = delegates([spawn("subtask")]);
     steps.push(told("subtask", 0, shell(BUSY)));
     let mut stand = family(junto_llm::Wire::Responses, steps).await;
-    stand.scene.ask("Delegate").await;
-    stand.scene.command_says("up").await;
+    left_alone(&mut stand, 1).await;
     stand.scene.session.send(Command::Interrupt).await.unwrap();
     let ended =
         |item: &Item| matches!(item, Item::Event(e) if e.parent.is_some() && e.body.name() == "input_end");

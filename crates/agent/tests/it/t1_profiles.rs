@@ -12,6 +12,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::scene::Scene;
+use crate::script::{Line, script};
 use crate::stand::{Stand, model};
 
 const FAMILIES: [(Family, Wire); 4] = [
@@ -182,8 +184,6 @@ async fn tools_of_ones_own_come_on_top_and_the_latest_of_a_name_wins() {
                 Call::new("run_tests", json!({"filter": "fast"})),
                 Call::new("glob", json!({})),
                 Call::new("deploy", json!({})),
-                Call::new("fly", json!({})),
-                Call::new("shel", json!({"command": "ls"})),
             ]),
             Step::text("Done."),
         ];
@@ -205,43 +205,68 @@ async fn tools_of_ones_own_come_on_top_and_the_latest_of_a_name_wins() {
         check("run_tests", "the session's fast", false);
         check("glob", "in place of glob", false);
         check("deploy", "away", false);
-        check("fly", "there is no tool named `fly`", true);
-        check("shel", "there is no tool named `shel`; did you mean `shell`?", true);
+    }
+}
+
+/// Of a model in memory: a twin makes no call of a tool that was not declared.
+#[tokio::test]
+async fn a_tool_that_no_profile_has_is_an_error_that_the_model_is_told() {
+    for family in Family::ALL {
+        let calls = vec![("fly", json!({})), ("shel", json!({"command": "ls"}))];
+        let model = script([Line::Calls(calls), Line::Text("Done.")]);
+        let profile = Some(Profile::of(family));
+        let tools = ToolRegistry::default();
+        let mut scene = Scene::with(model, |config| SessionConfig { profile, tools, ..config }).await;
+        assert_eq!(scene.ask("Work").await, (EndReason::Done, "Done.".into()), "{family:?}");
+        let ends = scene.end().await.tool_ends();
+        let check = |name: &str, says: &str| {
+            let end = ends.iter().find(|(tool, _, _)| tool == name).unwrap();
+            assert!(end.2 && end.1.starts_with(says) && end.1.contains("read_file"), "{family:?}: {end:?}");
+        };
+        check("fly", "there is no tool named `fly`.");
+        check("shel", "there is no tool named `shel`; did you mean `shell`?");
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_can_make_one_call_at_a_time_is_held_to_it() {
+    for (family, wire) in FAMILIES {
+        let mut profile = Profile::of(family);
+        profile.capabilities.parallel_tool_calls = false;
+        let request = asked(wire, profile, |config| config).await;
+        match wire {
+            Wire::Anthropic => assert_eq!(request.body["tool_choice"]["disable_parallel_tool_use"], true),
+            Wire::Responses | Wire::Chat => assert_eq!(request.body["parallel_tool_calls"], false),
+            // It has no word for it, and the calls are run one after another all the same.
+            Wire::Gemini => {}
+        }
     }
 }
 
 #[tokio::test]
 async fn calls_run_one_after_another_where_several_at_once_are_not_supported() {
-    for (family, wire) in FAMILIES {
-        let mut profile = Profile::of(family);
-        profile.capabilities.parallel_tool_calls = false;
-        // Side by side neither would find what the other left.
-        let command =
-            |n: u32| format!("test ! -e running && touch running && ls {n} && touch {} && rm running", n + 1);
-        let calls: Vec<Call> = (0..4).map(|n| Call::new("shell", json!({"command": command(n)}))).collect();
-        let steps = [Step::calls(calls), Step::text("Done.")];
-        let mut stand = stand(wire, profile, steps, |config| config).await;
-        stand.scene.write("0", "");
-        assert_eq!(stand.scene.ask("Work").await.0, EndReason::Done, "{family:?}");
-        let body = &stand.twin.requests()[0].body;
-        match wire {
-            Wire::Anthropic => assert_eq!(body["tool_choice"]["disable_parallel_tool_use"], true),
-            Wire::Responses | Wire::Chat => assert_eq!(body["parallel_tool_calls"], false),
-            Wire::Gemini => {}
-        }
-        let record = stand.end(&[]).await;
-        assert!(record.tool_ends().iter().all(|(_, _, failed)| !failed), "{:?}", record.tool_ends());
-        let order: Vec<bool> = record
-            .events
-            .iter()
-            .filter_map(|event| match event.body {
-                Body::ToolCallStart { .. } => Some(true),
-                Body::ToolCallEnd { .. } => Some(false),
-                _ => None,
-            })
-            .collect();
-        assert_eq!(order, [true, false].repeat(4), "{family:?}");
-    }
+    let mut profile = Profile::gemini();
+    profile.capabilities.parallel_tool_calls = false;
+    // Each finds what the one before it left, and none that still runs.
+    let command =
+        |n: u32| format!("test ! -e running && touch running && ls {n} && touch {} && rm running", n + 1);
+    let calls: Vec<Call> = (0..4).map(|n| Call::new("shell", json!({"command": command(n)}))).collect();
+    let steps = [Step::calls(calls), Step::text("Done.")];
+    let mut stand = stand(Wire::Gemini, profile, steps, |config| config).await;
+    stand.scene.write("0", "");
+    assert_eq!(stand.scene.ask("Work").await.0, EndReason::Done);
+    let record = stand.end(&[]).await;
+    assert!(record.tool_ends().iter().all(|(_, _, failed)| !failed), "{:?}", record.tool_ends());
+    let order: Vec<bool> = record
+        .events
+        .iter()
+        .filter_map(|event| match event.body {
+            Body::ToolCallStart { .. } => Some(true),
+            Body::ToolCallEnd { .. } => Some(false),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(order, [true, false].repeat(4));
 }
 
 #[tokio::test]

@@ -1,15 +1,16 @@
 //! The prefix of a conversation stays the same, byte for byte: the twins count what was in their caches.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use junto_agent::{Profile, Session, SessionConfig, ToolRegistry, tool};
-use junto_core::{Agent, AgentError, AgentSpec, Body, EndReason, Fut, Parent, Spawner, ToolCx, When};
+use junto_agent::{Profile, SessionConfig, ToolRegistry, tool};
+use junto_core::{Body, EndReason, ToolCx, When};
 use junto_llm::{Usage, Wire};
-use junto_twin::{Options, Step, When as On};
+use junto_twin::{Options, Step};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::nursery::{delegates, shell, spawn, told, wait, with_children};
 use crate::scene::Record;
 use crate::stand::{Stand, model, on_each_wire};
 
@@ -43,16 +44,8 @@ fn with_profile(wire: Wire, config: SessionConfig) -> SessionConfig {
     }
 }
 
-/// A step for the first round of an input that says this.
-fn on(contains: &str, step: Step) -> Step {
-    step.when(On { contains: Some(contains.into()), round: Some(0), ..On::default() })
-}
-
 fn work() -> Vec<Step> {
-    vec![
-        on("Work", Step::call("shell", json!({"command": WORK}))),
-        Step { times: None, ..Step::text("Done.") },
-    ]
+    vec![told("Work", 0, shell(WORK)), Step { times: None, ..Step::text("Done.") }]
 }
 
 /// What the session's own model calls used, each with its turn.
@@ -97,14 +90,8 @@ async fn most_of_the_input_comes_from_the_cache() {
 #[tokio::test]
 async fn also_after_steering_and_with_a_child() {
     on_each_wire(async |wire| {
-        let wait = "mkfifo go; echo up; read line < go";
-        let steps = [
-            vec![
-                on("Wait", Step::call("shell", json!({"command": wait, "timeout_ms": 60_000}))),
-                on("Delegate", Step::call("spawn_agent", json!({"task": "A small thing."}))),
-            ],
-            work(),
-        ];
+        let waits = told("Wait", 0, shell("mkfifo go; echo up; read line < go"));
+        let steps = [vec![waits], delegates([spawn("A small thing."), wait(json!({}))]), work()];
         let mut stand = Stand::with(wire, steps.concat(), Options::default(), |config| {
             with_children(with_profile(wire, config))
         })
@@ -148,22 +135,4 @@ async fn a_prefix_that_changes_is_read_anew() {
         assert!(least_share(&calls) < 80, "{wire:?}: {}%", least_share(&calls));
     })
     .await;
-}
-
-/// Makes children like their parent.
-#[derive(Default)]
-struct Nursery(Mutex<Option<SessionConfig>>);
-
-impl Spawner for Nursery {
-    fn spawn(&self, spec: AgentSpec, parent: Parent) -> Fut<'_, Result<Arc<dyn Agent>, AgentError>> {
-        let config = self.0.lock().unwrap().as_ref().unwrap().child(&spec, &parent);
-        Box::pin(async move { Ok(Arc::new(Session::start(config).await?) as Arc<dyn Agent>) })
-    }
-}
-
-fn with_children(config: SessionConfig) -> SessionConfig {
-    let nursery = Arc::new(Nursery::default());
-    let config = SessionConfig { spawner: Some(Arc::clone(&nursery) as _), ..config };
-    *nursery.0.lock().unwrap() = Some(config.clone());
-    config
 }

@@ -1,17 +1,15 @@
 //! A session as a whole: changed between two calls, warned of its window, and ended in good order.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use junto_agent::{Session, SessionConfig, tools};
-use junto_core::{
-    Agent, AgentError, AgentErrorKind, AgentSpec, Body, Change, Command, EndReason, Fut, Parent,
-    SessionState, Spawner,
-};
+use junto_agent::{SessionConfig, tools};
+use junto_core::{Agent, AgentError, AgentErrorKind, Body, Change, Command, EndReason, SessionState};
 use junto_llm::http::{Endpoint, HttpProvider};
 use junto_llm::{Client, Wire};
 use junto_twin::{DEFAULT_KEY, Options, Play, Step, Twin, UsageOverride, When};
 use serde_json::json;
 
+use crate::nursery::with_children;
 use crate::scene::Scene;
 use crate::script::{Line, script};
 use crate::stand::{Stand, falls_silent, model, on_each_wire};
@@ -161,17 +159,6 @@ async fn commands_in_the_background_too() {
     scene.end().await;
 }
 
-/// Makes children like their parent.
-#[derive(Default)]
-struct Nursery(Mutex<Option<SessionConfig>>);
-
-impl Spawner for Nursery {
-    fn spawn(&self, spec: AgentSpec, parent: Parent) -> Fut<'_, Result<Arc<dyn Agent>, AgentError>> {
-        let config = self.0.lock().unwrap().as_ref().unwrap().child(&spec, &parent);
-        Box::pin(async move { Ok(Arc::new(Session::start(config).await?) as Arc<dyn Agent>) })
-    }
-}
-
 #[tokio::test]
 async fn children_end_before_their_parent() {
     let on = |contains: &str| When { contains: Some(contains.into()), ..When::default() };
@@ -179,14 +166,8 @@ async fn children_end_before_their_parent() {
         Step { times: Some(1), ..Step::call("spawn_agent", json!({"task": "subtask"})).when(on("Delegate")) },
         Step::call("shell", json!({"command": POLITE, "timeout_ms": 600_000})).when(on("subtask")),
     ];
-    let nursery = |config: SessionConfig| {
-        let nursery = Arc::new(Nursery::default());
-        let config = SessionConfig { spawner: Some(Arc::clone(&nursery) as _), ..config };
-        *nursery.0.lock().unwrap() = Some(config.clone());
-        config
-    };
     on_each_wire(async |wire| {
-        let mut stand = Stand::with(wire, steps.clone(), Options::default(), nursery).await;
+        let mut stand = Stand::with(wire, steps.clone(), Options::default(), with_children).await;
         stand.scene.submit("Delegate").await;
         stand.scene.command_says("up").await;
         stand.scene.session.send(Command::Abort).await.unwrap();

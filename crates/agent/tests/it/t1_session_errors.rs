@@ -31,7 +31,7 @@ async fn errors_of_tools_are_told_to_the_model() {
     check("read_file", json!({"file_path": "missing.txt"}), "missing.txt").await;
     // EditConflict
     let edit = |old: &str| json!({"file_path": "twice.txt", "old_string": old, "new_string": "two"});
-    check("edit_file", edit("three"), "three").await;
+    check("edit_file", edit("three"), "not in the file").await;
     check("edit_file", edit("one"), "2").await;
     // ShellExitError
     check("shell", json!({"command": "echo why >&2; exit 3"}), "[exit code 3").await;

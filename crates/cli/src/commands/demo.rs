@@ -1,123 +1,93 @@
-//! `junto demo`: an agent whose model is a script mends a small program, for real.
+//! `junto demo`: agents whose models are scripts mend a small program, for real, one for each profile.
 
-use std::fs;
-use std::io;
-use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
+mod scene;
+mod tally;
 
-use junto::core::{AgentSpec, Input};
-use junto::env::{CommandSpec, LocalEnvironment, exec};
-use junto::llm::{Client, Endpoint, HttpProvider, Wire};
-use junto::twin::{Options, Play, Twin};
-use junto::{Kind, Native};
+use std::pin::pin;
+
+use futures_util::future::join_all;
+use junto::agent::profile::Family;
+use junto::llm::Wire;
 use tokio_util::sync::CancellationToken;
 
-use super::run::{self, Form, Presence};
+use self::scene::{Scene, TASK};
+use self::tally::HEADS;
+use super::models::columns;
+use crate::args::{DemoArgs, DemoProfile};
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::output::Output;
 
-/// The wire that the demonstration speaks; any would do.
-const WIRE: Wire = Wire::Anthropic;
-/// What the agent is told.
-const TASK: &str = "The tests of this project fail. Find the bug, fix it, and run the tests again.";
-/// How the project is tested.
-const TEST: &str = "sh test.sh";
-/// How long that may take.
-const PATIENCE: Duration = Duration::from_mins(1);
+const SCENES: [(DemoProfile, Scene); 3] = [
+    (
+        DemoProfile::Openai,
+        Scene { family: Family::OpenAi, wire: Wire::Responses, play: include_str!("demo/plays/openai.toml") },
+    ),
+    (
+        DemoProfile::Anthropic,
+        Scene {
+            family: Family::Anthropic,
+            wire: Wire::Anthropic,
+            play: include_str!("demo/plays/anthropic.toml"),
+        },
+    ),
+    (
+        DemoProfile::Gemini,
+        Scene { family: Family::Gemini, wire: Wire::Gemini, play: include_str!("demo/plays/gemini.toml") },
+    ),
+];
 
-/// The project, as it is before it was mended.
-const PROJECT: &[(&str, &str)] =
-    &[("sum.sh", include_str!("demo/sum.sh")), ("test.sh", include_str!("demo/test.sh"))];
-
-/// Runs the command.
-pub(crate) async fn run(environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+/// Runs the command: each profile in a folder of its own, all at the same time.
+pub(crate) async fn run(
+    args: &DemoArgs,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
-    let folder = tempfile::Builder::new().prefix("junto-demo-").tempdir().map_err(|e| no_project(&e))?;
-    let directory = folder.path().canonicalize().map_err(|e| no_project(&e))?;
-    for (name, text) in PROJECT {
-        fs::write(directory.join(name), text).map_err(|e| no_project(&e))?;
+    output.note(&format!(
+        "This is a demonstration. The model is scripted and runs inside this program, on the wire of each \
+         profile's vendor; nothing leaves this machine. The agents, their tools and the project are real.\n\n\
+         A small project whose tests fail. Task: {TASK}\n"
+    ));
+    let chosen = SCENES.into_iter().filter(|(name, _)| args.profile.is_none_or(|only| only == *name));
+    let cancel = CancellationToken::new();
+    let mut scenes = pin!(join_all(chosen.map(|(_, scene)| scene.play(environment, output, &cancel))));
+    let ended = loop {
+        tokio::select! {
+            biased;
+            () = interrupts.next() => {
+                if cancel.is_cancelled() {
+                    return Err(Failure::interrupted());
+                }
+                output.note("interrupted; waiting for the agents to end");
+                cancel.cancel();
+            }
+            ended = &mut scenes => break ended,
+        }
+    };
+    if cancel.is_cancelled() {
+        return Err(Failure::interrupted());
+    }
+    let ended = ended.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let rows: Vec<Vec<String>> = [HEADS.map(str::to_owned).to_vec()]
+        .into_iter()
+        .chain(ended.iter().map(|end| end.row.clone()))
+        .collect();
+    output.note("");
+    output.data(&columns(&rows))?;
+    if let Some(fault) = ended.iter().find_map(|end| end.fault.as_deref()) {
+        let message = format!("the tests do not pass: {fault}");
+        return Err(Failure::new(
+            Exit::Failed,
+            message,
+            "the demonstration needs `sh`; report this if it is there",
+        ));
     }
     output.note(
-        "This is a demonstration. The model is scripted and runs inside this program; nothing leaves this \
-         machine. The agent, its tools and the project are real.",
-    );
-    output
-        .note(&format!("A small project whose tests fail is in {}.\n\nTask: {TASK}\n", directory.display()));
-    let worked = work(&directory, environment, output, &mut interrupts).await;
-    let tested = test(&directory, environment).await;
-    folder.close().map_err(|e| no_project(&e))?;
-    worked?;
-    tested?;
-    output.note(
-        "\nThe tests were run once more, without the agent: they pass. The folder is removed.\n\
+        "\nThe tests were run once more, without the agents: they pass. The folders are removed.\n\
          To let a real model work, set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY and run \
          `junto run \"…\"` in a folder of yours.",
     );
     Ok(Exit::Done)
-}
-
-/// Lets the agent work on the project.
-async fn work(
-    directory: &Path,
-    environment: &Environment,
-    output: &Output,
-    interrupts: &mut Interrupts,
-) -> Result<Exit, Failure> {
-    let twin = start()?;
-    let endpoint = Endpoint::new("twin", WIRE, twin.base_url(WIRE)).key(twin.key());
-    let client = Client::builder().provider("twin", Arc::new(HttpProvider::new(endpoint)?)).build()?;
-    let native = Native {
-        model: Some("scripted".to_owned()),
-        system: run::system(directory),
-        ..Native::new(Arc::new(client))
-    };
-    let workshop = run::workshop(directory, environment).kind("native", Kind::Native(native)).build();
-    let spec = AgentSpec { kind: "native".to_owned(), ..AgentSpec::default() };
-    let agent = workshop.start(spec, CancellationToken::new()).await.map_err(|e| run::refused(&e))?;
-    let host = run::Host::new(Presence::Nobody, output.clone());
-    let end = run::follow(agent, Input::text(TASK), Form::Text, host, output, interrupts).await;
-    twin.close().await;
-    end
-}
-
-/// Runs the tests, without any agent.
-async fn test(directory: &Path, environment: &Environment) -> Result<(), Failure> {
-    let fault = |what: String| {
-        let message = format!("the tests do not pass: {what}");
-        Failure::new(Exit::Failed, message, "the demonstration needs `sh`; report this if it is there")
-    };
-    let local = LocalEnvironment::builder(directory).variables(environment.all()).build();
-    let local = local.map_err(|error| fault(error.to_string()))?;
-    let mut said = Vec::new();
-    let mut hear = |piece: &junto::env::Output| said.extend_from_slice(&piece.bytes);
-    let command = CommandSpec::shell(TEST);
-    let result = exec(&local, command, PATIENCE, &CancellationToken::new(), &mut hear).await;
-    let result = result.map_err(|error| fault(error.to_string()))?;
-    if result.exit.success() && !result.timed_out {
-        return Ok(());
-    }
-    Err(fault(String::from_utf8_lossy(&said).trim().to_owned()))
-}
-
-fn start() -> Result<Twin, Failure> {
-    let fault = |what: String| {
-        Failure::new(
-            Exit::Failed,
-            format!("cannot start the scripted model: {what}"),
-            "check that programs may listen on 127.0.0.1",
-        )
-    };
-    let play = Play::from_toml(include_str!("demo/play.toml")).map_err(|error| fault(error.to_string()))?;
-    Twin::start(play, Options::default()).map_err(|error| fault(error.to_string()))
-}
-
-fn no_project(error: &io::Error) -> Failure {
-    Failure::new(
-        Exit::Failed,
-        format!("cannot use a temporary folder: {error}"),
-        "check TMPDIR, and whether the disk is full",
-    )
 }

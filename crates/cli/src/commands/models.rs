@@ -122,7 +122,7 @@ fn tokens(count: u64) -> String {
 }
 
 /// Rows with each column as wide as its widest cell.
-fn columns(rows: &[Vec<String>]) -> String {
+pub(crate) fn columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
         rows.iter()

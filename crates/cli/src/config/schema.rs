@@ -42,6 +42,12 @@ impl Key {
 /// The wires by their names in configuration.
 pub(crate) const WIRES: &[&str] = &["anthropic", "openai", "gemini", "chat"];
 
+/// Whose names tools have.
+pub(crate) const DIALECTS: &[&str] = &["spec", "native"];
+
+/// Which variables commands inherit.
+pub(crate) const ENV_POLICIES: &[&str] = &["all", "core", "none"];
+
 /// All keys, in the order in which they are shown.
 pub(crate) static KEYS: &[Key] = &[
     Key::new("provider", Kind::Text, "the provider to ask when none is named").var("JUNTO_PROVIDER"),
@@ -49,6 +55,18 @@ pub(crate) static KEYS: &[Key] = &[
     Key::new("effort", Kind::Text, "how hard the model thinks: low, medium, high, or a provider's own level")
         .var("JUNTO_EFFORT"),
     Key::new("max_tokens", Kind::Count, "the most tokens an answer may have").var("JUNTO_MAX_TOKENS"),
+    Key::new("profile", Kind::Text, "how agents treat the model: a profile's name, or a file")
+        .var("JUNTO_PROFILE"),
+    Key::new("dialect", Kind::Choice(DIALECTS), "whose names the agents' tools have").var("JUNTO_DIALECT"),
+    Key::new("instructions", Kind::Text, "what you want of agents whatever their task is")
+        .var("JUNTO_INSTRUCTIONS"),
+    Key::new("env_policy", Kind::Choice(ENV_POLICIES), "which variables the agents' commands inherit")
+        .or("core")
+        .var("JUNTO_ENV_POLICY"),
+    Key::new("limits.max_turns", Kind::Count, "the most model calls of an agent; 0 is no limit")
+        .var("JUNTO_MAX_TURNS"),
+    Key::new("limits.max_rounds", Kind::Count, "the most rounds of tools for one input; 0 is no limit")
+        .var("JUNTO_MAX_ROUNDS"),
     Key::new("auto_cache", Kind::Flag, "place cache breakpoints on wires that need them")
         .or("true")
         .var("JUNTO_AUTO_CACHE"),
@@ -61,6 +79,9 @@ pub(crate) static KEYS: &[Key] = &[
     Key::new("timeouts.idle", Kind::Timeout, "between two events of a stream")
         .or("30s")
         .var("JUNTO_IDLE_TIMEOUT"),
+    Key::new("timeouts.run", Kind::Timeout, "for all that `junto run` does").var("JUNTO_RUN_TIMEOUT"),
+    Key::new("timeouts.command", Kind::Timeout, "for an agent's command, if the model does not say")
+        .var("JUNTO_COMMAND_TIMEOUT"),
     Key::new("retry.max_retries", Kind::Count, "how often a failed call is made again")
         .or("2")
         .var("JUNTO_MAX_RETRIES"),
@@ -171,7 +192,7 @@ mod tests {
         for unknown in ["modle", "timeouts.conect", "model.x", "providers.mine.wire.x", ""] {
             assert!(matches!(at(unknown), Place::Unknown), "{unknown}");
         }
-        assert_eq!(names_below(&["timeouts".to_owned()]), ["connect", "request", "idle"]);
+        assert_eq!(names_below(&["timeouts".to_owned()]), ["connect", "request", "idle", "run", "command"]);
         assert_eq!(names_below(&["aliases".to_owned()]), Vec::<&str>::new());
     }
 

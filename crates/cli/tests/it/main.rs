@@ -10,8 +10,13 @@ mod t1_demo;
 mod t1_gateway;
 mod t1_interrupt;
 mod t1_models;
+mod t1_profile;
 mod t1_run;
+mod t1_run_flags;
+mod t1_run_terminal;
+mod t1_run_tools;
 mod t1_usage;
+mod terminal;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -62,10 +67,15 @@ impl Machine {
 
     /// With a `claude` in the PATH.
     fn with_claude(self) -> Self {
-        let program = self.write("bin/claude", CLAUDE);
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        self.program("bin/claude", CLAUDE);
         let path = format!("{}:/usr/bin:/bin", text(&self.path("bin")));
         self.with("PATH", &path)
+    }
+
+    /// A program below the home.
+    fn program(&self, below: &str, text: &str) {
+        let program = self.write(below, text);
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     /// A path below the home.

@@ -21,7 +21,7 @@ pub(crate) const SETUPS: [Setup; 4] = [
     Setup { wire: Wire::Anthropic, provider: "anthropic", model: "claude-opus-5-5" },
     Setup { wire: Wire::Responses, provider: "openai", model: "gpt-6.1-sol" },
     Setup { wire: Wire::Gemini, provider: "gemini", model: "gemini-2.5-pro" },
-    Setup { wire: Wire::Chat, provider: "local", model: "tiny" },
+    Setup { wire: Wire::Chat, provider: "local", model: "mistral" },
 ];
 
 impl Setup {

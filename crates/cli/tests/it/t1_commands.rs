@@ -86,7 +86,7 @@ fn assert_gone(pid: &str) {
 #[test]
 fn a_run_can_be_steered() {
     let stage = Stage::on_any_wire(Play::of([endless(), Step::text("Heard: {{last_user}}")]));
-    let mut session = Session::start(&stage, &["--commands"]);
+    let mut session = Session::start(&stage, &["--input", "json"]);
     let pid = session.wait_for("tool_call_output_delta")["text"].as_str().unwrap().trim().to_owned();
     session.tell("this is no command");
     session.tell(json!({"command": "steer", "input": {"text": "Be brief."}, "when": "now"}));
@@ -103,7 +103,7 @@ fn questions_are_answered_by_the_program_that_runs_it() {
     let touch = || Step::call("shell", json!({"command": "touch made.txt"}));
     let check = |decision: Value, code: i32, reason: &str, made: bool| {
         let stage = Stage::on_any_wire(Play::of([touch(), Step::text("Done.")]));
-        let mut session = Session::start(&stage, &["--ask", "--commands"]);
+        let mut session = Session::start(&stage, &["--ask", "--input", "json"]);
         let ask = session.wait_for("ask");
         assert_eq!(ask["request"]["actions"][0]["line"], "touch made.txt");
         session.answer(&ask, decision);
@@ -120,7 +120,7 @@ fn questions_are_answered_by_the_program_that_runs_it() {
 fn a_question_is_refused_when_the_program_has_gone() {
     let touch = Step::call("shell", json!({"command": "touch made.txt"}));
     let stage = Stage::on_any_wire(Play::of([touch, Step::text("Done.")]));
-    let mut session = Session::start(&stage, &["--ask", "--commands"]);
+    let mut session = Session::start(&stage, &["--ask", "--input", "json"]);
     session.wait_for("ask");
     drop(session.child.stdin.take());
     let (code, events, err) = session.end();
@@ -132,7 +132,7 @@ fn a_question_is_refused_when_the_program_has_gone() {
 fn what_is_to_follow_is_worked_on_before_it_ends() {
     let touch = Step::call("shell", json!({"command": "true"}));
     let stage = Stage::on_any_wire(Play::of([touch, Step::text("Did: {{last_user}}")]));
-    let mut session = Session::start(&stage, &["--ask", "--commands"]);
+    let mut session = Session::start(&stage, &["--ask", "--input", "json"]);
     let ask = session.wait_for("ask");
     session.tell(json!({"command": "follow_up", "input": {"text": "And this."}}));
     session.answer(&ask, json!({"answer": "allow"}));
@@ -143,10 +143,61 @@ fn what_is_to_follow_is_worked_on_before_it_ends() {
 }
 
 #[test]
+fn without_a_task_it_works_on_what_it_is_told_until_the_input_ends() {
+    let stage = Stage::on_any_wire(Play::of([Step { times: Some(9), ..Step::text("Did: {{last_user}}") }]));
+    let mut child = start(&stage.machine, &["run", "--json", "--input", "json"]);
+    let out = BufReader::new(child.stdout.take().unwrap());
+    let mut session = Session { child, out, seen: String::new() };
+    for task in ["One.", "Two."] {
+        session.tell(json!({"command": "submit", "input": {"text": task}}));
+        assert_eq!(session.wait_for("input_end")["text"], format!("Did: {task}"));
+    }
+    drop(session.child.stdin.take());
+    let (code, events, err) = session.end();
+    assert_eq!((code, of_type(&events, "input_end").len()), (Some(0), 2), "{err}");
+}
+
+#[test]
+fn it_can_be_configured_while_it_runs() {
+    let stage = Stage::on_any_wire(Play::of([endless(), Step::text("Done.")]));
+    let mut session = Session::start(&stage, &["--input", "json"]);
+    session.wait_for("tool_call_output_delta");
+    session.tell(json!({"command": "configure", "change": {"model": "claude-haiku-5-5"}}));
+    session.tell(json!({"command": "steer", "input": {"text": "Go on."}, "when": "now"}));
+    let (code, _, err) = session.end();
+    assert_eq!(code, Some(0), "{err}");
+    let models: Vec<Value> = stage.requests().iter().map(|request| request.body["model"].clone()).collect();
+    assert_eq!(models, ["claude-opus-5-5", "claude-haiku-5-5"]);
+}
+
+#[test]
+fn an_interrupt_ends_the_input_and_not_what_is_to_follow() {
+    let stage = Stage::on_any_wire(Play::of([endless(), Step::text("Did: {{last_user}}")]));
+    let mut session = Session::start(&stage, &["--input", "json"]);
+    session.wait_for("tool_call_output_delta");
+    session.tell(json!({"command": "follow_up", "input": {"text": "And this."}}));
+    // The next command is read after the one before was taken.
+    session.tell("no command");
+    let mut said = String::new();
+    let mut err = BufReader::new(session.child.stderr.take().unwrap());
+    while !said.contains("no command") {
+        assert_ne!(err.read_line(&mut said).unwrap(), 0, "{said}");
+    }
+    interrupt(&session.child);
+    session.out.read_to_string(&mut session.seen).unwrap();
+    assert_eq!(session.child.wait().unwrap().code(), Some(0), "{}", session.seen);
+    let ends: Vec<Value> = of_type(&events(&session.seen).0, "input_end")
+        .iter()
+        .map(|end| end["reason"]["end"].clone())
+        .collect();
+    assert_eq!(ends, ["interrupted", "done"]);
+}
+
+#[test]
 fn it_ends_when_it_is_told_to() {
     for command in ["interrupt", "abort"] {
         let stage = Stage::on_any_wire(Play::of([endless()]));
-        let mut session = Session::start(&stage, &["--commands"]);
+        let mut session = Session::start(&stage, &["--input", "json"]);
         let pid = session.wait_for("tool_call_output_delta")["text"].as_str().unwrap().trim().to_owned();
         session.tell(json!({"command": command}));
         let (code, events, err) = session.end();

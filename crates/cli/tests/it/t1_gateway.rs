@@ -100,7 +100,7 @@ fn a_request_can_name_its_provider() {
     assert_eq!(gateway.end().0, Some(0));
     let asked: Vec<String> =
         stage.requests().iter().map(|r| r.body["model"].as_str().unwrap().to_owned()).collect();
-    assert_eq!(asked, ["other/one", "other/one", "tiny", "tiny"]);
+    assert_eq!(asked, ["other/one", "other/one", "mistral", "mistral"]);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn wrong_calls_end_with_2() {
     let check = |flags: &[&str], said: &str| {
         stage.machine.run(&[&["gateway"], flags].concat()).fails(2, &[said]);
     };
-    check(&["--council", "tiny"], "is no PROVIDER/MODEL");
+    check(&["--council", "small"], "is no PROVIDER/MODEL");
     check(&["--council", "gone/tiny"], "unknown provider \"gone\"");
     check(&["--council", "local/a,local/a"], "two members");
     check(&["--host", "no.such.host.invalid"], "cannot listen on");

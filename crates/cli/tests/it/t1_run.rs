@@ -53,7 +53,10 @@ fn the_answer_is_all_of_standard_output() {
                 run.err.contains("> shell echo made > made.txt && cat made.txt\n  shell ok\n"),
                 "{run:#?}"
             );
-            assert!(run.err.lines().last().unwrap().starts_with(&format!("{who} · in ")), "{run:#?}");
+            assert!(
+                run.err.lines().last().unwrap().starts_with(&format!("{who} · 1 round · in ")),
+                "{run:#?}"
+            );
             assert_eq!(fs::read_to_string(stage.machine.path("project/made.txt")).unwrap(), "made\n");
         },
     );
@@ -125,7 +128,6 @@ fn wrong_calls_end_with_2() {
     check(&["run", "--cwd", "gone", "Hi."], "cannot work in");
     check(&["run", "--max-turns", "0", "Hi."], "--max-turns");
     check(&["run", "--kind", "claude", "--ask", "Hi."], "--ask does nothing");
-    check(&["run", "--commands"], "<TASK>");
     Machine::new().run(&["run", "Hi."]).fails(2, &["no model provider is configured"]);
     assert!(stage.requests().is_empty());
 }

@@ -7,9 +7,8 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
@@ -17,15 +16,13 @@ use nix::unistd::Pid;
 use rustix::process::{WaitId, WaitIdOptions, WaitIdStatus, waitid};
 use tokio::sync::watch;
 
+use super::keeper;
 use super::launch::{Launch, Launched};
 use super::mark::Mark;
 use super::proc_table::Stream;
 use super::pty::{self, Terminal, Wanted};
 use super::tree::Tree;
 use crate::Exit;
-
-/// The thread only starts a program and waits.
-const STACK: usize = 256 << 10;
 
 /// A child that was started, with our ends of what it reads and writes.
 pub(super) struct Started {
@@ -46,25 +43,22 @@ pub(super) enum Ends {
 /// waiting and end this process between the start and the kill that then follows.
 pub(super) fn start(launch: Launch, terminal: Option<Wanted>, mark: Mark) -> io::Result<Started> {
     let (ready, started) = sync_channel(1);
-    let keeper = thread::Builder::new().name("junto-child".into()).stack_size(STACK);
-    keeper.spawn(move || keep(launch, terminal, mark, &ready))?;
-    started.recv().unwrap_or_else(|_| Err(io::Error::other("the thread that starts processes ended")))
-}
-
-fn keep(launch: Launch, terminal: Option<Wanted>, mark: Mark, ready: &SyncSender<io::Result<Started>>) {
-    let started = match terminal {
-        Some(wanted) => spawn_on_terminal(&launch, wanted, mark),
-        None => spawn(launch, mark),
-    };
-    match started {
-        Ok(started) => {
-            let shared = Arc::clone(&started.child.0);
-            // There is room for one, and it is waited for.
-            drop(ready.send(Ok(started)));
-            shared.watch();
+    keeper::keep(Box::new(move || {
+        let started = match terminal {
+            Some(wanted) => spawn_on_terminal(&launch, wanted, mark),
+            None => spawn(launch, mark),
+        };
+        match started {
+            Ok(started) => {
+                let shared = Arc::clone(&started.child.0);
+                // There is room for one, and it is waited for.
+                drop(ready.send(Ok(started)));
+                shared.watch();
+            }
+            Err(e) => drop(ready.send(Err(e))),
         }
-        Err(e) => drop(ready.send(Err(e))),
-    }
+    }))?;
+    started.recv().unwrap_or_else(|_| Err(io::Error::other("the thread that starts processes ended")))
 }
 
 fn spawn(launch: Launch, mark: Mark) -> io::Result<Started> {

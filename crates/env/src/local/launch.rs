@@ -99,9 +99,10 @@ impl Launch {
         let start = |path: &Path, arguments: &[CString]| {
             posix_spawn(path, &files, &attributes, arguments, &variables)
         };
+        let arguments = self.argv(None)?;
         let mut denied = None;
         for path in self.candidates() {
-            match start(&path, &self.argv(None)?) {
+            match start(&path, &arguments) {
                 Ok(pid) => return Ok(pid),
                 Err(Errno::ENOEXEC) => return Ok(start(Path::new(SCRIPT_SHELL), &self.argv(Some(&path))?)?),
                 Err(Errno::EACCES) => denied = Some(Errno::EACCES),

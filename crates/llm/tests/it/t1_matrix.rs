@@ -225,7 +225,7 @@ async fn structured_output(wire: Wire) {
     assert_eq!(object.object, json!({"name": "Ada", "age": 36}));
     let error = generate_object(ask(), "person", schema).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NoObject);
-    assert!(error.message().contains("/age"), "{error}");
+    assert!(error.message().contains("`age` must be an integer"), "{error}");
     assert_eq!(s.twin.requests().len(), 2, "a mismatch is not retried");
 }
 

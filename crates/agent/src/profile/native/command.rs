@@ -1,12 +1,14 @@
 //! Commands as the vendors' agents run them: each is a job from the start, so that one that takes long
 //! goes on in the background instead of being killed.
 
+use std::time::Duration;
+
 use junto_core::{Action, Fut, Permit, Tool, ToolCx, ToolError, ToolOutcome};
 use junto_env::{CommandSpec, GRACE, Stdin, TerminalSize};
 use junto_llm::{ToolCall, ToolSpec};
 use serde_json::Value;
 
-use super::heard::{End, Heard, Patience, Since, listen, outcome};
+use super::heard::{End, Heard, Patience, Since, listen, outcome, unheard};
 use crate::tools::{Timeouts, place};
 
 /// A command to run.
@@ -60,7 +62,10 @@ impl Command {
         };
         let spec = CommandSpec { cwd, stdin, terminal, ..CommandSpec::shell(line) };
         let (id, job) = cx.jobs.start(&*cx.env, spec).await?;
-        let mut heard = listen(cx, (id, &job), Since::Told, patience).await;
+        let mut heard = match patience {
+            Patience::For(Duration::ZERO) => unheard(id, &job),
+            patience => listen(cx, (id, &job), Since::Told, patience).await,
+        };
         if heard.end != End::Wait || !heard.state.is_running() {
             // It is over, or shall be: its number is not needed any more.
             if let Some(Err(error)) = cx.jobs.end(id, GRACE).await {

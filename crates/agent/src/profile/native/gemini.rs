@@ -227,7 +227,7 @@ fn content(came: Came<'_>) -> ToolOutcome {
                 None => notes += &format!("\n{note}"),
             }
         }
-        format!("{more}{}{}", bare.text.trim_end_matches('\n'), notes)
+        format!("{more}{}{notes}", bare.text.strip_suffix('\n').unwrap_or(&bare.text))
     })
 }
 

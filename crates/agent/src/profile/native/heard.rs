@@ -56,6 +56,12 @@ impl Heard {
     }
 }
 
+/// A command that nobody waits for: what it says is for whoever asks next.
+pub(super) fn unheard(id: JobId, job: &Background) -> Heard {
+    let (text, state, duration) = (String::new(), State::Running, Duration::ZERO);
+    Heard { job: id, pid: job.id(), text, bytes: 0, state, duration, end: End::Wait }
+}
+
 /// From where on is told what a job said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Since {

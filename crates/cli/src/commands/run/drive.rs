@@ -1,29 +1,39 @@
 //! One agent, from its task to its end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use junto::core::{Agent, AgentError, Body, Command, EndReason, Event, Fut, Input, Item, Outcome, Seq};
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::host::Host;
 use super::view::{View, journal};
+use crate::config::duration_text;
 use crate::failure::{Exit, Failure};
-use crate::interrupts::Interrupts;
+use crate::interrupts::{Interrupt, Interrupts};
 use crate::output::Output;
 
-/// Runs an agent on a task: shows what it does, answers what it asks, hands on what it is told, and
-/// closes it when it is done. Gives the reason it ended.
+/// How often what moves on the screen moves.
+const TICK: Duration = Duration::from_millis(120);
+
+/// Runs an agent: shows what it does, answers what it asks, hands on what it is told, and closes it when
+/// it is done. Gives the reason it ended.
 pub(crate) struct Drive {
     agent: Arc<dyn Agent>,
     view: View,
     host: Host,
     output: Output,
     started: Instant,
+    /// How long it may take.
+    most: Option<Duration>,
+    /// Whether it takes further inputs from standard input until that ends.
+    stays: bool,
     /// Inputs that were accepted and have not ended.
     open: u32,
     /// The end of the agent, once it was told to end.
     closing: Option<Fut<'static, Outcome>>,
     interrupted: bool,
+    out_of_time: bool,
     /// Why nothing more is shown.
     failure: Option<Failure>,
 }
@@ -36,32 +46,54 @@ impl Drive {
             host,
             output,
             started: Instant::now(),
+            most: None,
+            stays: false,
             open: 0,
             closing: None,
             interrupted: false,
+            out_of_time: false,
             failure: None,
         }
     }
 
-    /// Works until the agent has ended and everything it started with it. An interrupt ends it early;
-    /// a second one does not wait for it.
+    /// Ends it after this time.
+    pub(super) fn at_most(mut self, time: Option<Duration>) -> Self {
+        self.most = time;
+        self
+    }
+
+    /// Works until the agent has ended and everything it started with it. Without a task the agent works
+    /// on what standard input says until that ends. An interrupt ends what it is doing; a second one does
+    /// not wait for that.
     ///
     /// # Errors
     /// If the task is refused or the output fails, and on the second interrupt.
-    pub(crate) async fn run(mut self, task: Input, interrupts: &mut Interrupts) -> Result<End, Failure> {
+    pub(crate) async fn run(
+        mut self,
+        task: Option<Input>,
+        interrupts: &mut Interrupts,
+    ) -> Result<End, Failure> {
         let mut events = self.agent.log().subscribe(Seq::START);
-        if let Err(error) = self.send(Command::Submit { input: task }).await {
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        self.stays = task.is_none();
+        if let Some(task) = task
+            && let Err(error) = self.send(Command::Submit { input: task }).await
+        {
             self.agent.close().await;
             return Err(refused(&error));
         }
         let outcome = loop {
             tokio::select! {
                 biased;
-                () = interrupts.next() => {
-                    if std::mem::replace(&mut self.interrupted, true) {
+                interrupt = interrupts.who() => {
+                    if self.interrupted {
                         return Err(Failure::interrupted());
                     }
-                    self.output.note("interrupted; waiting for the agent to end");
+                    self.interrupt(interrupt).await;
+                }
+                () = time(self.started, self.most), if !self.out_of_time => {
+                    self.out_of_time = true;
                     self.close();
                 }
                 item = events.next() => match item {
@@ -78,15 +110,45 @@ impl Drive {
                             self.order(command).await;
                         }
                     }
-                    None => for refusal in self.host.refusals() {
-                        self.order(refusal).await;
-                    },
+                    None => self.alone().await,
                 },
+                _ = ticks.tick(), if self.view.moves() => self.view.tick(),
             }
         };
         match self.failure {
             Some(failure) => Err(failure),
-            None => Ok(End { reason: outcome.reason, limit: self.view.limit().map(str::to_owned) }),
+            None => Ok(self.end(outcome.reason)),
+        }
+    }
+
+    fn end(&self, reason: EndReason) -> End {
+        match (self.most, reason) {
+            (Some(most), EndReason::Interrupted) if self.out_of_time => {
+                let limit = format!("at most {} in all", duration_text(most));
+                End { reason: EndReason::Limit, limit: Some(limit) }
+            }
+            (_, reason) => End { reason, limit: self.view.limit().map(str::to_owned) },
+        }
+    }
+
+    /// Stops what the agent is doing, or the agent.
+    async fn interrupt(&mut self, interrupt: Interrupt) {
+        self.interrupted = true;
+        self.output.note("interrupted; waiting for the agent to end (Ctrl-C again aborts at once)");
+        let stops = interrupt == Interrupt::Keyboard && self.open > 0 && self.agent.abilities().interrupt;
+        if !stops || self.send(Command::Interrupt).await.is_err() {
+            self.close();
+        }
+    }
+
+    /// Nobody is left at the other end of standard input.
+    async fn alone(&mut self) {
+        self.stays = false;
+        for refusal in self.host.refusals() {
+            self.order(refusal).await;
+        }
+        if self.open == 0 {
+            self.close();
         }
     }
 
@@ -113,13 +175,16 @@ impl Drive {
         match &event.body {
             Body::InputEnd { .. } => {
                 self.open = self.open.saturating_sub(1);
-                if self.open == 0 {
+                if self.open == 0 && !self.stays {
                     self.close();
+                } else {
+                    // What follows can be interrupted by itself.
+                    self.interrupted = self.closing.is_some();
                 }
             }
-            Body::SessionEnd { .. } => {
+            Body::SessionEnd { usage, cost, .. } => {
                 if self.failure.is_none() {
-                    self.view.close(event, self.started.elapsed());
+                    self.view.close(usage, *cost, self.started.elapsed());
                 }
                 self.close();
             }
@@ -162,6 +227,14 @@ pub(crate) struct End {
 async fn end(closing: &mut Option<Fut<'static, Outcome>>) -> Outcome {
     match closing {
         Some(closing) => closing.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until the time is up.
+async fn time(started: Instant, most: Option<Duration>) {
+    match most.and_then(|most| started.checked_add(most)) {
+        Some(end) => tokio::time::sleep_until(end).await,
         None => std::future::pending().await,
     }
 }

@@ -3,11 +3,13 @@
 use junto::core::{EndReason, EventError};
 use junto::llm::ErrorKind;
 
+use super::drive::End;
+use crate::config::ProviderSettings;
 use crate::failure::{Exit, Failure};
 
-/// What the end of the agent means for the command. `limit` is the limit that was reached, in words.
-pub(super) fn ending(reason: &EndReason, limit: Option<&str>) -> Result<Exit, Failure> {
-    match reason {
+/// What the end of the agent means for the command. `providers` are those that may have been asked.
+pub(super) fn ending(end: &End, providers: &[ProviderSettings]) -> Result<Exit, Failure> {
+    match &end.reason {
         EndReason::Done | EndReason::AwaitingInput => Ok(Exit::Done),
         EndReason::Interrupted => Err(Failure::interrupted()),
         EndReason::Rejected => Err(Failure::new(
@@ -17,10 +19,10 @@ pub(super) fn ending(reason: &EndReason, limit: Option<&str>) -> Result<Exit, Fa
         )),
         EndReason::Limit => Err(Failure::new(
             Exit::Limit,
-            format!("stopped at a limit: {}", limit.unwrap_or("it may go no further")),
-            "raise --max-turns or --max-rounds, or give a smaller task",
+            format!("stopped at a limit: {}", end.limit.as_deref().unwrap_or("it may go no further")),
+            "raise --max-turns, --max-rounds or --timeout, or give a smaller task",
         )),
-        EndReason::Failed { error } => Err(failed(error)),
+        EndReason::Failed { error } => Err(failed(error, providers)),
     }
 }
 
@@ -41,7 +43,7 @@ const PROVIDER: &[ErrorKind] = &[
     ErrorKind::Unknown,
 ];
 
-fn failed(error: &EventError) -> Failure {
+fn failed(error: &EventError, providers: &[ProviderSettings]) -> Failure {
     let is = |kind: &ErrorKind| kind.as_str() == error.kind;
     let (exit, fallback) = if is(&ErrorKind::Configuration) {
         (Exit::Usage, "`junto config show` tells what is set and where it came from")
@@ -50,7 +52,18 @@ fn failed(error: &EventError) -> Failure {
     } else {
         (Exit::Failed, "`junto run --json` tells everything that happened")
     };
-    Failure::new(exit, error.message.clone(), error.hint.as_deref().unwrap_or(fallback))
+    let hint = key_hint(error, providers).or_else(|| error.hint.clone());
+    Failure::new(exit, error.message.clone(), hint.unwrap_or_else(|| fallback.to_owned()))
+}
+
+/// Which variable holds the key that was refused. An error's message begins with the provider's name.
+fn key_hint(error: &EventError, providers: &[ProviderSettings]) -> Option<String> {
+    if error.kind != ErrorKind::Authentication.as_str() {
+        return None;
+    }
+    let (name, _) = error.message.split_once(": ")?;
+    let provider = providers.iter().find(|provider| provider.name == name)?;
+    Some(format!("check the key in {}", provider.key_variable.as_deref()?))
 }
 
 #[cfg(test)]
@@ -60,8 +73,9 @@ mod tests {
     #[test]
     fn every_end_has_its_code() {
         let check = |reason: EndReason, expected: Exit| {
-            let exit = ending(&reason, None).unwrap_or_else(|failure| failure.exit);
-            assert_eq!(exit, expected, "{reason:?}");
+            let end = End { reason, limit: None };
+            let exit = ending(&end, &[]).unwrap_or_else(|failure| failure.exit);
+            assert_eq!(exit, expected, "{:?}", end.reason);
         };
         let failed = |kind: &str| EndReason::Failed {
             error: EventError { kind: kind.to_owned(), message: "x".to_owned(), hint: None },

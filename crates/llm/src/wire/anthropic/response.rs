@@ -2,42 +2,61 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{ANSWER_TOOL, error};
-use crate::wire::DecodeCx;
+use crate::wire::{DecodeCx, json};
 use crate::{
     Content, Error, ErrorKind, Finish, FinishReason, Message, Part, RawBody, Response, Role, Thinking,
     ToolCall, Usage,
 };
 
+/// The fields of an answer that say something.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Answer {
+    r#type: Value,
+    id: Value,
+    model: Value,
+    /// Absent and `null` are not the same here.
+    #[serde(deserialize_with = "json::present")]
+    content: Option<Value>,
+    stop_reason: Value,
+    usage: Value,
+}
+
 /// Reads a whole answer.
 pub(super) fn decode(body: &[u8], cx: &DecodeCx) -> Result<Response, Error> {
-    let raw: Value = serde_json::from_slice(body).map_err(|e| {
+    let answer: Answer = json::fields(body).map_err(|e| {
         Error::new(ErrorKind::Server, "the answer is not JSON")
             .with_provider(&cx.origin.provider)
             .with_body(body)
             .with_source(e)
     })?;
-    if raw["type"] == "error" {
+    if answer.r#type == "error" {
+        let raw = serde_json::from_slice(body).unwrap_or_default();
         return Err(error::from_envelope(None, &raw).with_provider(&cx.origin.provider).with_body(body));
     }
-    let Some(content) = raw.get("content").filter(|c| c.is_array() || c.is_null()) else {
-        return Err(Error::new(ErrorKind::Server, "the answer has no content")
-            .with_provider(&cx.origin.provider)
-            .with_body(body));
+    let blocks = match answer.content {
+        Some(Value::Array(blocks)) => blocks,
+        Some(Value::Null) => Vec::new(),
+        _ => {
+            return Err(Error::new(ErrorKind::Server, "the answer has no content")
+                .with_provider(&cx.origin.provider)
+                .with_body(body));
+        }
     };
-    let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
     let parts: Vec<Part> = blocks.iter().map(|block| part(block, cx)).collect();
     let answered = blocks.iter().any(is_answer);
     let called = parts.iter().any(|part| matches!(part.content(), Content::ToolCall(_)));
     Ok(Response {
-        id: text(&raw["id"]),
-        model: raw["model"].as_str().unwrap_or(&cx.origin.model).to_owned(),
+        id: text(&answer.id),
+        model: answer.model.as_str().unwrap_or(&cx.origin.model).to_owned(),
         provider: cx.origin.provider.clone(),
         message: Message::new(Role::Assistant, parts),
-        finish_reason: finish(raw["stop_reason"].as_str(), answered && !called),
-        usage: raw["usage"].as_object().map(usage).unwrap_or_default(),
+        finish_reason: finish(answer.stop_reason.as_str(), answered && !called),
+        usage: answer.usage.as_object().map(usage).unwrap_or_default(),
         warnings: cx.warnings.clone(),
         rate_limit: cx.rate_limit.clone(),
         raw: Some(RawBody::new(body.to_vec())),

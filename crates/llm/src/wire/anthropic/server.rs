@@ -150,7 +150,7 @@ fn tools(list: &[Value], request: &mut Request, options: &mut Map<String, Value>
         request.tools.push(ToolSpec {
             name,
             description: tool["description"].as_str().unwrap_or_default().to_owned(),
-            kind: ToolKind::Function { parameters, strict: tool["strict"].as_bool() },
+            kind: ToolKind::Function { parameters: parameters.into(), strict: tool["strict"].as_bool() },
         });
     }
     if !tool_fields.is_empty() {

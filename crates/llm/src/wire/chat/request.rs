@@ -132,7 +132,7 @@ fn tool(tool: &ToolSpec, cx: &EncodeCx<'_>, options: &Options, warnings: &mut Ve
     }
     match &tool.kind {
         ToolKind::Function { parameters, strict } => {
-            item["parameters"] = parameters.clone();
+            item["parameters"] = Value::clone(parameters);
             if let Some(strict) = strict {
                 item["strict"] = (*strict).into();
             }

@@ -3,30 +3,45 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{error, ids, usage};
 use crate::names::NameMap;
-use crate::wire::DecodeCx;
+use crate::wire::{DecodeCx, json};
 use crate::{
     Content, Error, ErrorKind, Finish, FinishReason, Message, Part, RawBody, Response, Role, Thinking,
     ToolCall, ToolCallKind, Usage,
 };
 
+/// The fields of an answer that say something.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Answer {
+    error: Value,
+    id: Value,
+    created: Value,
+    model: Value,
+    choices: Value,
+    usage: Value,
+}
+
 pub(super) fn decode(body: &[u8], cx: &DecodeCx) -> Result<Response, Error> {
     let nonsense = |what: &str| Error::new(ErrorKind::Server, format!("the answer {what}")).with_body(body);
-    let raw: Value = serde_json::from_slice(body).map_err(|e| nonsense("is not JSON").with_source(e))?;
-    if let Some(error) = error::within(&raw) {
+    let answer: Answer = json::fields(body).map_err(|e| nonsense("is not JSON").with_source(e))?;
+    if !answer.error.is_null()
+        && let Some(error) = error::within(&serde_json::from_slice(body).unwrap_or_default())
+    {
         return Err(error.with_body(body));
     }
-    let choice = raw.pointer("/choices/0").ok_or_else(|| nonsense("has no choices"))?;
+    let choice = answer.choices.get(0).ok_or_else(|| nonsense("has no choices"))?;
     if let Some(error) = error::within(choice) {
         return Err(error.with_body(body));
     }
     let message = choice.get("message").ok_or_else(|| nonsense("has no message"))?;
 
-    let id = text(&raw, "id").unwrap_or_default();
-    let created = raw.get("created").and_then(Value::as_f64).unwrap_or(0.0);
+    let id = answer.id.as_str().unwrap_or_default();
+    let created = answer.created.as_f64().unwrap_or(0.0);
     let mut parts = Parts { cx, list: Vec::new(), refused: false };
     for piece in pieces(message) {
         parts.push(piece);
@@ -39,14 +54,11 @@ pub(super) fn decode(body: &[u8], cx: &DecodeCx) -> Result<Response, Error> {
 
     Ok(Response {
         id: id.to_owned(),
-        model: text(&raw, "model").filter(|m| !m.is_empty()).unwrap_or(&cx.origin.model).to_owned(),
+        model: answer.model.as_str().filter(|m| !m.is_empty()).unwrap_or(&cx.origin.model).to_owned(),
         provider: cx.origin.provider.clone(),
         finish_reason: finish_reason(text(choice, "finish_reason"), !names.used.is_empty(), parts.refused),
         message: Message::new(Role::Assistant, parts.list),
-        usage: raw
-            .get("usage")
-            .filter(|u| u.is_object())
-            .map_or_else(Usage::default, |u| usage::read(u.clone())),
+        usage: Some(answer.usage).filter(Value::is_object).map_or_else(Usage::default, usage::read),
         warnings: cx.warnings.clone(),
         rate_limit: cx.rate_limit.clone(),
         raw: Some(RawBody::new(body.to_vec())),

@@ -121,7 +121,7 @@ fn function(body: &Value, at: &str) -> Result<ToolSpec, Error> {
         Some(_) => return Err(invalid(&format!("{at}.parameters"), "must be an object")),
     };
     let strict = body.get("strict").and_then(Value::as_bool);
-    named(body, ToolKind::Function { parameters, strict }, at)
+    named(body, ToolKind::Function { parameters: parameters.into(), strict }, at)
 }
 
 fn named(body: &Value, kind: ToolKind, at: &str) -> Result<ToolSpec, Error> {

@@ -123,8 +123,8 @@ fn tool(place: &str, tool: &Value) -> Result<ToolSpec, Error> {
     let kind = match class {
         "function" => ToolKind::Function {
             parameters: match tool.get("parameters") {
-                None | Some(Value::Null) => json!({"type": "object", "properties": {}}),
-                Some(parameters) => parameters.clone(),
+                None | Some(Value::Null) => json!({"type": "object", "properties": {}}).into(),
+                Some(parameters) => parameters.clone().into(),
             },
             strict: tool.get("strict").and_then(Value::as_bool),
         },

@@ -2,14 +2,28 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{error, items};
-use crate::wire::DecodeCx;
+use crate::wire::{DecodeCx, json};
 use crate::{
     Content, Error, ErrorKind, Finish, FinishReason, Message, Part, RawBody, Response, Role, StreamEvent,
     Usage,
 };
+
+/// The fields of an answer that say something; there are many more that repeat the request.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Answer {
+    id: Value,
+    status: Value,
+    error: Value,
+    incomplete_details: Value,
+    model: Value,
+    output: Value,
+    usage: Value,
+}
 
 /// Reads a whole answer.
 pub(super) fn decode(body: &[u8], cx: &DecodeCx) -> Result<Response, Error> {
@@ -19,14 +33,15 @@ pub(super) fn decode(body: &[u8], cx: &DecodeCx) -> Result<Response, Error> {
             .with_provider(provider)
             .with_body(body)
     };
-    let mut answer: Value = serde_json::from_slice(body).map_err(|e| senseless(e.to_string()))?;
-    if let Some(object) = answer.get("error").filter(|e| !e.is_null()) {
-        return Err(error::from_object(object).with_provider(provider).with_body(body));
+    let answer: Answer = json::fields(body).map_err(|e| senseless(e.to_string()))?;
+    if !answer.error.is_null() {
+        return Err(error::from_object(&answer.error).with_provider(provider).with_body(body));
     }
-    if items::text(&answer, "status") == "failed" {
+    let status = answer.status.as_str().unwrap_or_default();
+    if status == "failed" {
         return Err(error::from_object(&Value::Null).with_provider(provider).with_body(body));
     }
-    let Some(Value::Array(output)) = answer.get_mut("output").map(Value::take) else {
+    let Value::Array(output) = answer.output else {
         return Err(senseless("it has no `output`".into()));
     };
     let mut seen = Seen::default();
@@ -38,15 +53,15 @@ pub(super) fn decode(body: &[u8], cx: &DecodeCx) -> Result<Response, Error> {
             Part::received(content, Arc::clone(&cx.origin), Some(item))
         })
         .collect();
-    let reason = answer.get("incomplete_details").map(|d| items::text(d, "reason")).unwrap_or_default();
-    let model = Some(items::text(&answer, "model")).filter(|m| !m.is_empty()).unwrap_or(&cx.origin.model);
+    let reason = items::text(&answer.incomplete_details, "reason");
+    let model = answer.model.as_str().filter(|m| !m.is_empty()).unwrap_or(&cx.origin.model);
     Ok(Response {
-        id: items::text(&answer, "id").to_owned(),
+        id: answer.id.as_str().unwrap_or_default().to_owned(),
         model: model.to_owned(),
         provider: provider.clone(),
         message: Message::new(Role::Assistant, parts),
-        finish_reason: seen.finish(items::text(&answer, "status"), reason),
-        usage: answer.get("usage").map(usage).unwrap_or_default(),
+        finish_reason: seen.finish(status, reason),
+        usage: usage(answer.usage),
         warnings: cx.warnings.clone(),
         rate_limit: cx.rate_limit.clone(),
         raw: Some(RawBody::new(body.to_vec())),
@@ -88,7 +103,7 @@ impl Seen {
 }
 
 /// Reads the usage. Input is inclusive of cached tokens on this wire already.
-pub(super) fn usage(raw: &Value) -> Usage {
+pub(super) fn usage(raw: Value) -> Usage {
     let count = |pointer: &str| raw.pointer(pointer).and_then(Value::as_u64);
     let input = count("/input_tokens").unwrap_or(0);
     let output = count("/output_tokens").unwrap_or(0);
@@ -97,7 +112,7 @@ pub(super) fn usage(raw: &Value) -> Usage {
         reasoning: count("/output_tokens_details/reasoning_tokens"),
         cache_read: count("/input_tokens_details/cached_tokens"),
         cache_write: count("/input_tokens_details/cache_write_tokens"),
-        raw: (!raw.is_null()).then(|| raw.clone()),
+        raw: Some(raw).filter(|raw| !raw.is_null()),
         ..Usage::new(input, output)
     }
 }

@@ -333,7 +333,7 @@ impl Decoder {
             }
         }
         let reason = self.seen.finish(status, items::text(&answer.incomplete_details, "reason"));
-        out.push(StreamEvent::Finish { reason, usage: usage(&answer.usage), response: None });
+        out.push(StreamEvent::Finish { reason, usage: usage(answer.usage), response: None });
         self.finished = true;
         Ok(())
     }

@@ -138,7 +138,7 @@ struct Junto {
 impl Junto {
     fn start(stage: &Stage, task: &str) -> Self {
         let mut command = Process::new(program());
-        command.args(["run", "--json", "--commands"]).env_clear().envs(variables(stage));
+        command.args(["run", "--json", "--input", "json"]).env_clear().envs(variables(stage));
         command.args(if stage.event == Event::Reject { &["--ask"][..] } else { &[] });
         command.args(flags(stage.mind)).arg(task).current_dir(stage.dir());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -53,7 +53,10 @@ fn tools_of_every_kind() {
     let spec = |name: &str, kind| ToolSpec { name: name.into(), description: String::new(), kind };
     let mut request = Request::prompt("x").tools([
         ToolSpec::foreign("mcp.tool", "d", json!({"properties": {}})),
-        spec("strict", ToolKind::Function { parameters: json!({"type": "object"}), strict: Some(true) }),
+        spec(
+            "strict",
+            ToolKind::Function { parameters: json!({"type": "object"}).into(), strict: Some(true) },
+        ),
         spec("patch", ToolKind::Custom { format: Some(json!({"type": "grammar"})) }),
         spec("web_search", hosted(Wire::Anthropic)),
         spec("other", hosted(Wire::Gemini)),

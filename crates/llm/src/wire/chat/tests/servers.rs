@@ -34,10 +34,13 @@ fn a_request_with_everything() {
     assert_eq!(request.messages[0].name.as_deref(), Some("ann"));
     assert_eq!(request.messages[0].text(), "hi");
     let kinds: Vec<&ToolKind> = request.tools.iter().map(|tool| &tool.kind).collect();
-    assert_eq!(*kinds[0], ToolKind::Function { parameters: json!({"type": "object"}), strict: Some(true) });
+    assert_eq!(
+        *kinds[0],
+        ToolKind::Function { parameters: json!({"type": "object"}).into(), strict: Some(true) }
+    );
     assert_eq!(
         *kinds[1],
-        ToolKind::Function { parameters: json!({"type": "object", "properties": {}}), strict: None }
+        ToolKind::Function { parameters: json!({"type": "object", "properties": {}}).into(), strict: None }
     );
     assert_eq!(*kinds[2], ToolKind::Custom { format: Some(json!({"type": "text"})) });
     assert_eq!(*kinds[3], ToolKind::Hosted { wire: Wire::Chat, item: json!({"type": "web_search"}) });

@@ -330,7 +330,7 @@ fn tools_and_choices_are_spelled_by_kind() {
         ToolSpec {
             name: "g".into(),
             description: "does g".into(),
-            kind: ToolKind::Function { parameters: json!({"type": "object"}), strict: Some(true) },
+            kind: ToolKind::Function { parameters: json!({"type": "object"}).into(), strict: Some(true) },
         },
         ToolSpec {
             name: "patch".into(),

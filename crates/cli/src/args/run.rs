@@ -1,0 +1,139 @@
+//! What `junto run` takes.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::SettingArgs;
+use crate::config::{DIALECTS, ENV_POLICIES, FlagValue};
+use crate::output::paint::Color;
+
+/// What `junto run` takes.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub(crate) struct RunArgs {
+    /// The task; if it is not given, what is piped in
+    pub(crate) task: Option<String>,
+    /// The kind of agent
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) kind: AgentKind,
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+    /// How the model is treated: openai, anthropic, gemini, compatible, one you have captured, or a
+    /// profile file [default: as its provider asks for]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) profile: Option<String>,
+    /// Whose names the tools have: ours, or those of the vendor's own agent
+    #[arg(long, value_name = "DIALECT", value_parser = DIALECTS.to_vec())]
+    pub(crate) dialect: Option<String>,
+    /// What you want of the agent whatever the task is, over everything else it is told
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) instructions: Option<String>,
+    /// Ask a council of these instead of one model, each PROVIDER/MODEL or claude, separated by commas
+    #[arg(long, value_name = "MEMBERS", value_delimiter = ',')]
+    pub(crate) council: Vec<String>,
+    /// The most model calls
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_turns: Option<u32>,
+    /// The most rounds of tools for one input
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_rounds: Option<u32>,
+    /// The most time in all, as 30s or 1h30m
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) timeout: Option<String>,
+    /// How long a command may take if the model does not say
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) command_timeout: Option<String>,
+    /// Work in this folder
+    #[arg(long, short = 'C', value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Which variables commands inherit: all but secrets, what programs need, or none [default: core]
+    #[arg(long, value_name = "POLICY", value_parser = ENV_POLICIES.to_vec())]
+    pub(crate) env_policy: Option<String>,
+    /// Offer this tool besides; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Vec<String>,
+    /// Do not offer this tool; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) no_tool: Vec<String>,
+    /// Let it read pages of the web, and search where its provider can
+    #[arg(long)]
+    pub(crate) web: bool,
+    /// Ask before anything but reading; what nobody can be asked about is refused
+    #[arg(long)]
+    pub(crate) ask: bool,
+    /// Print every event as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// What standard input holds: the task, or commands, each one line of JSON
+    #[arg(long, value_name = "FORM", value_enum, default_value_t)]
+    pub(crate) input: InputForm,
+    /// Nothing on standard error but errors and questions
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// When to use colours
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    pub(crate) color: Color,
+}
+
+impl RunArgs {
+    /// The flags that were given, as a layer of configuration.
+    pub(crate) fn values(&self) -> Vec<FlagValue> {
+        let number = |number: Option<u32>| number.map(|n| n.to_string());
+        let own = [
+            ("profile", "--profile", self.profile.clone()),
+            ("dialect", "--dialect", self.dialect.clone()),
+            ("instructions", "--instructions", self.instructions.clone()),
+            ("limits.max_turns", "--max-turns", number(self.max_turns)),
+            ("limits.max_rounds", "--max-rounds", number(self.max_rounds)),
+            ("timeouts.run", "--timeout", self.timeout.clone()),
+            ("timeouts.command", "--command-timeout", self.command_timeout.clone()),
+            ("env_policy", "--env-policy", self.env_policy.clone()),
+        ];
+        let own = own.into_iter().filter_map(|(key, flag, text)| Some(FlagValue { key, flag, text: text? }));
+        self.settings.values().into_iter().chain(own).collect()
+    }
+}
+
+/// What standard input holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputForm {
+    /// The task, if none is given
+    #[default]
+    Text,
+    /// Commands
+    Json,
+}
+
+/// The kinds of agents that can be run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AgentKind {
+    /// Our own loop over a model
+    #[default]
+    Native,
+    /// Claude Code, which must be installed
+    Claude,
+}
+
+impl AgentKind {
+    /// As it is written.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Claude => crate::claude::NAME,
+        }
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  junto run \"Fix the failing test.\"
+  junto run --ask --max-turns 20 \"Remove what nobody uses.\"
+  junto run --timeout 10m --web -C project \"Bring the dependencies up to date.\"
+  junto run --council anthropic/claude-opus-5-5,openai/gpt-6.1-sol \"Find the bug.\"
+  junto run --json \"Say what this is.\" | jq -r 'select(.type == \"input_end\").text'
+  cat task.md | junto run --cwd project
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the provider failed,
+4 stopped at a limit, 5 stopped because an action was refused, 130 interrupted.";

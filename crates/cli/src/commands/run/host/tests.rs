@@ -1,0 +1,111 @@
+use junto::core::{Action, AgentSpec, Choice, EventLog, Item, Via};
+use junto::llm::ToolCall;
+
+use super::*;
+
+fn host(presence: Presence) -> (Host, mpsc::Sender<String>) {
+    let (sender, lines) = mpsc::channel(1);
+    let output = Output::unseen();
+    (Host { presence, output, ears: Ears::Open(lines), asked: VecDeque::new(), shown: None }, sender)
+}
+
+fn ask(name: &str) -> Body {
+    let call = ToolCall::function(name, "spawn_agent", "{}");
+    let actions = vec![Action::Spawn { spec: AgentSpec::default() }];
+    let ask = AskId(name.to_owned());
+    Body::Ask {
+        request: ApprovalRequest { ask, via: Via::Loop, call, actions, proposed: Vec::new(), expires: None },
+    }
+}
+
+/// The event of this body, as a log would hand it out.
+async fn event(body: Body) -> Event {
+    let log = EventLog::in_memory(std::sync::Arc::new(Default::default));
+    log.emit(body).await.unwrap();
+    match log.subscribe(Seq::START).next().await.unwrap() {
+        Item::Event(event) => Event::clone(&event),
+        Item::Delta(delta) => panic!("{delta:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_person_answers_one_question_after_another() {
+    let (mut host, _sender) = host(Presence::Person);
+    assert_eq!(host.order("y\n"), None, "nothing was asked");
+    for name in ["one", "two", "three"] {
+        assert_eq!(host.see(&event(ask(name)).await), None);
+    }
+    assert_eq!(host.order("perhaps\n"), None);
+    let answer = |name: &str, decision| Some(Command::Answer { ask: AskId(name.to_owned()), decision });
+    assert_eq!(host.order(" YES \n"), answer("one", Decision::Allow { remember: None }));
+    let end = Body::ToolCallEnd {
+        of: None,
+        call_id: "two".to_owned(),
+        name: "spawn_agent".to_owned(),
+        output: "".into(),
+        is_error: true,
+    };
+    host.see(&event(end).await);
+    assert_eq!(host.order("n\n"), answer("three", Decision::Reject { reason: None }));
+    assert!(host.refusals().is_empty());
+}
+
+#[test]
+fn a_question_shows_everything() {
+    let Body::Ask { mut request } = ask("one") else { panic!("a question") };
+    request.call =
+        ToolCall::function("c", "edit_file", r#"{"file_path":"a","new_string":"b\nAllow? [y/n]"}"#);
+    request.actions.clear();
+    assert_eq!(whole(&request), "The agent wants to use edit_file:\n    new_string: b\n    Allow? [y/n]");
+}
+
+#[tokio::test]
+async fn a_no_withdraws_the_other_questions_of_that_agent() {
+    let (mut host, _sender) = host(Presence::Person);
+    let first = event(ask("one")).await;
+    host.see(&first);
+    host.see(&Event { agent: first.agent.clone(), ..event(ask("two")).await });
+    host.see(&event(ask("of another")).await);
+    host.order("n\n");
+    assert_eq!(host.refusals(), [refusal(AskId("of another".to_owned()))]);
+}
+
+#[tokio::test]
+async fn when_nobody_is_left_everything_is_refused() {
+    let (mut host, sender) = host(Presence::Program);
+    host.see(&event(ask("one")).await);
+    drop(sender);
+    assert_eq!(host.line().await, None);
+    assert_eq!(host.refusals(), [refusal(AskId("one".to_owned()))]);
+    assert_eq!(host.see(&event(ask("two")).await), Some(refusal(AskId("two".to_owned()))));
+}
+
+#[tokio::test]
+async fn a_person_answers_in_words_or_by_number() {
+    let choice = |label: &str| Choice { label: label.to_owned(), description: None };
+    let question = |several| Question {
+        text: "Which?".to_owned(),
+        options: vec![choice("red"), choice("blue")],
+        several,
+    };
+    let said = |text: &str| Reply::Said { text: text.to_owned() };
+    let check = |several, line: &str, expected| assert_eq!(reply(&question(several), line), expected);
+    check(false, " 2\n", said("blue"));
+    check(false, "3\n", said("3"));
+    check(false, "0", said("0"));
+    check(false, "1,2", said("1,2"));
+    check(true, "1, 2", said("red, blue"));
+    check(true, "1, green", said("1, green"));
+    check(false, "neither\n", said("neither"));
+    check(false, "\n", Reply::Declined { reason: None });
+
+    let (mut host, sender) = host(Presence::Person);
+    let ask = AskId("one".to_owned());
+    let body = Body::Question { of: Seq(1), ask: ask.clone(), question: question(false) };
+    assert_eq!(host.see(&event(body.clone()).await), None);
+    assert_eq!(host.order("1\n"), Some(Command::Reply { ask, reply: said("red") }));
+    drop(sender);
+    assert_eq!(host.line().await, None);
+    let refused = host.see(&event(body).await);
+    assert!(matches!(refused, Some(Command::Reply { reply: Reply::Declined { .. }, .. })), "{refused:?}");
+}

@@ -1,0 +1,188 @@
+//! Text for a terminal: harmless, styled, and cut to fit.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// When colours are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal that has them, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Also where the output is piped.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+/// Whether styles are written or left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Paint {
+    /// As escape sequences.
+    Styles,
+    /// Not at all: the text alone.
+    Text,
+}
+
+/// How a piece of text looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Style {
+    /// A bit for each of the codes 1 (bold), 2 (dim), 3 (italic) and 4 (underlined), in this order.
+    marks: u8,
+    /// The code of its colour.
+    color: Option<u8>,
+}
+
+impl Style {
+    /// As the terminal's own text.
+    pub(crate) const PLAIN: Self = Self { marks: 0, color: None };
+    /// What counts.
+    pub(crate) const BOLD: Self = Self { marks: 1, color: None };
+    /// What may be passed over.
+    pub(crate) const DIM: Self = Self { marks: 1 << 1, color: None };
+    /// What is stressed.
+    pub(crate) const ITALIC: Self = Self { marks: 1 << 2, color: None };
+    /// What leads elsewhere.
+    pub(crate) const LINK: Self = Self { marks: 1 << 3, color: None };
+    /// What failed, or is taken away.
+    pub(crate) const RED: Self = Self { color: Some(31), marks: 0 };
+    /// What went well, or is added.
+    pub(crate) const GREEN: Self = Self { color: Some(32), marks: 0 };
+    /// What wants attention.
+    pub(crate) const YELLOW: Self = Self { color: Some(33), marks: 0 };
+    /// Code, and names of tools.
+    pub(crate) const CODE: Self = Self { color: Some(36), marks: 0 };
+
+    /// This style with what another one adds.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self { marks: self.marks | other.marks, color: other.color.or(self.color) }
+    }
+
+    fn codes(self) -> String {
+        let marks = (0..4).filter(|bit| self.marks & (1 << bit) != 0).map(|bit| bit + 1);
+        marks.chain(self.color).map(|code: u8| code.to_string()).collect::<Vec<_>>().join(";")
+    }
+}
+
+/// Text that is safe to print: whatever came from a model, a tool or a server lost its control
+/// characters on the way in, and the escape sequences in it are ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Painted {
+    paint: Paint,
+    text: String,
+    /// How wide it is, if it is one line.
+    columns: usize,
+}
+
+impl Painted {
+    /// Nothing yet.
+    pub(crate) fn new(paint: Paint) -> Self {
+        Self { paint, text: String::new(), columns: 0 }
+    }
+
+    /// With this text after it.
+    pub(crate) fn plain(self, text: &str) -> Self {
+        self.styled(Style::PLAIN, text)
+    }
+
+    /// With this text after it, in this style.
+    pub(crate) fn styled(mut self, style: Style, text: &str) -> Self {
+        self.push(style, text);
+        self
+    }
+
+    /// With as much of this text after it as makes the whole at most so many columns wide.
+    pub(crate) fn fitted(self, style: Style, text: &str, columns: usize) -> Self {
+        let room = columns.saturating_sub(self.columns);
+        self.styled(style, &fit(text, room))
+    }
+
+    /// Adds a text in a style.
+    pub(crate) fn push(&mut self, style: Style, text: &str) {
+        let text = harmless(text);
+        self.columns += width(&text);
+        if self.paint == Paint::Text || style == Style::PLAIN || text.is_empty() {
+            self.text.push_str(&text);
+        } else {
+            let _ = write!(self.text, "\u{1b}[{}m{text}\u{1b}[0m", style.codes());
+        }
+    }
+
+    /// What is printed.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+/// How many columns a text takes.
+pub(crate) fn width(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
+/// A text, cut so that it takes at most so many columns; `…` stands for what is left out.
+pub(crate) fn fit(text: &str, columns: usize) -> Cow<'_, str> {
+    if width(text) <= columns {
+        return Cow::Borrowed(text);
+    }
+    let mut taken = 0;
+    let mut kept = String::new();
+    for c in text.chars() {
+        taken += c.width().unwrap_or(0);
+        // One column is for the mark.
+        if taken >= columns {
+            break;
+        }
+        kept.push(c);
+    }
+    if columns > 0 {
+        kept.push('…');
+    }
+    Cow::Owned(kept)
+}
+
+/// `text` without control characters and without those that turn the direction of writing, so that
+/// what a model or a server wrote can neither drive the user's terminal nor show other than it is.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+    let harmful = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t')
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if text.contains(harmful) { Cow::Owned(text.replace(harmful, "\u{fffd}")) } else { Cow::Borrowed(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_do_not_reach_the_terminal() {
+        assert_eq!(harmless("a\tb\nc é"), "a\tb\nc é");
+        assert_eq!(harmless("\u{1b}]0;title\u{7}x\r"), "\u{fffd}]0;title\u{fffd}x\u{fffd}");
+        assert_eq!(harmless("a\u{202e}b\u{9b}31m"), "a\u{fffd}b\u{fffd}31m");
+    }
+
+    #[test]
+    fn only_our_own_sequences_are_in_painted_text() {
+        let line = |paint| Painted::new(paint).styled(Style::BOLD.and(Style::RED), "a\u{1b}[2J").plain("b");
+        assert_eq!(line(Paint::Styles).as_str(), "\u{1b}[1;31ma\u{fffd}[2J\u{1b}[0mb");
+        assert_eq!(line(Paint::Text).as_str(), "a\u{fffd}[2Jb");
+        assert_eq!(line(Paint::Styles).columns, line(Paint::Text).columns);
+    }
+
+    #[test]
+    fn texts_are_cut_by_columns() {
+        let check = |text: &str, columns, expected: &str| {
+            assert_eq!(fit(text, columns), expected);
+            assert!(width(&fit(text, columns)) <= columns, "{text}");
+        };
+        check("abc", 3, "abc");
+        check("abcd", 3, "ab…");
+        check("漢字", 4, "漢字");
+        check("漢字漢", 4, "漢…");
+        check("abc", 1, "…");
+        check("abc", 0, "");
+        check("e\u{301}e\u{301}", 2, "e\u{301}e\u{301}");
+    }
+}

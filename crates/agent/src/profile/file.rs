@@ -250,7 +250,7 @@ impl Profile {
         };
         let kind = match (parameters, format) {
             (Some(parameters), _) => {
-                ToolKind::Function { parameters: json(parameters).map_err(wrong)?, strict: None }
+                ToolKind::Function { parameters: json(parameters).map_err(wrong)?.into(), strict: None }
             }
             (None, Some(Value::String(none))) if none.is_empty() => ToolKind::Custom { format: None },
             (None, Some(format)) => ToolKind::Custom { format: Some(json(format).map_err(wrong)?) },

@@ -172,7 +172,7 @@ fn is_ours(tool: &dyn Tool) -> bool {
 
 /// A function that takes an object like this.
 fn function(parameters: serde_json::Value) -> ToolKind {
-    ToolKind::Function { parameters, strict: None }
+    ToolKind::Function { parameters: parameters.into(), strict: None }
 }
 
 #[cfg(test)]

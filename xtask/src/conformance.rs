@@ -159,10 +159,10 @@ fn render(sections: &[Section]) -> String {
     let mut text = String::from(
         "# Conformance\n\n\
          The specification of the loop ends in a Definition of Done. This page says for each of its lines which\n\
-         test proves it: with `cargo nextest run -E 'test(=NAME)'` it runs alone. Every test talks to a strict\n\
-         twin of the provider, on the provider's own wire, where a model takes part at all. A name that ends in\n\
-         `::*` stands for three tests, one each for the profiles OpenAI (on Responses), Anthropic (on Messages)\n\
-         and Gemini (on generateContent).\n\n\
+         test proves it: with `cargo nextest run -E 'test(=NAME)'` it runs alone. Where a model takes part, it is a\n\
+         strict twin of the provider's, on the provider's own wire; only for 9.3.2 it is one in memory, because a\n\
+         twin's model does not call what it was not told of. A name that ends in `::*` stands for three tests, one\n\
+         each for the profiles OpenAI (on Responses), Anthropic (on Messages) and Gemini (on generateContent).\n\n\
          Written by `cargo xtask conformance` from `xtask/conformance.txt`. It fails if a line has no test, if a\n\
          test does not exist, or if a test that is named like one of these stands in no line; `cargo xtask test`\n\
          checks the same.\n",

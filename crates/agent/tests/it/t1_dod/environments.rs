@@ -93,7 +93,7 @@ async fn dod_time_up_is_asked_for_and_then_enforced() {
     on_each_profile(async |family| {
         // It hears that it shall end and goes on; so does what it started in a session of its own.
         let deaf =
-            "trap 'echo asked' TERM; (trap '' TERM; exec setsid sleep 600) & echo up; while :; do wait; done";
+            "trap 'touch asked' TERM; (trap '' TERM; exec setsid sleep 600) & echo up; while :; do wait; done";
         let call = Call::new("shell", json!({"command": deaf, "timeout_ms": 2000}));
         let mut stand = stand(family, [Step::calls([call]), Step::text("I see.")]).await;
         let before = tokio::time::Instant::now();
@@ -101,9 +101,10 @@ async fn dod_time_up_is_asked_for_and_then_enforced() {
         assert!(before.elapsed() >= Duration::from_secs(2) + GRACE, "{family:?}: it had its grace");
         let told = &last(&stand).results[0];
         assert!(
-            told.starts_with("up\nasked\n") && told.contains("timed out after 2000ms"),
+            told.starts_with("up\n") && told.contains("timed out after 2000ms"),
             "{family:?}: {told}"
         );
+        assert!(stand.scene.path("asked").exists(), "{family:?}: it was asked first");
         assert_eq!(stand.scene.env.survivors(), [], "{family:?}");
         stand.end(&[]).await;
     })

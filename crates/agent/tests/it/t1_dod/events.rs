@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use junto_agent::SessionConfig;
-use junto_core::{Agent, Command, Delta, EndReason, Item, Limits, Seq, When};
+use junto_core::{Agent, Command, Delta, EndReason, Item, Limits, Seq, Subscription, When};
 use junto_twin::{Fault, Step};
 
 use super::model::{on_each_profile, shell, stand, stand_with, waits};
@@ -26,6 +26,19 @@ const KINDS: [&str; 13] = [
     "error",
 ];
 
+/// The kinds of deltas that come before the session ends.
+async fn deltas(mut reader: Subscription) -> BTreeSet<&'static str> {
+    let mut seen = BTreeSet::new();
+    loop {
+        match reader.next().await.unwrap() {
+            Item::Delta(Delta::AssistantTextDelta { .. }) => seen.insert("assistant_text_delta"),
+            Item::Delta(Delta::ToolCallOutputDelta { .. }) => seen.insert("tool_call_output_delta"),
+            Item::Event(event) if event.body.name() == "session_end" => return seen,
+            Item::Delta(Delta::ReasoningDelta { .. }) | Item::Event(_) => false,
+        };
+    }
+}
+
 #[tokio::test]
 async fn dod_every_kind_of_event() {
     on_each_profile(async |family| {
@@ -39,7 +52,8 @@ async fn dod_every_kind_of_event() {
         ];
         let limits = Limits { max_tool_rounds: 11, max_turns: 15 };
         let mut stand = stand_with(family, steps, |config| SessionConfig { limits, ..config }).await;
-        let mut reader = stand.scene.session.log().subscribe(Seq::START);
+        // Deltas are there for whoever listens while it happens.
+        let live = tokio::spawn(deltas(stand.scene.session.log().subscribe(Seq::START)));
         stand.scene.submit("1").await;
         stand.scene.command_says("up").await;
         stand.scene.steer("And?", When::Round).await;
@@ -50,16 +64,7 @@ async fn dod_every_kind_of_event() {
         assert_eq!(stand.scene.ask("4").await.0, EndReason::Limit, "{family:?}");
         let record = stand.end(&[]).await;
         let mut seen: BTreeSet<&str> = record.events.iter().map(|event| event.body.name()).collect();
-        // Deltas are there for whoever listens while it happens.
-        loop {
-            match reader.next().await.unwrap() {
-                Item::Delta(Delta::AssistantTextDelta { .. }) => _ = seen.insert("assistant_text_delta"),
-                Item::Delta(Delta::ToolCallOutputDelta { .. }) => _ = seen.insert("tool_call_output_delta"),
-                Item::Delta(Delta::ReasoningDelta { .. }) => {}
-                Item::Event(event) if event.body.name() == "session_end" => break,
-                Item::Event(_) => {}
-            }
-        }
+        seen.extend(live.await.unwrap());
         for kind in KINDS {
             assert!(seen.contains(kind), "{family:?}: {kind} in {seen:?}");
         }

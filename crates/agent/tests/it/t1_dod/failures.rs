@@ -85,14 +85,8 @@ async fn warned(family: Family, window: u64, used: u64) -> Vec<String> {
     let usage = junto_twin::UsageOverride { input: Some(used), ..Default::default() };
     let steps =
         [Step { usage, ..Step::calls([shell("echo x")]) }, Step { usage, ..Step::text("Still here.") }];
-    let mut stand = stand_with(family, steps, |config| {
-        let mut profile = Profile::of(family);
-        profile.capabilities.context_window = Some(window);
-        // Of a model that the catalog does not know, the profile says how much it can read.
-        let catalog = junto_llm::catalog::Catalog::default();
-        SessionConfig { profile: Some(profile), catalog, ..config }
-    })
-    .await;
+    let mut stand =
+        stand_with(family, steps, |config| SessionConfig { context_window: Some(window), ..config }).await;
     assert_eq!(stand.scene.ask("Work").await, (EndReason::Done, "Still here.".into()), "{family:?}");
     assert_eq!(requests(&stand).len(), 2, "nothing was left out or summed up");
     let record = stand.end(&[]).await;

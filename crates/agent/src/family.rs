@@ -128,6 +128,11 @@ impl Family {
         self.spawner.is_some() && self.depth >= self.max_depth
     }
 
+    /// The log of the session itself.
+    pub(crate) fn log(&self) -> &EventLog {
+        &self.log
+    }
+
     pub(crate) fn max_children(&self) -> usize {
         self.max_children
     }

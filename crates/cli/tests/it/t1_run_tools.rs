@@ -31,20 +31,19 @@ fn calls() -> Vec<(&'static str, Value, &'static str)> {
 fn each_tool_works() {
     let steps = || calls().into_iter().map(|(tool, args, _)| Step::call(tool, args));
     on_every_wire(
-        || Play::of(steps().chain([Step::text("Done.")])),
+        || Play::of(steps().chain([Step::text("Done.")]).collect::<Vec<_>>()),
         |setup, stage| {
             let extra = ["apply_patch", "edit_file", "list_dir", "read_many_files"];
             let flags = extra.iter().flat_map(|tool| ["--tool", tool]);
             let args: Vec<&str> = ["run", "--json"].into_iter().chain(flags).chain(["Work."]).collect();
             let run = stage.machine.run(&args).ok();
             let ends: Vec<Value> = run
-                .out
                 .lines()
                 .map(|line| serde_json::from_str::<Value>(line).unwrap())
                 .filter(|event| event["type"] == "tool_call_end")
                 .collect();
             let calls = calls();
-            assert_eq!(ends.len(), calls.len(), "{}: {run:?}", setup.provider);
+            assert_eq!(ends.len(), calls.len(), "{}: {run}", setup.provider);
             for (end, (tool, _, says)) in ends.iter().zip(calls) {
                 assert_eq!((&end["name"], &end["is_error"]), (&json!(tool), &json!(false)), "{end}");
                 assert!(end["output"].as_str().unwrap().contains(says), "{says}: {end}");

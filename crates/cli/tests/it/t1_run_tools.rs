@@ -23,7 +23,7 @@ fn calls() -> Vec<(&'static str, Value, &'static str)> {
         ("grep", json!({"pattern": "thr.e"}), "three"),
         ("shell", json!({"command": "cat a.txt b.txt; exit 0"}), "three"),
         ("shell", json!({"command": "read line; echo heard $line", "background": true}), ""),
-        ("update_plan", json!({"plan": [{"step": "all", "status": "completed"}]}), ""),
+        ("update_plan", json!({"steps": [{"step": "all", "status": "completed"}]}), ""),
     ]
 }
 

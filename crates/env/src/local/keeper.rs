@@ -70,18 +70,13 @@ fn wait(sender: &SyncSender<Work>, works: &Receiver<Work>) -> Option<Work> {
         Err(RecvTimeoutError::Disconnected) => None,
         Err(RecvTimeoutError::Timeout) => {
             let mut idle = idle();
-            let place = idle.iter().position(|idle| idle.thread == own);
-            match place {
-                Some(place) => {
-                    idle.remove(place);
-                    None
-                }
-                // Taken from the list this moment: the work is on its way.
-                None => {
-                    drop(idle);
-                    works.recv().ok()
-                }
+            if let Some(place) = idle.iter().position(|idle| idle.thread == own) {
+                idle.remove(place);
+                return None;
             }
+            // Taken from the list this moment: the work is on its way.
+            drop(idle);
+            works.recv().ok()
         }
     }
 }

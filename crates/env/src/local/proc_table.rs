@@ -134,11 +134,22 @@ pub(crate) fn variable(entry: &Entry, name: &str) -> Variable {
     if environ.is_empty() {
         return if entry.bare { Variable::Missing } else { Variable::Unknown };
     }
-    let value = environ.split(|byte| *byte == 0).find_map(|entry| {
-        let value = entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
-        String::from_utf8(value.to_vec()).ok()
-    });
+    let value = value_of(&environ, name.as_bytes()).and_then(|value| String::from_utf8(value.to_vec()).ok());
     value.map_or(Variable::Missing, Variable::Is)
+}
+
+/// A variable's value among all of them. Between its name and its value there may be a NUL: bash writes
+/// one there for the moment in which it reads its variables.
+fn value_of<'a>(environ: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let mut entries = environ.split(|byte| *byte == 0);
+    while let Some(entry) = entries.next() {
+        match entry.strip_prefix(name) {
+            Some([]) => return entries.next(),
+            Some([b'=', value @ ..]) => return Some(value),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The variables; none if the process is just being given others.
@@ -244,6 +255,20 @@ mod tests {
         check(&line("kthreadd", "S", KERNEL_THREAD, 1, (0, 0)), Some((2, 3, 4, 99, true, true)));
         check("7 (short) S 1 2", None);
         check("", None);
+    }
+
+    #[test]
+    fn values_of_variables() {
+        let check = |environ: &str, expected: Option<&str>| {
+            assert_eq!(value_of(environ.as_bytes(), b"NAME"), expected.map(str::as_bytes), "{environ:?}");
+        };
+        check("NAME=value\0A=b\0", Some("value"));
+        check("A=b\0NAME=\0", Some(""));
+        check("NAMELESS=1\0A=NAME=2\0", None);
+        check("", None);
+        // While bash reads it.
+        check("A=b\0NAME\0value\0C=d\0", Some("value"));
+        check("NAME", None);
     }
 
     #[test]

@@ -135,7 +135,9 @@ fn hash_value(value: &Value, hash: &mut DefaultHasher) {
         }
         Value::Array(items) => {
             ('[', items.len()).hash(hash);
-            items.iter().for_each(|item| hash_value(item, hash));
+            for item in items {
+                hash_value(item, hash);
+            }
         }
         leaf @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
             ('=', leaf.to_string()).hash(hash);

@@ -20,6 +20,7 @@ type MakeEnv = Arc<dyn Fn(&Path) -> Result<Arc<dyn ExecutionEnvironment>, junto_
 
 /// A kind of agent that a [`Workshop`] can make.
 #[derive(Clone)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each kind, and not for each agent")]
 pub enum Kind {
     /// Our own loop over any provider.
     Native(Native),

@@ -13,7 +13,7 @@ use junto::llm::{CallCx, Content, Error, EventStream, Fut, Provider, Request, Re
 use junto::prelude::*;
 
 /// Who is asked, and where.
-pub struct Setting {
+pub(crate) struct Setting {
     /// Who answers.
     pub provider: Arc<dyn Provider>,
     /// Which of its providers; absent: its default.
@@ -31,14 +31,16 @@ pub struct Setting {
 }
 
 /// What came of a step: nothing to say, or what is wrong.
-pub type Verdict = Result<(), String>;
+pub(crate) type Verdict = Result<(), String>;
 
 /// Runs the script: the name of each step and what came of it. A step that fails does not keep the next
 /// from being tried.
 ///
 /// # Errors
 /// If there is no session to begin with.
-pub async fn run(setting: Setting) -> Result<Vec<(&'static str, Verdict)>, Box<dyn std::error::Error>> {
+pub(crate) async fn run(
+    setting: Setting,
+) -> Result<Vec<(&'static str, Verdict)>, Box<dyn std::error::Error>> {
     let mut user = User::sit_down(setting).await?;
     let verdicts = vec![
         ("file creation", user.file_creation().await),

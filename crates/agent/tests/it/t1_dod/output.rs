@@ -79,7 +79,7 @@ async fn dod_lines_are_counted_second() {
     })
     .await;
     // Both at once: first 30,000 characters are kept, and of these 256 lines.
-    let long: String = numbers(10_000).lines().map(|line| format!("{line:>9}\n")).collect();
+    let long = numbers(10_000).lines().map(|line| format!("{line:>9}\n")).collect::<Vec<_>>().concat();
     let told = told(Family::OpenAi, &["shell"], &long, |config| config).await;
     assert!(told[0].contains(START) && told[0].contains("lines omitted"), "{}", told[0]);
 }

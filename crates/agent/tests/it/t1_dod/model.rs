@@ -73,7 +73,7 @@ pub(crate) fn with_children(config: SessionConfig) -> SessionConfig {
 }
 
 fn lines(sign: char, text: &str) -> String {
-    text.lines().flat_map(|line| [sign, line, "\n"]).collect()
+    text.lines().map(|line| format!("{sign}{line}\n")).collect::<Vec<_>>().concat()
 }
 
 fn patch(operations: String) -> Call {

@@ -87,19 +87,23 @@ impl Tree {
     /// left its group, before it was hit. Says whether there was anything.
     fn signal_all(&self, signals: &[Signal], mut fresh: impl FnMut(&Found, &Entry) -> bool) -> bool {
         let mut patience = Patience::default();
-        let mut any = false;
-        for _ in 0..SWEEPS {
+        let mut sweeps = 0;
+        while sweeps < SWEEPS {
             let found = self.look();
             let targets: Vec<&Entry> = found.members.iter().filter(|entry| fresh(&found, entry)).collect();
-            if targets.is_empty() && !patience.lasts(&found) {
+            if targets.is_empty() {
+                // A look that found nothing to hit is a matter of patience, and no sweep.
+                if patience.lasts(&found) {
+                    continue;
+                }
                 break;
             }
-            any |= !targets.is_empty();
+            sweeps += 1;
             for signal in signals {
                 found.signal(&targets, *signal);
             }
         }
-        any
+        sweeps > 0
     }
 
     /// Finds the living processes of the tree, and remembers them.

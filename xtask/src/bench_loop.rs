@@ -25,6 +25,9 @@ const TURNS: usize = 11;
 /// How many rounds of tools the long run has, and how often the bare shell is started beside it.
 const ROUNDS: u32 = 20;
 
+/// What the model answers with rounds of tools.
+const LONG: &str = "loop";
+
 /// A command-line agent of others, and what makes it answer once without asking.
 struct Other {
     name: &'static str,
@@ -68,9 +71,14 @@ pub(crate) fn run_all() -> Outcome {
         });
         Candidate { name: name.to_owned(), version: version.clone(), command, costs: Vec::new() }
     };
+    let long = |junto: &Path| {
+        let mut command = Command::new(junto);
+        command.args(["run", "--json", LONG]);
+        command
+    };
     let mut candidates = vec![
         ours("junto run, one answer", "hello"),
-        ours("junto run, 20 rounds of `true`", "loop"),
+        ours("junto run, 20 rounds of `true`", LONG),
         Candidate {
             name: "bash -c true, 20 times".to_owned(),
             version: version_of(Path::new("bash")),
@@ -83,6 +91,7 @@ pub(crate) fn run_all() -> Outcome {
         },
     ];
     let own = candidates.len();
+    check_rounds(twin.clone_address().point(long(&junto), &home))?;
     let notes = scratch.join("peak");
     for Other { name, args } in &OTHERS {
         if !quietly(Command::new(name).arg("--version")) {
@@ -148,6 +157,21 @@ fn report(candidates: &[Candidate], own: usize, sessions: &sessions::Figures) ->
         println!("ok    {line}");
     }
     if verdict.broken.is_empty() { Ok(()) } else { Err(verdict.broken.join("\n")) }
+}
+
+/// Makes sure that the long run is as long as it is said to be: a figure for each round must not come from
+/// rounds that never were.
+fn check_rounds(mut long: Command) -> Outcome {
+    let events = capture(&mut long)?;
+    let is_end = |line: &str| {
+        let event: Value = serde_json::from_str(line).unwrap_or_default();
+        event["type"] == "tool_call_end" && event["is_error"] == false
+    };
+    let rounds = events.lines().filter(|line| is_end(line)).count();
+    if rounds == ROUNDS as usize {
+        return Ok(());
+    }
+    Err(format!("the long run has {rounds} rounds of tools that went well, and is measured as {ROUNDS}"))
 }
 
 /// For people: precision beyond a tenth is noise.
@@ -248,10 +272,11 @@ impl Address {
     }
 }
 
+/// The play. Each round's command is another: a session interferes with one that goes in circles.
 fn play_text() -> String {
     format!(
         "[[steps]]\nwhen = {{ contains = \"loop\" }}\nloop = {ROUNDS}\nthink = false\n\
-         calls = [{{ tool = \"shell\", args = {{ command = \"true\" }} }}]\n\n\
+         calls = [{{ tool = \"shell\", args = {{ command = \"true {{{{round}}}}\" }} }}]\n\n\
          [[steps]]\nthink = false\ntext = \"Done.\"\n"
     )
 }

@@ -312,8 +312,8 @@ impl Subscription {
                 return Ok(Item::Event(Arc::new(event)));
             }
             match self.live.try_recv() {
-                Ok(Sent { item, .. }) => {
-                    if let Some(item) = self.live_item(item).await? {
+                Ok(sent) => {
+                    if let Some(item) = self.live_item(sent.item()).await? {
                         return Ok(item);
                     }
                 }
@@ -325,8 +325,8 @@ impl Subscription {
                         continue;
                     }
                     match self.live.recv().await {
-                        Ok(Sent { item, .. }) => {
-                            if let Some(item) = self.live_item(item).await? {
+                        Ok(sent) => {
+                            if let Some(item) = self.live_item(sent.item()).await? {
                                 return Ok(item);
                             }
                         }

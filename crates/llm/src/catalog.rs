@@ -197,6 +197,11 @@ impl Catalog {
         self.find(name, |_| true)
     }
 
+    /// The same among one provider's models.
+    pub fn of(&self, provider: &str, name: &str) -> Option<&ModelInfo> {
+        self.find(name, |m| m.provider == provider)
+    }
+
     /// The models, or a provider's, in the order of the file.
     pub fn list(&self, provider: Option<&str>) -> Vec<&ModelInfo> {
         self.models.iter().filter(|m| provider.is_none_or(|p| m.provider == p)).collect()
@@ -230,7 +235,7 @@ impl Catalog {
 
     /// What this usage of a provider's model costs; unknown if its price is.
     pub fn cost(&self, provider: &str, model: &str, usage: &Usage) -> Cost {
-        self.find(model, |m| m.provider == provider)
+        self.of(provider, model)
             .and_then(|m| m.price)
             .map_or(Cost::Unknown, |price| price.cost(usage))
     }

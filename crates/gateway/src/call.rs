@@ -6,8 +6,8 @@ use junto_llm::{CallCx, Origin, Wire};
 use tokio_util::sync::DropGuard;
 
 use crate::admit::Permit;
+use crate::report::{Meter, Via};
 use crate::route::Target;
-use crate::usage::{Meter, Sink, Via};
 
 /// A call under way.
 pub(crate) struct Call {
@@ -22,7 +22,7 @@ pub(crate) struct Call {
     /// What the call holds while it lasts.
     pub(crate) held: Held,
     /// Who keeps the books.
-    pub(crate) sink: Option<Sink>,
+    pub(crate) meter: Meter,
 }
 
 /// What a call holds until its answer is over or its client has gone. Dropping it cancels whatever
@@ -50,8 +50,9 @@ impl Call {
         Arc::new(Origin { wire: self.wire, provider, model })
     }
 
-    /// A meter for this call.
+    /// The meter of this call, which takes this way.
     pub(crate) fn meter(&self, via: Via) -> Meter {
-        Meter::new(self.sink.clone(), &self.cx, &self.target.name, self.model(), via)
+        self.meter.via(via);
+        self.meter.clone()
     }
 }

@@ -14,8 +14,8 @@ use tokio::time::{Instant, timeout_at};
 use crate::call::{Call, Held};
 use crate::gateway::Settings;
 use crate::progress::Narrator;
+use crate::report::{Meter, Via};
 use crate::sealed::Sealer;
-use crate::usage::{Meter, Via};
 
 /// Events that are ready together are written together, up to about this many bytes.
 const BATCH: usize = 16 * 1024;
@@ -159,6 +159,7 @@ impl Live {
                 tracing::debug!(%error, "a streamed answer failed");
                 let mut out = Vec::new();
                 self.encoder.error(&error, &mut out);
+                self.meter.fail(None, error);
                 Some(out.into())
             }
         }

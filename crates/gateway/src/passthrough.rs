@@ -10,9 +10,9 @@ use junto_llm::{ByteStream, Error, ErrorKind, Wire};
 use crate::call::{Call, Held};
 use crate::headers;
 use crate::reply::Failure;
+use crate::report::Via;
 use crate::sealed;
 use crate::tee::Tee;
-use crate::usage::Via;
 
 /// Whether a call can go through as it is: its provider speaks the client's wire and knows the
 /// model by the client's name for it, and there is nothing of ours in it to be taken out.
@@ -60,12 +60,17 @@ fn relay(relay: Relay) -> Body {
         let mut relay = relay?;
         // The client has the last chunk by now; the next has not come yet.
         relay.tee.catch_up();
-        match relay.bytes.next().await? {
-            Ok(chunk) => {
+        match relay.bytes.next().await {
+            Some(Ok(chunk)) => {
                 relay.tee.later(chunk.clone());
                 Some((Ok::<Bytes, Error>(chunk), Some(relay)))
             }
-            Err(error) => {
+            None => {
+                relay.tee.over();
+                None
+            }
+            Some(Err(error)) => {
+                relay.tee.broke(&error);
                 // The error ends the connection, and with it what is not written yet.
                 tokio::task::yield_now().await;
                 Some((Err(error), None))

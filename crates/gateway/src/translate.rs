@@ -11,8 +11,8 @@ use crate::call::Call;
 use crate::gateway::Settings;
 use crate::live::{Label, Live};
 use crate::reply::{self, Failure};
+use crate::report::Via;
 use crate::sealed::{self, Sealer};
-use crate::usage::Via;
 
 /// Answers a call. What fails before the first byte is a [`Failure`]; what fails later is told in
 /// the stream.
@@ -27,7 +27,7 @@ pub(crate) async fn answer(
     let label = Label::new(&call);
     match mode {
         Mode::Complete => {
-            let mut meter = call.meter(Via::Translation);
+            let meter = call.meter(Via::Translation);
             let mut response = call.target.provider.complete(request, &call.cx).await?;
             meter.finish(&response.usage);
             label.apply(&mut response.id, &mut response.model);

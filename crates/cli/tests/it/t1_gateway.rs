@@ -115,6 +115,36 @@ fn a_council_can_answer() {
 }
 
 #[test]
+fn calls_that_fail_are_noted_with_what_to_do() {
+    // As the client's own bytes, and translated.
+    for flags in [&["--provider", "anthropic"][..], &["--model", "anthropic/claude-haiku-5-5"]] {
+        let mut stage = Stage::on_any_wire(Play::default());
+        stage.machine.write(".config/junto/config.toml", "");
+        stage.machine = stage.machine.with("ANTHROPIC_API_KEY", "wrong-key-8a7b");
+        let gateway = Gateway::start(&stage.machine, flags);
+        gateway.ask(Wire::Anthropic, "claude-opus-5-5").unwrap_err();
+        let (code, said) = gateway.end();
+        assert_eq!(code, Some(0), "{said}");
+        let noted = said.lines().find(|line| line.contains("failed")).unwrap_or_default();
+        assert!(noted.starts_with("anthropic/claude-"), "{said}");
+        assert!(noted.contains(" · failed: 401, authentication: "), "{said}");
+        assert!(noted.ends_with(" · check the key in ANTHROPIC_API_KEY"), "{said}");
+        assert!(!said.contains("wrong-key") && !said.contains(KEY), "{said}");
+    }
+}
+
+#[test]
+fn requests_that_make_no_sense_are_noted() {
+    let stage = Stage::on_any_wire(Play::default());
+    let gateway = Gateway::start(&stage.machine, &[]);
+    let odd = Request { temperature: Some(7.0), ..Request::prompt("Hello.").model("any-1") };
+    run(gateway.client(Wire::Anthropic, "any").complete(odd, &CallCx::new())).unwrap_err();
+    let (code, said) = gateway.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("anthropic/claude-opus-5-5 · failed: 400, invalid_request: "), "{said}");
+}
+
+#[test]
 fn another_program_can_sit_in_the_council() {
     let mut stage = Stage::new(&SETUPS[3], Play::of([Step::fault(Fault::status(400))]));
     stage.machine = stage.machine.with_claude();

@@ -199,6 +199,12 @@ mod tests {
         check("", &[("model", "org/some-model")], None, Some("org/some-model"));
         check("aliases.fast = \"openai/mini-1\"", &[("model", "fast")], Some("openai"), Some("mini-1"));
         check(
+            "aliases.fast = \"small\"\naliases.small = \"openai/mini-1\"",
+            &[("model", "fast")],
+            Some("openai"),
+            Some("mini-1"),
+        );
+        check(
             "aliases.big = \"claude-opus-5-5\"",
             &[("model", "big")],
             Some("anthropic"),

@@ -6,7 +6,7 @@ use junto_llm::{CallCx, Origin, Wire};
 use tokio_util::sync::DropGuard;
 
 use crate::admit::Permit;
-use crate::report::{Meter, Via};
+use crate::report::Meter;
 use crate::route::Target;
 
 /// A call under way.
@@ -50,9 +50,4 @@ impl Call {
         Arc::new(Origin { wire: self.wire, provider, model })
     }
 
-    /// The meter of this call, which takes this way.
-    pub(crate) fn meter(&self, via: Via) -> Meter {
-        self.meter.via(via);
-        self.meter.clone()
-    }
 }

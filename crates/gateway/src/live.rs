@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::call::{Call, Held};
 use crate::gateway::Settings;
 use crate::progress::Narrator;
-use crate::report::{Meter, Via};
+use crate::report::Meter;
 use crate::sealed::Sealer;
 
 /// Events that are ready together are written together, up to about this many bytes.
@@ -120,9 +120,8 @@ impl Live {
         request: Request,
         label: Label,
     ) -> Result<Body, Error> {
-        let meter = call.meter(Via::Translation);
         let sealer = Sealer::new(call.origin());
-        let Call { wire, target, cx, held, .. } = call;
+        let Call { wire, target, cx, held, meter, .. } = call;
         let opening = Box::pin(async move { target.provider.stream(request, &cx).await });
         let mut live = Self {
             source: Source::Opening(opening),

@@ -10,7 +10,6 @@ use junto_llm::{ByteStream, Error, ErrorKind, Wire};
 use crate::call::{Call, Held};
 use crate::headers;
 use crate::reply::Failure;
-use crate::report::Via;
 use crate::sealed;
 use crate::tee::Tee;
 
@@ -31,7 +30,7 @@ pub(crate) async fn answer(call: Call, head: &Parts, body: Bytes) -> Result<Resp
     let headers = headers::to_provider(&head.headers, call.target.client_key);
     let answer = passthrough.send(&path, headers, body, &call.cx).await?;
     let (answer, bytes) = answer.into_parts();
-    let tee = Tee::new(&answer, call.origin(), call.meter(Via::Passthrough));
+    let tee = Tee::new(&answer, call.origin(), call.meter.clone());
     let mut response = Response::new(relay(Relay { tee, bytes, _held: call.held }));
     *response.status_mut() = answer.status;
     *response.headers_mut() = headers::to_client(&answer.headers);

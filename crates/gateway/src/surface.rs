@@ -15,7 +15,7 @@ use crate::body::Unread;
 use crate::call::{Call, Held};
 use crate::gateway::Gateway;
 use crate::reply::{self, Failure};
-use crate::report::Meter;
+use crate::report::{Meter, Via};
 use crate::{body, passthrough, translate};
 
 type Request = axum::extract::Request;
@@ -151,6 +151,7 @@ async fn dispatch(
         call = %call.cx.call, model = call.asked, provider = call.target.name, traffic = ?call.cx.traffic,
         passes, "a call begins"
     );
+    call.meter.via(if passes { Via::Passthrough } else { Via::Translation });
     if passes {
         drop(body);
         passthrough::answer(call, head, bytes).await

@@ -19,6 +19,12 @@ async fn told(house: House, reports: Reports, surface: Wire, body: String) -> Ca
     report.clone()
 }
 
+/// What is told of a request to a twin.
+async fn told_on(s: Stand, surface: Wire, stream: bool) -> CallReport {
+    let Stand { twin: _twin, house, reports } = s;
+    told(house, reports, surface, hello(surface, stream).to_string()).await
+}
+
 /// Checks how a call failed: the provider that was asked, the status, the kind.
 #[track_caller]
 fn check(report: &CallReport, provider: Option<&str>, status: Option<u16>, kind: ErrorKind) {
@@ -32,12 +38,11 @@ async fn a_refusal_of_the_provider() {
     let refuses = || Play::of([Step::fault(Fault { message: Some("said-to-client".into()), ..Fault::status(429) })]);
     for surface in SURFACES {
         for stream in [false, true] {
-            let ask = |s: Stand| told(s.house, s.reports, surface, hello(surface, stream).to_string());
-            let through = ask(passing(surface, refuses()).await).await;
+            let through = told_on(passing(surface, refuses()).await, surface, stream).await;
             check(&through, Some("upstream"), Some(429), ErrorKind::RateLimit);
             assert_eq!(through.model, model(surface));
             assert!(!format!("{through:?}").contains("said-to-client"), "{through:?}");
-            let anew = ask(translated(Wire::Gemini, refuses()).await).await;
+            let anew = told_on(translated(Wire::Gemini, refuses()).await, surface, stream).await;
             check(&anew, Some("upstream"), Some(429), ErrorKind::RateLimit);
             assert_eq!(anew.model, model(Wire::Gemini));
         }
@@ -50,7 +55,7 @@ async fn a_provider_that_breaks_off() {
         Play::of([Step { fault: Some(fault), ..Step::text("word ".repeat(400)) }.without_thinking()])
     };
     for surface in SURFACES {
-        let ask = |s: Stand| told(s.house, s.reports, surface, hello(surface, true).to_string());
+        let ask = |s: Stand| told_on(s, surface, true);
         let event = || breaks(Fault { error_event: Some(After(6)), ..Fault::default() });
         check(&ask(passing(surface, event()).await).await, Some("upstream"), None, ErrorKind::Server);
         check(&ask(translated(Wire::Chat, event()).await).await, Some("upstream"), None, ErrorKind::Server);

@@ -116,7 +116,8 @@ fn check_owner(target: &str, set: Option<&str>, config: &Config) -> Result<(), F
     let Some((owner, _)) = target.split_once('/') else { return Ok(()) };
     let providers = config.providers();
     let names = providers.iter().map(|provider| provider.name.as_str());
-    let is_compatible = set.is_some_and(|set| providers.iter().any(|p| p.name == set && p.wire == Wire::Chat));
+    let is_compatible =
+        set.is_some_and(|set| providers.iter().any(|p| p.name == set && p.wire == Wire::Chat));
     if is_compatible || nearest(owner, names.clone()).is_none() {
         return Ok(());
     }

@@ -49,5 +49,4 @@ impl Call {
         let (provider, model) = (self.target.name.clone(), self.model().to_owned());
         Arc::new(Origin { wire: self.wire, provider, model })
     }
-
 }

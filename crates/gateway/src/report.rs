@@ -174,7 +174,8 @@ pub(crate) mod tests {
     #[test]
     fn every_call_makes_one_report() {
         let check = |by: fn(Meter), input: u64, end: &str| {
-            let found: Vec<(u64, String)> = told(by).into_iter().map(|(input, _, end)| (input, end)).collect();
+            let found: Vec<(u64, String)> =
+                told(by).into_iter().map(|(input, _, end)| (input, end)).collect();
             assert_eq!(found, [(input, end.to_owned())]);
         };
         check(drop, 0, "broken off");

@@ -235,9 +235,7 @@ impl Catalog {
 
     /// What this usage of a provider's model costs; unknown if its price is.
     pub fn cost(&self, provider: &str, model: &str, usage: &Usage) -> Cost {
-        self.of(provider, model)
-            .and_then(|m| m.price)
-            .map_or(Cost::Unknown, |price| price.cost(usage))
+        self.of(provider, model).and_then(|m| m.price).map_or(Cost::Unknown, |price| price.cost(usage))
     }
 
     fn find(&self, name: &str, among: impl Fn(&ModelInfo) -> bool) -> Option<&ModelInfo> {

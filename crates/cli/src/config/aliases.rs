@@ -46,9 +46,8 @@ mod tests {
         assert_eq!(resolve(&good, "d"), None);
         assert_eq!(circles(&good), []);
 
-        let said = |text: &str| -> Vec<String> {
-            circles(&settings(text)).iter().map(Problem::to_string).collect()
-        };
+        let said =
+            |text: &str| -> Vec<String> { circles(&settings(text)).iter().map(Problem::to_string).collect() };
         let itself = |line: u32, name: &str| {
             format!("f:{line}: `aliases.{name}` stands for itself, by way of the other aliases")
         };

@@ -219,7 +219,9 @@ mod tests {
     fn wrong_types_name_line_and_key() {
         check_text(
             "\nmax_tokens = \"many\"",
-            &["config.toml:2: `max_tokens`: expected a whole number, zero or more, found the string \"many\""],
+            &[
+                "config.toml:2: `max_tokens`: expected a whole number, zero or more, found the string \"many\"",
+            ],
         );
         check_text("timeouts = 3", &["config.toml:1: `timeouts`: expected a table"]);
         check_text("models = 3", &["config.toml:1: `models`: expected entries that start with [[models]]"]);

@@ -3,7 +3,9 @@ use std::process::{Child, ChildStderr};
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use junto::llm::{CallCx, Client, Endpoint, Error, ErrorKind, HttpProvider, Request, StreamEvent, Wire};
+use junto::llm::{
+    CallCx, Client, Endpoint, Error, ErrorKind, HttpProvider, Passthrough as _, Request, StreamEvent, Wire,
+};
 use junto::twin::{Fault, Play, Step};
 
 use crate::Machine;
@@ -137,11 +139,14 @@ fn calls_that_fail_are_noted_with_what_to_do() {
 fn requests_that_make_no_sense_are_noted() {
     let stage = Stage::on_any_wire(Play::default());
     let gateway = Gateway::start(&stage.machine, &[]);
-    let odd = Request { temperature: Some(7.0), ..Request::prompt("Hello.").model("any-1") };
-    run(gateway.client(Wire::Anthropic, "any").complete(odd, &CallCx::new())).unwrap_err();
+    let client = HttpProvider::new(Endpoint::new("gateway", Wire::Anthropic, &gateway.url)).unwrap();
+    run(client.send("/v1/messages", Default::default(), "{".into(), &CallCx::new())).unwrap();
+    let odd = r#"{"model": "any-1", "messages": 3}"#;
+    run(client.send("/v1/messages", Default::default(), odd.into(), &CallCx::new())).unwrap();
     let (code, said) = gateway.end();
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("anthropic/claude-opus-5-5 · failed: 400, invalid_request: "), "{said}");
+    assert!(said.contains("\na request · failed: 400, invalid_request: the body is not JSON"), "{said}");
+    assert!(said.contains("\nanthropic/claude-opus-5-5 · failed: 400, invalid_request: "), "{said}");
 }
 
 #[test]

@@ -109,7 +109,12 @@ fn an_answer_that_is_not_whole_is_told_by_the_exit_code() {
             || Play::of([Step { finish: Some(finish), ..Step::text("Once upon") }]),
             |setup, stage| {
                 let run = stage.machine.run(&["run", "Tell."]);
-                assert_eq!((run.code, run.out.trim_end()), (Some(code), "Once upon"), "{} {run:#?}", setup.provider);
+                assert_eq!(
+                    (run.code, run.out.trim_end()),
+                    (Some(code), "Once upon"),
+                    "{} {run:#?}",
+                    setup.provider
+                );
                 assert!(said.iter().all(|part| run.err.contains(part)), "{} {run:#?}", setup.provider);
             },
         );

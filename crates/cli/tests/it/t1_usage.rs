@@ -41,7 +41,11 @@ fn a_known_model_is_not_asked_of_another_vendor() {
     for command in ["ask", "run"] {
         machine().run(&[command, "-m", "claude-opus-5-5", "hi"]).fails(
             2,
-            &["provider \"anthropic\" has no key", "set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN", "--provider"],
+            &[
+                "provider \"anthropic\" has no key",
+                "set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN",
+                "--provider",
+            ],
         );
         machine()
             .run(&[command, "-m", "antropic/claude-opus-5-5", "hi"])
@@ -52,8 +56,7 @@ fn a_known_model_is_not_asked_of_another_vendor() {
             "[[models]]\nid = \"tiny\"\nprovider = \"local\"\nname = \"Tiny\"\ncontext_window = 10\n\
              max_output = 5\nreleased = \"2026-01-01\"\n",
         );
-        own.run(&[command, "-m", "tiny", "hi"])
-            .fails(2, &["unknown provider \"local\"", "[providers.NAME]"]);
+        own.run(&[command, "-m", "tiny", "hi"]).fails(2, &["unknown provider \"local\"", "[providers.NAME]"]);
     }
 }
 

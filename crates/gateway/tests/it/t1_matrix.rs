@@ -189,6 +189,9 @@ async fn usage_is_reported(surface: Wire, wire: Wire) {
         assert_eq!((report.usage.input, report.usage.output), (charged.input, charged.output));
         assert_eq!((answer.usage.input, answer.usage.output), (charged.input, charged.output));
         assert_eq!((report.provider.as_deref(), report.model.as_str()), (Some("upstream"), model(wire)));
-        assert!(matches!(report.end, CallEnd::Complete) && report.via == Some(Via::Translation), "{report:?}");
+        assert!(
+            matches!(report.end, CallEnd::Complete) && report.via == Some(Via::Translation),
+            "{report:?}"
+        );
     }
 }

@@ -140,7 +140,10 @@ async fn the_client_gets_what_the_twin_sent() {
 
             let (report, charged) = (reports.all().remove(0), twin.usage_total());
             assert_eq!((report.usage.input, report.usage.output), (charged.input, charged.output));
-            assert!(matches!(report.end, CallEnd::Complete) && report.via == Some(Via::Passthrough), "{report:?}");
+            assert!(
+                matches!(report.end, CallEnd::Complete) && report.via == Some(Via::Passthrough),
+                "{report:?}"
+            );
             assert_eq!(report.model, model(surface));
         }
     }

@@ -35,7 +35,8 @@ fn check(report: &CallReport, provider: Option<&str>, status: Option<u16>, kind:
 
 #[tokio::test]
 async fn a_refusal_of_the_provider() {
-    let refuses = || Play::of([Step::fault(Fault { message: Some("said-to-client".into()), ..Fault::status(429) })]);
+    let refuses =
+        || Play::of([Step::fault(Fault { message: Some("said-to-client".into()), ..Fault::status(429) })]);
     for surface in SURFACES {
         for stream in [false, true] {
             let through = told_on(passing(surface, refuses()).await, surface, stream).await;
@@ -97,9 +98,13 @@ async fn an_answer_that_fails_half_way() {
         cues.extend(text("half"));
         cues.push(Cue::Fail(Error::new(ErrorKind::Server, "it burst")));
         let reports = Reports::default();
-        let gateway =
-            Gateway::builder().route("*", Target::new("s", shared(cues))).on_call(reports.sink()).build().unwrap();
-        let report = told(House::open(&gateway).await, reports, surface, hello(surface, true).to_string()).await;
+        let gateway = Gateway::builder()
+            .route("*", Target::new("s", shared(cues)))
+            .on_call(reports.sink())
+            .build()
+            .unwrap();
+        let report =
+            told(House::open(&gateway).await, reports, surface, hello(surface, true).to_string()).await;
         check(&report, Some("s"), None, ErrorKind::Server);
     }
 }

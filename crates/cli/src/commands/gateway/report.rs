@@ -40,7 +40,8 @@ impl Reporter {
             CallEnd::Failed { status, error } => {
                 let status = status.map_or("half-way".to_owned(), |status| status.as_u16().to_string());
                 let message = error.message().lines().next().unwrap_or_default();
-                let failed = format!("failed: {status}, {}: {}", error.kind().as_str(), fit(message, MESSAGE));
+                let failed =
+                    format!("failed: {status}, {}: {}", error.kind().as_str(), fit(message, MESSAGE));
                 self.hint(provider, error).map_or(failed.clone(), |hint| format!("{failed} · {hint}"))
             }
         };

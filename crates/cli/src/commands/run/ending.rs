@@ -11,7 +11,9 @@ use crate::failure::{Exit, Failure};
 /// What the end of the agent means for the command. `providers` are those that may have been asked.
 pub(super) fn ending(end: &End, providers: &[ProviderSettings]) -> Result<Exit, Failure> {
     match &end.reason {
-        EndReason::Done | EndReason::AwaitingInput => end.short.map_or(Ok(Exit::Done), |short| Err(lacking(short))),
+        EndReason::Done | EndReason::AwaitingInput => {
+            end.short.map_or(Ok(Exit::Done), |short| Err(lacking(short)))
+        }
         EndReason::Interrupted => Err(Failure::interrupted()),
         EndReason::Rejected => Err(Failure::new(
             Exit::Rejected,
@@ -116,7 +118,9 @@ mod tests {
             assert_eq!(failure, Failure::from(error), "{kind:?}");
         };
         use ErrorKind as K;
-        for kind in [K::InvalidRequest, K::Authentication, K::RateLimit, K::Server, K::Configuration, K::NoObject] {
+        for kind in
+            [K::InvalidRequest, K::Authentication, K::RateLimit, K::Server, K::Configuration, K::NoObject]
+        {
             hint(kind);
         }
     }

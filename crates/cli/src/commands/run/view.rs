@@ -115,7 +115,17 @@ impl View {
                 Shape::Text(Box::new(Text { answer: Answer::new(output.clone(), log.clone()), talk }))
             }
         };
-        Self { output, log, shape, writers: HashMap::new(), who: None, limit: None, short: None, rounds: 0, asked: false }
+        Self {
+            output,
+            log,
+            shape,
+            writers: HashMap::new(),
+            who: None,
+            limit: None,
+            short: None,
+            rounds: 0,
+            asked: false,
+        }
     }
 
     /// What the last answer lacks.

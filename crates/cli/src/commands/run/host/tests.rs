@@ -6,7 +6,17 @@ use super::*;
 fn host(presence: Presence) -> (Host, mpsc::Sender<String>) {
     let (sender, lines) = mpsc::channel(1);
     let output = Output::unseen();
-    (Host { presence, output, ears: Ears::Open(lines), asked: VecDeque::new(), shown: None, heard: Heard::Nothing }, sender)
+    (
+        Host {
+            presence,
+            output,
+            ears: Ears::Open(lines),
+            asked: VecDeque::new(),
+            shown: None,
+            heard: Heard::Nothing,
+        },
+        sender,
+    )
 }
 
 fn ask(name: &str) -> Body {

@@ -17,6 +17,7 @@ use crate::host::{Door, SessionTools};
 use crate::loops::{Loops, Rules};
 use crate::output::OutputLimits;
 use crate::prompt::{self, Built};
+use crate::prefix::Prefixes;
 use crate::state::State;
 use crate::status::Status;
 use crate::task::{Life, Order, Reception};
@@ -162,6 +163,7 @@ impl Session {
                 totals,
                 loops,
                 gauge: Gauge::default(),
+                prefixes: Prefixes::default(),
                 context_window: config.context_window,
                 ask_on_question: config.ask_on_question,
                 depth: config.depth,

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Abilities, AgentError, AgentId, ApprovalRequest, AskId, Change, Decision, Input, Payload, Plan, Question,
-    Reply, ResumeHandle, Seq,
+    Abilities, AgentError, AgentId, ApprovalRequest, AskId, Change, Decision, Input, Payload, Plan, Prefix,
+    Question, Reply, ResumeHandle, Seq,
 };
 
 /// The version of the event format.
@@ -102,6 +102,9 @@ pub enum Body {
         /// Money.
         #[schemars(with = "serde_json::Value")]
         cost: Cost,
+        /// What its request began with, where its maker knows the request.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prefix: Option<Prefix>,
     },
     /// A tool was permitted and is about to run.
     ToolCallStart {

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cost, Error, Usage, Usd};
+use crate::{Cost, Error, LeafCall, Usage, Usd};
 
 /// What is known of one model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -228,8 +228,16 @@ impl Catalog {
         Self { models: models.into() }
     }
 
-    /// What this usage of a provider's model costs; unknown if its price is.
+    /// What this usage of a provider's model costs; unknown if its price is. Usage that is made of calls
+    /// costs what they cost together: as they were reported, else as they are priced here.
     pub fn cost(&self, provider: &str, model: &str, usage: &Usage) -> Cost {
+        let of_call = |call: &LeafCall| match call.cost {
+            Cost::Unknown => self.cost(&call.provider, &call.model, &call.usage),
+            known => known,
+        };
+        if let Some(cost) = usage.calls.iter().map(of_call).reduce(|sum, cost| sum + cost) {
+            return cost;
+        }
         self.find(model, |m| m.provider == provider)
             .and_then(|m| m.price)
             .map_or(Cost::Unknown, |price| price.cost(usage))

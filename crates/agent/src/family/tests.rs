@@ -43,6 +43,7 @@ fn body(step: &Step) -> Option<Body> {
             response_id: None,
             usage: Usage::default(),
             cost: Cost::Unknown,
+            prefix: None,
         },
         Step::Ended(reason) => Body::InputEnd { reason: reason.clone(), text: "t".into() },
         Step::Over => over(),

@@ -146,7 +146,8 @@ impl Session {
                     self.totals.usage += &usage;
                     progress.cost = Some(progress.cost.map_or(cost, |sum| sum + cost));
                     let provider = self.definition.kind.clone();
-                    scribe.emit(Body::Call { provider, model, response_id: None, usage, cost }).await?;
+                    let call = Body::Call { provider, model, response_id: None, usage, cost, prefix: None };
+                    scribe.emit(call).await?;
                 }
                 progress.report = Some(*report);
             }

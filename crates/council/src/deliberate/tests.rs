@@ -37,6 +37,13 @@ fn ask() -> Request {
     Request::prompt("?").tools(["f", "g"].map(|name| ToolSpec::new(name, "", schema.clone()).unwrap()))
 }
 
+/// What the calls of an answer used together, in and out, which is what the answer says it used.
+fn tokens(usage: &Usage) -> (u64, u64) {
+    let sum = usage.calls.iter().fold(Usage::default(), |sum, call| &sum + &call.usage);
+    assert_eq!((sum.input, sum.output), (usage.input, usage.output));
+    (usage.input, usage.output)
+}
+
 fn judge(verdict: &str) -> Scripted {
     Scripted::answers(text(verdict))
 }

@@ -213,7 +213,7 @@ impl State {
             provider: response.provider.clone(),
             model: response.model.clone(),
             response_id: (!response.id.is_empty()).then(|| response.id.clone()),
-            usage: response.usage.clone(),
+            usage: self.catalog.priced(response.usage.clone()),
             cost,
             answer: entering.and_then(json),
             end: answer.how(),

@@ -33,7 +33,7 @@ use self::note::Note;
 use self::refresh::Trust;
 use self::writer::Writer;
 use crate::ledger::{By, CallRow, CostRow, table};
-use crate::{Error, Result, Store, Watch};
+use crate::{Error, Redactor, Result, Store, Watch};
 
 pub use self::database::Renewed;
 pub use self::refresh::Refreshed;
@@ -47,6 +47,7 @@ pub struct Index {
 
 struct Inner {
     place: Place,
+    redact: Redactor,
     /// Started when there is something to write.
     writer: OnceLock<Writer>,
     /// Why the index was made anew, until somebody asks.
@@ -54,10 +55,11 @@ struct Inner {
 }
 
 impl Index {
-    /// The index of the store in this folder. Nothing is opened until it is used.
-    pub fn open(root: &Path) -> Self {
-        let place = Place::new(root);
-        Self { inner: Arc::new(Inner { place, writer: OnceLock::new(), renewed: Mutex::default() }) }
+    /// The index of the store in this folder. Nothing is opened until it is used. The redactor takes out of
+    /// what is noted what it takes out of the journals.
+    pub fn open(root: &Path, redact: Redactor) -> Self {
+        let (writer, renewed) = (OnceLock::new(), Mutex::default());
+        Self { inner: Arc::new(Inner { place: Place::new(root), redact, writer, renewed }) }
     }
 
     fn writer(&self) -> &Writer {
@@ -67,7 +69,7 @@ impl Index {
     /// Takes note of an event that was written to a journal. Never waits, and never fails: what is missed
     /// is read from the journal later.
     pub fn note(&self, event: &Event) {
-        self.writer().note(Note::of(event));
+        self.writer().note(Note::of(event, &self.inner.redact));
     }
 
     /// The book of calls has something new.

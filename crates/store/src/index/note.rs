@@ -5,6 +5,10 @@ use junto_core::{AgentId, Body, EndReason, Event, Prefix};
 use junto_llm::{CallId, Cost, LeafCall, SessionId, Usage};
 
 use super::title::title;
+use crate::Redactor;
+
+/// How much of a text is looked through for secrets. A title is made of its beginning.
+const LONGEST: usize = 64 * 1024;
 
 /// What the index keeps of one event. There is one for every event, so that positions have no gaps.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +40,9 @@ pub(crate) enum Change {
 }
 
 impl Note {
-    pub(crate) fn of(event: &Event) -> Self {
+    /// Takes from an event what is kept, without what the redactor finds: a journal takes it out itself.
+    pub(crate) fn of(event: &Event, redact: &Redactor) -> Self {
+        let title = |text: &str| title(&redacted(text, redact));
         let change = match &event.body {
             Body::SessionStart { kind, model, workdir, .. } => {
                 Change::Started { kind: kind.clone(), model: model.clone(), workdir: workdir.clone() }
@@ -79,6 +85,14 @@ impl Note {
     pub(crate) fn is_root(&self) -> bool {
         self.parent.is_none()
     }
+}
+
+/// As much of a text as a title can be made of, without secrets.
+fn redacted(text: &str, redact: &Redactor) -> String {
+    let part = text.trim_start();
+    let mut bytes = part.as_bytes().get(..part.floor_char_boundary(LONGEST)).unwrap_or_default().to_vec();
+    redact.mask(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Names a call the same in every journal that holds it: a session that was forked off another begins with

@@ -11,7 +11,7 @@ use super::database::{Place, Renewed};
 use super::note::Note;
 use super::pages;
 use super::tail::tail;
-use crate::{Error, ErrorKind, Result, Store};
+use crate::{Error, ErrorKind, Redactor, Result, Store};
 
 /// How many events are written at once: others may write in between.
 const CHUNK: usize = 2048;
@@ -100,12 +100,13 @@ fn children(db: &Connection, session: &SessionId) -> rusqlite::Result<Vec<Sessio
 /// Reads a journal from where the index ends. If that is not the same event there, all of it.
 fn catch_up(db: &mut Connection, place: &Place, store: &Store, session: &SessionId) -> Result<()> {
     let fault = |error| place.fault(error);
+    let read = Redactor::off();
     let known = head(db, session).map_err(fault)?;
     let mut events = store.events(session, Seq(known.map_or(1, |head| head.seq)))?.peekable();
     if let Some(known) = known {
         let follows = match events.peek() {
             Some(Ok(event)) => {
-                let note = Note::of(event);
+                let note = Note::of(event, &read);
                 note.seq > known.seq || note.at == known.at
             }
             Some(Err(_)) => true,
@@ -118,7 +119,7 @@ fn catch_up(db: &mut Connection, place: &Place, store: &Store, session: &Session
         }
     }
     loop {
-        let chunk = events.by_ref().take(CHUNK).map(|event| event.map(|event| Note::of(&event)));
+        let chunk = events.by_ref().take(CHUNK).map(|event| event.map(|event| Note::of(&event, &read)));
         let chunk = chunk.collect::<Result<Vec<_>>>()?;
         if chunk.is_empty() {
             return Ok(());

@@ -2,7 +2,7 @@
 
 use junto_core::{AgentId, Body, Change};
 use junto_llm::{CallId, Cost, LeafCall, SessionId, Usage, Usd};
-use junto_store::{By, CallFilter, Filter, Index, Options, Standing, Store};
+use junto_store::{By, CallFilter, Filter, Index, Options, Redactor, Standing, Store};
 
 use crate::life::{Life, body_call, body_input, body_input_end, body_start, second};
 
@@ -15,7 +15,7 @@ struct Scene {
 fn scene() -> Scene {
     let root = tempfile::tempdir().unwrap();
     let store = Store::open(root.path(), Options::default()).unwrap();
-    let index = Index::open(root.path());
+    let index = Index::open(root.path(), Redactor::off());
     Scene { _root: root, store, index }
 }
 

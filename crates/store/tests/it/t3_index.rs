@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use junto_core::{Body, Clock, EventLog, Journal};
 use junto_llm::{CallId, Cost, SessionId, Usage, Usd};
-use junto_store::{By, Filter, Index, Options, Renewed, Standing, Store};
+use junto_store::{By, Filter, Index, Options, Redactor, Renewed, Standing, Store};
 use rusqlite::Connection;
 
 use crate::life::{body_call, body_end, body_input, body_input_end, body_start};
@@ -114,7 +114,7 @@ async fn what_was_fed_live_is_what_the_journals_say() {
         let root = tempfile::tempdir().unwrap();
         let store = store(root.path());
         busy(&store, seed).await;
-        let index = Index::open(root.path());
+        let index = Index::open(root.path(), Redactor::off());
         // Without a look at the journals.
         drop(store);
         let live = dump(root.path());
@@ -340,4 +340,24 @@ async fn an_index_that_cannot_be_written_holds_nobody_up() {
     assert!(store.read(&SessionId("s".into())).unwrap().events.len() > 3);
     std::fs::remove_dir(root.path().join("index.sqlite")).unwrap();
     assert_eq!(store.index().unwrap().sessions(&Filter::default()).unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_secret_is_in_no_title() {
+    let root = tempfile::tempdir().unwrap();
+    let redact = Redactor::new([junto_llm::Secret::new("correct horse battery")]);
+    let store = Store::open(root.path(), Options { redact, ..Options::default() }).unwrap();
+    let session = SessionId("s".into());
+    let opened = store.create(&session).unwrap();
+    let log = EventLog::new(session, opened.journal, opened.last, clock(0));
+    log.emit(body_start(None, "/work")).await.unwrap();
+    log.emit(body_input("Log in with correct horse battery please")).await.unwrap();
+    let index = store.index().unwrap();
+    let title = |index: &Index| index.sessions(&Filter::default()).unwrap().remove(0).title;
+    let live = title(index);
+    assert!(live.starts_with("Log in with [") && live.ends_with(" please"), "{live}");
+    index.rebuild(&store).unwrap();
+    assert_eq!(title(index), live);
+    let bytes = std::fs::read(root.path().join("index.sqlite-wal")).unwrap_or_default();
+    assert!(!bytes.windows(7).any(|part| part == b"correct"), "not a trace of it");
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use junto_core::{
-    Action, AgentError, Body, EventLog, Gate, JournalError, Payload, Permit, Questions, Rejected, Seen, Seq, Tool,
-    ToolCx, ToolOutcome, ToolOutput, Via,
+    Action, AgentError, Body, EventLog, Gate, JournalError, Payload, Permit, Questions, Rejected, Seen, Seq,
+    Tool, ToolCx, ToolOutcome, ToolOutput, Via,
 };
 use junto_env::{ExecutionEnvironment, Jobs, RealPath};
 use junto_llm::{ResultOutput, ToolCall, ToolResult};

@@ -86,7 +86,7 @@ impl Restored {
     /// Ends a child, and books what it has used.
     async fn end_child(&self, child: &AgentId) -> Result<(), JournalError> {
         let Some(life) = self.lives.of(child) else { return Ok(()) };
-        let log = self.log.rejoin(life.last());
+        let log = self.log.rejoin(life.seat());
         end_segments(&log, life).await?;
         for (start, (call, via)) in &life.calls {
             end_call(&log, Some(*start), call, *via, CUT_OFF).await?;

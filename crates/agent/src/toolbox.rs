@@ -26,6 +26,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What the model is told of a call that was stopped.
 pub(crate) const INTERRUPTED: &str = "interrupted before it was done";
 
+/// What the model is told of a call that was running when the session was cut off.
+pub(crate) const CUT_OFF: &str =
+    "interrupted, may have run: the session stopped before the result was known; look before you repeat it";
+
 /// The tools of a session.
 pub(crate) struct Toolbox {
     kit: RwLock<Arc<Kit>>,
@@ -52,10 +56,6 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    pub(crate) fn call(&self) -> &ToolCall {
-        &self.call
-    }
-
     /// The files it would write.
     fn writes(&self) -> impl Iterator<Item = &RealPath> {
         self.ready.iter().flat_map(|(_, actions)| actions).filter_map(|action| match action {

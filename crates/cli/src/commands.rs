@@ -13,6 +13,7 @@ use clap::CommandFactory;
 use crate::args::{Cli, Command};
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
+use crate::interrupts::Interrupts;
 use crate::output::paint::Color;
 use crate::output::{Output, Talk};
 
@@ -44,14 +45,14 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
     })
 }
 
-/// Runs a command until it ends or the user interrupts it. An interrupt drops what it was doing,
-/// which closes its connections.
+/// Runs a command until it ends or is interrupted. An interrupt drops what it was doing, which closes its
+/// connections and ends what it started.
 fn interruptible(command: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
     on_runtime(async {
+        let mut interrupts = Interrupts::listen()?;
         tokio::select! {
-            // Asked first, so that we listen for interrupts before the command does anything.
             biased;
-            Ok(()) = tokio::signal::ctrl_c() => Err(Failure::interrupted()),
+            () = interrupts.next() => Err(Failure::interrupted()),
             result = command => result,
         }
     })

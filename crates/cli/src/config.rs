@@ -5,6 +5,7 @@
 //! The keys are one table ([`schema::KEYS`]). No secret is ever part of the configuration: it holds
 //! only the names of the variables that hold keys.
 
+mod aliases;
 mod check;
 mod files;
 mod problem;
@@ -26,6 +27,7 @@ use junto::llm::{Timeouts, Wire};
 use crate::environment::Environment;
 use crate::failure::Failure;
 
+pub(crate) use aliases::circles;
 pub(crate) use files::{Files, Project};
 pub(crate) use junto::llm::vendor::VENDORS;
 pub(crate) use problem::{Problem, failure as problems_failure};
@@ -78,7 +80,8 @@ impl Config {
     pub(crate) fn load(environment: &Environment, flags: &[FlagValue]) -> Result<Self, Failure> {
         let (layer, notes) = layers(environment, flags);
         let config = Self { settings: layer.settings, notes };
-        let problems = [layer.problems, config.incomplete_providers()].concat();
+        let circles = aliases::circles(&config.settings);
+        let problems = [layer.problems, config.incomplete_providers(&layer.spoiled), circles].concat();
         if problems.is_empty() { Ok(config) } else { Err(problems_failure(&problems)) }
     }
 
@@ -152,12 +155,9 @@ impl Config {
         names.into_iter().filter_map(|name| self.provider(&name)).collect()
     }
 
-    /// What a name stands for, if it is an alias.
+    /// What a name stands for in the end, if it is an alias: what it stands for may be one, too.
     pub(crate) fn alias(&self, name: &str) -> Option<&str> {
-        match &self.settings.get(&KeyPath::of(&["aliases", name]))?.value {
-            Value::Text(target) => Some(target),
-            _ => None,
-        }
+        aliases::resolve(&self.settings, name)
     }
 
     /// The aliases and what they stand for.
@@ -226,13 +226,15 @@ impl Config {
         })
     }
 
-    /// Providers that no layer told how or where to reach them.
-    fn incomplete_providers(&self) -> Vec<Problem> {
+    /// Providers that no layer told how or where to reach them, be it wrongly.
+    fn incomplete_providers(&self, spoiled: &BTreeSet<KeyPath>) -> Vec<Problem> {
         let mut problems = Vec::new();
         for name in self.provider_names() {
             let of_it = |path: &KeyPath| matches!(path.segments(), [section, owner, ..] if section == "providers" && *owner == name);
             for needed in ["wire", "base_url"] {
-                if !self.settings.contains_key(&KeyPath::of(&["providers", &name, needed]))
+                let path = KeyPath::of(&["providers", &name, needed]);
+                if !self.settings.contains_key(&path)
+                    && !spoiled.contains(&path)
                     && let Some((_, setting)) = self.settings.iter().find(|(path, _)| of_it(path))
                 {
                     problems.push(Problem::at(

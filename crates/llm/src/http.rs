@@ -202,7 +202,7 @@ impl HttpProvider {
         let wire = self.endpoint.wire;
         let model = request.model.clone().ok_or_else(|| {
             Error::configuration("the request names no model")
-                .with_hint("name a model, or use a Client, which takes the latest")
+                .with_hint("set `Request::model`, or use a Client, which takes the latest")
         })?;
         let names = Arc::new(NameMap::for_request(&request, wire));
         let origin = Arc::new(Origin { wire, provider: self.endpoint.name.clone(), model });
@@ -278,7 +278,10 @@ impl HttpProvider {
         let wait = retry_after.or(error.retry_after());
         let error = error.with_status(status.as_u16()).with_body(&body).with_retry_after(wait);
         if status == StatusCode::UNAUTHORIZED && matches!(self.endpoint.auth, Auth::None) {
-            return error.with_hint("no API key is configured for this provider; set one");
+            return error.with_hint(
+                "no API key is configured for this provider: name the variable that holds it with `key_env` \
+                 in its [providers] table",
+            );
         }
         error
     }

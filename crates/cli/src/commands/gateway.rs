@@ -1,15 +1,16 @@
 //! `junto gateway`: the configured providers behind the APIs that clients know.
 
+mod report;
 mod routes;
 
 use std::net::SocketAddr;
 
 use junto::gateway::{Builder, Gateway, Progress, Settings};
 use junto::llm::Secret;
-use junto::llm::catalog::Catalog;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use self::report::Reporter;
 use crate::args::GatewayArgs;
 use crate::config::Config;
 use crate::connect;
@@ -31,7 +32,9 @@ pub(crate) async fn run(
         output.note(note);
     }
     let (builder, target) = routes::routes(Gateway::builder(), &args.council, &config, environment)?;
-    let builder = report(builder, connect::catalog(&config), output.clone());
+    let reporter = Reporter { catalog: connect::catalog(&config), providers: config.providers() };
+    let told = output.clone();
+    let builder = builder.on_call(move |report| told.note(&reporter.line(&report)));
     let progress = if args.no_progress { Progress::Hidden } else { Progress::Shown };
     let builder = builder.settings(Settings { progress, ..Settings::default() });
     let key = args.key_env.as_deref().map(|name| client_key(name, environment)).transpose()?;
@@ -65,21 +68,6 @@ pub(crate) async fn run(
         () = interrupts.next() => Err(Failure::interrupted()),
         () = serving => Ok(Exit::Done),
     }
-}
-
-/// Tells what each call used.
-fn report(builder: Builder, catalog: Catalog, output: Output) -> Builder {
-    builder.on_usage(move |report| {
-        let cost = catalog.cost(&report.provider, &report.model, &report.usage);
-        output.note(&format!(
-            "{}/{} · in {} out {} · {cost}{}",
-            report.provider,
-            report.model,
-            report.usage.input,
-            report.usage.output,
-            if report.complete { "" } else { " · broken off" }
-        ));
-    })
 }
 
 fn client_key(name: &str, environment: &Environment) -> Result<Secret, Failure> {

@@ -8,6 +8,7 @@ mod t1_commands;
 mod t1_config;
 mod t1_demo;
 mod t1_gateway;
+mod t1_hangup;
 mod t1_interrupt;
 mod t1_models;
 mod t1_profile;

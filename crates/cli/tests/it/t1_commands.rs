@@ -13,8 +13,8 @@ use crate::t1_interrupt::{interrupt, start};
 use crate::t1_run::{events, of_type};
 
 /// A run whose events are read while it works.
-struct Session {
-    child: Child,
+pub(crate) struct Session {
+    pub(crate) child: Child,
     out: BufReader<ChildStdout>,
     seen: String,
 }
@@ -22,14 +22,18 @@ struct Session {
 impl Session {
     fn start(stage: &Stage, flags: &[&str]) -> Self {
         let args = [&["run", "--json"], flags, &["Work."]].concat();
-        let mut child = start(&stage.machine, &args);
+        Self::of(start(&stage.machine, &args))
+    }
+
+    /// A run with `--json` that has pipes on all sides.
+    pub(crate) fn of(mut child: Child) -> Self {
         let out = BufReader::new(child.stdout.take().unwrap());
         Self { child, out, seen: String::new() }
     }
 
     /// Reads until a line of this type comes.
     #[track_caller]
-    fn wait_for(&mut self, kind: &str) -> Value {
+    pub(crate) fn wait_for(&mut self, kind: &str) -> Value {
         loop {
             let mut line = String::new();
             assert_ne!(self.out.read_line(&mut line).unwrap(), 0, "no {kind} in {}", self.seen);
@@ -41,7 +45,7 @@ impl Session {
         }
     }
 
-    fn tell(&mut self, line: impl ToString) {
+    pub(crate) fn tell(&mut self, line: impl ToString) {
         writeln!(self.child.stdin.as_mut().unwrap(), "{}", line.to_string()).unwrap();
     }
 
@@ -50,7 +54,7 @@ impl Session {
     }
 
     /// The exit code, the events and standard error, once it has ended.
-    fn end(mut self) -> (Option<i32>, Vec<Value>, String) {
+    pub(crate) fn end(mut self) -> (Option<i32>, Vec<Value>, String) {
         // `wait` would close standard input: it must end without that.
         let input = self.child.stdin.take();
         self.out.read_to_string(&mut self.seen).unwrap();
@@ -63,12 +67,12 @@ impl Session {
 }
 
 /// A command that ends only if somebody ends it; tells the id of what it started.
-fn endless() -> Step {
+pub(crate) fn endless() -> Step {
     Step::call("shell", json!({"command": "sleep 600 & echo $!; wait", "timeout_ms": 600_000}))
 }
 
 #[track_caller]
-fn assert_gone(pid: &str) {
+pub(crate) fn assert_gone(pid: &str) {
     assert!(!pid.is_empty());
     // What was killed takes a moment to die, and the kernel tells only its parent.
     let mut lives = String::new();
@@ -145,9 +149,7 @@ fn what_is_to_follow_is_worked_on_before_it_ends() {
 #[test]
 fn without_a_task_it_works_on_what_it_is_told_until_the_input_ends() {
     let stage = Stage::on_any_wire(Play::of([Step { times: Some(9), ..Step::text("Did: {{last_user}}") }]));
-    let mut child = start(&stage.machine, &["run", "--json", "--input", "json"]);
-    let out = BufReader::new(child.stdout.take().unwrap());
-    let mut session = Session { child, out, seen: String::new() };
+    let mut session = Session::of(start(&stage.machine, &["run", "--json", "--input", "json"]));
     for task in ["One.", "Two."] {
         session.tell(json!({"command": "submit", "input": {"text": task}}));
         assert_eq!(session.wait_for("input_end")["text"], format!("Did: {task}"));

@@ -3,7 +3,9 @@ use std::process::{Child, ChildStderr};
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use junto::llm::{CallCx, Client, Endpoint, Error, ErrorKind, HttpProvider, Request, StreamEvent, Wire};
+use junto::llm::{
+    CallCx, Client, Endpoint, Error, ErrorKind, HttpProvider, Passthrough as _, Request, StreamEvent, Wire,
+};
 use junto::twin::{Fault, Play, Step};
 
 use crate::Machine;
@@ -112,6 +114,39 @@ fn a_council_can_answer() {
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("a council of local/a-1, local/b-1 answers"), "{said}");
     assert_eq!(stage.requests().len(), 4);
+}
+
+#[test]
+fn calls_that_fail_are_noted_with_what_to_do() {
+    // As the client's own bytes, and translated.
+    for flags in [&["--provider", "anthropic"][..], &["--model", "anthropic/claude-haiku-5-5"]] {
+        let mut stage = Stage::on_any_wire(Play::default());
+        stage.machine.write(".config/junto/config.toml", "");
+        stage.machine = stage.machine.with("ANTHROPIC_API_KEY", "wrong-key-8a7b");
+        let gateway = Gateway::start(&stage.machine, flags);
+        gateway.ask(Wire::Anthropic, "claude-opus-5-5").unwrap_err();
+        let (code, said) = gateway.end();
+        assert_eq!(code, Some(0), "{said}");
+        let noted = said.lines().find(|line| line.contains("failed")).unwrap_or_default();
+        assert!(noted.starts_with("anthropic/claude-"), "{said}");
+        assert!(noted.contains(" · failed: 401, authentication: "), "{said}");
+        assert!(noted.ends_with(" · check the key in ANTHROPIC_API_KEY"), "{said}");
+        assert!(!said.contains("wrong-key") && !said.contains(KEY), "{said}");
+    }
+}
+
+#[test]
+fn requests_that_make_no_sense_are_noted() {
+    let stage = Stage::on_any_wire(Play::default());
+    let gateway = Gateway::start(&stage.machine, &[]);
+    let client = HttpProvider::new(Endpoint::new("gateway", Wire::Anthropic, &gateway.url)).unwrap();
+    run(client.send("/v1/messages", Default::default(), "{".into(), &CallCx::new())).unwrap();
+    let odd = r#"{"model": "any-1", "messages": 3}"#;
+    run(client.send("/v1/messages", Default::default(), odd.into(), &CallCx::new())).unwrap();
+    let (code, said) = gateway.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("\na request · failed: 400, invalid_request: the body is not JSON"), "{said}");
+    assert!(said.contains("\nanthropic/claude-opus-5-5 · failed: 400, invalid_request: "), "{said}");
 }
 
 #[test]

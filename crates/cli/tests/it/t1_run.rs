@@ -1,10 +1,12 @@
 use std::fs;
 
 use junto::core::{Event, grammar};
-use junto::twin::{Fault, Play, Step};
+use junto::twin::{Fault, Play, Step, Stop};
 use serde_json::{Value, json};
 
 use crate::stage::{KEY, SETUPS, Stage, on_every_wire};
+use crate::t1_commands::Session;
+use crate::t1_interrupt::start;
 use crate::{Machine, Run, text};
 
 /// A round of the shell, and an answer that tells what it said.
@@ -98,6 +100,68 @@ fn children_do_not_see_the_keys() {
     let out = stage.machine.run(&["run", "--json", "Look."]).ok();
     assert!(out.contains("PATH="), "{out}");
     assert!(!out.contains("ANTHROPIC_API_KEY"), "{out}");
+}
+
+#[test]
+fn an_answer_that_is_not_whole_is_told_by_the_exit_code() {
+    let check = |finish: Stop, code: i32, said: &[&str]| {
+        on_every_wire(
+            || Play::of([Step { finish: Some(finish), ..Step::text("Once upon") }]),
+            |setup, stage| {
+                let run = stage.machine.run(&["run", "Tell."]);
+                assert_eq!(
+                    (run.code, run.out.trim_end()),
+                    (Some(code), "Once upon"),
+                    "{} {run:#?}",
+                    setup.provider
+                );
+                assert!(said.iter().all(|part| run.err.contains(part)), "{} {run:#?}", setup.provider);
+            },
+        );
+    };
+    check(Stop::Length, 4, &["error: the answer was cut off", "hint: raise --max-tokens"]);
+    check(Stop::ContentFilter, 3, &["error: the model refused", "hint: rephrase"]);
+}
+
+#[test]
+fn an_answer_that_was_cut_off_on_the_way_does_not_count() {
+    let cut = Step { finish: Some(Stop::Length), ..Step::text("Once upon") };
+    let stage = Stage::on_any_wire(Play::of([cut, Step::text("Done.")]));
+    let mut session = Session::of(start(&stage.machine, &["run", "--json", "--input", "json"]));
+    for task in ["Tell.", "Go on."] {
+        session.tell(json!({"command": "submit", "input": {"text": task}}));
+        session.wait_for("input_end");
+    }
+    drop(session.child.stdin.take());
+    let (code, _, err) = session.end();
+    assert_eq!(code, Some(0), "{err}");
+}
+
+#[test]
+fn a_refusal_of_the_provider_is_told_as_ask_tells_it() {
+    let check = |status: u16, hint: &str| {
+        let stage = Stage::on_any_wire(Play::of([Step::fault(Fault::status(status))]));
+        let machine = stage.machine.with("JUNTO_MAX_RETRIES", "0");
+        for command in ["ask", "run"] {
+            let run = machine.run(&[command, "Hi."]).fails(3, &[hint]);
+            assert!(!run.err.contains("no model was asked"), "{run:#?}");
+        }
+    };
+    check(400, "hint: change what the message names");
+    check(401, "hint: check the key in ANTHROPIC_API_KEY");
+    check(429, "hint: wait, or lower the rate of requests");
+}
+
+#[test]
+fn nonsense_is_no_input() {
+    let stage = Stage::on_any_wire(Play::default());
+    let mut command = stage.machine.command(&["run", "--input", "json"]);
+    let said = ["warning: this line is no command", "error: standard input had no line", "\"submit\""];
+    Run::of(command.write_stdin("garbage\n")).fails(2, &said);
+    assert!(stage.requests().is_empty());
+    // Beside a task it is a warning.
+    let mut command = stage.machine.command(&["run", "--input", "json", "Say this."]);
+    assert_eq!(Run::of(command.write_stdin("garbage\n")).ok().trim_end(), "Say this.");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use junto::core::{Agent, AgentError, Body, Command, EndReason, Event, Fut, Input
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::host::Host;
-use super::view::{View, journal};
+use super::view::{Short, View, journal};
 use crate::config::duration_text;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::{Interrupt, Interrupts};
@@ -34,6 +34,8 @@ pub(crate) struct Drive {
     closing: Option<Fut<'static, Outcome>>,
     interrupted: bool,
     out_of_time: bool,
+    /// Whether an input was worked on to its end.
+    worked: bool,
     /// Why nothing more is shown.
     failure: Option<Failure>,
 }
@@ -52,6 +54,7 @@ impl Drive {
             closing: None,
             interrupted: false,
             out_of_time: false,
+            worked: false,
             failure: None,
         }
     }
@@ -67,7 +70,8 @@ impl Drive {
     /// not wait for that.
     ///
     /// # Errors
-    /// If the task is refused or the output fails, and on the second interrupt.
+    /// If the task is refused, if nothing else than nonsense was said, if the output fails, and on the
+    /// second interrupt.
     pub(crate) async fn run(
         mut self,
         task: Option<Input>,
@@ -117,6 +121,10 @@ impl Drive {
         };
         match self.failure {
             Some(failure) => Err(failure),
+            None if !self.worked && self.host.heard_only_nonsense() => Err(Failure::usage(
+                "standard input had no line that is a command",
+                "write each as a line of JSON, as in {\"command\": \"submit\", \"input\": {\"text\": \"Fix the failing test.\"}}",
+            )),
             None => Ok(self.end(outcome.reason)),
         }
     }
@@ -125,9 +133,11 @@ impl Drive {
         match (self.most, reason) {
             (Some(most), EndReason::Interrupted) if self.out_of_time => {
                 let limit = format!("at most {} in all", duration_text(most));
-                End { reason: EndReason::Limit, limit: Some(limit) }
+                End { reason: EndReason::Limit, limit: Some(limit), short: None }
             }
-            (_, reason) => End { reason, limit: self.view.limit().map(str::to_owned) },
+            (_, reason) => {
+                End { reason, limit: self.view.limit().map(str::to_owned), short: self.view.short() }
+            }
         }
     }
 
@@ -174,6 +184,7 @@ impl Drive {
     fn follow(&mut self, event: &Event) {
         match &event.body {
             Body::InputEnd { .. } => {
+                self.worked = true;
                 self.open = self.open.saturating_sub(1);
                 if self.open == 0 && !self.stays {
                     self.close();
@@ -221,6 +232,8 @@ pub(crate) struct End {
     pub(crate) reason: EndReason,
     /// The limit it reached, if one stopped it.
     pub(crate) limit: Option<String>,
+    /// What its last answer lacks.
+    pub(crate) short: Option<Short>,
 }
 
 /// Waits for the end of an agent that was told to end.

@@ -32,6 +32,16 @@ pub(crate) struct Host {
     asked: VecDeque<Asked>,
     /// The question that the person sees.
     shown: Option<AskId>,
+    heard: Heard,
+}
+
+/// What a program has said so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Heard {
+    #[default]
+    Nothing,
+    Nonsense,
+    Commands,
 }
 
 /// Whether standard input is read.
@@ -89,7 +99,12 @@ impl Host {
             Presence::Person => Ears::Asleep,
             Presence::Program => Ears::Open(listen()),
         };
-        Self { presence, output, ears, asked: VecDeque::new(), shown: None }
+        Self { presence, output, ears, asked: VecDeque::new(), shown: None, heard: Heard::default() }
+    }
+
+    /// Whether a program has spoken, and nothing it said was a command.
+    pub(super) fn heard_only_nonsense(&self) -> bool {
+        self.heard == Heard::Nonsense
     }
 
     /// The next line; none once there will be no more. Waits for ever if nobody is there.
@@ -108,8 +123,14 @@ impl Host {
             Presence::Nobody => None,
             Presence::Program if line.trim().is_empty() => None,
             Presence::Program => match serde_json::from_str(line) {
-                Ok(command) => Some(command),
+                Ok(command) => {
+                    self.heard = Heard::Commands;
+                    Some(command)
+                }
                 Err(error) => {
+                    if self.heard == Heard::Nothing {
+                        self.heard = Heard::Nonsense;
+                    }
                     self.output.warning(&format!("this line is no command: {error}"));
                     None
                 }

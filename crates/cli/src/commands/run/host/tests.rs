@@ -6,7 +6,17 @@ use super::*;
 fn host(presence: Presence) -> (Host, mpsc::Sender<String>) {
     let (sender, lines) = mpsc::channel(1);
     let output = Output::unseen();
-    (Host { presence, output, ears: Ears::Open(lines), asked: VecDeque::new(), shown: None }, sender)
+    (
+        Host {
+            presence,
+            output,
+            ears: Ears::Open(lines),
+            asked: VecDeque::new(),
+            shown: None,
+            heard: Heard::Nothing,
+        },
+        sender,
+    )
 }
 
 fn ask(name: &str) -> Body {
@@ -44,6 +54,8 @@ async fn a_person_answers_one_question_after_another() {
         name: "spawn_agent".to_owned(),
         output: "".into(),
         is_error: true,
+        seen: None,
+        via: Via::Loop,
     };
     host.see(&event(end).await);
     assert_eq!(host.order("n\n"), answer("three", Decision::Reject { reason: None }));

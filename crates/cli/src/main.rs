@@ -12,6 +12,7 @@ mod environment;
 mod failure;
 mod interrupts;
 mod output;
+mod saved;
 
 use std::process::ExitCode;
 

@@ -19,7 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("junto-runner", &["junto-core", "junto-llm", "junto-env"]),
     ("junto-council", &["junto-core", "junto-llm", "junto-env"]),
     ("junto-gateway", &["junto-core", "junto-llm"]),
-    ("junto-store", &["junto-core"]),
+    ("junto-store", &["junto-core", "junto-llm", "junto-env"]),
     ("junto-twin", &["junto-llm"]),
     (
         "junto",

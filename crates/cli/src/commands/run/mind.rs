@@ -10,7 +10,7 @@ use junto::llm::names::nearest;
 use junto::llm::{Effort, Wire};
 
 use super::host::Presence;
-use crate::args::RunArgs;
+use crate::args::WorkArgs;
 use crate::config::{Config, Origin, duration_text};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -36,7 +36,7 @@ pub(super) struct Mind {
 /// # Errors
 /// What is wrong with them, or missing.
 pub(super) fn mind(
-    args: &RunArgs,
+    args: &WorkArgs,
     presence: Presence,
     mut config: Config,
     environment: &Environment,
@@ -52,11 +52,13 @@ pub(super) fn mind(
         let provider =
             choice.provider.as_deref().or(client.default_provider()).unwrap_or_default().to_owned();
         let latest = || client.catalog().latest(&provider, None).map(|model| model.id.clone());
-        let model = choice.model.clone().or_else(latest).unwrap_or_else(|| "no model".to_owned());
+        let model = choice.model.clone().or_else(latest);
         let wire = config.providers().into_iter().find(|p| p.name == provider).map(|p| p.wire);
-        let native = Native::new(Arc::new(client));
-        let native = Native { provider_name: choice.provider, model: choice.model, ..native };
-        (native, format!("{provider}/{model}"), provider, wire)
+        // Named in full, so that a session that is resumed asks whom it asked before, whatever has become
+        // the usual choice since.
+        let named = Some(provider.clone()).filter(|name| !name.is_empty());
+        let native = Native { provider_name: named, model: model.clone(), ..Native::new(Arc::new(client)) };
+        (native, format!("{provider}/{}", model.as_deref().unwrap_or("no model")), provider, wire)
     } else {
         let client = connect::client(&config, environment)?;
         let council = council::council(&args.council, &client, directory, &config, environment)?;
@@ -115,7 +117,7 @@ fn with_settings(mut profile: Profile, config: &Config) -> Result<Profile, Failu
 /// Adds and removes tools. Says whether children may be started.
 fn switch_tools(
     profile: &mut Profile,
-    args: &RunArgs,
+    args: &WorkArgs,
     presence: Presence,
     wire: Option<Wire>,
 ) -> Result<bool, Failure> {

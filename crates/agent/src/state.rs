@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use junto_core::{Body, EndReason, EventError, EventLog, JournalError, Limits, OnReject};
 use junto_llm::catalog::Catalog;
-use junto_llm::{Budget, CallCx, Cost, Error, ErrorKind, Finish, Provider, Request, Traffic, retry};
+use junto_llm::{Budget, CallCx, Cost, Error, ErrorKind, Finish, Message, Provider, Request, Traffic, retry};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{self, Answer, Delivery, Ended};
@@ -14,7 +14,7 @@ use crate::history::History;
 use crate::loops::Loops;
 use crate::profile::{Capabilities, Profile};
 use crate::round::Order;
-use crate::said::{Said, is_question};
+use crate::said::{Said, is_question, json};
 use crate::toolbox::Toolbox;
 use crate::totals::Totals;
 
@@ -70,7 +70,7 @@ impl State {
         }
         let moved = Said::note(format!("The working directory is now {}.", env.facts().cwd));
         self.toolbox.move_to(env);
-        self.log.emit(Body::SteeringInjected { input: moved.input.clone() }).await?;
+        self.log.emit(moved.injected()).await?;
         self.history.say(&moved);
         Ok(())
     }
@@ -98,7 +98,14 @@ impl State {
         let delivery = if streams { Delivery::InPieces } else { Delivery::Whole };
         let answer = call::ask(&self.log, &self.provider, self.retry, delivery, request, &cx).await?;
         self.text = answer.response.text();
-        self.book(&answer, &settings, &cx).await?;
+        let entering = answer.entering();
+        self.book(&answer, entering.as_ref(), &settings, &cx).await?;
+        if let Some(message) = entering {
+            self.history.enter(message);
+        }
+        if let Ended::Whole = answer.end {
+            self.history.count(&answer.response.usage);
+        }
         Ok(answer)
     }
 
@@ -175,7 +182,15 @@ impl State {
         }
     }
 
-    async fn book(&mut self, answer: &Answer, asked: &Settings, cx: &CallCx) -> Result<(), JournalError> {
+    /// Puts a call into the log, with what enters the conversation: before that, and before any tool the
+    /// model asked for runs, since the start of a tool is committed after it.
+    async fn book(
+        &mut self,
+        answer: &Answer,
+        entering: Option<&Message>,
+        asked: &Settings,
+        cx: &CallCx,
+    ) -> Result<(), JournalError> {
         if !answer.began {
             return Ok(());
         }
@@ -193,6 +208,8 @@ impl State {
             response_id: (!response.id.is_empty()).then(|| response.id.clone()),
             usage: response.usage.clone(),
             cost,
+            answer: entering.and_then(json),
+            end: answer.how(),
         };
         self.log.emit_for(&cx.call, call).await?;
         let short = match response.finish_reason.unified {

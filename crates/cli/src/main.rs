@@ -13,6 +13,7 @@ mod failure;
 mod interrupts;
 mod output;
 mod saved;
+mod when;
 
 use std::process::ExitCode;
 

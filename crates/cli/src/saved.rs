@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use junto::llm::SessionId;
 use junto::llm::names::nearest;
-use junto::store::{self, ErrorKind, Filter, Options, Redactor, Store, Sync};
+use junto::llm::{Secret, SessionId};
+use junto::store::{self, ErrorKind, Filter, Options, Recovery, Redactor, Store, Sync};
 
 use crate::args::LATEST;
 use crate::config::Config;
@@ -49,14 +49,14 @@ fn options(config: &Config, environment: &Environment) -> Options {
         Some(("never", _)) => Sync::Never,
         _ => Sync::TurnEnds,
     };
-    let redact = if config.flag("store.redact") { redactor(config, environment) } else { Redactor::none() };
+    let redact = if config.flag("store.redact") { redactor(config, environment) } else { Redactor::off() };
     Options { sync, redact, ..Options::default() }
 }
 
 /// Leaves out what looks like a secret, and the keys of the providers, which need not look like one.
 fn redactor(config: &Config, environment: &Environment) -> Redactor {
     let keys = config.providers().into_iter().filter_map(|provider| provider.key_variable);
-    Redactor::new(keys.filter_map(|name| environment.get(&name).map(str::to_owned)))
+    Redactor::new(keys.filter_map(|name| environment.get(&name).map(Secret::new)))
 }
 
 /// Which session is meant by an id, the beginning of one, or `latest`.
@@ -126,13 +126,21 @@ pub(crate) fn failure(error: &store::Error) -> Failure {
         ErrorKind::Newer => (Exit::Failed, "install the newer junto again to go on with it"),
         ErrorKind::NotFound => (Exit::Usage, "`junto sessions --all` lists those there are"),
         ErrorKind::Exists => (Exit::Failed, "run the command again"),
-        ErrorKind::Damaged => (Exit::Failed, "what can be read of it: `junto export ID`"),
+        ErrorKind::Invalid => (Exit::Usage, "`junto sessions --all` lists those there are"),
+        ErrorKind::Damaged | ErrorKind::Foreign => {
+            (Exit::Failed, "move the folder of the session away, or bring it back from a backup")
+        }
         _ => (
             Exit::Failed,
             "check the permissions and the room of that folder; --no-save runs without keeping the session",
         ),
     };
     Failure::new(exit, error.to_string(), hint)
+}
+
+/// What is wrong with the journal of a session, in words; none if nothing is.
+pub(crate) fn faults(id: &SessionId, recovery: &Recovery) -> Option<String> {
+    (!recovery.is_clean()).then(|| format!("the journal of session {}: {recovery}", short(id)))
 }
 
 #[cfg(test)]

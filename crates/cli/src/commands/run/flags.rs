@@ -14,10 +14,10 @@ const KIND: &str = "junto";
 /// The version of their form.
 const VERSION: u32 = 1;
 /// Settings that hold for one run only: whoever reached a limit shall get further the next time.
-const ONCE: &[&str] = &["limits.", "timeouts.run", "provider", "model"];
+const ONCE: &[&str] = &["limits.", "timeouts.run", "provider", "model", "effort"];
 
-/// The flags of a run that its session remembers. Limits are not among them, and neither is the model, of
-/// which the session itself knows.
+/// The flags of a run that its session remembers. Limits are not among them, and neither are model and
+/// effort, of which the session itself knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Flags {

@@ -47,8 +47,8 @@ impl Past {
 
     fn reopen(store: &Store, id: &SessionId, output: &Output) -> Result<Self, Failure> {
         let kept = Kept::reopen(store, id).map_err(|error| saved::failure(&error))?;
-        for warning in saved::faults(kept.recovery()) {
-            output.warning(&warning);
+        if let Some(fault) = saved::faults(id, kept.recovery()) {
+            output.warning(&fault);
         }
         let settings = settings(kept.events());
         let kind = AgentKind::named(&settings.kind).ok_or_else(|| {

@@ -1,0 +1,1 @@
+//! `junto sessions`: what was kept, newest first.

@@ -286,6 +286,9 @@ impl HttpProvider {
 
     /// Sets the worst case aside before anything is sent. May lower the request's limit.
     async fn pay(&self, request: &mut Request, cx: &CallCx) -> Result<Ticket, Error> {
+        if cx.cancel.is_cancelled() {
+            return Err(self.own(aborted()));
+        }
         let paid = Ticket::buy(&self.catalog, &self.endpoint.name, request, cx).await;
         paid.map_err(|e| self.own(e))
     }

@@ -12,9 +12,10 @@
 //! | steering | `steering_injected`, or `loop_detection` where the loop itself spoke |
 //! | system | none: the prompt is the host's own, and does not change |
 
-use junto_llm::{Message, Messages, Response, ToolCall, ToolResult};
+use junto_llm::{Message, Messages, ToolCall, ToolResult, Usage};
 
 use crate::context::Size;
+use crate::prefix::Marks;
 use crate::said::Said;
 
 /// The conversation.
@@ -22,12 +23,13 @@ use crate::said::Said;
 pub(crate) struct History {
     messages: Messages,
     size: Size,
+    marks: Marks,
 }
 
 impl History {
     /// A conversation that begins with a system prompt, unless it is empty.
     pub(crate) fn new(system: &str) -> Self {
-        let mut history = Self { messages: Messages::default(), size: Size::default() };
+        let mut history = Self { messages: Messages::default(), size: Size::default(), marks: Marks::default() };
         if !system.is_empty() {
             history.push(Message::system(system));
         }
@@ -36,6 +38,7 @@ impl History {
 
     fn push(&mut self, message: Message) {
         self.size.add(&message);
+        self.marks.add(&message);
         self.messages.push(message);
     }
 
@@ -43,6 +46,11 @@ impl History {
     /// each turn than a short one.
     pub(crate) fn messages(&self) -> Messages {
         self.messages.clone()
+    }
+
+    /// The fingerprints of these messages.
+    pub(crate) fn marks(&self) -> &Marks {
+        &self.marks
     }
 
     /// How many tokens it has, by the provider's last count and a guess for what came after.
@@ -55,22 +63,15 @@ impl History {
         self.push(said.message());
     }
 
-    /// A whole answer, verbatim. One that says nothing is left out: no provider takes it back.
-    pub(crate) fn answer(&mut self, response: Response) {
-        if !response.message.content.is_empty() {
-            self.push(response.message);
-        }
-        if response.usage.input > 0 {
-            self.size.count(response.usage.input.saturating_add(response.usage.output));
-        }
+    /// An answer, or what there is of it: exactly what the log has of it.
+    pub(crate) fn enter(&mut self, answer: Message) {
+        self.push(answer);
     }
 
-    /// What there is of an answer that was broken off: its text. Reasoning without its signature and
-    /// calls that nobody ran would not be taken back.
-    pub(crate) fn broken_off(&mut self, response: &Response) {
-        let text = response.text();
-        if !text.trim().is_empty() {
-            self.push(Message::assistant(text));
+    /// The provider's count of everything up to here.
+    pub(crate) fn count(&mut self, usage: &Usage) {
+        if usage.input > 0 {
+            self.size.count(usage.input.saturating_add(usage.output));
         }
     }
 

@@ -30,6 +30,7 @@ mod loops;
 mod output;
 mod panics;
 mod paths;
+mod prefix;
 pub mod profile;
 pub mod prompt;
 mod registry;

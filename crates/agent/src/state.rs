@@ -2,19 +2,21 @@
 
 use std::sync::Arc;
 
-use junto_core::{Body, EndReason, EventError, EventLog, JournalError, Limits, OnReject};
+use junto_core::{Body, EndReason, EventError, EventLog, JournalError, Limits, OnReject, Prefix};
 use junto_llm::catalog::Catalog;
-use junto_llm::{Budget, CallCx, Cost, Error, ErrorKind, Finish, Provider, Request, Traffic, retry};
+use junto_llm::{Budget, CallCx, Cost, Error, ErrorKind, Finish, Message, Provider, Request, Traffic, retry};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{self, Answer, Delivery, Ended};
 use crate::context::Gauge;
 use crate::desk::{Desk, Settings};
 use crate::history::History;
+use crate::kit::Kit;
 use crate::loops::Loops;
+use crate::prefix::Prefixes;
 use crate::profile::{Capabilities, Profile};
 use crate::round::Order;
-use crate::said::{Said, is_question};
+use crate::said::{Said, is_question, json};
 use crate::toolbox::Toolbox;
 use crate::totals::Totals;
 
@@ -35,6 +37,8 @@ pub(crate) struct State {
     pub(crate) totals: Arc<Totals>,
     pub(crate) loops: Loops,
     pub(crate) gauge: Gauge,
+    /// What the requests so far began with.
+    pub(crate) prefixes: Prefixes,
     /// How many tokens the model takes in, where the host knows better than the catalog.
     pub(crate) context_window: Option<u64>,
     /// Whether the host wants to know that an answer ends in a question.
@@ -70,7 +74,7 @@ impl State {
         }
         let moved = Said::note(format!("The working directory is now {}.", env.facts().cwd));
         self.toolbox.move_to(env);
-        self.log.emit(Body::SteeringInjected { input: moved.input.clone() }).await?;
+        self.log.emit(moved.injected()).await?;
         self.history.say(&moved);
         Ok(())
     }
@@ -84,7 +88,9 @@ impl State {
         self.check_context().await?;
         self.turns = self.turns.saturating_add(1);
         let settings = self.desk.settings();
-        let request = self.request(&settings);
+        let kit = self.toolbox.kit();
+        let request = self.request(&settings, &kit);
+        let prefix = self.prefixes.of(&request, self.history.marks(), &kit);
         let cx = CallCx {
             session: Some(self.log.session().clone()),
             traffic: if rounds == 0 { Traffic::Ask } else { Traffic::Continuation },
@@ -98,18 +104,25 @@ impl State {
         let delivery = if streams { Delivery::InPieces } else { Delivery::Whole };
         let answer = call::ask(&self.log, &self.provider, self.retry, delivery, request, &cx).await?;
         self.text = answer.response.text();
-        self.book(&answer, &settings, &cx).await?;
+        let entering = answer.entering();
+        self.book(&answer, entering.as_ref(), &settings, &cx, prefix).await?;
+        if let Some(message) = entering {
+            self.history.enter(message);
+        }
+        if let Ended::Whole = answer.end {
+            self.history.count(&answer.response.usage);
+        }
         Ok(answer)
     }
 
     /// The prefix (system prompt, tools, everything said so far) has the same bytes each time, so that
     /// providers find it in their caches.
-    fn request(&self, settings: &Settings) -> Request {
+    fn request(&self, settings: &Settings, kit: &Kit) -> Request {
         Request {
             model: settings.model.clone(),
             provider: settings.provider.clone(),
             messages: self.history.messages(),
-            tools: self.toolbox.kit().specs().to_vec(),
+            tools: kit.specs().to_vec(),
             // Who may call several is not told so: it is every provider's default.
             parallel_tool_calls: (!self.capabilities(settings).parallel_tool_calls).then_some(false),
             reasoning_effort: settings.effort.clone(),
@@ -175,7 +188,16 @@ impl State {
         }
     }
 
-    async fn book(&mut self, answer: &Answer, asked: &Settings, cx: &CallCx) -> Result<(), JournalError> {
+    /// Puts a call into the log, with what enters the conversation: before that, and before any tool the
+    /// model asked for runs, since the start of a tool is committed after it.
+    async fn book(
+        &mut self,
+        answer: &Answer,
+        entering: Option<&Message>,
+        asked: &Settings,
+        cx: &CallCx,
+        prefix: Prefix,
+    ) -> Result<(), JournalError> {
         if !answer.began {
             return Ok(());
         }
@@ -193,6 +215,9 @@ impl State {
             response_id: (!response.id.is_empty()).then(|| response.id.clone()),
             usage: response.usage.clone(),
             cost,
+            answer: entering.and_then(json),
+            end: answer.how(),
+            prefix: Some(prefix),
         };
         self.log.emit_for(&cx.call, call).await?;
         let short = match response.finish_reason.unified {

@@ -11,7 +11,7 @@ use junto_core::{
 };
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;
-use junto_llm::{Budget, Effort, Provider, Secret, Unlimited, retry};
+use junto_llm::{Allowance, Budget, Effort, Provider, Secret, Unlimited, retry};
 use junto_runner::{CliAgent, Definition, Host, Patience};
 use tokio_util::sync::CancellationToken;
 
@@ -115,6 +115,7 @@ struct Inner {
     on_reject: OnReject,
     retry: retry::Policy,
     budget: Arc<dyn Budget>,
+    turn_budget: Allowance,
     max_depth: u8,
 }
 
@@ -138,6 +139,7 @@ impl Workshop {
             on_reject: OnReject::default(),
             retry: retry::Policy::default(),
             budget: Arc::new(Unlimited),
+            turn_budget: Allowance::UNLIMITED,
             max_depth: 1,
         })
     }
@@ -228,6 +230,7 @@ impl Workshop {
             limits: spec.limits,
             retry: inner.retry,
             budget: parent.budget.clone(),
+            turn_budget: if parent.log.is_none() { inner.turn_budget } else { Allowance::UNLIMITED },
             spawner: Some(Arc::new(self.clone())),
             depth: parent.depth,
             max_depth: inner.max_depth,
@@ -305,6 +308,12 @@ impl WorkshopBuilder {
     /// What all agents together may spend.
     pub fn budget(mut self, budget: Arc<dyn Budget>) -> Self {
         self.0.budget = budget;
+        self
+    }
+
+    /// How much of that one input to a native agent may take, with what its children spend meanwhile.
+    pub fn turn_budget(mut self, allowance: Allowance) -> Self {
+        self.0.turn_budget = allowance;
         self
     }
 

@@ -15,6 +15,7 @@
 use junto_llm::{Message, Messages, ToolCall, ToolResult, Usage};
 
 use crate::context::Size;
+use crate::prefix::Marks;
 use crate::said::Said;
 
 /// The conversation.
@@ -22,12 +23,13 @@ use crate::said::Said;
 pub(crate) struct History {
     messages: Messages,
     size: Size,
+    marks: Marks,
 }
 
 impl History {
     /// A conversation that begins with a system prompt, unless it is empty.
     pub(crate) fn new(system: &str) -> Self {
-        let mut history = Self { messages: Messages::default(), size: Size::default() };
+        let mut history = Self { messages: Messages::default(), size: Size::default(), marks: Marks::default() };
         if !system.is_empty() {
             history.push(Message::system(system));
         }
@@ -36,6 +38,7 @@ impl History {
 
     fn push(&mut self, message: Message) {
         self.size.add(&message);
+        self.marks.add(&message);
         self.messages.push(message);
     }
 
@@ -43,6 +46,11 @@ impl History {
     /// each turn than a short one.
     pub(crate) fn messages(&self) -> Messages {
         self.messages.clone()
+    }
+
+    /// The fingerprints of these messages.
+    pub(crate) fn marks(&self) -> &Marks {
+        &self.marks
     }
 
     /// How many tokens it has, by the provider's last count and a guess for what came after.

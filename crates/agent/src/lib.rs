@@ -16,6 +16,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod alias;
+mod books;
 mod call;
 mod caller;
 mod config;
@@ -30,6 +31,7 @@ mod loops;
 mod output;
 mod panics;
 mod paths;
+mod prefix;
 pub mod profile;
 pub mod prompt;
 mod registry;
@@ -44,6 +46,7 @@ pub mod tools;
 mod totals;
 mod truncate;
 mod turn;
+mod wallet;
 
 pub use config::{Environments, Overflow, SessionConfig};
 pub use family::{Subagent, SubagentStatus};

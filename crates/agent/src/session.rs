@@ -6,6 +6,7 @@ use junto_core::{
     Abilities, Ack, Agent, AgentError, AgentId, Approve, Body, Command, EndReason, EventError, EventLog, Fut,
     Gate, Outcome, SessionState, Setup, Steer, Tool, ToolHost,
 };
+use junto_llm::Counts;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -16,12 +17,14 @@ use crate::history::History;
 use crate::host::{Door, SessionTools};
 use crate::loops::{Loops, Rules};
 use crate::output::OutputLimits;
+use crate::prefix::Prefixes;
 use crate::prompt::{self, Built};
 use crate::state::State;
 use crate::status::Status;
 use crate::task::{Life, Order, Reception};
 use crate::toolbox::Toolbox;
 use crate::totals::Totals;
+use crate::wallet::Wallet;
 use crate::{SessionConfig, ToolRegistry, profile, tools};
 
 /// How many commands may wait for the session's ear.
@@ -95,13 +98,14 @@ impl Session {
         let (log, env) = (log.clone(), Arc::clone(env));
         let cancel = config.cancel.child_token();
         let totals = Arc::new(Totals::default());
+        let wallet = Arc::new(Wallet::new(Arc::clone(&config.budget), config.turn_budget));
         let family = Arc::new(Family::new(Home {
             spawner: config.spawner.clone(),
             log: log.clone(),
             depth: config.depth,
             max_depth: config.max_depth,
             max_children: config.max_children,
-            budget: Arc::clone(&config.budget),
+            budget: wallet.clone(),
             totals: Arc::clone(&totals),
             cancel: cancel.clone(),
         }));
@@ -173,10 +177,12 @@ impl Session {
                 profile: config.profile,
                 catalog: config.catalog,
                 retry: config.retry,
-                budget: config.budget,
+                budget: wallet.clone(),
+                counts: Counts::default(),
                 totals,
                 loops,
                 gauge: Gauge::default(),
+                prefixes: Prefixes::default(),
                 context_window: config.context_window,
                 ask_on_question: config.ask_on_question,
                 depth: config.depth,
@@ -190,6 +196,7 @@ impl Session {
                 provider: config.provider,
                 environments: config.environments,
             },
+            wallet,
             door: Arc::clone(&door),
             status: Arc::clone(&status),
             on_overflow: config.on_overflow,

@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 
-use junto_core::{Body, EndReason, EventError, EventLog, JournalError, Limits, OnReject};
+use junto_core::{Body, EndReason, EventError, EventLog, JournalError, Limits, OnReject, Prefix};
 use junto_llm::catalog::Catalog;
-use junto_llm::{Budget, CallCx, Cost, Error, ErrorKind, Finish, Message, Provider, Request, Traffic, retry};
+use junto_llm::{
+    Budget, CallCx, Counts, Error, ErrorKind, Finish, Message, Provider, Request, Tally, Traffic, retry,
+};
 use tokio_util::sync::CancellationToken;
 
+use crate::books::Booked;
 use crate::call::{self, Answer, Delivery, Ended};
 use crate::context::Gauge;
 use crate::desk::{Desk, Settings};
 use crate::history::History;
+use crate::kit::Kit;
 use crate::loops::Loops;
+use crate::prefix::Prefixes;
 use crate::profile::{Capabilities, Profile};
 use crate::round::Order;
 use crate::said::{Said, is_question, json};
@@ -32,9 +37,13 @@ pub(crate) struct State {
     pub(crate) catalog: Catalog,
     pub(crate) retry: retry::Policy,
     pub(crate) budget: Arc<dyn Budget>,
+    /// What providers counted in the last requests.
+    pub(crate) counts: Counts,
     pub(crate) totals: Arc<Totals>,
     pub(crate) loops: Loops,
     pub(crate) gauge: Gauge,
+    /// What the requests so far began with.
+    pub(crate) prefixes: Prefixes,
     /// How many tokens the model takes in, where the host knows better than the catalog.
     pub(crate) context_window: Option<u64>,
     /// Whether the host wants to know that an answer ends in a question.
@@ -84,13 +93,17 @@ impl State {
         self.check_context().await?;
         self.turns = self.turns.saturating_add(1);
         let settings = self.desk.settings();
-        let request = self.request(&settings);
+        let kit = self.toolbox.kit();
+        let request = self.request(&settings, &kit);
+        let prefix = self.prefixes.of(&request, self.history.marks(), &kit);
         let cx = CallCx {
             session: Some(self.log.session().clone()),
             traffic: if rounds == 0 { Traffic::Ask } else { Traffic::Continuation },
             workdir: Some(self.toolbox.env().facts().cwd.as_path().to_owned()),
             depth: self.depth,
             budget: Arc::clone(&self.budget),
+            counts: self.counts.clone(),
+            tally: Some(Tally::default()),
             cancel: step.clone(),
             ..CallCx::new()
         };
@@ -99,7 +112,7 @@ impl State {
         let answer = call::ask(&self.log, &self.provider, self.retry, delivery, request, &cx).await?;
         self.text = answer.response.text();
         let entering = answer.entering();
-        self.book(&answer, entering.as_ref(), &settings, &cx).await?;
+        self.book(&answer, entering.as_ref(), &settings, &cx, prefix).await?;
         if let Some(message) = entering {
             self.history.enter(message);
         }
@@ -111,12 +124,12 @@ impl State {
 
     /// The prefix (system prompt, tools, everything said so far) has the same bytes each time, so that
     /// providers find it in their caches.
-    fn request(&self, settings: &Settings) -> Request {
+    fn request(&self, settings: &Settings, kit: &Kit) -> Request {
         Request {
             model: settings.model.clone(),
             provider: settings.provider.clone(),
             messages: self.history.messages(),
-            tools: self.toolbox.kit().specs().to_vec(),
+            tools: kit.specs().to_vec(),
             // Who may call several is not told so: it is every provider's default.
             parallel_tool_calls: (!self.capabilities(settings).parallel_tool_calls).then_some(false),
             reasoning_effort: settings.effort.clone(),
@@ -162,8 +175,13 @@ impl State {
         self.log.emit(Body::Warning { code: code.to_owned(), message }).await.map(drop)
     }
 
-    /// The end of an input whose model call failed for good.
+    /// The end of an input whose model call failed for good, or was not made since the budget is spent.
     pub(crate) async fn failed(&self, error: &Error) -> Result<EndReason, JournalError> {
+        if let Some(exhausted) = error.exhausted() {
+            let limit = Body::TurnLimit { limit: exhausted.to_string(), reached: self.turns };
+            self.log.emit(limit).await?;
+            return Ok(EndReason::Limit);
+        }
         if error.kind() == ErrorKind::ContextLength {
             let message = "the conversation is longer than the model's context window";
             self.warn("context_overflow", message.to_owned()).await?;
@@ -190,26 +208,25 @@ impl State {
         entering: Option<&Message>,
         asked: &Settings,
         cx: &CallCx,
+        prefix: Prefix,
     ) -> Result<(), JournalError> {
-        if !answer.began {
+        let made = cx.tally.as_ref().map(Tally::take).unwrap_or_default();
+        let Some(booked) = Booked::of(answer, made, &self.catalog, asked.model.as_deref()) else {
             return Ok(());
-        }
-        let response = &answer.response;
-        // What a call that was broken off has cost, its provider alone knows.
-        let cost = match answer.end {
-            Ended::Whole => self.cost(answer, asked),
-            Ended::Interrupted | Ended::Failed(_) => Cost::Unknown,
         };
-        self.answered_by = Some(response.model.clone());
-        self.totals.add(&response.usage, cost);
+        let Booked { provider, model, usage, cost } = booked;
+        let response = &answer.response;
+        self.answered_by = Some(model.clone());
+        self.totals.add(&usage, cost);
         let call = Body::Call {
-            provider: response.provider.clone(),
-            model: response.model.clone(),
+            provider,
+            model,
             response_id: (!response.id.is_empty()).then(|| response.id.clone()),
-            usage: response.usage.clone(),
+            usage,
             cost,
             answer: entering.and_then(json),
             end: answer.how(),
+            prefix: Some(prefix),
         };
         self.log.emit_for(&cx.call, call).await?;
         let short = match response.finish_reason.unified {
@@ -223,17 +240,5 @@ impl State {
             self.log.emit_for(&cx.call, warning).await?;
         }
         Ok(())
-    }
-
-    /// By the model's name as the provider gave it, else as it was asked for.
-    fn cost(&self, answer: &Answer, asked: &Settings) -> Cost {
-        let response = &answer.response;
-        let names = [Some(response.model.as_str()), asked.model.as_deref()];
-        names
-            .into_iter()
-            .flatten()
-            .map(|model| self.catalog.cost(&response.provider, model, &response.usage))
-            .find(|cost| cost.amount().is_some())
-            .unwrap_or(Cost::Unknown)
     }
 }

@@ -20,6 +20,7 @@ use crate::state::State;
 use crate::status::Status;
 use crate::toolbox::Toolbox;
 use crate::turn::turn;
+use crate::wallet::Wallet;
 
 /// A command, and who waits to hear what became of it.
 pub(crate) struct Order {
@@ -41,6 +42,7 @@ type Begun = (Said, Option<oneshot::Sender<Result<Ack, AgentError>>>);
 pub(crate) struct Life {
     pub(crate) state: State,
     pub(crate) reception: Reception,
+    pub(crate) wallet: Arc<Wallet>,
     pub(crate) door: Arc<Door>,
     pub(crate) status: Arc<Status>,
     pub(crate) on_overflow: Overflow,
@@ -123,6 +125,7 @@ impl Life {
             return Err(error);
         }
         self.reception.desk.begin_input();
+        self.wallet.begin_input();
         tell(reply, Ok(Ack::Started));
         self.state.text.clear();
         let turned = self.turn(&said).await;

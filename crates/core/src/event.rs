@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Abilities, AgentError, AgentId, ApprovalRequest, AskId, CallEnd, Change, CutOff, Decision, Input, Payload,
-    Plan, Question, Reply, ResumeHandle, Seen, Seq, Setup, Via,
+    Plan, Prefix, Question, Reply, ResumeHandle, Seen, Seq, Setup, Via,
 };
 
 /// The version of the event format.
@@ -121,6 +121,9 @@ pub enum Body {
         /// How it ended.
         #[serde(default, skip_serializing_if = "CallEnd::is_whole")]
         end: CallEnd,
+        /// What its request began with, where its maker knows the request.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prefix: Option<Prefix>,
     },
     /// A tool was permitted and is about to run.
     ToolCallStart {

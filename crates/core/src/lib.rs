@@ -28,6 +28,7 @@ mod memory;
 mod output;
 mod payload;
 mod plan;
+mod prefix;
 mod question;
 mod record;
 mod spool;
@@ -39,7 +40,7 @@ pub use agent::{
     Abilities, Agent, AgentKind, AgentSpec, Approve, Limits, Mode, Outcome, Parent, ResumeHandle,
     SessionState, Spawner, Steer, Workdir,
 };
-pub use budget::Purse;
+pub use budget::{Amount, Purse};
 pub use caller::{Alone, Caller};
 pub use command::{Ack, Addressed, Change, Command, Decision, Input, When};
 pub use delta::Delta;
@@ -53,6 +54,7 @@ pub use memory::MemoryJournal;
 pub use output::{Spooled, ToolOutput};
 pub use payload::Payload;
 pub use plan::{Plan, PlanStep, StepStatus};
+pub use prefix::{Fingerprint, Prefix};
 pub use question::{Choice, Question, Questions, Reply};
 pub use record::{CallEnd, CutOff, Seen, Setup};
 pub use spool::Spool;

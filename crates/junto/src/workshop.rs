@@ -11,7 +11,7 @@ use junto_core::{
 };
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;
-use junto_llm::{Budget, Effort, Provider, Secret, SessionId, Unlimited, retry};
+use junto_llm::{Allowance, Budget, Effort, Provider, Secret, SessionId, Unlimited, retry};
 use junto_runner::{CliAgent, Definition, Host, Patience};
 use junto_store::Store;
 use tokio_util::sync::CancellationToken;
@@ -119,6 +119,7 @@ struct Inner {
     on_reject: OnReject,
     retry: retry::Policy,
     budget: Arc<dyn Budget>,
+    turn_budget: Allowance,
     max_depth: u8,
 }
 
@@ -143,6 +144,7 @@ impl Workshop {
             on_reject: OnReject::default(),
             retry: retry::Policy::default(),
             budget: Arc::new(Unlimited),
+            turn_budget: Allowance::UNLIMITED,
             max_depth: 1,
         })
     }
@@ -276,6 +278,7 @@ impl Workshop {
             limits: spec.limits,
             retry: inner.retry,
             budget: parent.budget.clone(),
+            turn_budget: if parent.log.is_none() { inner.turn_budget } else { Allowance::UNLIMITED },
             spawner: Some(Arc::new(self.clone())),
             depth: parent.depth,
             max_depth: inner.max_depth,
@@ -373,6 +376,12 @@ impl WorkshopBuilder {
     /// What all agents together may spend.
     pub fn budget(mut self, budget: Arc<dyn Budget>) -> Self {
         self.0.budget = budget;
+        self
+    }
+
+    /// How much of that one input to a native agent may take, with what its children spend meanwhile.
+    pub fn turn_budget(mut self, allowance: Allowance) -> Self {
+        self.0.turn_budget = allowance;
         self
     }
 

@@ -45,6 +45,7 @@ fn body(step: &Step) -> Option<Body> {
             cost: Cost::Unknown,
             answer: None,
             end: CallEnd::Whole,
+            prefix: None,
         },
         Step::Ended(reason) => Body::InputEnd { reason: reason.clone(), text: "t".into() },
         Step::Over => over(),

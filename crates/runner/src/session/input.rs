@@ -154,6 +154,7 @@ impl Session {
                         cost,
                         answer: None,
                         end: CallEnd::Whole,
+                        prefix: None,
                     };
                     scribe.emit(call).await?;
                 }

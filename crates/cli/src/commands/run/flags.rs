@@ -13,11 +13,10 @@ use crate::environment::Environment;
 const KIND: &str = "junto";
 /// The version of their form.
 const VERSION: u32 = 1;
-/// Settings that hold for one run only: whoever reached a limit shall get further the next time.
-const ONCE: &[&str] = &["limits.", "timeouts.run", "provider", "model", "effort"];
+/// Settings that are not remembered: the time of one run, and what the session itself knows.
+const ONCE: &[&str] = &["timeouts.run", "provider", "model", "effort"];
 
-/// The flags of a run that its session remembers. Limits are not among them, and neither are model and
-/// effort, of which the session itself knows.
+/// The flags of a run that its session remembers, limits of the whole session among them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Flags {
@@ -39,7 +38,7 @@ pub(super) struct Flags {
 impl Flags {
     /// Those of this command line.
     pub(super) fn of(args: &WorkArgs, environment: &Environment) -> Self {
-        let lasting = |value: &FlagValue| !ONCE.iter().any(|once| value.key.starts_with(once));
+        let lasting = |value: &FlagValue| !ONCE.iter().any(|once| value.key == *once);
         let settings = args.values().into_iter().filter(lasting);
         let settings = settings.map(|FlagValue { key, text, .. }| {
             // A file that is named from here must be found from elsewhere.
@@ -115,10 +114,10 @@ mod tests {
 
     #[test]
     fn what_holds_for_one_run_is_not_kept() {
-        assert_eq!(kept(&["-m", "x", "--max-usd", "1", "--max-turns", "3", "--timeout", "1m"]).event(), None);
-        let lasting = kept(&["--instructions", "Be kind.", "--web", "--no-tool", "shell"]);
+        assert_eq!(kept(&["-m", "x", "--effort", "low", "--timeout", "1m"]).event(), None);
+        let lasting = kept(&["--instructions", "Be kind.", "--max-usd", "1", "--web", "--no-tool", "shell"]);
         let Some(Body::Handle { handle }) = lasting.event() else { panic!("{lasting:?}") };
-        let settings = serde_json::json!({"instructions": "Be kind."});
+        let settings = serde_json::json!({"instructions": "Be kind.", "limits.max_usd": "1"});
         let expected = serde_json::json!({"settings": settings, "web": true, "no_tools": ["shell"]});
         assert_eq!(handle.data, expected);
     }

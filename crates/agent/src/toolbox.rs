@@ -26,6 +26,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What the model is told of a call that was stopped.
 pub(crate) const INTERRUPTED: &str = "interrupted before it was done";
 
+/// What the model is told of a call that was running when the session was cut off.
+pub(crate) const CUT_OFF: &str =
+    "interrupted, may have run: the session stopped before the result was known; look before you repeat it";
+
 /// The tools of a session.
 pub(crate) struct Toolbox {
     kit: RwLock<Arc<Kit>>,

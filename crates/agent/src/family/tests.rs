@@ -175,6 +175,7 @@ fn family(stage: &Arc<Stage>) -> (Arc<Family>, Arc<Totals>) {
         budget: Arc::new(Unlimited),
         totals: Arc::clone(&totals),
         cancel: CancellationToken::new(),
+        born: 0,
     });
     (Arc::new(family), totals)
 }

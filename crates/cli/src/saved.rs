@@ -63,9 +63,9 @@ fn redactor(config: &Config, environment: &Environment) -> Redactor {
 ///
 /// # Errors
 /// If there is none, or there are several; the nearest are named.
-pub(crate) fn find(store: &Store, wanted: &str, directory: &Path) -> Result<SessionId, Failure> {
+pub(crate) fn find(store: &Store, wanted: &str, environment: &Environment) -> Result<SessionId, Failure> {
     if wanted == LATEST {
-        return latest(store, directory);
+        return latest(store, &folder(environment));
     }
     let all = store.sessions().map_err(|error| failure(&error))?;
     let matching: Vec<&SessionId> = all.iter().filter(|id| id.0.starts_with(wanted)).collect();
@@ -81,6 +81,12 @@ pub(crate) fn find(store: &Store, wanted: &str, directory: &Path) -> Result<Sess
         },
         _ => Err(unknown(wanted, &all)),
     }
+}
+
+/// The working directory, as sessions note it.
+pub(crate) fn folder(environment: &Environment) -> PathBuf {
+    let directory = environment.directory();
+    directory.canonicalize().unwrap_or_else(|_| directory.to_owned())
 }
 
 /// The latest session of a folder.

@@ -1,6 +1,7 @@
 //! A session that was kept, opened to go on with.
 
-use junto_core::{Body, Clock, Event, EventLog, Seq};
+use junto_agent::Past;
+use junto_core::{Clock, EventLog, Seq};
 use junto_llm::SessionId;
 use junto_store::{Opened, Recovery, Result, Store};
 
@@ -10,7 +11,8 @@ use junto_store::{Opened, Recovery, Result, Store};
 pub struct Kept {
     session: SessionId,
     opened: Opened,
-    events: Vec<Event>,
+    /// What happened in it, and how it is to be gone on with.
+    pub past: Past,
 }
 
 impl Kept {
@@ -21,18 +23,13 @@ impl Kept {
     /// read.
     pub fn reopen(store: &Store, session: &SessionId) -> Result<Self> {
         let opened = store.open_session(session)?;
-        let events = store.read(session)?.events;
-        Ok(Self { session: session.clone(), opened, events })
+        let past = Past::new(store.read(session)?.events);
+        Ok(Self { session: session.clone(), opened, past })
     }
 
     /// The session.
     pub fn session(&self) -> &SessionId {
         &self.session
-    }
-
-    /// What happened in it so far.
-    pub fn events(&self) -> &[Event] {
-        &self.events
     }
 
     /// The position of the last event.
@@ -45,21 +42,9 @@ impl Kept {
         &self.opened.recovery
     }
 
-    /// Whether it stopped in the midst of an input of its own agent.
-    pub fn is_cut_off(&self) -> bool {
-        let own = self.events.first().map(|event| &event.agent);
-        let of_inputs = self.events.iter().rev().filter(|event| Some(&event.agent) == own);
-        let mut last = of_inputs.filter_map(|event| match event.body {
-            Body::UserInput { .. } => Some(true),
-            Body::InputEnd { .. } | Body::Rewound { .. } => Some(false),
-            _ => None,
-        });
-        last.next().unwrap_or(false)
-    }
-
     /// The log that goes on, and what it holds.
-    pub(crate) fn into_log(self, clock: Clock) -> (EventLog, Vec<Event>) {
-        let Self { session, opened, events } = self;
-        (EventLog::new(session, opened.journal, opened.last, clock), events)
+    pub(crate) fn into_log(self, clock: Clock) -> (EventLog, Past) {
+        let Self { session, opened, past } = self;
+        (EventLog::new(session, opened.journal, opened.last, clock), past)
     }
 }

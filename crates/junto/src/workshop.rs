@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use junto_agent::{Profile, Session, SessionConfig, ToolRegistry, tools};
+use junto_agent::{Past, Profile, Session, SessionConfig, ToolRegistry, tools};
 use junto_core::{
-    Agent, AgentError, AgentErrorKind, AgentKind, AgentSpec, Body, Event, EventLog, Fut, OnReject, Open,
+    Agent, AgentError, AgentErrorKind, AgentKind, AgentSpec, Body, EventLog, Fut, OnReject, Open,
     Parent, Policy, ResumeHandle, Spawner, Workdir,
 };
 use junto_env::ExecutionEnvironment;
@@ -166,12 +166,12 @@ impl Workshop {
         self.spawn(spec, self.nobody(cancel)).await
     }
 
-    /// Brings an agent back whose session was kept. What it was told and how it was set up is in its
-    /// journal; everything else, such as the provider, the tools and the directory, is as the workshop and
-    /// the spec say now. An input that was cut off goes on.
+    /// Brings an agent back whose session was kept. What it was told, the model it asks and its limits are
+    /// as they were, but for what [`Kept::past`] changes; everything else, such as the tools, the policy and
+    /// the directory, is as the workshop and the spec say now.
     ///
     /// # Errors
-    /// As [`Spawner::spawn`]; `invalid` if the session cannot be brought back.
+    /// As [`Spawner::spawn`] and [`Session::resume`].
     pub async fn resume(
         &self,
         spec: AgentSpec,
@@ -179,14 +179,14 @@ impl Workshop {
         cancel: CancellationToken,
     ) -> Result<Arc<dyn Agent>, AgentError> {
         let parent = self.nobody(cancel);
-        let (log, events) = kept.into_log(Arc::clone(&self.0.clock));
+        let (log, past) = kept.into_log(Arc::clone(&self.0.clock));
         match self.kind(&spec.kind)? {
             Kind::Native(native) => {
                 let config = self.config(native, &spec, &parent, log)?;
-                Ok(Arc::new(Session::resume(config, events).await?) as Arc<dyn Agent>)
+                Ok(Arc::new(Session::resume(config, past).await?) as Arc<dyn Agent>)
             }
             Kind::Cli(cli) => {
-                let resume = spec.resume.clone().or_else(|| last_handle(&events, &cli.definition.kind));
+                let resume = spec.resume.clone().or_else(|| handle(&past, &cli.definition.kind));
                 self.cli(cli, AgentSpec { resume, ..spec }, parent, log).await
             }
         }
@@ -304,10 +304,11 @@ impl Workshop {
     }
 }
 
-/// What brings a command-line agent back: the last handle that its kind gave.
-fn last_handle(events: &[Event], kind: &str) -> Option<ResumeHandle> {
-    events.iter().rev().find_map(|event| match &event.body {
-        Body::Handle { handle } if handle.kind == kind => Some(handle.clone()),
+/// What brings the session's own agent back, if it is a command-line agent of this kind: its last handle.
+fn handle(past: &Past, kind: &str) -> Option<ResumeHandle> {
+    let own = &past.events().first()?.agent;
+    past.events().iter().rev().find_map(|event| match &event.body {
+        Body::Handle { handle } if event.agent == *own && handle.kind == kind => Some(handle.clone()),
         _ => None,
     })
 }

@@ -24,7 +24,7 @@ pub(super) struct Mind {
     /// What it is made of.
     pub(super) native: Native,
     /// Whom it asks, in words.
-    pub(super) asked: String,
+    pub(super) who: String,
     /// Whether it may start children.
     pub(super) has_children: bool,
     /// What the user should know of how it came about.
@@ -46,7 +46,7 @@ pub(super) fn mind(
     if let Some(model) = chosen.as_ref().and_then(|profile| profile.model.as_deref()) {
         config.suppose("model", model);
     }
-    let (native, asked, provider, wire) = if args.council.is_empty() {
+    let (native, who, provider, wire) = if args.council.is_empty() {
         let choice = choice::settle(&config, environment)?;
         let client = connect::client(&config, environment)?;
         let provider =
@@ -62,8 +62,8 @@ pub(super) fn mind(
     } else {
         let client = connect::client(&config, environment)?;
         let council = council::council(&args.council, &client, directory, &config, environment)?;
-        let asked = council::words(&council);
-        (Native::new(Arc::new(council)), asked, String::new(), None)
+        let who = council::words(&council);
+        (Native::new(Arc::new(council)), who, String::new(), None)
     };
     let profile = chosen.unwrap_or_else(|| Profile::for_provider(&provider, wire.unwrap_or(Wire::Chat)));
     let mut profile = with_settings(profile, &config)?;
@@ -81,7 +81,7 @@ pub(super) fn mind(
         profile: Some(profile),
         ..native
     };
-    Ok(Mind { native, asked, has_children, warnings })
+    Ok(Mind { native, who, has_children, warnings })
 }
 
 /// The profile that the user wants, if one is named.

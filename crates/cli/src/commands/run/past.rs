@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use junto::Kept;
-use junto::core::{Body, Event};
+use junto::core::{Body, Change};
 use junto::llm::SessionId;
-use junto::store::Store;
 
 use super::flags::Flags;
 use crate::args::{AgentKind, WorkArgs};
@@ -13,23 +12,15 @@ use crate::config::{Config, FlagValue};
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::saved;
+use crate::{connect, saved};
 
 /// A session that is gone on with. Nobody else can go on with it meanwhile.
 pub(super) struct Past {
     kept: Kept,
     kind: AgentKind,
     flags: Flags,
-    settings: Settings,
-}
-
-/// How it was set up when it stopped.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Settings {
-    kind: String,
     provider: Option<String>,
     model: Option<String>,
-    effort: Option<String>,
     workdir: Option<PathBuf>,
 }
 
@@ -41,28 +32,29 @@ impl Past {
     pub(super) fn open(wanted: &str, environment: &Environment, output: &Output) -> Result<Self, Failure> {
         let config = Config::load(environment, &[])?;
         let store = saved::open(&config, environment)?;
-        let id = saved::find(&store, wanted, &real(environment.directory()))?;
-        Self::reopen(&store, &id, output)
-    }
-
-    fn reopen(store: &Store, id: &SessionId, output: &Output) -> Result<Self, Failure> {
-        let kept = Kept::reopen(store, id).map_err(|error| saved::failure(&error))?;
-        if let Some(fault) = saved::faults(id, kept.recovery()) {
+        let id = saved::find(&store, wanted, environment)?;
+        let kept = Kept::reopen(&store, &id).map_err(|error| saved::failure(&error))?;
+        if let Some(fault) = saved::faults(&id, kept.recovery()) {
             output.warning(&fault);
         }
-        let settings = settings(kept.events());
-        let kind = AgentKind::named(&settings.kind).ok_or_else(|| {
-            let short = saved::short(id);
-            let what = if settings.kind.is_empty() {
-                "it has no beginning".to_owned()
-            } else {
-                format!("its agent is of the kind {}, which this junto does not know", settings.kind)
-            };
-            let message = format!("cannot go on with session {short}: {what}");
-            Failure::new(Exit::Failed, message, format!("what there is of it: junto export {short}"))
+        Self::of(kept)
+    }
+
+    fn of(kept: Kept) -> Result<Self, Failure> {
+        let past = &kept.past;
+        let kind = match past.events().first().map(|event| &event.body) {
+            Some(Body::SessionStart { kind, .. }) => AgentKind::named(kind)
+                .ok_or_else(|| format!("its agent is of the kind {kind}, which this junto does not know")),
+            _ => Err("its beginning is lost".to_owned()),
+        };
+        let kind = kind.map_err(|why| {
+            let id = saved::short(kept.session());
+            let message = format!("cannot go on with session {id}: {why}");
+            Failure::new(Exit::Failed, message, format!("what there is of it: junto export {id}"))
         })?;
-        let flags = Flags::in_events(kept.events());
-        Ok(Self { kept, kind, flags, settings })
+        let flags = Flags::in_events(past.events());
+        let (provider, model, workdir) = (past.provider(), past.model(), past.workdir());
+        Ok(Self { kind, flags, provider, model, workdir, kept })
     }
 
     pub(super) fn id(&self) -> &SessionId {
@@ -74,14 +66,19 @@ impl Past {
         self.kind
     }
 
-    /// Where it works.
-    pub(super) fn workdir(&self) -> Option<&Path> {
-        self.settings.workdir.as_deref()
+    /// The model it asked last.
+    pub(super) fn model(&self) -> Option<&str> {
+        self.model.as_deref()
     }
 
-    /// Whether it stopped in the midst of an input.
+    /// Where it works.
+    pub(super) fn workdir(&self) -> Option<&Path> {
+        self.workdir.as_deref()
+    }
+
+    /// Whether it stopped in the midst of an input that can go on.
     pub(super) fn is_cut_off(&self) -> bool {
-        self.kept.is_cut_off()
+        self.kind == AgentKind::Native && self.kept.past.open_input().is_some()
     }
 
     /// The flags that it remembers.
@@ -92,66 +89,66 @@ impl Past {
     /// How it was set up, as a layer of configuration under the flags: the model it asked, unless another
     /// is asked now, and what it remembers of its first flags.
     pub(super) fn values(&self, args: &WorkArgs) -> Vec<FlagValue> {
-        let Settings { provider, model, effort, .. } = &self.settings;
         let mut values = self.flags.values();
         let mut add = |key, text: String| values.push(FlagValue { key, flag: "--resume", text });
-        let same_mind = args.model.model.is_none()
-            && args.model.provider.as_ref().is_none_or(|wanted| Some(wanted) == provider.as_ref());
-        if same_mind {
-            match (provider, model) {
+        if !names_model(args) {
+            match (&self.provider, &self.model) {
                 (Some(provider), Some(model)) => add("model", format!("{provider}/{model}")),
                 (Some(provider), None) => add("provider", provider.clone()),
                 (None, Some(model)) => add("model", model.clone()),
                 (None, None) => {}
             }
-            if let Some(effort) = effort.as_ref().filter(|effort| !effort.is_empty()) {
-                add("effort", effort.clone());
-            }
         }
         values
     }
 
-    /// What brings it back.
-    pub(super) fn into_kept(self) -> Kept {
-        self.kept
-    }
-}
-
-/// The real path of a folder, as sessions note it.
-pub(super) fn real(folder: &Path) -> PathBuf {
-    folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
-}
-
-/// How the session's own agent was set up in the end.
-fn settings(events: &[Event]) -> Settings {
-    let mut settings = Settings::default();
-    let own = events.first().map(|event| &event.agent);
-    for event in events.iter().filter(|event| Some(&event.agent) == own) {
-        match &event.body {
-            Body::SessionStart { kind, model, workdir, setup, .. } => {
-                settings.kind.clone_from(kind);
-                settings.model.clone_from(model);
-                settings.workdir = workdir.as_ref().map(PathBuf::from);
-                if let Some(setup) = setup {
-                    settings.provider.clone_from(&setup.provider);
-                    settings.effort.clone_from(&setup.effort);
-                }
+    /// Checks that the provider it asked can still be asked, if it is to be.
+    ///
+    /// # Errors
+    /// If the provider is gone from the configuration, or has no key.
+    pub(super) fn check(
+        &self,
+        args: &WorkArgs,
+        config: &Config,
+        environment: &Environment,
+    ) -> Result<(), Failure> {
+        match &self.provider {
+            Some(provider) if !names_model(args) => {
+                connect::check_provider(provider, config, environment).map_err(|mut failure| {
+                    let id = saved::short(self.id());
+                    failure.errors.push(format!("session {id} asked it; --model names another model"));
+                    failure
+                })
             }
-            Body::Configured { change } => {
-                let set = |field: &mut Option<String>, change: &Option<String>| {
-                    if change.is_some() {
-                        field.clone_from(change);
-                    }
-                };
-                set(&mut settings.provider, &change.provider);
-                set(&mut settings.model, &change.model);
-                set(&mut settings.effort, &change.effort);
-                if let Some(moved) = &change.workdir {
-                    settings.workdir = Some(settings.workdir.unwrap_or_default().join(moved));
-                }
-            }
-            _ => {}
+            _ => Ok(()),
         }
     }
-    settings
+
+    /// What brings it back, with what the flags of now change. `provider` and `model` are whom they name.
+    pub(super) fn into_kept(self, args: &WorkArgs, asked: Asked) -> Kept {
+        let asked = if names_model(args) { asked } else { Asked::default() };
+        let change = Change {
+            model: asked.model.filter(|model| Some(model) != self.model.as_ref()),
+            provider: asked.provider.filter(|provider| Some(provider) != self.provider.as_ref()),
+            effort: args.model.effort.clone(),
+            max_turns: args.max_turns,
+            max_tool_rounds: args.max_rounds,
+            workdir: None,
+        };
+        let mut kept = self.kept;
+        kept.past = kept.past.change(change);
+        kept
+    }
+}
+
+/// Whom a native agent asks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Asked {
+    pub(super) provider: Option<String>,
+    pub(super) model: Option<String>,
+}
+
+/// Whether the flags say who is asked.
+fn names_model(args: &WorkArgs) -> bool {
+    args.model.model.is_some() || args.model.provider.is_some()
 }

@@ -14,7 +14,7 @@ use super::drive::refused;
 use super::flags::Flags;
 use super::host::Presence;
 use super::mind::{self, Mind};
-use super::past::Past;
+use super::past::{Asked, Past};
 use super::{From, Save, Wish, presence};
 use crate::args::{AgentKind, WorkArgs};
 use crate::config::{Config, ProviderSettings};
@@ -27,6 +27,8 @@ use crate::{claude, connect, saved};
 pub(super) struct Job {
     workshop: Workshop,
     spec: AgentSpec,
+    args: WorkArgs,
+    asked: Asked,
     pub(super) begin: Begin,
     /// What its session shall remember.
     flags: Flags,
@@ -70,8 +72,9 @@ impl Job {
                 Begun { agent: agent.map_err(|error| refused(&error))?, from: Seq::START, goes_on: false }
             }
             Begin::Again(past) => {
-                let kept = past.into_kept();
-                let (from, goes_on) = (kept.last().next(), kept.is_cut_off());
+                let goes_on = past.is_cut_off();
+                let kept = past.into_kept(&self.args, self.asked);
+                let from = kept.last().next();
                 let agent = self.workshop.resume(self.spec, kept, cancel).await;
                 Begun { agent: agent.map_err(|error| refused(&error))?, from, goes_on }
             }
@@ -112,6 +115,9 @@ pub(super) async fn prepare(
         output.note(note);
     }
     check_fit(kind, &args)?;
+    if let Begin::Again(past) = &begin {
+        past.check(&args, &config, environment)?;
+    }
     let (time, providers, limits) = (config.duration("timeouts.run"), config.providers(), limits(&config));
     let workshop = workshop(&directory, environment, inherit(&config))
         .catalog(connect::catalog(&config))
@@ -127,21 +133,28 @@ pub(super) async fn prepare(
     };
     // Our own agent may hand work to it.
     let workshop = workshop.kind(claude::NAME, Kind::Cli(Box::new(claude::agent(environment)?)));
-    let (workshop, model, rules, limits) = match kind {
+    let own_model = match &begin {
+        Begin::Again(past) => past.model().map(str::to_owned),
+        Begin::New(_) => None,
+    };
+    let model = args.model.model.clone().or(own_model);
+    let mut asked = Asked::default();
+    let (workshop, who, rules, limits) = match kind {
         AgentKind::Native => {
-            let Mind { native, asked, has_children, warnings } =
+            let Mind { native, who, has_children, warnings } =
                 mind::mind(&args, presence(&args), config, environment, &directory)?;
             for warning in warnings {
                 output.warning(&warning);
             }
             let workshop = if has_children { workshop } else { workshop.max_depth(0) };
             let rules = if args.ask { "asks first" } else { "everything is allowed" };
-            (workshop.kind(kind.name(), Kind::Native(native)), asked, rules, limits)
+            asked = Asked { provider: native.provider_name.clone(), model: native.model.clone() };
+            (workshop.kind(kind.name(), Kind::Native(native)), who, rules, limits)
         }
         AgentKind::Claude => {
-            let model = args.model.model.clone().unwrap_or_else(|| "its own model".to_owned());
+            let who = model.clone().unwrap_or_else(|| "its own model".to_owned());
             let limits = Limits { max_tool_rounds: 0, ..limits };
-            (workshop, model, "may change files here; its own rules for the rest", limits)
+            (workshop, who, "may change files here; its own rules for the rest", limits)
         }
     };
     let workshop = if args.ask {
@@ -154,13 +167,14 @@ pub(super) async fn prepare(
     };
     let spec = AgentSpec {
         kind: kind.name().to_owned(),
-        model: args.model.model.clone().filter(|_| kind == AgentKind::Claude),
+        model: model.filter(|_| kind == AgentKind::Claude),
         limits,
         ..AgentSpec::default()
     };
-    let line = format!("{} · {model} · {} · {rules}", kind.name(), directory.display());
+    let line = format!("{} · {who} · {} · {rules}", kind.name(), directory.display());
     let flags = Flags::of(&args, environment);
-    Ok(Job { workshop: workshop.build(), spec, begin, flags, time, providers, kept: saves, line })
+    let workshop = workshop.build();
+    Ok(Job { workshop, spec, args, asked, begin, flags, time, providers, kept: saves, line })
 }
 
 /// A workshop whose agents work in this directory, with the process's variables to choose from.

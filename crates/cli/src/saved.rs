@@ -43,6 +43,14 @@ pub(crate) fn open(config: &Config, environment: &Environment) -> Result<Store, 
     Store::open(&root, options(config, environment)).map_err(|error| failure(&error))
 }
 
+/// The store, if there is one: whoever only looks leaves no folder behind.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn open_existing(config: &Config, environment: &Environment) -> Result<Option<Store>, Failure> {
+    if root(environment)?.is_dir() { open(config, environment).map(Some) } else { Ok(None) }
+}
+
 fn options(config: &Config, environment: &Environment) -> Options {
     let sync = match config.text("store.sync") {
         Some(("always", _)) => Sync::Always,

@@ -53,7 +53,7 @@ fn a_session_that_was_killed_in_a_tool_call_goes_on() {
             assert_eq!(marks, "ran\n", "a call that was cut off is not run again");
             let requests = stage.requests();
             assert_eq!(requests.len(), 2);
-            assert_eq!(listed(machine, &[])[0]["state"], "done");
+            assert_eq!(listed(machine, &[])[0]["state"], "ended");
             machine.run(&["resume"]).fails(2, &["nothing to go on with"]);
         },
     );
@@ -79,7 +79,7 @@ fn two_processes_cannot_go_on_with_one_session() {
     for command in [&["resume", &id, "Me too."][..], &["rewind", &id, "--to", "0"]] {
         machine.run(command).fails(1, &[&pid, "fork"]);
     }
-    assert_eq!(listed(machine, &[])[0]["state"], "running");
+    assert_eq!(listed(machine, &[])[0]["state"], "open");
     // To read it, and to begin another with it, needs no leave.
     assert!(machine.run(&["export", &id]).ok().contains("Work."));
     kill(child, &tool);

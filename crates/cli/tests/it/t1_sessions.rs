@@ -38,7 +38,7 @@ fn a_run_is_kept_and_listed() {
     assert!(last.starts_with(&format!("session {id} · ")) && last.contains("junto resume"), "{run:#?}");
 
     let row = &listed(machine, &[])[0];
-    assert_eq!((&row["turns"], &row["title"], &row["state"]), (&json!(1), &json!("Mend the roof."), &json!("done")));
+    assert_eq!((&row["turns"], &row["title"], &row["state"]), (&json!(1), &json!("Mend the roof."), &json!("ended")));
     assert_eq!(row["model"], "claude-opus-5-5");
     assert_eq!(row["workdir"], machine.path("project").display().to_string());
     let table = machine.run(&["sessions"]).ok();

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use junto::Kept;
 use junto::core::{Body, Change};
-use junto::llm::SessionId;
+use junto::llm::{SessionId, Spending};
 
 use super::flags::Flags;
 use crate::args::{AgentKind, WorkArgs};
@@ -79,6 +79,12 @@ impl Past {
     /// Whether it stopped in the midst of an input that can go on.
     pub(super) fn is_cut_off(&self) -> bool {
         self.kind == AgentKind::Native && self.kept.past.open_input().is_some()
+    }
+
+    /// What it has spent so far.
+    pub(super) fn spent(&self) -> Spending {
+        let (usage, cost) = self.kept.past.spent();
+        Spending { cost, tokens: usage.total }
     }
 
     /// The flags that it remembers.

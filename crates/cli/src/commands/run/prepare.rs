@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use junto::core::{Agent, AgentSpec, Limits, OnReject, Seq};
+use junto::core::{Agent, AgentSpec, Limits, OnReject, Purse, Seq};
 use junto::env::variables::Inherit;
 use junto::env::{ExecutionEnvironment, LocalEnvironment};
+use junto::llm::{Allowance, Usd};
 use junto::{AskFirst, Kind, Workshop, WorkshopBuilder};
 use tokio_util::sync::CancellationToken;
 
@@ -127,6 +128,10 @@ pub(super) async fn prepare(
         From::Nothing { .. } => config.flag("store.save"),
         From::Session(_) => true,
     };
+    let workshop = match budget(&config, &begin) {
+        Some(purse) => workshop.budget(Arc::new(purse)),
+        None => workshop,
+    };
     let workshop = match &begin {
         Begin::New(_) if saves => workshop.store(saved::open(&config, environment)?),
         _ => workshop,
@@ -200,6 +205,20 @@ fn inherit(config: &Config) -> Inherit {
 fn limits(config: &Config) -> Limits {
     let limit = |key| config.count(key).map_or(0, |number| u32::try_from(number).unwrap_or(u32::MAX));
     Limits { max_turns: limit("limits.max_turns"), max_tool_rounds: limit("limits.max_rounds") }
+}
+
+/// What the session may spend, if that is limited; what it has spent already is spent.
+fn budget(config: &Config, begin: &Begin) -> Option<Purse> {
+    let usd = config.number("limits.max_usd").map(Usd::from_dollars);
+    let limit = Allowance { usd, tokens: config.count("limits.max_tokens") };
+    if limit.is_unlimited() {
+        return None;
+    }
+    let purse = Purse::new(limit).named("the session's budget");
+    if let Begin::Again(past) = begin {
+        purse.book(past.spent());
+    }
+    Some(purse)
 }
 
 /// Refuses flags that would do nothing.

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use junto::llm::names::nearest;
 use junto::llm::{Secret, SessionId};
-use junto::store::{self, ErrorKind, Filter, Options, Recovery, Redactor, Store, Sync};
+use junto::store::{self, Book, ErrorKind, Filter, Options, Recovery, Redactor, Store, Sync};
 
 use crate::args::LATEST;
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
+use crate::output::Output;
 
 /// The variable that names the folder of everything that is kept.
 pub(crate) const STATE_VARIABLE: &str = "JUNTO_STATE_DIR";
@@ -49,6 +50,24 @@ pub(crate) fn open(config: &Config, environment: &Environment) -> Result<Store, 
 /// As [`open`].
 pub(crate) fn open_existing(config: &Config, environment: &Environment) -> Result<Option<Store>, Failure> {
     if root(environment)?.is_dir() { open(config, environment).map(Some) } else { Ok(None) }
+}
+
+/// Where a command writes its model calls down that are of no session; none if nothing is to be kept. A
+/// command that cannot write them down works all the same.
+pub(crate) fn book(
+    source: &str,
+    config: &Config,
+    environment: &Environment,
+    output: &Output,
+) -> Option<Book> {
+    if !config.flag("store.save") {
+        return None;
+    }
+    let opened = open(config, environment).inspect_err(|failure| {
+        let why = failure.errors.join("; ");
+        output.warning(&format!("`junto cost` will not know of this: {why}"));
+    });
+    opened.ok().map(|store| store.book(source))
 }
 
 fn options(config: &Config, environment: &Environment) -> Options {

@@ -4,19 +4,20 @@ mod routes;
 
 use std::net::SocketAddr;
 
-use junto::gateway::{Builder, Gateway, Progress, Settings};
-use junto::llm::Secret;
+use junto::gateway::{Builder, Gateway, Progress, Settings, UsageReport};
 use junto::llm::catalog::Catalog;
+use junto::llm::{Cost, Secret};
+use junto::store::Book;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::GatewayArgs;
 use crate::config::Config;
-use crate::connect;
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::output::Output;
+use crate::{connect, saved};
 
 /// Runs the command: serves until it is interrupted, then lets running answers finish. A second
 /// interrupt does not wait for them.
@@ -31,7 +32,7 @@ pub(crate) async fn run(
         output.note(note);
     }
     let (builder, target) = routes::routes(Gateway::builder(), &args.council, &config, environment)?;
-    let builder = report(builder, connect::catalog(&config), output.clone());
+    let builder = report(builder, connect::catalog(&config), saved::book("gateway", &config, environment, output), output);
     let progress = if args.no_progress { Progress::Hidden } else { Progress::Shown };
     let builder = builder.settings(Settings { progress, ..Settings::default() });
     let key = args.key_env.as_deref().map(|name| client_key(name, environment)).transpose()?;
@@ -67,10 +68,20 @@ pub(crate) async fn run(
     }
 }
 
-/// Tells what each call used.
-fn report(builder: Builder, catalog: Catalog, output: Output) -> Builder {
+/// Tells what each call used, and writes it down.
+fn report(builder: Builder, catalog: Catalog, book: Option<Book>, output: &Output) -> Builder {
+    let output = output.clone();
     builder.on_usage(move |report| {
         let cost = catalog.cost(&report.provider, &report.model, &report.usage);
+        // What a call that was broken off has cost, its provider alone knows.
+        let booked = if report.complete { cost } else { Cost::Unknown };
+        if let Some(book) = &book {
+            let UsageReport { call, session, provider, model, usage, .. } = &report;
+            let written = book.record(call.clone(), session.clone(), provider, model, usage, booked);
+            if let Err(error) = written {
+                output.warning(&format!("`junto cost` will not know of this call: {error}"));
+            }
+        }
         output.note(&format!(
             "{}/{} · in {} out {} · {cost}{}",
             report.provider,

@@ -200,8 +200,12 @@ impl Store {
 
 /// Whether this can name a file or a folder beside others, and nothing else.
 pub(crate) fn is_name(text: &str) -> bool {
-    (1..=128).contains(&text.len())
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+    (1..=128).contains(&text.len()) && text.chars().all(is_name_char)
+}
+
+/// What such names are made of.
+pub(crate) fn is_name_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
 impl fmt::Debug for Store {

@@ -187,7 +187,11 @@ impl Workshop {
             }
             Kind::Cli(cli) => {
                 let resume = spec.resume.clone().or_else(|| handle(&past, &cli.definition.kind));
-                self.cli(cli, AgentSpec { resume, ..spec }, parent, log).await
+                let (host, spec) = self.host(cli, AgentSpec { resume, ..spec }, &parent)?;
+                let (log, usage, cost) = past.rejoin(&log).await?;
+                let definition = cli.definition.clone();
+                let agent = CliAgent::resume(definition, host, spec, parent, log, (usage, cost)).await?;
+                Ok(Arc::new(agent) as Arc<dyn Agent>)
             }
         }
     }
@@ -288,19 +292,12 @@ impl Workshop {
         })
     }
 
-    async fn cli(
-        &self,
-        cli: &Cli,
-        spec: AgentSpec,
-        parent: Parent,
-        log: EventLog,
-    ) -> Result<Arc<dyn Agent>, AgentError> {
-        let env = self.env(&spec.workdir, &parent)?;
+    /// What a command-line agent is run with.
+    fn host(&self, cli: &Cli, spec: AgentSpec, parent: &Parent) -> Result<(Host, AgentSpec), AgentError> {
+        let env = self.env(&spec.workdir, parent)?;
         let host = Host { variables: cli.variables.clone(), patience: cli.patience, ..Host::new(env) };
         // The environment was made for the directory.
-        let spec = AgentSpec { workdir: Workdir::Shared, ..spec };
-        let agent = CliAgent::start(cli.definition.clone(), host, spec, parent, log).await?;
-        Ok(Arc::new(agent) as Arc<dyn Agent>)
+        Ok((host, AgentSpec { workdir: Workdir::Shared, ..spec }))
     }
 }
 
@@ -334,7 +331,11 @@ impl Spawner for Workshop {
                     let config = self.config(native, &spec, &parent, log)?;
                     Ok(Arc::new(Session::start(config).await?) as Arc<dyn Agent>)
                 }
-                Kind::Cli(cli) => self.cli(cli, spec, parent, log).await,
+                Kind::Cli(cli) => {
+                    let (host, spec) = self.host(cli, spec, &parent)?;
+                    let agent = CliAgent::start(cli.definition.clone(), host, spec, parent, log).await?;
+                    Ok(Arc::new(agent) as Arc<dyn Agent>)
+                }
             }
         })
     }

@@ -62,6 +62,11 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
+    /// Those of a session that goes on.
+    pub(crate) fn after(usage: Usage, cost: Cost) -> Self {
+        Self { turns: 0, usage, cost: Some(cost) }
+    }
+
     fn spend(&mut self, cost: Cost) {
         self.cost = Some(self.cost.map_or(cost, |sum| sum + cost));
     }

@@ -173,7 +173,8 @@ pub(crate) fn failure(error: &store::Error) -> Failure {
 
 /// What is wrong with the journal of a session, in words; none if nothing is.
 pub(crate) fn faults(id: &SessionId, recovery: &Recovery) -> Option<String> {
-    (!recovery.is_clean()).then(|| format!("the journal of session {}: {recovery}", short(id)))
+    let what = || recovery.to_string().replace('\n', "; ");
+    (!recovery.is_clean()).then(|| format!("the journal of session {}: {}", short(id), what()))
 }
 
 #[cfg(test)]

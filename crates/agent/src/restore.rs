@@ -79,7 +79,7 @@ pub(crate) async fn restore(events: &[Event], log: &EventLog, rules: Rules) -> R
         conversation.take(event).await;
     }
     let own = lives.of(root);
-    let log = own.map_or_else(|| log.clone(), |own| log.rejoin(own.last()));
+    let log = own.map_or_else(|| log.clone(), |own| log.rejoin(own.seat()));
     let (turns, born) = own.map_or((0, 0), |own| (own.turns(), own.children()));
     let Conversation { history, loops, answered_by, open, unread, .. } = conversation;
     Ok(Restored {

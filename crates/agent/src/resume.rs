@@ -204,9 +204,10 @@ impl Session {
     /// is none, or if the past is to be changed in a way that makes no sense; nothing was written then.
     /// `journal` if the log cannot be written.
     pub async fn resume(config: SessionConfig, past: impl Into<Past>) -> Result<Self, AgentError> {
-        let Past { mut events, mut on_open, rewind, change } = past.into();
-        check(&events, &config.log)?;
-        let before = rewind.map(|_| Past::new(events.clone()).plan());
+        let past = past.into();
+        check(&past.events, &config.log)?;
+        let plan = past.plan();
+        let Past { mut events, mut on_open, rewind, change } = past;
         if let Some(to_turn) = rewind {
             events.push(rewound(&events, to_turn)?);
             on_open = OnOpen::End;
@@ -223,8 +224,8 @@ impl Session {
 
         restored.close_gaps(on_open, frame.config.ask_on_question).await?;
         restored.tell_unread().await?;
-        if let (Some(to_turn), Some(before)) = (rewind, before) {
-            restored.tell_rewound(to_turn, before).await?;
+        if let Some(to_turn) = rewind {
+            restored.tell_rewound(to_turn, plan).await?;
         }
         if change != Change::default() {
             frame.log().commit(Body::Configured { change }).await?;

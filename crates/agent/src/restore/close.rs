@@ -95,7 +95,7 @@ pub(crate) async fn close_all(events: &[Event], log: &EventLog) -> Result<(Event
     events.iter().for_each(|event| lives.take(event));
     let own = events.first().and_then(|first| lives.of(&first.agent));
     let Some(own) = own else { return Ok((log.clone(), Totals::default())) };
-    let log = log.rejoin(own.last());
+    let log = log.rejoin(own.seat());
     log.commit(Body::SessionResumed { cut_off: lives.cut_off(log.agent()) }).await?;
     for child in lives.children_left(log.agent()) {
         end_child(&log, &lives, &child).await?;
@@ -107,7 +107,7 @@ pub(crate) async fn close_all(events: &[Event], log: &EventLog) -> Result<(Event
 /// Ends a child, and books what it has used.
 async fn end_child(log: &EventLog, lives: &Lives, child: &AgentId) -> Result<(), JournalError> {
     let Some(life) = lives.of(child) else { return Ok(()) };
-    let log = log.rejoin(life.last());
+    let log = log.rejoin(life.seat());
     end_work(&log, life).await?;
     let (usage, cost) = life.totals().get();
     let parent = log.parent().and_then(|parent| lives.of(parent)).map(Life::totals);

@@ -20,8 +20,8 @@ pub(super) struct Lives {
 /// What is known of one agent.
 #[derive(Debug)]
 pub(super) struct Life {
-    /// Its last event.
-    last: Event,
+    /// Its first event, with the number of its last input: what it takes to write on as this agent.
+    seat: Event,
     /// The input that has no end.
     pub(super) input: Option<u32>,
     /// Texts and reasonings that have not ended.
@@ -96,7 +96,7 @@ impl Lives {
 impl Life {
     fn new(first: &Event) -> Self {
         Self {
-            last: first.clone(),
+            seat: first.clone(),
             input: None,
             segments: BTreeMap::new(),
             calls: BTreeMap::new(),
@@ -110,7 +110,7 @@ impl Life {
     }
 
     fn take(&mut self, event: &Event) {
-        self.last = event.clone();
+        self.seat.turn = event.turn;
         let seq = event.seq;
         let segment = |kind| Segment { kind, call: event.corr.clone() };
         match &event.body {
@@ -144,9 +144,9 @@ impl Life {
         }
     }
 
-    /// Its last event.
-    pub(super) fn last(&self) -> &Event {
-        &self.last
+    /// An event of it, with the number of its last input.
+    pub(super) fn seat(&self) -> &Event {
+        &self.seat
     }
 
     pub(super) fn totals(&self) -> &Totals {

@@ -235,7 +235,7 @@ impl State {
             provider,
             model,
             response_id: (!response.id.is_empty()).then(|| response.id.clone()),
-            usage,
+            usage: self.catalog.priced(usage),
             cost,
             answer: entering.and_then(json),
             end: answer.how(),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use junto::core::{Body, Delta, EndReason, Event, Item, Payload, Seq, Subscription, grammar};
+use junto::core::{Amount, Body, Delta, EndReason, Event, Item, Payload, Seq, Subscription, grammar};
 use junto::env::survivors;
 use junto::llm::Usage;
 
@@ -95,7 +95,12 @@ pub(crate) async fn check_world(stage: Stage, events: &[Event]) {
         twin.wait_until_idle().await;
     }
     let told = stage.told();
-    let Stage { env, twins, served, event, .. } = stage;
+    let Stage { env, twins, served, purse, host, event, .. } = stage;
+    assert_eq!(purse.reserved(), Amount::default(), "all is settled");
+    // The program has a purse of its own; and of what breaks off the worst is assumed.
+    if host != table::Host::Program && event != table::Event::Crash {
+        assert_eq!(purse.spent().tokens, booked.0 + booked.1, "everybody is paid once");
+    }
     match served {
         None => assert_eq!(booked, told, "booked, and told by those who were asked"),
         Some(served) => {

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use junto::core::Purse;
 use junto::council::{self, Council, Member};
 use junto::env::{ExecutionEnvironment, LocalEnvironment};
-use junto::llm::{Endpoint, HttpProvider, Provider, Secret, Usage, Wire, retry};
+use junto::llm::{Allowance, Endpoint, HttpProvider, Provider, Secret, Usage, Wire, retry};
 use junto::runner::{CliProvider, Definition, Host as CliHost, Patience};
 use junto::twin::{Options, Play, Twin};
 use junto::{AskFirst, Cli, Kind, Native, Workshop};
@@ -31,12 +32,15 @@ const EAGER: retry::Policy =
 /// A mind in a host, ready for an event.
 pub(crate) struct Stage {
     pub(crate) mind: Mind,
+    pub(crate) host: Host,
     pub(crate) event: Event,
     pub(crate) env: Arc<LocalEnvironment>,
     pub(crate) workshop: Workshop,
     /// The models, the root's first.
     pub(crate) twins: Vec<Twin>,
     pub(crate) served: Option<Served>,
+    /// Pays for everything, without a limit.
+    pub(crate) purse: Purse,
     cast: Cast,
 }
 
@@ -93,6 +97,8 @@ impl Stage {
         let made = Arc::clone(&env) as Arc<dyn ExecutionEnvironment>;
         let mut builder =
             Workshop::builder(cast.dir.path(), move |_| Ok(Arc::clone(&made))).retry(EAGER).kind(ROOT, root);
+        let purse = Purse::new(Allowance::UNLIMITED);
+        builder = builder.budget(Arc::new(purse.clone()));
         builder = match mind {
             Mind::NativeChild if host != Host::Program => {
                 builder.kind(WORKER, Kind::Native(cast.native(Wire::Responses, plays::worker(event))))
@@ -104,7 +110,7 @@ impl Stage {
             builder = builder.policy(Arc::new(AskFirst), junto::core::OnReject::EndTurn);
         }
         let twins = std::mem::take(&mut cast.twins);
-        Self { mind, event, env, workshop: builder.build(), twins, served, cast }
+        Self { mind, host, event, env, workshop: builder.build(), twins, served, purse, cast }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

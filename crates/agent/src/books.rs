@@ -54,10 +54,9 @@ fn names(response: &Response, calls: &[LeafCall]) -> (String, String) {
 
 /// The usage of one call as it is; of several, or of one that somebody else's answer is made of, their sum.
 fn sum(response: &Response, calls: Vec<LeafCall>) -> Usage {
+    let is_own = |call: &LeafCall| response.provider.is_empty() || response.provider == call.provider;
     match &calls[..] {
-        [only] if response.usage.calls.is_empty() && [&only.provider, ""].contains(&&*response.provider) => {
-            only.usage.clone()
-        }
+        [only] if response.usage.calls.is_empty() && is_own(only) => only.usage.clone(),
         _ => {
             let sum = calls.iter().fold(Usage::default(), |sum, call| &sum + &call.usage);
             Usage { calls, ..sum }

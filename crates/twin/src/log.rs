@@ -48,6 +48,7 @@ pub(crate) struct Log {
     entries: VecDeque<(Received, usize)>,
     bytes: usize,
     total: Usage,
+    told: Usage,
 }
 
 impl Log {
@@ -70,6 +71,15 @@ impl Log {
 
     pub(crate) fn total(&self) -> Usage {
         self.total.clone()
+    }
+
+    /// Notes what a client was told that it used.
+    pub(crate) fn tell(&mut self, usage: &Usage) {
+        self.told += usage;
+    }
+
+    pub(crate) fn told(&self) -> Usage {
+        self.told.clone()
     }
 }
 

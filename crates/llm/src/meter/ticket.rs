@@ -116,9 +116,9 @@ impl Ticket {
     }
 
     fn note(&mut self, item: &mut Result<StreamEvent, Error>) {
+        self.began |= item.is_ok();
         match item {
             Ok(StreamEvent::StreamStart { model, usage, warnings, .. }) => {
-                self.began = true;
                 self.answered_by = Some(model.clone());
                 self.known.clone_from(usage);
                 warnings.extend(self.warning());
@@ -170,8 +170,9 @@ impl Ticket {
         if let Some(tally) = &cx.tally {
             let model = self.answered_by.as_deref().filter(|model| !model.is_empty()).unwrap_or(&asked.model);
             let error = match end {
+                End::Finished(_) => None,
                 End::Failed(error) => Some((*error).clone()),
-                End::Finished(_) | End::Dropped => None,
+                End::Dropped => Some(Error::new(ErrorKind::Aborted, "nobody waited for its end")),
             };
             tally.add(Entry { error, ..Entry::new(&cx, &asked.provider, model, usage, cost) });
         }

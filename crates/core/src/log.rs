@@ -390,7 +390,12 @@ impl Subscription {
     }
 
     async fn catch_up(&mut self) -> Result<(), JournalError> {
+        let last = Seq(self.shared.last.load(Ordering::Acquire));
         let events = self.shared.journal.read(self.next, BATCH).await?;
+        if events.is_empty() && self.next <= last {
+            // The last ones were lost with the disk's bytes; there is nothing to wait for.
+            self.next = last.next();
+        }
         self.batch.extend(events);
         Ok(())
     }

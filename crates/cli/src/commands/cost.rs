@@ -20,7 +20,7 @@ pub(crate) fn run(args: &CostArgs, environment: &Environment, output: &Output) -
     let since = args.since.as_deref().map(|text| when::since(text, Environment::now())).transpose()?;
     let config = Config::load(environment, &[])?;
     let calls = match saved::open_existing(&config, environment)? {
-        Some(store) => store.index().calls(&CallFilter::default()).map_err(|error| saved::failure(&error))?,
+        Some(store) => store.index().and_then(|index| index.calls(&CallFilter::default())).map_err(|error| saved::failure(&error))?,
         None => Vec::new(),
     };
     let verdicts = explain(&calls, &connect::catalog(&config));

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &SessionsArgs, environment: &Environment, output: &Outpu
                 limit: Some(args.limit).filter(|limit| *limit > 0),
                 ..Filter::default()
             };
-            store.index().sessions(&filter).map_err(|error| saved::failure(&error))?
+            store.index().and_then(|index| index.sessions(&filter)).map_err(|error| saved::failure(&error))?
         }
     };
     if args.json {

@@ -51,6 +51,8 @@ struct State {
     operations: u64,
     /// How many bytes were written.
     written: u64,
+    /// How many files were synced.
+    syncs: u64,
     crashed: bool,
     folders: BTreeSet<PathBuf>,
     /// What is listed, as a running process sees it.
@@ -76,10 +78,11 @@ impl Faulty {
         files
     }
 
-    /// From now on this goes wrong, or nothing. Operations and bytes are counted anew.
+    /// From now on this goes wrong, or nothing. Operations and bytes are counted anew, and what stopped
+    /// goes on.
     pub fn set(&self, fault: Option<Fault>) {
         let mut state = self.state();
-        (state.fault, state.operations, state.written) = (fault, 0, 0);
+        (state.fault, state.operations, state.written, state.crashed) = (fault, 0, 0, false);
     }
 
     /// How many operations there were.
@@ -90,6 +93,11 @@ impl Faulty {
     /// How many bytes were written.
     pub fn written(&self) -> u64 {
         self.state().written
+    }
+
+    /// How many times a file was synced, ever.
+    pub fn syncs(&self) -> u64 {
+        self.state().syncs
     }
 
     /// The files that a crash at this moment leaves, on which nothing goes wrong.
@@ -315,6 +323,7 @@ impl File for Handle {
 
     fn sync(&self) -> io::Result<()> {
         let mut state = self.files.changing()?;
+        state.syncs += 1;
         let content = state.content(self.id)?;
         content.safe.clone_from(&content.bytes);
         Ok(())

@@ -1,6 +1,12 @@
 //! Behaviour of the store.
-#![allow(clippy::disallowed_methods, reason = "tests start other processes and look at clocks")]
+#![allow(clippy::disallowed_methods, reason = "tests start other processes, make folders and look at clocks")]
 
 mod life;
+mod support;
+mod t0_blobs;
 mod t0_index;
+mod t0_journal;
+mod t0_sessions;
+mod t3_damage;
+mod t3_faults;
 mod t3_index;

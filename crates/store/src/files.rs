@@ -58,7 +58,7 @@ pub trait File: fmt::Debug + Send + Sync {
     fn try_lock(&self) -> io::Result<bool>;
 }
 
-impl dyn File {
+impl dyn File + '_ {
     /// Writes all of it, or fails with some of it written.
     pub(crate) fn write_all_at(&self, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
         while !bytes.is_empty() {

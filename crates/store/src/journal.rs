@@ -99,7 +99,9 @@ impl DiskJournal {
     ) -> Result<T> {
         let shared = Arc::clone(&self.shared);
         let done = spawn_blocking(move || work(&shared)).await;
-        done.unwrap_or_else(|error| Err(Error::new(ErrorKind::Io, self.shared.path.display(), error.to_string())))
+        done.unwrap_or_else(|error| {
+            Err(Error::new(ErrorKind::Io, self.shared.path.display(), error.to_string()))
+        })
     }
 
     async fn add(&self, events: &[Event], durability: Durability) -> Result<()> {
@@ -113,7 +115,8 @@ impl DiskJournal {
             match shared.write(events)? {
                 Attempt::Written(written) => break written,
                 Attempt::Names(blobs) => {
-                    self.blocking(move |shared| blobs.iter().try_for_each(|id| shared.blobs.settle(id))).await?;
+                    self.blocking(move |shared| blobs.iter().try_for_each(|id| shared.blobs.settle(id)))
+                        .await?;
                 }
             }
         };

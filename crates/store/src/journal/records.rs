@@ -223,12 +223,8 @@ impl Records {
         match &mut self.damage {
             Some(damage) => damage.bytes += piece.bytes,
             None => {
-                self.damage = Some(Damage {
-                    at: piece.at,
-                    bytes: piece.bytes,
-                    lost: None,
-                    why: why.to_owned(),
-                });
+                self.damage =
+                    Some(Damage { at: piece.at, bytes: piece.bytes, lost: None, why: why.to_owned() });
             }
         }
     }

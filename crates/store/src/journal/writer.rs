@@ -93,7 +93,12 @@ impl Writer {
     ///
     /// # Errors
     /// If they are not the session's next ones, or one is too large. Nothing will be written then.
-    pub(crate) fn encode(&mut self, events: &[Event], session: &SessionId, redact: &Redactor) -> Result<&[u8]> {
+    pub(crate) fn encode(
+        &mut self,
+        events: &[Event],
+        session: &SessionId,
+        redact: &Redactor,
+    ) -> Result<&[u8]> {
         self.buffer.clear();
         self.buffer.shrink_to(BUFFER);
         self.starts.clear();

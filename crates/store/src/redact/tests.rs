@@ -96,7 +96,10 @@ fn private_keys_lose_what_is_between_their_lines() {
     }
     let cut_off = &PEM[..PEM.len() - 60];
     let seen = masked(&redact, &serde_json::json!({"t": cut_off, "u": "more"}).to_string());
-    assert!(!seen.contains("MIIE") && !seen.contains("iWlX9") && seen.ends_with("\",\"u\":\"more\"}"), "{seen}");
+    assert!(
+        !seen.contains("MIIE") && !seen.contains("iWlX9") && seen.ends_with("\",\"u\":\"more\"}"),
+        "{seen}"
+    );
 }
 
 #[test]
@@ -159,7 +162,8 @@ fn a_secret_that_is_split_over_pieces_is_found() {
 #[test]
 fn little_is_held_back_of_what_never_ends() {
     let mut stream = Stream::new(Redactor::default());
-    for piece in ["-----BEGIN PRIVATE KEY-----\n".to_owned(), "QUJD".repeat(100_000), "QUJD".repeat(100_000)] {
+    for piece in ["-----BEGIN PRIVATE KEY-----\n".to_owned(), "QUJD".repeat(100_000), "QUJD".repeat(100_000)]
+    {
         stream.push(piece.as_bytes());
         assert!(stream.held_len() <= 32 * 1024, "{}", stream.held_len());
     }

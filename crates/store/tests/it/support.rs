@@ -10,30 +10,30 @@ use junto_store::files::Faulty;
 use junto_store::{Options, Store};
 
 /// Where the stores are.
-pub const ROOT: &str = "/state";
+pub(crate) const ROOT: &str = "/state";
 
 /// The session that tests write.
-pub fn session() -> SessionId {
+pub(crate) fn session() -> SessionId {
     SessionId("0190f3c1a2b37c4d8e5f6a7b8c9d0e1f".to_owned())
 }
 
 /// The journal of that session.
-pub fn journal_path() -> PathBuf {
+pub(crate) fn journal_path() -> PathBuf {
     PathBuf::from(ROOT).join("sessions").join(session().0).join("journal.jsonl")
 }
 
 /// Options that do not depend on the time.
-pub fn options() -> Options {
+pub(crate) fn options() -> Options {
     Options { clock: Arc::new(|| Timestamp::UNIX_EPOCH), ..Options::default() }
 }
 
 /// A store on these files.
-pub fn store(files: &Faulty) -> Store {
+pub(crate) fn store(files: &Faulty) -> Store {
     Store::on(Arc::new(files.clone()), ROOT, options()).unwrap()
 }
 
 /// An event of the session.
-pub fn event(seq: u64, body: Body) -> Event {
+pub(crate) fn event(seq: u64, body: Body) -> Event {
     Event {
         v: VERSION,
         seq: Seq(seq),
@@ -50,30 +50,30 @@ pub fn event(seq: u64, body: Body) -> Event {
 }
 
 /// A short event.
-pub fn line(seq: u64) -> Event {
+pub(crate) fn line(seq: u64) -> Event {
     event(seq, Body::Progress { text: format!("line {seq} \"é\" \\ \n") })
 }
 
 /// An event that names a payload.
-pub fn naming(seq: u64, blob: &BlobId, bytes: u64) -> Event {
+pub(crate) fn naming(seq: u64, blob: &BlobId, bytes: u64) -> Event {
     let text = Payload::Spilled { head: "a".into(), tail: "z".into(), bytes, blob: blob.clone() };
     event(seq, Body::AssistantTextEnd { of: Seq(1), text })
 }
 
 /// Appends events, each by itself.
-pub async fn append(journal: &dyn Journal, events: impl IntoIterator<Item = Event>) {
+pub(crate) async fn append(journal: &dyn Journal, events: impl IntoIterator<Item = Event>) {
     for event in events {
         journal.append(std::slice::from_ref(&event), Durability::Written).await.unwrap();
     }
 }
 
 /// The positions of events.
-pub fn positions(events: &[Event]) -> Vec<u64> {
+pub(crate) fn positions(events: &[Event]) -> Vec<u64> {
     events.iter().map(|event| event.seq.0).collect()
 }
 
 /// The bytes of a journal with these events.
-pub async fn journal_of(events: impl IntoIterator<Item = Event>) -> Vec<u8> {
+pub(crate) async fn journal_of(events: impl IntoIterator<Item = Event>) -> Vec<u8> {
     let files = Faulty::default();
     let opened = store(&files).create(&session()).unwrap();
     append(&*opened.journal, events).await;
@@ -81,7 +81,7 @@ pub async fn journal_of(events: impl IntoIterator<Item = Event>) -> Vec<u8> {
 }
 
 /// Files on which this is the session's journal.
-pub fn with_journal(bytes: &[u8]) -> Faulty {
+pub(crate) fn with_journal(bytes: &[u8]) -> Faulty {
     let files = Faulty::default();
     files.put(&journal_path(), bytes);
     files

@@ -148,7 +148,8 @@ async fn those_who_come_together_share_a_sync() {
 
 #[tokio::test]
 async fn syncs_are_made_when_they_are_asked_for() {
-    for (sync, expected) in [(Sync::Always, [1, 1, 1]), (Sync::TurnEnds, [0, 1, 0]), (Sync::Never, [0, 0, 0])] {
+    for (sync, expected) in [(Sync::Always, [1, 1, 1]), (Sync::TurnEnds, [0, 1, 0]), (Sync::Never, [0, 0, 0])]
+    {
         let files = Faulty::default();
         let store = Store::on(Arc::new(files.clone()), ROOT, Options { sync, ..options() }).unwrap();
         let opened = store.create(&session()).unwrap();

@@ -8,7 +8,9 @@ use junto_llm::SessionId;
 use junto_store::files::{Fault, Faulty, Files, How};
 use junto_store::{ErrorKind, Store};
 
-use crate::support::{ROOT, append, journal_of, journal_path, line, options, positions, session, store, with_journal};
+use crate::support::{
+    ROOT, append, journal_of, journal_path, line, options, positions, session, store, with_journal,
+};
 
 #[test]
 fn sessions_are_listed_by_id() {
@@ -91,7 +93,10 @@ async fn what_is_no_journal_of_this_version_and_session_is_refused_and_left_alon
     let newer_event = serde_json::to_string(&line(1)).unwrap().replacen("\"v\":1", "\"v\":2", 1);
     let other = serde_json::to_string(&line(1)).unwrap().replace(&session().0, "other");
     let named = |format: &str, v: u32, id: &str| {
-        sealed('h', &format!(r#"{{"format":"{format}","v":{v},"session":"{id}","created":"1970-01-01T00:00:00Z"}}"#))
+        sealed(
+            'h',
+            &format!(r#"{{"format":"{format}","v":{v},"session":"{id}","created":"1970-01-01T00:00:00Z"}}"#),
+        )
     };
     for (content, kind) in [
         (named("junto-journal", 2, &session().0), ErrorKind::Newer),

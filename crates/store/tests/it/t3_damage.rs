@@ -6,7 +6,9 @@ use junto_core::{Body, Event, Journal, Seq};
 use junto_store::Opened;
 use junto_store::files::Faulty;
 
-use crate::support::{append, event, journal_of, journal_path, line, positions, session, store, with_journal};
+use crate::support::{
+    append, event, journal_of, journal_path, line, positions, session, store, with_journal,
+};
 
 const EVENTS: u64 = 4;
 
@@ -61,7 +63,8 @@ async fn cut_at_any_byte_nothing_that_was_whole_is_missing() {
         let opened = store(&files).open_session(&session()).unwrap();
         assert_eq!(opened.last, Seq(whole), "{what}");
         assert!(opened.recovery.damaged.is_empty(), "{what}");
-        let last_end = lines.iter().rev().find(|line| line.end - 1 <= cut).map_or(0, |line| line.end.min(cut));
+        let last_end =
+            lines.iter().rev().find(|line| line.end - 1 <= cut).map_or(0, |line| line.end.min(cut));
         match &opened.recovery.cut {
             None => assert_eq!(last_end, cut, "{what}"),
             Some(told) => {
@@ -154,7 +157,9 @@ async fn removed_and_doubled_lines_are_told() {
 async fn an_event_of_an_unknown_kind_is_told_and_the_others_are_read() {
     let unknown = serde_json::to_string(&line(2)).unwrap().replace("\"progress\"", "\"from_the_future\"");
     let mut bytes = journal_of([line(1)]).await;
-    bytes.extend(format!("{{\"c\":\"{:08x}\",\"e\":{unknown}}}\n", crc32fast::hash(unknown.as_bytes())).bytes());
+    bytes.extend(
+        format!("{{\"c\":\"{:08x}\",\"e\":{unknown}}}\n", crc32fast::hash(unknown.as_bytes())).bytes(),
+    );
     let files = with_journal(&bytes);
     let opened = store(&files).open_session(&session()).unwrap();
     assert_eq!(opened.last, Seq(2));

@@ -262,7 +262,8 @@ fn after_a_sync_that_failed_nothing_is_taken_until_it_is_opened_again() {
 fn what_could_not_be_cut_back_is_cut_back_later() {
     let runtime = runtime();
     let files = Faulty::default();
-    let store = Store::on(Arc::new(files.clone()), ROOT, junto_store::Options { sync: Sync::Never, ..options() });
+    let store =
+        Store::on(Arc::new(files.clone()), ROOT, junto_store::Options { sync: Sync::Never, ..options() });
     let store = store.unwrap();
     let opened = store.create(&session()).unwrap();
     runtime.block_on(async {

@@ -121,9 +121,11 @@ impl Past {
 
     /// The input that has no end.
     pub fn open_input(&self) -> Option<u32> {
-        let last = self.branch().into_iter().rev().find(|event| {
-            matches!(event.body, Body::UserInput { .. } | Body::InputEnd { .. })
-        })?;
+        let last = self
+            .branch()
+            .into_iter()
+            .rev()
+            .find(|event| matches!(event.body, Body::UserInput { .. } | Body::InputEnd { .. }))?;
         matches!(last.body, Body::UserInput { .. }).then_some(last.turn)
     }
 
@@ -273,9 +275,7 @@ fn rewound(events: &[Event], to_turn: u32) -> Result<Event, AgentError> {
     let root = restore::root(events)?;
     let own = events.iter().rev().find(|event| event.agent == *root);
     match own {
-        Some(last) if to_turn <= last.turn => {
-            Ok(Event { body: Body::Rewound { to_turn }, ..last.clone() })
-        }
+        Some(last) if to_turn <= last.turn => Ok(Event { body: Body::Rewound { to_turn }, ..last.clone() }),
         _ => {
             let turns = own.map_or(0, |last| last.turn);
             let message = format!("there is no input {to_turn}: the session has had {turns}");

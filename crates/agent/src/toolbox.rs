@@ -4,8 +4,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use junto_core::{
-    Action, AgentError, Body, EventLog, Gate, JournalError, Payload, Permit, Questions, Rejected, Seen, Seq, Tool,
-    ToolCx, ToolOutcome, ToolOutput, Via,
+    Action, AgentError, Body, EventLog, Gate, JournalError, Payload, Permit, Questions, Rejected, Seen, Seq,
+    Tool, ToolCx, ToolOutcome, ToolOutput, Via,
 };
 use junto_env::{ExecutionEnvironment, Jobs, RealPath};
 use junto_llm::{ResultOutput, ToolCall, ToolResult};
@@ -56,10 +56,6 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    pub(crate) fn call(&self) -> &ToolCall {
-        &self.call
-    }
-
     /// The files it would write.
     fn writes(&self) -> impl Iterator<Item = &RealPath> {
         self.ready.iter().flat_map(|(_, actions)| actions).filter_map(|action| match action {

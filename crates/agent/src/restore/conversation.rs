@@ -23,8 +23,6 @@ pub(crate) struct Unread {
 /// An input that has no end.
 #[derive(Debug, Default)]
 pub(crate) struct OpenInput {
-    /// Which input it is.
-    pub(crate) turn: u32,
     /// The rounds of tools that are done.
     pub(crate) rounds: u32,
     /// The text of the last answer.
@@ -79,7 +77,7 @@ impl<'a> Conversation<'a> {
                 let pictures = self.media(seq, pictures.as_ref()).await;
                 self.history.say(&Said::recalled(input.clone(), pictures));
                 self.loops.begin_input();
-                self.open = Some(OpenInput { turn: event.turn, ..OpenInput::default() });
+                self.open = Some(OpenInput::default());
             }
             Body::SteeringInjected { input, pictures } => {
                 self.end_round();

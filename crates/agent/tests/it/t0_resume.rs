@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use jiff::Timestamp;
 use junto_agent::{OnOpen, Past, Session, SessionConfig};
 use junto_core::{
-    Agent, AgentErrorKind, AgentId, Body, Change, Command, CutOff, Decision, EndReason, Event, EventLog, Input,
-    Journal, Limits, MemoryJournal, Payload, Seq, SessionState, grammar,
+    Agent, AgentErrorKind, AgentId, Body, Change, Command, CutOff, Decision, EndReason, Event, EventLog,
+    Input, Journal, Limits, MemoryJournal, Payload, Seq, SessionState, grammar,
 };
 use junto_env::{ExecutionEnvironment, LocalEnvironment};
 use junto_llm::{Effort, Error, ErrorKind, Message, Provider, Request, Role, SessionId, Usage};
@@ -104,8 +104,10 @@ async fn in_the_middle() -> (Stage, Performance, Vec<Event>) {
     let stage = Stage::new([Input::text("one"), Input::text("two")], |config| config);
     let model: Arc<dyn Provider> = script(lines_of_three());
     let whole = stage.play(&model).await;
-    let ended = |event: &Event| matches!(&event.body, Body::ToolCallEnd { call_id, .. } if call_id == "call-1-0");
-    let started = |event: &Event| matches!(&event.body, Body::ToolCallStart { call, .. } if call.id == "call-1-1");
+    let ended =
+        |event: &Event| matches!(&event.body, Body::ToolCallEnd { call_id, .. } if call_id == "call-1-0");
+    let started =
+        |event: &Event| matches!(&event.body, Body::ToolCallStart { call, .. } if call.id == "call-1-1");
     let mut past = up_to(&whole.events, named("call"));
     let start = |id: &'static str| move |e: &&Event| matches!(&e.body, Body::ToolCallStart { call, .. } if call.id == id);
     let first = whole.events.iter().find(start("call-1-0")).unwrap().clone();
@@ -241,8 +243,13 @@ async fn a_rewind_takes_back_what_was_said_and_not_what_was_paid() {
     let (mut stage, lines) = three_inputs();
     let model: Arc<dyn Provider> = script(lines());
     let whole = stage.play(&model).await;
-    let ended: Vec<usize> =
-        whole.events.iter().enumerate().filter(|(_, e)| e.body.name() == "input_end").map(|(n, _)| n).collect();
+    let ended: Vec<usize> = whole
+        .events
+        .iter()
+        .enumerate()
+        .filter(|(_, e)| e.body.name() == "input_end")
+        .map(|(n, _)| n)
+        .collect();
     // After the end of the session, while it is idle, and while an input is open.
     for past in [whole.events.len(), ended[2] + 1, ended[1] + 3] {
         let past = Past::new(&whole.events[..past]);
@@ -324,7 +331,9 @@ async fn configured(dir: &std::path::Path) -> Vec<Event> {
         effort: Some(Effort::Low),
         system: "Be brief.".into(),
         environments: Some(Arc::new(|path| {
-            Box::pin(async move { Ok(Arc::new(LocalEnvironment::new(path)?) as Arc<dyn ExecutionEnvironment>) })
+            Box::pin(
+                async move { Ok(Arc::new(LocalEnvironment::new(path)?) as Arc<dyn ExecutionEnvironment>) },
+            )
         })),
         ..SessionConfig::new(script([Line::Text("Hm.")]), env, log)
     };
@@ -353,7 +362,9 @@ async fn a_session_is_set_as_it_was_and_works_where_it_did() {
         model: Some("another".into()),
         system: "Be verbose.".into(),
         environments: Some(Arc::new(|path| {
-            Box::pin(async move { Ok(Arc::new(LocalEnvironment::new(path)?) as Arc<dyn ExecutionEnvironment>) })
+            Box::pin(
+                async move { Ok(Arc::new(LocalEnvironment::new(path)?) as Arc<dyn ExecutionEnvironment>) },
+            )
         })),
         ..config
     };

@@ -161,11 +161,8 @@ async fn another_provider_takes_the_conversation_over() {
             let whole = stage.play(&both).await;
             let past = whole.events.iter().position(|e| e.body.name() == "input_end").unwrap() + 1;
             let (provider, model) = model(second);
-            let change = Change {
-                provider: Some(provider.into()),
-                model: Some(model.into()),
-                ..Change::default()
-            };
+            let change =
+                Change { provider: Some(provider.into()), model: Some(model.into()), ..Change::default() };
             let before = last_number(&twin);
             let past = Past::new(&whole.events[..past]).change(change);
             let after = stage.play_on(&both, past, &whole.journal).await;

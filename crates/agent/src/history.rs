@@ -31,7 +31,8 @@ pub(crate) struct History {
 impl History {
     /// A conversation that begins with a system prompt, unless it is empty.
     pub(crate) fn new(system: &str) -> Self {
-        let mut history = Self { messages: Messages::default(), size: Size::default(), marks: Marks::default() };
+        let mut history =
+            Self { messages: Messages::default(), size: Size::default(), marks: Marks::default() };
         if !system.is_empty() {
             history.push(Message::system(system));
         }

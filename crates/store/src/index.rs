@@ -17,6 +17,7 @@ mod pages;
 mod query;
 mod refresh;
 mod rows;
+mod tables;
 mod tail;
 mod title;
 mod writer;
@@ -197,4 +198,3 @@ impl std::fmt::Debug for Index {
         f.debug_struct("Index").field("root", &self.inner.place.root()).finish_non_exhaustive()
     }
 }
-

@@ -207,7 +207,8 @@ fn an_answer_of_several_calls_costs_what_they_cost() {
     let check = |calls: Vec<LeafCall>, expected: Cost| {
         let usage = Usage { calls, ..Usage::new(9, 9) };
         assert_eq!(catalog.cost("council", "council", &usage), expected);
-        let sum = catalog.priced(usage).calls.into_iter().map(|call| call.cost).reduce(|sum, cost| sum + cost);
+        let sum =
+            catalog.priced(usage).calls.into_iter().map(|call| call.cost).reduce(|sum, cost| sum + cost);
         assert_eq!(sum, Some(expected), "the parts tell the same");
     };
     check(vec![call("m", Cost::Unknown)], Cost::Estimated(dollars(2.0)));

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use junto_core::Prefix;
 use junto_llm::{Cost, LeafCall, SessionId};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, ToSql, params};
 
 use super::note::{Change, Note};
+use super::tables::Tables;
 
 /// Where notes come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,20 +27,21 @@ pub(super) struct Head {
 
 /// Writes what is new in these notes, in their order.
 pub(super) fn apply(db: &Connection, notes: &[Note], feed: Feed) -> rusqlite::Result<()> {
+    let tables = &mut Tables::of(db);
     let mut heads: HashMap<&SessionId, Option<Head>> = HashMap::new();
     for note in notes {
         let head = match heads.get(&note.session) {
             Some(head) => *head,
-            None => self::head(db, &note.session)?,
+            None => self::head(tables, &note.session)?,
         };
         let head = match follows(note, head, feed) {
             Follows::Yes => {
-                write(db, note)?;
+                write(tables, note)?;
                 Some(Head { seq: note.seq, at: note.at })
             }
             Follows::No => head,
             Follows::Another => {
-                forget(db, &note.session)?;
+                forget(tables, &note.session)?;
                 None
             }
         };
@@ -47,8 +49,8 @@ pub(super) fn apply(db: &Connection, notes: &[Note], feed: Feed) -> rusqlite::Re
     }
     for (session, head) in heads {
         if let Some(Head { seq, at }) = head {
-            let mut update = db.prepare_cached("UPDATE sessions SET seq = ?2, updated = ?3 WHERE id = ?1")?;
-            update.execute(params![session.0, int(seq), at])?;
+            let update = "UPDATE sessions SET seq = ?2, updated = ?3 WHERE id = ?1";
+            tables.execute(update, params![session.0, int(seq), at])?;
         }
     }
     Ok(())
@@ -76,28 +78,29 @@ fn follows(note: &Note, head: Option<Head>, feed: Feed) -> Follows {
 }
 
 /// What is known of a session.
-pub(super) fn head(db: &Connection, session: &SessionId) -> rusqlite::Result<Option<Head>> {
-    db.prepare_cached("SELECT seq, updated FROM sessions WHERE id = ?1")?
+pub(super) fn head(tables: &mut Tables<'_>, session: &SessionId) -> rusqlite::Result<Option<Head>> {
+    tables
+        .prepare("SELECT seq, updated FROM sessions WHERE id = ?1")?
         .query_row([&session.0], |row| Ok(Head { seq: count(row.get(0)?), at: row.get(1)? }))
         .optional()
 }
 
 /// Takes a session out.
-pub(super) fn forget(db: &Connection, session: &SessionId) -> rusqlite::Result<()> {
+pub(super) fn forget(tables: &mut Tables<'_>, session: &SessionId) -> rusqlite::Result<()> {
     for sql in [
         "DELETE FROM sessions WHERE id = ?1",
         "DELETE FROM runs WHERE session = ?1",
         "DELETE FROM turns WHERE session = ?1",
         "DELETE FROM calls WHERE session = ?1",
     ] {
-        db.prepare_cached(sql)?.execute([&session.0])?;
+        tables.execute(sql, params![session.0])?;
     }
     Ok(())
 }
 
-fn write(db: &Connection, note: &Note) -> rusqlite::Result<()> {
+fn write(tables: &mut Tables<'_>, note: &Note) -> rusqlite::Result<()> {
     let (session, agent, at, turn) = (&note.session.0, &note.agent.0, note.at, note.turn);
-    let run = |sql: &str, values: &[&dyn rusqlite::ToSql]| db.prepare_cached(sql)?.execute(values);
+    let mut run = |sql: &'static str, values: &[&dyn ToSql]| tables.execute(sql, values);
     run(
         "INSERT OR IGNORE INTO sessions (id, seq, updated, created, agent) VALUES (?1, ?2, ?3, ?3, ?4)",
         params![session, int(note.seq), at, agent],
@@ -160,7 +163,7 @@ fn write(db: &Connection, note: &Note) -> rusqlite::Result<()> {
                 )?;
             }
             let who = Caller { session: Some(session), agent: Some(agent), source: "", client: None, turn };
-            book(db, id, who, note.seq, at, calls, prefix.as_ref())?;
+            book(tables, id, who, note.seq, at, calls, prefix.as_ref())?;
         }
         Change::Configured { model } => {
             if note.is_root() {
@@ -205,7 +208,7 @@ pub(super) struct Caller<'a> {
 /// Writes the rows of a call. One that several journals hold belongs to the oldest of the sessions; ids of
 /// sessions sort by age.
 pub(super) fn book(
-    db: &Connection,
+    tables: &mut Tables<'_>,
     id: &str,
     who: Caller<'_>,
     place: u64,
@@ -214,7 +217,7 @@ pub(super) fn book(
     prefix: Option<&Prefix>,
 ) -> rusqlite::Result<()> {
     let prefix = prefix.and_then(|prefix| serde_json::to_string(prefix).ok());
-    let mut insert = db.prepare_cached(
+    let insert = tables.prepare(
         "INSERT INTO calls (id, leaf, session, place, agent, source, client, turn, at, provider, model, input,
             output, total, reasoning, cache_read, cache_write, basis, cost, prefix)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)

@@ -105,7 +105,11 @@ impl Place {
         let verdict: String = connection
             .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
             .map_err(|error| self.fault(error))?;
-        if verdict == "ok" { Ok(()) } else { Err(Error::new(ErrorKind::Damaged, self.file().display(), verdict)) }
+        if verdict == "ok" {
+            Ok(())
+        } else {
+            Err(Error::new(ErrorKind::Damaged, self.file().display(), verdict))
+        }
     }
 
     fn connect(&self) -> Result<Connection> {
@@ -178,7 +182,9 @@ impl Place {
         for name in ["index.sqlite", "index.sqlite-wal", "index.sqlite-shm"] {
             let path = self.root.join(name);
             match fs::remove_file(&path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::io(&path, error)),
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Error::io(&path, error));
+                }
                 _ => {}
             }
         }
@@ -190,7 +196,9 @@ impl Place {
         let kind = match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => ErrorKind::Damaged,
             Some(ErrorCode::DiskFull) => ErrorKind::Full,
-            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => ErrorKind::Denied,
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+                ErrorKind::Denied
+            }
             _ => ErrorKind::Io,
         };
         Error::new(kind, self.file().display(), error.to_string())

@@ -28,15 +28,39 @@ pub(crate) struct Note {
 pub(crate) enum Change {
     /// Nothing but the position.
     None,
-    Started { kind: String, model: Option<String>, workdir: Option<String> },
+    Started {
+        kind: String,
+        model: Option<String>,
+        workdir: Option<String>,
+    },
     Resumed,
-    Child { agent: AgentId, name: String, kind: String, task: String },
-    Input { title: String },
-    InputEnded { reason: &'static str },
-    Called { id: String, model: String, calls: Vec<LeafCall>, prefix: Option<Prefix> },
-    Configured { model: String },
-    Rewound { to_turn: u32 },
-    Ended { reason: &'static str },
+    Child {
+        agent: AgentId,
+        name: String,
+        kind: String,
+        task: String,
+    },
+    Input {
+        title: String,
+    },
+    InputEnded {
+        reason: &'static str,
+    },
+    Called {
+        id: String,
+        model: String,
+        calls: Vec<LeafCall>,
+        prefix: Option<Prefix>,
+    },
+    Configured {
+        model: String,
+    },
+    Rewound {
+        to_turn: u32,
+    },
+    Ended {
+        reason: &'static str,
+    },
 }
 
 impl Note {

@@ -5,6 +5,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use super::apply::{Caller, book, count, int};
 use super::database::Place;
 use super::note::{leaves, micros};
+use super::tables::Tables;
 use crate::Result;
 use crate::ledger::{Page, page};
 
@@ -28,7 +29,7 @@ pub(super) fn read(db: &mut Connection, place: &Place) -> Result<()> {
 }
 
 fn known(db: &Connection) -> rusqlite::Result<u64> {
-    db.prepare_cached("SELECT read FROM book")?.query_row([], |row| row.get(0)).map(count)
+    db.query_row("SELECT read FROM book", [], |row| row.get(0)).map(count)
 }
 
 /// Begins the book anew.
@@ -40,6 +41,7 @@ fn take(db: &Transaction<'_>, page: &Page) -> rusqlite::Result<()> {
     if page.is_another {
         return forget(db);
     }
+    let tables = &mut Tables::of(db);
     for (place, booking) in &page.bookings {
         let who = Caller {
             session: None,
@@ -49,7 +51,7 @@ fn take(db: &Transaction<'_>, page: &Page) -> rusqlite::Result<()> {
             turn: 0,
         };
         let calls = leaves(&booking.provider, &booking.model, &booking.usage, booking.cost);
-        book(db, &booking.call.0, who, *place, micros(booking.at), &calls, None)?;
+        book(tables, &booking.call.0, who, *place, micros(booking.at), &calls, None)?;
     }
-    db.prepare_cached("UPDATE book SET read = ?1")?.execute([int(page.next)]).map(drop)
+    tables.execute("UPDATE book SET read = ?1", &[&int(page.next)])
 }

@@ -29,7 +29,8 @@ pub(super) fn sessions(
     wanted.add("workdir = ?", filter.workdir.clone());
     if let Some(text) = &filter.text {
         // SQLite's LIKE folds the case of ASCII only, as good as nobody notices.
-        wanted.add("(title LIKE ? ESCAPE '\\' OR id LIKE ? ESCAPE '\\')", Some(format!("%{}%", escaped(text))));
+        wanted
+            .add("(title LIKE ? ESCAPE '\\' OR id LIKE ? ESCAPE '\\')", Some(format!("%{}%", escaped(text))));
         wanted.values.push(format!("{}%", escaped(text)).into());
     }
     wanted.add("updated >= ?", filter.since.map(micros));
@@ -73,7 +74,7 @@ pub(super) fn sessions(
 
 /// The agents of a session, in the order they began.
 pub(super) fn runs(db: &Connection, session: &SessionId) -> rusqlite::Result<Vec<RunRow>> {
-    let mut statement = db.prepare_cached(
+    let mut statement = db.prepare(
         "SELECT agent, parent, name, kind, model, task, started, ended, reason FROM runs
          WHERE session = ?1 ORDER BY started, agent",
     )?;
@@ -94,7 +95,7 @@ pub(super) fn runs(db: &Connection, session: &SessionId) -> rusqlite::Result<Vec
 
 /// The inputs of a session's own agent.
 pub(super) fn turns(db: &Connection, session: &SessionId) -> rusqlite::Result<Vec<TurnRow>> {
-    let mut statement = db.prepare_cached(
+    let mut statement = db.prepare(
         "SELECT turn, title, started, ended, reason, rewound FROM turns
          WHERE session = ?1 AND agent = (SELECT agent FROM sessions WHERE id = ?1) ORDER BY turn",
     )?;
@@ -121,19 +122,19 @@ pub(super) fn each_call(
     wanted.add("c.at >= ?", filter.since.map(micros));
     wanted.add("c.at < ?", filter.until.map(micros));
     let order = |direction| {
-        format!("c.at {direction}, c.session {direction}, c.place {direction}, c.id {direction}, c.leaf {direction}")
+        format!(
+            "c.at {direction}, c.session {direction}, c.place {direction}, c.id {direction}, c.leaf {direction}"
+        )
     };
     let condition = format!("{CALLS} AND {}", wanted.condition());
     let sql = match filter.limit {
         None => format!("{condition} ORDER BY {}", order("")),
         // The latest ones, and these in their order.
-        Some(_) => format!(
-            "SELECT * FROM ({condition} ORDER BY {} {})",
-            order("DESC"),
-            limited(filter.limit)
-        ),
+        Some(_) => {
+            format!("SELECT * FROM ({condition} ORDER BY {} {})", order("DESC"), limited(filter.limit))
+        }
     };
-    let mut statement = db.prepare_cached(&sql)?;
+    let mut statement = db.prepare(&sql)?;
     let mut rows = statement.query(params_from_iter(wanted.values))?;
     if filter.limit.is_none() {
         while let Some(row) = rows.next()? {

@@ -1,6 +1,6 @@
 //! Brings the index up to date from the journals.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use junto_core::Seq;
 use junto_llm::SessionId;
@@ -10,6 +10,7 @@ use super::apply::{Feed, Head, apply, count, forget, head};
 use super::database::{Place, Renewed};
 use super::note::Note;
 use super::pages;
+use super::tables::Tables;
 use super::tail::tail;
 use crate::{Error, ErrorKind, Redactor, Result, Store};
 
@@ -49,12 +50,11 @@ pub(super) fn refresh(place: &Place, store: &Store, trust: Trust) -> Result<Refr
     // In this order: a session that comes about meanwhile is not taken for one that is gone.
     let known = heads(db).map_err(fault)?;
     let there = store.sessions()?;
-    let mut gone: HashMap<&SessionId, ()> = known.keys().map(|session| (session, ())).collect();
-    there.iter().for_each(|session| drop(gone.remove(session)));
+    let still: HashSet<&SessionId> = there.iter().collect();
     let mut orphans = Vec::new();
-    for session in gone.keys() {
+    for session in known.keys().filter(|session| !still.contains(session)) {
         orphans.extend(children(db, session).map_err(fault)?);
-        transact(db, |db| forget(db, session)).map_err(fault)?;
+        transact(db, |db| forget(&mut Tables::of(db), session)).map_err(fault)?;
         refreshed.removed += 1;
     }
 
@@ -66,7 +66,7 @@ pub(super) fn refresh(place: &Place, store: &Store, trust: Trust) -> Result<Refr
             continue;
         }
         if trust == Trust::Nothing || is_orphan {
-            transact(db, |db| forget(db, session)).map_err(fault)?;
+            transact(db, |db| forget(&mut Tables::of(db), session)).map_err(fault)?;
         }
         refreshed.read += 1;
         match catch_up(db, place, store, session) {
@@ -92,7 +92,7 @@ fn heads(db: &Connection) -> rusqlite::Result<HashMap<SessionId, Head>> {
 }
 
 fn children(db: &Connection, session: &SessionId) -> rusqlite::Result<Vec<SessionId>> {
-    let mut statement = db.prepare_cached("SELECT id FROM sessions WHERE parent = ?1")?;
+    let mut statement = db.prepare("SELECT id FROM sessions WHERE parent = ?1")?;
     let rows = statement.query_map([&session.0], |row| Ok(SessionId(row.get(0)?)))?;
     rows.collect()
 }
@@ -101,7 +101,7 @@ fn children(db: &Connection, session: &SessionId) -> rusqlite::Result<Vec<Sessio
 fn catch_up(db: &mut Connection, place: &Place, store: &Store, session: &SessionId) -> Result<()> {
     let fault = |error| place.fault(error);
     let read = Redactor::off();
-    let known = head(db, session).map_err(fault)?;
+    let known = head(&mut Tables::of(db), session).map_err(fault)?;
     let mut events = store.events(session, Seq(known.map_or(1, |head| head.seq)))?.peekable();
     if let Some(known) = known {
         let follows = match events.peek() {
@@ -114,7 +114,7 @@ fn catch_up(db: &mut Connection, place: &Place, store: &Store, session: &Session
             None => false,
         };
         if !follows {
-            transact(db, |db| forget(db, session)).map_err(fault)?;
+            transact(db, |db| forget(&mut Tables::of(db), session)).map_err(fault)?;
             events = store.events(session, Seq::START)?.peekable();
         }
     }

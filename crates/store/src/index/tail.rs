@@ -53,7 +53,9 @@ mod tests {
     use super::*;
 
     fn line(seq: u64, text: &str) -> String {
-        format!("{{\"c\":\"00000000\",\"e\":{{\"v\":1,\"seq\":{seq},\"at\":\"1970-01-01T00:00:01Z\",\"text\":\"{text}\"}}}}\n")
+        format!(
+            "{{\"c\":\"00000000\",\"e\":{{\"v\":1,\"seq\":{seq},\"at\":\"1970-01-01T00:00:01Z\",\"text\":\"{text}\"}}}}\n"
+        )
     }
 
     fn check(content: &str, expected: Option<u64>) {

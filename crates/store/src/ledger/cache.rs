@@ -138,7 +138,8 @@ fn expired(call: &CallRow, previous: &CallRow, caching: &Caching) -> Option<u64>
 /// The verdict on each of these calls, which come in the order they were made in.
 pub fn explain(calls: &[CallRow], catalog: &Catalog) -> Vec<Option<CacheVerdict>> {
     // Calls that were made for one answer are each compared with the same member's call before.
-    let several: HashSet<&str> = calls.iter().filter(|call| call.leaf > 0).map(|call| call.id.as_str()).collect();
+    let several: HashSet<&str> =
+        calls.iter().filter(|call| call.leaf > 0).map(|call| call.id.as_str()).collect();
     let mut last: HashMap<_, &CallRow> = HashMap::new();
     let mut verdicts = Vec::with_capacity(calls.len());
     for call in calls {
@@ -263,7 +264,11 @@ mod tests {
                 let expected = CacheVerdict::Changed { what, at };
                 assert_eq!(verdict(&miss, Some(&first), &wire), Some(expected), "{now:?}");
                 let hit = call(60, (6000, 5000, 0), now);
-                assert_eq!(verdict(&hit, Some(&first), &wire), Some(CacheVerdict::Hit), "it hit all the same");
+                assert_eq!(
+                    verdict(&hit, Some(&first), &wire),
+                    Some(CacheVerdict::Hit),
+                    "it hit all the same"
+                );
             }
             let again = call(60, (5000, 0, 0), Prefix { shared: None, ..before });
             let unexplained = verdict(&again, Some(&first), &wire);

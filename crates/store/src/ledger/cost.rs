@@ -90,7 +90,7 @@ pub fn table(calls: impl IntoIterator<Item = CallRow>, by: By) -> Vec<CostRow> {
     let mut rows: BTreeMap<String, CostRow> = BTreeMap::new();
     for call in calls {
         let key = key(&call, by);
-        let row = rows.entry(key).or_insert_with_key(CostRow::new);
+        let row = rows.entry(key).or_insert_with_key(|key| CostRow::new(key.as_str()));
         row.add(&call.usage, call.cost);
     }
     let mut rows: Vec<CostRow> = rows.into_values().collect();

@@ -1,5 +1,5 @@
 //! Behaviour of the store.
-#![allow(clippy::disallowed_methods, reason = "tests start other processes, make folders and look at clocks")]
+#![allow(clippy::disallowed_methods, reason = "tests make folders, clocks and processes of their own")]
 
 mod life;
 mod support;

@@ -106,11 +106,14 @@ fn children_and_turns_are_told() {
 
     let turns = scene.index.turns(&life.session).unwrap();
     let turns: Vec<_> = turns.iter().map(|turn| (turn.turn, turn.title.as_str(), turn.rewound)).collect();
-    let expected =
-        [(1, "Delegate", false), (2, "Another", true), (3, "Third", true), (4, "Fourth", false)];
+    let expected = [(1, "Delegate", false), (2, "Another", true), (3, "Third", true), (4, "Fourth", false)];
     assert_eq!(turns, expected);
     let row = scene.index.sessions(&Filter::default()).unwrap().remove(0);
-    assert_eq!((row.turns, row.title.as_str(), row.spent.calls), (2, "Delegate", 4), "what was rewound was paid");
+    assert_eq!(
+        (row.turns, row.title.as_str(), row.spent.calls),
+        (2, "Delegate", 4),
+        "what was rewound was paid"
+    );
 
     let cost = scene.index.cost(By::Agent).unwrap();
     let cost: Vec<_> = cost.iter().map(|row| (row.key.as_str(), row.calls, row.known())).collect();
@@ -200,7 +203,8 @@ fn calls_outside_of_sessions_are_in_the_ledger() {
     record("g3", Some("s1"), &Usage::new(100, 1), Cost::Estimated(Usd(10)));
     let index = scene.store.index().unwrap();
     let cost = index.cost(By::Agent).unwrap();
-    let cost: Vec<_> = cost.iter().map(|row| (row.key.as_str(), row.calls, row.known(), row.unknown)).collect();
+    let cost: Vec<_> =
+        cost.iter().map(|row| (row.key.as_str(), row.calls, row.known(), row.unknown)).collect();
     assert_eq!(cost, [("gateway", 3, Usd(17), 1)], "the session is in no journal, so it is no longer known");
     let rows = index.calls(&CallFilter::default()).unwrap();
     assert_eq!(rows.iter().map(|row| row.usage.input).collect::<Vec<_>>(), [5, 6, 100]);

@@ -56,7 +56,9 @@ async fn live(store: &Store, id: &str, inputs: u64, dice: &mut Dice) {
             } else {
                 log.emit_for(&CallId(format!("{id}-{input}-{call}")), body).await.unwrap();
             }
-            log.emit(Body::Progress { text: "x".repeat(usize::try_from(dice.roll(100)).unwrap()) }).await.unwrap();
+            log.emit(Body::Progress { text: "x".repeat(usize::try_from(dice.roll(100)).unwrap()) })
+                .await
+                .unwrap();
         }
         if dice.roll(3) == 0 {
             let child = log.child();
@@ -171,7 +173,9 @@ async fn an_index_that_is_damaged_is_put_aside_and_made_again() {
         std::fs::write(&file, &bytes).unwrap();
         let store = store(root.path());
         let index = store.index().unwrap();
-        let Some(Renewed::Damaged { aside }) = index.take_renewed() else { panic!("{what}: nothing was said") };
+        let Some(Renewed::Damaged { aside }) = index.take_renewed() else {
+            panic!("{what}: nothing was said")
+        };
         assert_eq!(std::fs::read(aside).unwrap(), bytes, "{what}: it is kept");
         assert_eq!(dump(root.path()), before, "{what}");
         assert_eq!(index.take_renewed(), None, "{what}: it is said once");
@@ -202,7 +206,8 @@ async fn sessions_that_changed_behind_its_back_are_read_again() {
     busy(&store, 4).await;
     let index = store.index().unwrap();
     // Nothing hears of these events.
-    let deaf = Store::open(root.path(), Options { watch: Some(Arc::new(Deaf)), ..Options::default() }).unwrap();
+    let deaf =
+        Store::open(root.path(), Options { watch: Some(Arc::new(Deaf)), ..Options::default() }).unwrap();
     live(&deaf, "06-4", 3, &mut Dice(9)).await;
     let missed = SessionId("00-4".into());
     let opened = deaf.open_session(&missed).unwrap();
@@ -323,7 +328,8 @@ async fn two_processes_write_at_once() {
     index.rebuild(&store).unwrap();
     assert_eq!(found, dump(root.path()));
     let outside = index.cost(By::Agent).unwrap();
-    let outside: Vec<_> = outside.iter().filter(|row| ["child", "parent"].contains(&row.key.as_str())).collect();
+    let outside: Vec<_> =
+        outside.iter().filter(|row| ["child", "parent"].contains(&row.key.as_str())).collect();
     assert!(outside.iter().all(|row| row.calls == SESSIONS) && outside.len() == 2, "{outside:?}");
 }
 

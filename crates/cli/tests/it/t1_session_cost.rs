@@ -93,6 +93,6 @@ fn nothing_is_asked_beyond_the_budget() {
 #[test]
 fn a_model_of_unknown_price_is_refused_under_a_cap() {
     let stage = Stage::new(&SETUPS[3], two_calls());
-    stage.machine.run(&["run", "--max-usd", "1", "Work."]).fails(4, &["nobody knows"]);
+    stage.machine.run(&["run", "--max-usd", "1", "Work."]).fails(2, &["nobody knows the price of `mistral`", "[[models]]"]);
     assert!(stage.requests().is_empty());
 }

@@ -58,6 +58,8 @@ pub(crate) struct Mind {
     pub(crate) settings: Settings,
     pub(crate) history: History,
     pub(crate) loops: Loops,
+    /// What its requests so far began with.
+    pub(crate) prefixes: Prefixes,
     /// Model calls so far.
     pub(crate) turns: u32,
     /// The model that answered last, by its own name.
@@ -89,7 +91,8 @@ impl Mind {
             env: Arc::clone(&config.env),
         };
         let loops = Loops::new(config.loop_rules());
-        Self { settings, history, loops, turns: 0, answered_by: None, moved: false, open: None }
+        let prefixes = Prefixes::default();
+        Self { settings, history, loops, prefixes, turns: 0, answered_by: None, moved: false, open: None }
     }
 }
 
@@ -163,7 +166,7 @@ impl Frame {
     /// Lets it begin. Must be called within a Tokio runtime, which runs it.
     pub(crate) fn begin(self, mind: Mind) -> Session {
         let Self { config, toolbox, totals, family, status, wallet, cancel } = self;
-        let Mind { settings, history, loops, turns, answered_by, moved, open } = mind;
+        let Mind { settings, history, loops, prefixes, turns, answered_by, moved, open } = mind;
         let goes_on = open.is_some();
         let Unfinished { rounds, text, left } =
             open.unwrap_or_else(|| Unfinished { rounds: 0, text: String::new(), left: None });
@@ -191,7 +194,7 @@ impl Frame {
                 totals,
                 loops,
                 gauge: Gauge::default(),
-                prefixes: Prefixes::default(),
+                prefixes,
                 context_window: config.context_window,
                 ask_on_question: config.ask_on_question,
                 depth: config.depth,

@@ -14,6 +14,7 @@ use junto_llm::{Cost, Usage};
 use crate::configure::changed;
 use crate::desk::Settings;
 use crate::frame::{Frame, Mind, Unfinished};
+use crate::prefix::Prefixes;
 use crate::restore::{self, OpenInput, PastSettings, Restored, restore};
 use crate::{Session, SessionConfig, profile};
 
@@ -250,8 +251,9 @@ fn go_on(frame: Frame, restored: Restored, settings: Settings, moved: bool) -> S
         }
         Unfinished { rounds, text, left: calls }
     });
-    let Restored { history, loops, turns, answered_by, .. } = restored;
-    frame.begin(Mind { settings, history, loops, turns, answered_by, moved, open })
+    let Restored { history, loops, prefix, turns, answered_by, .. } = restored;
+    let prefixes = Prefixes::after(prefix.as_ref());
+    frame.begin(Mind { settings, history, loops, prefixes, turns, answered_by, moved, open })
 }
 
 /// That the events are those of the log.

@@ -147,8 +147,8 @@ pub fn explain(calls: &[CallRow], catalog: &Catalog) -> Vec<Option<CacheVerdict>
         let agent = (&call.session, &call.agent, member);
         let caching = catalog.caching(&call.provider, &call.model);
         verdicts.push(caching.and_then(|caching| verdict(call, last.get(&agent).copied(), caching)));
-        // A call that was broken off before it was counted tells nothing.
-        if call.usage.input > 0 {
+        // A call that was broken off before it was counted tells nothing, nor does a chore of another kind.
+        if call.usage.input > 0 && call.prefix.is_some() {
             last.insert(agent, call);
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use junto_core::{Abilities, AgentError, Approve, Body, EventLog, Gate, SessionState, Setup, Steer};
 use junto_env::ExecutionEnvironment;
+use junto_llm::Counts;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +24,7 @@ use crate::status::Status;
 use crate::task::{Life, Reception};
 use crate::toolbox::Toolbox;
 use crate::totals::Totals;
+use crate::wallet::Wallet;
 use crate::{SessionConfig, ToolRegistry, tools};
 
 /// How many commands may wait for the session's ear.
@@ -46,6 +48,7 @@ pub(crate) struct Frame {
     pub(crate) totals: Arc<Totals>,
     pub(crate) family: Arc<Family>,
     pub(crate) status: Arc<Status>,
+    wallet: Arc<Wallet>,
     /// Ends everything in it.
     cancel: CancellationToken,
 }
@@ -139,20 +142,21 @@ impl Frame {
     pub(crate) fn with_children_born(config: SessionConfig, born: u32) -> Result<Self, AgentError> {
         let cancel = config.cancel.child_token();
         let totals = Arc::new(Totals::default());
+        let wallet = Arc::new(Wallet::new(Arc::clone(&config.budget), config.turn_budget));
         let family = Arc::new(Family::new(Home {
             spawner: config.spawner.clone(),
             log: config.log.clone(),
             depth: config.depth,
             max_depth: config.max_depth,
             max_children: config.max_children,
-            budget: Arc::clone(&config.budget),
+            budget: wallet.clone(),
             totals: Arc::clone(&totals),
             cancel: cancel.clone(),
             born,
         }));
         let status = Arc::new(Status::new());
         let toolbox = Arc::new(toolbox(&config, &family, &status)?);
-        Ok(Self { config, toolbox, totals, family, status, cancel })
+        Ok(Self { config, toolbox, totals, family, status, wallet, cancel })
     }
 
     pub(crate) fn log(&self) -> &EventLog {
@@ -161,7 +165,7 @@ impl Frame {
 
     /// Lets it begin. Must be called within a Tokio runtime, which runs it.
     pub(crate) fn begin(self, mind: Mind) -> Session {
-        let Self { config, toolbox, totals, family, status, cancel } = self;
+        let Self { config, toolbox, totals, family, status, wallet, cancel } = self;
         let Mind { settings, history, loops, prefixes, turns, answered_by, moved, open } = mind;
         let goes_on = open.is_some();
         let Unfinished { rounds, text, left } =
@@ -185,7 +189,8 @@ impl Frame {
                 profile: config.profile,
                 catalog: config.catalog,
                 retry: config.retry,
-                budget: config.budget,
+                budget: wallet.clone(),
+                counts: Counts::default(),
                 totals,
                 loops,
                 gauge: Gauge::default(),
@@ -206,6 +211,7 @@ impl Frame {
                 provider: config.provider,
                 environments: config.environments,
             },
+            wallet,
             door: Arc::clone(&door),
             status: Arc::clone(&status),
             on_overflow: config.on_overflow,

@@ -17,6 +17,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod alias;
+mod books;
 mod call;
 mod caller;
 mod config;
@@ -50,6 +51,7 @@ pub mod tools;
 mod totals;
 mod truncate;
 mod turn;
+mod wallet;
 
 pub use config::{Environments, Overflow, SessionConfig};
 pub use family::{Subagent, SubagentStatus};

@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use junto_core::{Body, EndReason, EventError, EventLog, JournalError, Limits, OnReject, Prefix};
 use junto_llm::catalog::Catalog;
-use junto_llm::{Budget, CallCx, Cost, Error, ErrorKind, Finish, Message, Provider, Request, Traffic, retry};
+use junto_llm::{
+    Budget, CallCx, Counts, Error, ErrorKind, Finish, Message, Provider, Request, Tally, Traffic, retry,
+};
 use tokio_util::sync::CancellationToken;
 
+use crate::books::Booked;
 use crate::call::{self, Answer, Delivery, Ended};
 use crate::context::Gauge;
 use crate::desk::{Desk, Settings};
@@ -37,6 +40,8 @@ pub(crate) struct State {
     pub(crate) catalog: Catalog,
     pub(crate) retry: retry::Policy,
     pub(crate) budget: Arc<dyn Budget>,
+    /// What providers counted in the last requests.
+    pub(crate) counts: Counts,
     pub(crate) totals: Arc<Totals>,
     pub(crate) loops: Loops,
     pub(crate) gauge: Gauge,
@@ -110,6 +115,8 @@ impl State {
             workdir: Some(self.toolbox.env().facts().cwd.as_path().to_owned()),
             depth: self.depth,
             budget: Arc::clone(&self.budget),
+            counts: self.counts.clone(),
+            tally: Some(Tally::default()),
             cancel: step.clone(),
             ..CallCx::new()
         };
@@ -181,8 +188,13 @@ impl State {
         self.log.emit(Body::Warning { code: code.to_owned(), message }).await.map(drop)
     }
 
-    /// The end of an input whose model call failed for good.
+    /// The end of an input whose model call failed for good, or was not made since the budget is spent.
     pub(crate) async fn failed(&self, error: &Error) -> Result<EndReason, JournalError> {
+        if let Some(exhausted) = error.exhausted() {
+            let limit = Body::TurnLimit { limit: exhausted.to_string(), reached: self.turns };
+            self.log.emit(limit).await?;
+            return Ok(EndReason::Limit);
+        }
         if error.kind() == ErrorKind::ContextLength {
             let message = "the conversation is longer than the model's context window";
             self.warn("context_overflow", message.to_owned()).await?;
@@ -211,22 +223,19 @@ impl State {
         cx: &CallCx,
         prefix: Prefix,
     ) -> Result<(), JournalError> {
-        if !answer.began {
+        let made = cx.tally.as_ref().map(Tally::take).unwrap_or_default();
+        let Some(booked) = Booked::of(answer, made, &self.catalog, asked.model.as_deref()) else {
             return Ok(());
-        }
-        let response = &answer.response;
-        // What a call that was broken off has cost, its provider alone knows.
-        let cost = match answer.end {
-            Ended::Whole => self.cost(answer, asked),
-            Ended::Interrupted | Ended::Failed(_) => Cost::Unknown,
         };
-        self.answered_by = Some(response.model.clone());
-        self.totals.add(&response.usage, cost);
+        let Booked { provider, model, usage, cost } = booked;
+        let response = &answer.response;
+        self.answered_by = Some(model.clone());
+        self.totals.add(&usage, cost);
         let call = Body::Call {
-            provider: response.provider.clone(),
-            model: response.model.clone(),
+            provider,
+            model,
             response_id: (!response.id.is_empty()).then(|| response.id.clone()),
-            usage: self.catalog.priced(response.usage.clone()),
+            usage: self.catalog.priced(usage),
             cost,
             answer: entering.and_then(json),
             end: answer.how(),
@@ -244,17 +253,5 @@ impl State {
             self.log.emit_for(&cx.call, warning).await?;
         }
         Ok(())
-    }
-
-    /// By the model's name as the provider gave it, else as it was asked for.
-    fn cost(&self, answer: &Answer, asked: &Settings) -> Cost {
-        let response = &answer.response;
-        let names = [Some(response.model.as_str()), asked.model.as_deref()];
-        names
-            .into_iter()
-            .flatten()
-            .map(|model| self.catalog.cost(&response.provider, model, &response.usage))
-            .find(|cost| cost.amount().is_some())
-            .unwrap_or(Cost::Unknown)
     }
 }

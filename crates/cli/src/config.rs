@@ -37,6 +37,9 @@ pub(crate) use trust::Trust;
 pub(crate) use value::{Value, duration, duration_text};
 pub(crate) use vendors::vendor;
 
+/// Variables of ours that are no settings.
+const OTHER_VARIABLES: &[&str] = &["JUNTO_CONFIG", crate::saved::STATE_VARIABLE];
+
 /// A value given by a flag.
 #[derive(Clone, Debug)]
 pub(crate) struct FlagValue {
@@ -112,6 +115,19 @@ impl Config {
         }
     }
 
+    /// A number.
+    pub(crate) fn number(&self, key: &str) -> Option<f64> {
+        match self.setting(key)?.value {
+            Value::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// A yes or no; one that nobody set is a no.
+    pub(crate) fn flag(&self, key: &str) -> bool {
+        matches!(self.setting(key), Some(Setting { value: Value::Flag(true), .. }))
+    }
+
     /// Sets a text where nobody else did.
     pub(crate) fn suppose(&mut self, key: &str, text: &str) {
         if self.setting(key).is_none() {
@@ -123,7 +139,7 @@ impl Config {
 
     /// Whether caches are used on wires where one must ask for it.
     pub(crate) fn auto_cache(&self) -> bool {
-        !matches!(self.setting("auto_cache"), Some(Setting { value: Value::Flag(false), .. }))
+        self.flag("auto_cache")
     }
 
     /// The timeouts.
@@ -248,6 +264,11 @@ impl Config {
     }
 }
 
+/// The key of this path, as flags name it; none if there is no such key (any more).
+pub(crate) fn known_key(path: &str) -> Option<&'static str> {
+    schema::KEYS.iter().map(|key| key.path).find(|known| *known == path)
+}
+
 /// Reads and checks one file as a layer; a file that is not there is an empty one.
 pub(crate) fn file_layer(file: &Path) -> Layer {
     match check::read(file) {
@@ -327,7 +348,7 @@ fn variables(environment: &Environment) -> (Layer, Vec<String>) {
         }
     }
     let known: Vec<&str> =
-        schema::KEYS.iter().filter_map(|key| key.variable).chain(["JUNTO_CONFIG"]).collect();
+        schema::KEYS.iter().filter_map(|key| key.variable).chain(OTHER_VARIABLES.iter().copied()).collect();
     let doubts = environment
         .names_from("JUNTO_")
         .filter(|name| !known.contains(name))

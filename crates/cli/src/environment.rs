@@ -55,6 +55,12 @@ impl Environment {
         self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
+    /// The time.
+    #[expect(clippy::disallowed_methods, reason = "the binary is where the world's clock comes in")]
+    pub(crate) fn now() -> jiff::Timestamp {
+        jiff::Timestamp::now()
+    }
+
     /// The working directory.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory

@@ -13,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 use self::report::Reporter;
 use crate::args::GatewayArgs;
 use crate::config::Config;
-use crate::connect;
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::output::Output;
+use crate::{connect, saved};
 
 /// Runs the command: serves until it is interrupted, then lets running answers finish. A second
 /// interrupt does not wait for them.
@@ -33,8 +33,16 @@ pub(crate) async fn run(
     }
     let (builder, target) = routes::routes(Gateway::builder(), &args.council, &config, environment)?;
     let reporter = Reporter { catalog: connect::catalog(&config), providers: config.providers() };
+    let book = saved::book("gateway", &config, environment, output);
     let told = output.clone();
-    let builder = builder.on_call(move |report| told.note(&reporter.line(&report)));
+    let builder = builder.on_call(move |report| {
+        if let Some(book) = &book
+            && let Err(error) = reporter.book(&report, book)
+        {
+            told.warning(&format!("`junto cost` will not know of this call: {error}"));
+        }
+        told.note(&reporter.line(&report));
+    });
     let progress = if args.no_progress { Progress::Hidden } else { Progress::Shown };
     let builder = builder.settings(Settings { progress, ..Settings::default() });
     let key = args.key_env.as_deref().map(|name| client_key(name, environment)).transpose()?;

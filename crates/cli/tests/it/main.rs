@@ -16,6 +16,10 @@ mod t1_run;
 mod t1_run_flags;
 mod t1_run_terminal;
 mod t1_run_tools;
+mod t1_session_commands;
+mod t1_session_cost;
+mod t1_session_kill;
+mod t1_sessions;
 mod t1_usage;
 mod terminal;
 

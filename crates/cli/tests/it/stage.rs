@@ -73,6 +73,11 @@ impl Stage {
         Self::new(&SETUPS[0], play)
     }
 
+    /// Where the twin is, for clients of a wire.
+    pub(crate) fn base_url(&self, wire: Wire) -> String {
+        self.twin.base_url(wire)
+    }
+
     /// What the twin received.
     pub(crate) fn requests(&self) -> Vec<Received> {
         self.twin.requests()

@@ -13,7 +13,7 @@ use crate::stage::{KEY, SETUPS, Stage, on_every_wire};
 use crate::t1_interrupt::{interrupt, start};
 
 /// A gateway that runs.
-struct Gateway {
+pub(crate) struct Gateway {
     child: Child,
     err: BufReader<ChildStderr>,
     said: String,
@@ -21,7 +21,7 @@ struct Gateway {
 }
 
 impl Gateway {
-    fn start(machine: &Machine, flags: &[&str]) -> Self {
+    pub(crate) fn start(machine: &Machine, flags: &[&str]) -> Self {
         let mut child = start(machine, &[&["gateway", "--port", "0"], flags].concat());
         let mut err = BufReader::new(child.stderr.take().unwrap());
         let mut said = String::new();
@@ -43,7 +43,7 @@ impl Gateway {
     }
 
     /// Asks for a text, whole and streamed; both must be the same.
-    fn ask(&self, wire: Wire, model: &str) -> Result<String, Error> {
+    pub(crate) fn ask(&self, wire: Wire, model: &str) -> Result<String, Error> {
         let client = self.client(wire, "any");
         let request = Request::prompt("Hello.").model(model);
         run(async {
@@ -61,7 +61,7 @@ impl Gateway {
     }
 
     /// Interrupts it; gives the exit code and everything it said.
-    fn end(mut self) -> (Option<i32>, String) {
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
         interrupt(&self.child);
         self.err.read_to_string(&mut self.said).unwrap();
         (self.child.wait().unwrap().code(), self.said)

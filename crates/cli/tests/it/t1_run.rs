@@ -55,10 +55,8 @@ fn the_answer_is_all_of_standard_output() {
                 run.err.contains("> shell echo made > made.txt && cat made.txt\n  shell ok\n"),
                 "{run:#?}"
             );
-            assert!(
-                run.err.lines().last().unwrap().starts_with(&format!("{who} · 1 round · in ")),
-                "{run:#?}"
-            );
+            let closing = run.err.lines().nth_back(1).unwrap();
+            assert!(closing.starts_with(&format!("{who} · 1 round · in ")), "{run:#?}");
             assert_eq!(fs::read_to_string(stage.machine.path("project/made.txt")).unwrap(), "made\n");
         },
     );

@@ -152,7 +152,7 @@ fn the_answer_has_at_most_so_many_tokens() {
             },
         );
     };
-    check(&["--max-tokens", "777"], None);
+    check(&["--max-answer-tokens", "777"], None);
     check(&[], Some("777"));
 }
 

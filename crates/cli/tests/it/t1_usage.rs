@@ -4,7 +4,10 @@ use crate::{Machine, Run};
 fn help_and_version() {
     let machine = Machine::new();
     let help = machine.run(&[]).ok();
-    for part in ["ask", "models", "config", "run", "gateway", "demo", "Examples:"] {
+    for part in [
+        "ask", "models", "config", "run", "gateway", "demo", "sessions", "resume", "fork", "rewind", "undo",
+        "export", "replay", "cost", "Examples:",
+    ] {
         assert!(help.contains(part), "{part} in {help}");
     }
     assert_eq!(machine.run(&["--version"]).ok(), format!("junto {}\n", env!("CARGO_PKG_VERSION")));

@@ -2,7 +2,8 @@
 
 use junto::gateway::{CallEnd, CallReport};
 use junto::llm::catalog::Catalog;
-use junto::llm::{Error, ErrorKind, Usage};
+use junto::llm::{Cost, Error, ErrorKind, Usage};
+use junto::store::{self, Book};
 
 use crate::config::ProviderSettings;
 use crate::failure::Failure;
@@ -46,6 +47,21 @@ impl Reporter {
             }
         };
         format!("{who} · {what}")
+    }
+
+    /// Writes down what a call used, if anything is known of that.
+    pub(super) fn book(&self, report: &CallReport, book: &Book) -> store::Result<()> {
+        let Some(provider) = report.provider.as_deref() else { return Ok(()) };
+        if report.usage.total == 0 {
+            return Ok(());
+        }
+        let CallReport { call, session, model, usage, .. } = report;
+        // What a call that was broken off has cost, its provider alone knows.
+        let cost = match report.end {
+            CallEnd::Complete => self.catalog.cost(provider, model, usage),
+            _ => Cost::Unknown,
+        };
+        book.record(call.clone(), session.clone(), provider, model, usage, cost)
     }
 
     /// What to do about a failure.

@@ -7,6 +7,7 @@ use junto::core::{Agent, AgentError, Body, Command, EndReason, Event, Fut, Input
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::host::Host;
+use super::prepare::Begun;
 use super::view::{Short, View, journal};
 use crate::config::duration_text;
 use crate::failure::{Exit, Failure};
@@ -20,6 +21,8 @@ const TICK: Duration = Duration::from_millis(120);
 /// it is done. Gives the reason it ended.
 pub(crate) struct Drive {
     agent: Arc<dyn Agent>,
+    /// The first event that is shown.
+    from: Seq,
     view: View,
     host: Host,
     output: Output,
@@ -41,16 +44,17 @@ pub(crate) struct Drive {
 }
 
 impl Drive {
-    pub(super) fn new(agent: Arc<dyn Agent>, view: View, host: Host, output: Output) -> Self {
+    pub(super) fn new(begun: Begun, view: View, host: Host, output: Output) -> Self {
         Self {
-            agent,
+            agent: begun.agent,
+            from: begun.from,
             view,
             host,
             output,
             started: Instant::now(),
             most: None,
             stays: false,
-            open: 0,
+            open: u32::from(begun.goes_on),
             closing: None,
             interrupted: false,
             out_of_time: false,
@@ -77,12 +81,12 @@ impl Drive {
         task: Option<Input>,
         interrupts: &mut Interrupts,
     ) -> Result<End, Failure> {
-        let mut events = self.agent.log().subscribe(Seq::START);
+        let mut events = self.agent.log().subscribe(self.from);
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        self.stays = task.is_none();
-        if let Some(task) = task
-            && let Err(error) = self.send(Command::Submit { input: task }).await
+        self.stays = task.is_none() && self.host.takes_orders();
+        if let Some(input) = task
+            && let Err(error) = self.send(self.first(input)).await
         {
             self.agent.close().await;
             return Err(refused(&error));
@@ -127,6 +131,11 @@ impl Drive {
             )),
             None => Ok(self.end(outcome.reason)),
         }
+    }
+
+    /// The task comes after an input that was cut off and goes on.
+    fn first(&self, input: Input) -> Command {
+        if self.open == 0 { Command::Submit { input } } else { Command::FollowUp { input } }
     }
 
     fn end(&self, reason: EndReason) -> End {

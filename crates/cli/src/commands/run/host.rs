@@ -107,6 +107,11 @@ impl Host {
         self.heard == Heard::Nonsense
     }
 
+    /// Whether inputs may come from standard input.
+    pub(super) fn takes_orders(&self) -> bool {
+        self.presence == Presence::Program
+    }
+
     /// The next line; none once there will be no more. Waits for ever if nobody is there.
     pub(super) async fn line(&mut self) -> Option<String> {
         let Ears::Open(lines) = &mut self.ears else { return std::future::pending().await };

@@ -93,6 +93,8 @@ impl SpawnAgent {
         if task.trim().is_empty() {
             return Err(ToolError("the task is empty".to_owned()));
         }
+        // Before anything is waited for: the calls of a round come here in their order.
+        self.family.set_name_aside(&CallId(call.id.clone()));
         let workdir = match working_dir {
             Some(path) => Workdir::Path(PathBuf::from(directory(&*cx.env, &path).await?.as_path())),
             None => Workdir::Shared,

@@ -24,7 +24,7 @@ pub use junto_kernel as kernel;
 pub use junto_llm as llm;
 pub use junto_runner as runner;
 pub use junto_twin as twin;
-pub use workshop::{Cli, Kind, Native, Workshop, WorkshopBuilder};
+pub use workshop::{Adjust, Cli, Kind, Native, Workshop, WorkshopBuilder};
 
 /// What most programs need.
 pub mod prelude {

@@ -1,10 +1,10 @@
 //! Makes agents of every kind by name: the composition root.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use junto_agent::{Profile, Session, SessionConfig, ToolRegistry, tools};
+use junto_agent::{Environments, Profile, Session, SessionConfig, ToolRegistry, tools};
 use junto_core::{
     Agent, AgentError, AgentErrorKind, AgentKind, AgentSpec, EventLog, Fut, OnReject, Open, Parent, Policy,
     Spawner, Workdir,
@@ -17,6 +17,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Makes the environment for a working directory.
 type MakeEnv = Arc<dyn Fn(&Path) -> Result<Arc<dyn ExecutionEnvironment>, junto_env::Error> + Send + Sync>;
+
+/// Changes what a session is made of.
+pub type Adjust = Arc<dyn Fn(SessionConfig) -> SessionConfig + Send + Sync>;
 
 /// A kind of agent that a [`Workshop`] can make.
 #[derive(Clone)]
@@ -63,6 +66,9 @@ pub struct Native {
     pub system: String,
     /// What the user wants, over everything else: the last layer of the system prompt.
     pub instructions: Option<String>,
+    /// Sets what nothing else here sets, such as when a loop is noticed or how much of an output the model
+    /// sees. It is asked last, for each session of this kind, also for children.
+    pub adjust: Option<Adjust>,
 }
 
 impl Native {
@@ -76,7 +82,25 @@ impl Native {
             profile: None,
             system: String::new(),
             instructions: None,
+            adjust: None,
         }
+    }
+
+    /// The same, with sessions that are changed like this before they start:
+    ///
+    /// ```
+    /// # use junto::agent::SessionConfig;
+    /// # fn native(native: junto::Native) -> junto::Native {
+    /// native.adjusted(|config| SessionConfig { stop_on_loop: true, max_children: 2, ..config })
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn adjusted(
+        mut self,
+        adjust: impl Fn(SessionConfig) -> SessionConfig + Send + Sync + 'static,
+    ) -> Self {
+        self.adjust = Some(Arc::new(adjust));
+        self
     }
 }
 
@@ -211,7 +235,7 @@ impl Workshop {
 
     async fn native(&self, native: &Native, spec: &AgentSpec, parent: Parent) -> Result<Session, AgentError> {
         let inner = &self.0;
-        Session::start(SessionConfig {
+        let config = SessionConfig {
             catalog: inner.catalog.clone(),
             provider_name: native.provider_name.clone(),
             model: spec.model.clone().or_else(|| native.model.clone()),
@@ -233,13 +257,30 @@ impl Workshop {
             max_depth: inner.max_depth,
             cancel: parent.cancel.clone(),
             kind: spec.kind.clone(),
+            environments: self.environments(&parent),
             ..SessionConfig::new(
                 Arc::clone(&native.provider),
                 self.env(&spec.workdir, &parent)?,
                 self.log(&parent),
             )
+        };
+        Session::start(match &native.adjust {
+            Some(adjust) => adjust(config),
+            None => config,
         })
         .await
+    }
+
+    /// Makes the environments for other directories; not for an agent whose parent said where it works.
+    fn environments(&self, parent: &Parent) -> Option<Environments> {
+        if parent.env.is_some() {
+            return None;
+        }
+        let make = Arc::clone(&self.0.make_env);
+        Some(Arc::new(move |path: PathBuf| {
+            let made = make(&path);
+            Box::pin(async move { made })
+        }))
     }
 }
 

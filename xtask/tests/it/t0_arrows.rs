@@ -64,7 +64,10 @@ fn violations(arrows: &Arrows, metadata: &Value) -> Vec<String> {
         };
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
             let used = dependency["name"].as_str().unwrap_or_default();
-            if dependency["kind"].is_null() && ours.contains(&used) && !allowed.iter().any(|name| name == used) {
+            if dependency["kind"].is_null()
+                && ours.contains(&used)
+                && !allowed.iter().any(|name| name == used)
+            {
                 found.push(format!("{user} must not use {used}"));
             }
         }

@@ -222,6 +222,11 @@ impl Profile {
         self.rebuilt()
     }
 
+    /// Whether its file lists its tools: then they have the names that stand there, whatever the dialect.
+    pub fn lists_tools(&self) -> bool {
+        self.listed.is_some()
+    }
+
     /// The profile with this model.
     pub fn with_model(mut self, model: impl Into<String>) -> Self {
         self.model = Some(model.into());

@@ -66,6 +66,13 @@ pub struct Addressed {
     pub command: Command,
 }
 
+impl From<Command> for Addressed {
+    /// For the agent that is spoken to.
+    fn from(command: Command) -> Self {
+        Self { agent: None, command }
+    }
+}
+
 impl Addressed {
     /// Hands the command to whom it is for: the agent, or the child of it that is named.
     ///

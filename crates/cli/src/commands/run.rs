@@ -78,8 +78,12 @@ async fn prepare(
     let workshop = workshop(&directory, environment, inherit(&config))
         .catalog(connect::catalog(&config))
         .retry(config.retry());
-    // Our own agent may hand work to it.
-    let workshop = workshop.kind(claude::NAME, Kind::Cli(Box::new(claude::agent(environment)?)));
+    // Our own agent may hand work to it, if it is there.
+    let workshop = if args.kind == AgentKind::Claude || claude::is_installed(environment) {
+        workshop.kind(claude::NAME, Kind::Cli(Box::new(claude::agent(environment)?)))
+    } else {
+        workshop
+    };
     let (workshop, model, rules, limits) = match args.kind {
         AgentKind::Native => {
             let Mind { native, asked, has_children, warnings } =
@@ -199,13 +203,12 @@ fn presence(args: &RunArgs) -> Presence {
     }
 }
 
-/// The task: the argument, or what is piped in where there is none. A program that writes commands may
-/// give it later.
+/// The task: the argument, and what is piped in. A program that writes commands may give it later.
 async fn task(args: &RunArgs) -> Result<Option<Input>, Failure> {
     let text = match (&args.task, args.input) {
-        (Some(task), _) => task.clone(),
+        (task, InputForm::Text) => super::ask::with_piped(task.as_deref()).await?,
+        (Some(task), InputForm::Json) => task.clone(),
         (None, InputForm::Json) => return Ok(None),
-        (None, InputForm::Text) => super::ask::piped_in().await?.unwrap_or_default(),
     };
     if text.trim().is_empty() {
         return Err(Failure::usage(

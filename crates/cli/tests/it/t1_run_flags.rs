@@ -276,6 +276,24 @@ fn piped_output_has_no_control_characters() {
 }
 
 #[test]
+fn what_a_model_writes_drives_no_terminal_through_a_pipe() {
+    let evil = "a\u{1b}]0;owned\u{7}\u{202e}b\n";
+    let stage = Stage::on_any_wire(Play::text(evil));
+    for command in ["run", "ask"] {
+        let run = stage.machine.run(&[command, "Hi."]);
+        assert_eq!(
+            (run.code, run.out.as_str()),
+            (Some(0), "a\u{fffd}]0;owned\u{fffd}\u{fffd}b\n"),
+            "{run:#?}"
+        );
+    }
+    let out = stage.machine.run(&["run", "--json", "Hi."]).ok();
+    let end = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let end = end.into_iter().find(|event| event["type"] == "input_end").unwrap();
+    assert_eq!(end["text"], evil);
+}
+
+#[test]
 fn what_makes_no_sense_ends_with_2() {
     let stage = Stage::on_any_wire(Play::default());
     stage.machine.write("project/broken.toml", "[profile]\nid = \"x\"\nextends = \"nobody\"\n");

@@ -203,6 +203,18 @@ fn ctrl_c_interrupts() {
 }
 
 #[test]
+fn ctrl_c_ends_a_question() {
+    let stage = stage([shell("touch made.txt"), Step::text("Never said.")]);
+    let mut terminal = Terminal::start(&stage.machine, 80, &["run", "--ask", "Work."]);
+    terminal.wait_for("Allow? [y/n]");
+    terminal.keys("\u{3}");
+    let (code, screen, _) = terminal.end();
+    assert_eq!(code, Some(130), "{screen}");
+    assert_eq!(screen.matches("Allow? [y/n]").count(), 1, "{screen}");
+    assert!(!stage.machine.path("project/made.txt").exists() && !screen.contains("Never said"), "{screen}");
+}
+
+#[test]
 fn ctrl_c_twice_aborts() {
     // It ignores being asked to end.
     let stubborn = "trap '' TERM INT HUP; echo up; while :; do sleep 600; done";

@@ -2,17 +2,19 @@
 //! at every moment between two steps: each tool call has its result.
 //!
 //! The log has the same conversation for everybody else, with the time of each entry. A record of its
-//! turns is read from there:
+//! turns is read from there, and what the model saw to the byte, so that a session can be brought back
+//! (`restore/conversation.rs`):
 //!
-//! | turn | events |
-//! |---|---|
-//! | user | `user_input`: what was said |
-//! | assistant | `reasoning_end` and `assistant_text_end`: the whole texts; `call`: usage, cost, model and response id, once for each model call, whose name they all bear in `corr`; then `tool_call_start`: each call with its arguments |
-//! | tool results | `tool_call_end`: one for each call, with the whole output |
-//! | steering | `steering_injected`, or `loop_detection` where the loop itself spoke |
-//! | system | none: the prompt is the host's own, and does not change |
+//! | turn | events, for a reader | what the model saw |
+//! |---|---|---|
+//! | system | `session_start` | its `setup`: the whole prompt, which does not change |
+//! | user | `user_input`: what was said | its text and `pictures`, as they were read then |
+//! | assistant | `reasoning_end` and `assistant_text_end`: the whole texts; `call`: usage, cost, model and response id, once for each model call, whose name they all bear in `corr`; then `tool_call_start`: each call with its arguments | `call`: its `answer`, verbatim with signatures and raw items; absent if nothing entered the conversation |
+//! | tool results | `tool_call_end`: one for each call, with the whole output | its `seen` where the output was cut or has pictures, else the output; one message for all calls of an answer, in their order |
+//! | steering | `steering_injected`, or `loop_detection` where the loop itself spoke | the same, unless the loop `stops` there |
+//! | none | `rewound`: what came after an input is no longer part of the conversation | |
 
-use junto_llm::{Message, Messages, Response, ToolCall, ToolResult};
+use junto_llm::{Message, Messages, ToolCall, ToolResult, Usage};
 
 use crate::context::Size;
 use crate::said::Said;
@@ -55,22 +57,15 @@ impl History {
         self.push(said.message());
     }
 
-    /// A whole answer, verbatim. One that says nothing is left out: no provider takes it back.
-    pub(crate) fn answer(&mut self, response: Response) {
-        if !response.message.content.is_empty() {
-            self.push(response.message);
-        }
-        if response.usage.input > 0 {
-            self.size.count(response.usage.input.saturating_add(response.usage.output));
-        }
+    /// An answer, or what there is of it: exactly what the log has of it.
+    pub(crate) fn enter(&mut self, answer: Message) {
+        self.push(answer);
     }
 
-    /// What there is of an answer that was broken off: its text. Reasoning without its signature and
-    /// calls that nobody ran would not be taken back.
-    pub(crate) fn broken_off(&mut self, response: &Response) {
-        let text = response.text();
-        if !text.trim().is_empty() {
-            self.push(Message::assistant(text));
+    /// The provider's count of everything up to here.
+    pub(crate) fn count(&mut self, usage: &Usage) {
+        if usage.input > 0 {
+            self.size.count(usage.input.saturating_add(usage.output));
         }
     }
 

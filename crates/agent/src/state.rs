@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use junto_core::{Body, EndReason, EventError, EventLog, JournalError, Limits, OnReject};
 use junto_llm::catalog::Catalog;
-use junto_llm::{Budget, CallCx, Cost, Error, ErrorKind, Finish, Provider, Request, Traffic, retry};
+use junto_llm::{Budget, CallCx, Cost, Error, ErrorKind, Finish, Message, Provider, Request, Traffic, retry};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{self, Answer, Delivery, Ended};
@@ -13,10 +13,13 @@ use crate::desk::{Desk, Settings};
 use crate::history::History;
 use crate::loops::Loops;
 use crate::profile::{Capabilities, Profile};
-use crate::round::Order;
-use crate::said::{Said, is_question};
+use crate::round::{Calls, Order};
+use crate::said::{Said, is_question, json};
 use crate::toolbox::Toolbox;
 use crate::totals::Totals;
+
+/// How a note begins that tells the model of another working directory.
+pub(crate) const WORKDIR_NOTE: &str = "The working directory is now";
 
 /// What the loop works with.
 pub(crate) struct State {
@@ -42,18 +45,32 @@ pub(crate) struct State {
     pub(crate) depth: u8,
     /// Model calls so far.
     pub(crate) turns: u32,
+    /// Rounds of tools for the current input so far.
+    pub(crate) rounds: u32,
+    /// Whether it was brought back in a place that the model does not know of.
+    pub(crate) moved: bool,
+    /// Calls that were left when the session was cut off; absent once they are taken up.
+    pub(crate) left: Option<Calls>,
     /// The model that answered last, by its own name.
     pub(crate) answered_by: Option<String>,
 }
 
 impl State {
-    /// The limit that keeps the model from being called again, after so many rounds of tools.
-    pub(crate) fn limit_reached(&self, rounds: u32) -> Option<Body> {
+    /// An input begins.
+    pub(crate) fn begin_input(&mut self, input: &Said) {
+        self.text.clear();
+        self.rounds = 0;
+        self.history.say(input);
+        self.loops.begin_input();
+    }
+
+    /// The limit that keeps the model from being called again.
+    pub(crate) fn limit_reached(&self) -> Option<Body> {
         let Limits { max_turns, max_tool_rounds } = self.desk.settings().limits;
         let over = |limit: u32, reached: u32| limit > 0 && reached >= limit;
-        if over(max_tool_rounds, rounds) {
+        if over(max_tool_rounds, self.rounds) {
             let limit = format!("at most {max_tool_rounds} rounds of tools for one input");
-            return Some(Body::TurnLimit { limit, reached: rounds });
+            return Some(Body::TurnLimit { limit, reached: self.rounds });
         }
         if over(max_turns, self.turns) {
             let limit = format!("at most {max_turns} model calls in the session");
@@ -65,29 +82,25 @@ impl State {
     /// Works where the settings say from here on, and tells the model if that is another place.
     pub(crate) async fn settle(&mut self) -> Result<(), JournalError> {
         let env = self.desk.settings().env;
-        if Arc::ptr_eq(&env, &self.toolbox.env()) {
+        if Arc::ptr_eq(&env, &self.toolbox.env()) && !std::mem::take(&mut self.moved) {
             return Ok(());
         }
-        let moved = Said::note(format!("The working directory is now {}.", env.facts().cwd));
+        let moved = Said::note(format!("{WORKDIR_NOTE} {}.", env.facts().cwd));
         self.toolbox.move_to(env);
-        self.log.emit(Body::SteeringInjected { input: moved.input.clone() }).await?;
+        self.log.emit(moved.injected()).await?;
         self.history.say(&moved);
         Ok(())
     }
 
     /// Asks the model, and books what it used. `step` ends the call.
-    pub(crate) async fn ask(
-        &mut self,
-        rounds: u32,
-        step: &CancellationToken,
-    ) -> Result<Answer, JournalError> {
+    pub(crate) async fn ask(&mut self, step: &CancellationToken) -> Result<Answer, JournalError> {
         self.check_context().await?;
         self.turns = self.turns.saturating_add(1);
         let settings = self.desk.settings();
         let request = self.request(&settings);
         let cx = CallCx {
             session: Some(self.log.session().clone()),
-            traffic: if rounds == 0 { Traffic::Ask } else { Traffic::Continuation },
+            traffic: if self.rounds == 0 { Traffic::Ask } else { Traffic::Continuation },
             workdir: Some(self.toolbox.env().facts().cwd.as_path().to_owned()),
             depth: self.depth,
             budget: Arc::clone(&self.budget),
@@ -98,7 +111,14 @@ impl State {
         let delivery = if streams { Delivery::InPieces } else { Delivery::Whole };
         let answer = call::ask(&self.log, &self.provider, self.retry, delivery, request, &cx).await?;
         self.text = answer.response.text();
-        self.book(&answer, &settings, &cx).await?;
+        let entering = answer.entering();
+        self.book(&answer, entering.as_ref(), &settings, &cx).await?;
+        if let Some(message) = entering {
+            self.history.enter(message);
+        }
+        if let Ended::Whole = answer.end {
+            self.history.count(&answer.response.usage);
+        }
         Ok(answer)
     }
 
@@ -175,7 +195,15 @@ impl State {
         }
     }
 
-    async fn book(&mut self, answer: &Answer, asked: &Settings, cx: &CallCx) -> Result<(), JournalError> {
+    /// Puts a call into the log, with what enters the conversation: before that, and before any tool the
+    /// model asked for runs, since the start of a tool is committed after it.
+    async fn book(
+        &mut self,
+        answer: &Answer,
+        entering: Option<&Message>,
+        asked: &Settings,
+        cx: &CallCx,
+    ) -> Result<(), JournalError> {
         if !answer.began {
             return Ok(());
         }
@@ -193,6 +221,8 @@ impl State {
             response_id: (!response.id.is_empty()).then(|| response.id.clone()),
             usage: response.usage.clone(),
             cost,
+            answer: entering.and_then(json),
+            end: answer.how(),
         };
         self.log.emit_for(&cx.call, call).await?;
         let short = match response.finish_reason.unified {

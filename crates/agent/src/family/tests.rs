@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use junto_core::{
-    Abilities, Ack, Agent, AgentError, AgentSpec, Approve, Body, Command, EndReason, EventError, EventLog,
-    Fut, Input, Outcome, Parent, Spawner, Steer, When,
+    Abilities, Ack, Agent, AgentError, AgentSpec, Approve, Body, CallEnd, Command, EndReason, EventError,
+    EventLog, Fut, Input, Outcome, Parent, Spawner, Steer, When,
 };
 use junto_env::LocalEnvironment;
 use junto_llm::{CallId, Cost, Unlimited, Usage, Usd};
@@ -35,14 +35,16 @@ fn failed(message: &str) -> EndReason {
 
 fn body(step: &Step) -> Option<Body> {
     Some(match step {
-        Step::Heard => Body::SteeringInjected { input: Input::text("x") },
-        Step::Input => Body::UserInput { input: Input::text("x") },
+        Step::Heard => Body::SteeringInjected { input: Input::text("x"), pictures: None },
+        Step::Input => Body::UserInput { input: Input::text("x"), pictures: None },
         Step::Turn => Body::Call {
             provider: String::new(),
             model: String::new(),
             response_id: None,
             usage: Usage::default(),
             cost: Cost::Unknown,
+            answer: None,
+            end: CallEnd::Whole,
         },
         Step::Ended(reason) => Body::InputEnd { reason: reason.clone(), text: "t".into() },
         Step::Over => over(),
@@ -116,7 +118,7 @@ impl Agent for Puppet {
             self.told.lock().unwrap().push(command.clone());
             match command {
                 Command::Submit { input } | Command::FollowUp { input } => {
-                    self.log.emit(Body::UserInput { input }).await?;
+                    self.log.emit(Body::UserInput { input, pictures: None }).await?;
                     Ok(Ack::Started)
                 }
                 // It was done already, and the message stays where it is.
@@ -172,6 +174,7 @@ fn family(stage: &Arc<Stage>) -> (Arc<Family>, Arc<Totals>) {
         budget: Arc::new(Unlimited),
         totals: Arc::clone(&totals),
         cancel: CancellationToken::new(),
+        born: 0,
     });
     (Arc::new(family), totals)
 }

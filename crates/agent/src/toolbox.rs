@@ -283,6 +283,7 @@ impl Toolbox {
             of,
             call_id: call.id.clone(),
             name: call.name.clone(),
+            call: of.is_none().then(|| call.clone()),
             output: Payload::from(&outcome.output),
             is_error: outcome.is_error,
             seen: if via == Via::Loop { seen(&outcome, &result) } else { None },

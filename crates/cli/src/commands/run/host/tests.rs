@@ -44,6 +44,7 @@ async fn a_person_answers_one_question_after_another() {
         of: None,
         call_id: "two".to_owned(),
         name: "spawn_agent".to_owned(),
+        call: None,
         output: "".into(),
         is_error: true,
         seen: None,

@@ -167,15 +167,16 @@ fn questions_are_answered_by_the_program_that_runs_it() {
 }
 
 #[test]
-fn a_question_is_refused_when_the_program_has_gone() {
+fn when_the_program_has_gone_the_model_goes_on_without_leave() {
     let touch = Step::call("shell", json!({"command": "touch made.txt"}));
     let stage = Stage::on_any_wire(Play::of([touch, Step::text("Done.")]));
     let mut session = Session::start(&stage, &["--ask", "--input", "json"]);
     session.wait_for("ask");
     drop(session.child.stdin.take());
     let (code, events, err) = session.end();
-    assert_eq!(code, Some(5), "{err}");
-    assert_eq!(of_type(&events, "answered")[0]["decision"]["answer"], "reject");
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(of_type(&events, "answered")[0]["decision"]["answer"], "unanswered");
+    assert_eq!(of_type(&events, "input_end")[0]["text"], "Done.");
 }
 
 #[test]

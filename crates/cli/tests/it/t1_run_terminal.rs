@@ -170,6 +170,8 @@ fn a_person_is_asked_for_leave() {
     };
     check(&["y\n"], 0, true);
     check(&["n\n"], 5, false);
+    // Nobody answers any more, and the model goes on without leave.
+    check(&["\u{4}"], 0, false);
     check(&["perhaps\n", "yes\n"], 0, true);
 }
 

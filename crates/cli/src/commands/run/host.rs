@@ -234,7 +234,7 @@ const ALLOW: &str = "Allow? [y/n] ";
 
 fn refusal(ask: AskId) -> Command {
     let reason = "this needs leave, and nobody is there to give it; go on without it";
-    Command::Answer { ask, decision: Decision::Reject { reason: Some(reason.to_owned()) } }
+    Command::Answer { ask, decision: Decision::Unanswered { reason: Some(reason.to_owned()) } }
 }
 
 #[cfg(test)]

@@ -448,7 +448,7 @@ async fn a_child_that_fails_is_a_result() {
 
 #[tokio::test]
 async fn a_child_stops_at_its_own_limit() {
-    let limited = Step::call("spawn_agent", json!({"task": "subtask", "max_turns": 1}));
+    let limited = Step::call("spawn_agent", json!({"task": "subtask", "max_turns": 3}));
     let mut steps = delegates([limited, wait(json!({}))]);
     steps.push(told("subtask", 0, shell("true")));
     let mut stand = family(junto_llm::Wire::Anthropic, steps).await;

@@ -63,8 +63,12 @@ pub(crate) static KEYS: &[Key] = &[
     Key::new("env_policy", Kind::Choice(ENV_POLICIES), "which variables the agents' commands inherit")
         .or("core")
         .var("JUNTO_ENV_POLICY"),
-    Key::new("limits.max_turns", Kind::Count, "the most model calls of an agent; 0 is no limit")
-        .var("JUNTO_MAX_TURNS"),
+    Key::new(
+        "limits.max_turns",
+        Kind::Count,
+        "the most turns of an agent: inputs, answers, rounds of results; 0 is no limit",
+    )
+    .var("JUNTO_MAX_TURNS"),
     Key::new("limits.max_rounds", Kind::Count, "the most rounds of tools for one input; 0 is no limit")
         .var("JUNTO_MAX_ROUNDS"),
     Key::new("auto_cache", Kind::Flag, "place cache breakpoints on wires that need them")

@@ -109,9 +109,10 @@ fn children_do_not_see_the_keys() {
 #[test]
 fn a_limit_ends_it_with_4() {
     let turns = Play::of([Step { times: Some(100), ..Step::call("shell", json!({"command": "true"})) }]);
-    for flag in ["--max-turns", "--max-rounds"] {
+    // The task, two answers and two rounds of results are five turns.
+    for (flag, most) in [("--max-turns", "5"), ("--max-rounds", "2")] {
         let stage = Stage::on_any_wire(turns.clone());
-        stage.machine.run(&["run", flag, "2", "Go on."]).fails(4, &["stopped at a limit", "--max-turns"]);
+        stage.machine.run(&["run", flag, most, "Go on."]).fails(4, &["stopped at a limit", "--max-turns"]);
         assert_eq!(stage.requests().len(), 2, "{flag}");
     }
 }

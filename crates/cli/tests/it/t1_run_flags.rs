@@ -211,10 +211,10 @@ fn it_works_in_the_folder_and_by_the_settings_of_its_project() {
 #[test]
 fn limits_can_be_configured() {
     let step = Step { times: Some(100), ..Step::call("shell", json!({"command": "true"})) };
-    for key in ["max_turns", "max_rounds"] {
+    for (key, most) in [("max_turns", 5), ("max_rounds", 2)] {
         let stage = Stage::on_any_wire(Play::of([step.clone()]));
         let config = stage.machine.path(".config/junto/config.toml");
-        let setting = format!("\n[limits]\n{key} = 2\n");
+        let setting = format!("\n[limits]\n{key} = {most}\n");
         fs::write(&config, fs::read_to_string(&config).unwrap() + &setting).unwrap();
         stage.machine.run(&["run", "Go on."]).fails(4, &["stopped at a limit"]);
         assert_eq!(stage.requests().len(), 2, "{key}");

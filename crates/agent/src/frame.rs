@@ -60,7 +60,7 @@ pub(crate) struct Mind {
     pub(crate) loops: Loops,
     /// What its requests so far began with.
     pub(crate) prefixes: Prefixes,
-    /// Model calls so far.
+    /// The turns so far.
     pub(crate) turns: u32,
     /// The model that answered last, by its own name.
     pub(crate) answered_by: Option<String>,
@@ -167,6 +167,7 @@ impl Frame {
     pub(crate) fn begin(self, mind: Mind) -> Session {
         let Self { config, toolbox, totals, family, status, wallet, cancel } = self;
         let Mind { settings, history, loops, prefixes, turns, answered_by, moved, open } = mind;
+        let history = history.with_turns(turns);
         let goes_on = open.is_some();
         let Unfinished { rounds, text, left } =
             open.unwrap_or_else(|| Unfinished { rounds: 0, text: String::new(), left: None });
@@ -198,7 +199,6 @@ impl Frame {
                 context_window: config.context_window,
                 ask_on_question: config.ask_on_question,
                 depth: config.depth,
-                turns,
                 rounds,
                 moved,
                 left,

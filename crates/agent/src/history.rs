@@ -26,17 +26,36 @@ pub(crate) struct History {
     messages: Messages,
     size: Size,
     marks: Marks,
+    /// How many turns the session has had.
+    turns: u32,
 }
 
 impl History {
     /// A conversation that begins with a system prompt, unless it is empty.
     pub(crate) fn new(system: &str) -> Self {
         let mut history =
-            Self { messages: Messages::default(), size: Size::default(), marks: Marks::default() };
+            Self { messages: Messages::default(), size: Size::default(), marks: Marks::default(), turns: 0 };
         if !system.is_empty() {
             history.push(Message::system(system));
         }
         history
+    }
+
+    /// The same, in a session that has had at least so many turns: not all of them need be in it.
+    pub(crate) fn with_turns(mut self, turns: u32) -> Self {
+        self.turns = self.turns.max(turns);
+        self
+    }
+
+    /// How many turns the session has had: what was said to the model, its answers, and the results of
+    /// each round of tools.
+    pub(crate) fn turns(&self) -> u32 {
+        self.turns
+    }
+
+    fn turn(&mut self, message: Message) {
+        self.turns = self.turns.saturating_add(1);
+        self.push(message);
     }
 
     fn push(&mut self, message: Message) {
@@ -63,12 +82,12 @@ impl History {
 
     /// What somebody said, at the start or while the model worked.
     pub(crate) fn say(&mut self, said: &Said) {
-        self.push(said.message());
+        self.turn(said.message());
     }
 
     /// An answer, or what there is of it: exactly what the log has of it.
     pub(crate) fn enter(&mut self, answer: Message) {
-        self.push(answer);
+        self.turn(answer);
     }
 
     /// The provider's count of everything up to here.
@@ -80,7 +99,7 @@ impl History {
 
     /// The results of the last answer's calls, in their order.
     pub(crate) fn results(&mut self, results: Vec<ToolResult>) {
-        self.push(Message::tool_results(results));
+        self.turn(Message::tool_results(results));
     }
 
     /// The last round of tools: each call of the answer, and its result.

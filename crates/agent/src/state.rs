@@ -7,6 +7,7 @@ use junto_llm::catalog::Catalog;
 use junto_llm::{
     Budget, CallCx, Counts, Error, ErrorKind, Finish, Message, Provider, Request, Tally, Traffic, retry,
 };
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::books::Booked;
@@ -52,8 +53,6 @@ pub(crate) struct State {
     /// Whether the host wants to know that an answer ends in a question.
     pub(crate) ask_on_question: bool,
     pub(crate) depth: u8,
-    /// Model calls so far.
-    pub(crate) turns: u32,
     /// Rounds of tools for the current input so far.
     pub(crate) rounds: u32,
     /// Whether it was brought back in a place that the model does not know of.
@@ -81,9 +80,10 @@ impl State {
             let limit = format!("at most {max_tool_rounds} rounds of tools for one input");
             return Some(Body::TurnLimit { limit, reached: self.rounds });
         }
-        if over(max_turns, self.turns) {
-            let limit = format!("at most {max_turns} model calls in the session");
-            return Some(Body::TurnLimit { limit, reached: self.turns });
+        let turns = self.history.turns();
+        if over(max_turns, turns) {
+            let limit = format!("at most {max_turns} turns in the session");
+            return Some(Body::TurnLimit { limit, reached: turns });
         }
         None
     }
@@ -104,7 +104,6 @@ impl State {
     /// Asks the model, and books what it used. `step` ends the call.
     pub(crate) async fn ask(&mut self, step: &CancellationToken) -> Result<Answer, JournalError> {
         self.check_context().await?;
-        self.turns = self.turns.saturating_add(1);
         let settings = self.desk.settings();
         let kit = self.toolbox.kit();
         let request = self.request(&settings, &kit);
@@ -146,7 +145,7 @@ impl State {
             // Who may call several is not told so: it is every provider's default.
             parallel_tool_calls: (!self.capabilities(settings).parallel_tool_calls).then_some(false),
             reasoning_effort: settings.effort.clone(),
-            provider_options: self.profile.as_ref().map(|p| p.options.clone()).unwrap_or_default(),
+            provider_options: self.options(settings),
             ..Request::default()
         }
     }
@@ -162,8 +161,14 @@ impl State {
 
     /// What the model can do that is asked with these settings.
     pub(crate) fn capabilities(&self, settings: &Settings) -> Capabilities {
-        let model = settings.model.as_deref();
-        let of = |profile: &Profile| profile.capabilities_of(&self.catalog, model);
+        let (provider, model) = (settings.provider.as_deref(), settings.model.as_deref());
+        let of = |profile: &Profile| profile.capabilities_at(provider, &self.catalog, model);
+        self.profile.as_ref().map(of).unwrap_or_default()
+    }
+
+    /// What is asked of the provider beside the conversation.
+    fn options(&self, settings: &Settings) -> Map<String, Value> {
+        let of = |profile: &Profile| profile.options_at(settings.provider.as_deref());
         self.profile.as_ref().map(of).unwrap_or_default()
     }
 

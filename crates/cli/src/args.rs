@@ -122,7 +122,7 @@ pub(crate) struct SettingArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
     /// The most tokens the answer may have
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens: Option<u64>,
 }
 

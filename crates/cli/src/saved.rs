@@ -118,7 +118,8 @@ pub(crate) fn folder(environment: &Environment) -> PathBuf {
 
 /// The latest session of a folder.
 fn latest(store: &Store, directory: &Path) -> Result<SessionId, Failure> {
-    let filter = Filter { workdir: Some(directory.display().to_string()), limit: Some(1), ..Filter::default() };
+    let filter =
+        Filter { workdir: Some(directory.display().to_string()), limit: Some(1), ..Filter::default() };
     let rows = store.index().and_then(|index| index.sessions(&filter)).map_err(|error| failure(&error))?;
     rows.into_iter().next().map(|row| row.id).ok_or_else(|| {
         Failure::usage(

@@ -27,7 +27,7 @@ pub use junto_runner as runner;
 pub use junto_store as store;
 pub use junto_twin as twin;
 pub use kept::Kept;
-pub use workshop::{Cli, Kind, Native, Workshop, WorkshopBuilder};
+pub use workshop::{Adjust, Cli, Kind, Native, Workshop, WorkshopBuilder};
 
 /// What most programs need.
 pub mod prelude {

@@ -1,13 +1,13 @@
 //! Makes agents of every kind by name: the composition root.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use junto_agent::{Past, Profile, Session, SessionConfig, ToolRegistry, tools};
+use junto_agent::{Environments, Past, Profile, Session, SessionConfig, ToolRegistry, tools};
 use junto_core::{
-    Agent, AgentError, AgentErrorKind, AgentKind, AgentSpec, Body, EventLog, Fut, OnReject, Open,
-    Parent, Policy, ResumeHandle, Spawner, Workdir,
+    Agent, AgentError, AgentErrorKind, AgentKind, AgentSpec, Body, EventLog, Fut, OnReject, Open, Parent,
+    Policy, ResumeHandle, Spawner, Workdir,
 };
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;
@@ -20,6 +20,9 @@ use crate::Kept;
 
 /// Makes the environment for a working directory.
 type MakeEnv = Arc<dyn Fn(&Path) -> Result<Arc<dyn ExecutionEnvironment>, junto_env::Error> + Send + Sync>;
+
+/// Changes what a session is made of.
+pub type Adjust = Arc<dyn Fn(SessionConfig) -> SessionConfig + Send + Sync>;
 
 /// A kind of agent that a [`Workshop`] can make.
 #[derive(Clone)]
@@ -66,6 +69,9 @@ pub struct Native {
     pub system: String,
     /// What the user wants, over everything else: the last layer of the system prompt.
     pub instructions: Option<String>,
+    /// Sets what nothing else here sets, such as when a loop is noticed or how much of an output the model
+    /// sees. It is asked last, for each session of this kind, also for children.
+    pub adjust: Option<Adjust>,
 }
 
 impl Native {
@@ -79,7 +85,25 @@ impl Native {
             profile: None,
             system: String::new(),
             instructions: None,
+            adjust: None,
         }
+    }
+
+    /// The same, with sessions that are changed like this before they start:
+    ///
+    /// ```
+    /// # use junto::agent::SessionConfig;
+    /// # fn native(native: junto::Native) -> junto::Native {
+    /// native.adjusted(|config| SessionConfig { stop_on_loop: true, max_children: 2, ..config })
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn adjusted(
+        mut self,
+        adjust: impl Fn(SessionConfig) -> SessionConfig + Send + Sync + 'static,
+    ) -> Self {
+        self.adjust = Some(Arc::new(adjust));
+        self
     }
 }
 
@@ -265,7 +289,7 @@ impl Workshop {
         log: EventLog,
     ) -> Result<SessionConfig, AgentError> {
         let inner = &self.0;
-        Ok(SessionConfig {
+        let config = SessionConfig {
             catalog: inner.catalog.clone(),
             provider_name: native.provider_name.clone(),
             model: spec.model.clone().or_else(|| native.model.clone()),
@@ -288,7 +312,12 @@ impl Workshop {
             max_depth: inner.max_depth,
             cancel: parent.cancel.clone(),
             kind: spec.kind.clone(),
+            environments: self.environments(parent),
             ..SessionConfig::new(Arc::clone(&native.provider), self.env(&spec.workdir, parent)?, log)
+        };
+        Ok(match &native.adjust {
+            Some(adjust) => adjust(config),
+            None => config,
         })
     }
 
@@ -298,6 +327,18 @@ impl Workshop {
         let host = Host { variables: cli.variables.clone(), patience: cli.patience, ..Host::new(env) };
         // The environment was made for the directory.
         Ok((host, AgentSpec { workdir: Workdir::Shared, ..spec }))
+    }
+
+    /// Makes the environments for other directories; not for an agent whose parent said where it works.
+    fn environments(&self, parent: &Parent) -> Option<Environments> {
+        if parent.env.is_some() {
+            return None;
+        }
+        let make = Arc::clone(&self.0.make_env);
+        Some(Arc::new(move |path: PathBuf| {
+            let made = make(&path);
+            Box::pin(async move { made })
+        }))
     }
 }
 

@@ -157,6 +157,7 @@ async fn end_call(
         of,
         call_id: call.id.clone(),
         name: call.name.clone(),
+        call: of.is_none().then(|| call.clone()),
         output: message.into(),
         is_error: true,
         seen: None,

@@ -171,8 +171,8 @@ async fn host(mut reader: Subscription, mut seat: watch::Receiver<Option<Session
     loop {
         let Item::Event(event) = reader.next().await.unwrap() else { continue };
         if let Body::Ask { request } = &event.body {
-            let Ok(session) = seat.wait_for(Option::is_some).await else { return };
-            let session = session.clone().unwrap();
+            let session = seat.wait_for(Option::is_some).await.ok().and_then(|session| session.clone());
+            let Some(session) = session else { return };
             let decision = if request.call.arguments["text"] == "great" {
                 Decision::Reject { reason: Some("too great".to_owned()) }
             } else {

@@ -55,7 +55,7 @@ pub(crate) struct WorkArgs {
     /// Ask a council of these instead of one model, each PROVIDER/MODEL or claude, separated by commas
     #[arg(long, value_name = "MEMBERS", value_delimiter = ',')]
     pub(crate) council: Vec<String>,
-    /// The most model calls
+    /// The most turns: inputs, answers of the model, and results of rounds of tools
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
     /// The most rounds of tools for one input

@@ -19,7 +19,7 @@ use crate::output::Output;
 use crate::{connect, saved};
 
 use exchange::{Delivery, Exchange};
-pub(crate) use prompt::piped_in;
+pub(crate) use prompt::with_piped;
 pub(crate) use report::closing_line;
 use report::cost;
 
@@ -56,9 +56,9 @@ pub(crate) async fn run(args: AskArgs, environment: &Environment, output: &Outpu
         _ => None,
     };
     if args.json {
-        output.data(&format!("{}\n", report::json(&response, cost, object)))?;
+        output.exact(&format!("{}\n", report::json(&response, cost, object)))?;
     } else if let Some(object) = object {
-        output.data(&format!("{object}\n"))?;
+        output.exact(&format!("{object}\n"))?;
     } else if delivery != Delivery::Live {
         output.data(&prompt::with_newline(response.text()))?;
     }

@@ -25,7 +25,7 @@ pub(crate) fn run(
         ConfigCommand::Show { settings, json } => {
             let config = Config::load(environment, &settings.values())?;
             notes(&config, output);
-            output.data(&if json { show_json(&config) } else { show(&config) })?;
+            if json { output.exact(&show_json(&config))? } else { output.data(&show(&config))? }
         }
         ConfigCommand::Path => output.data(&paths(&Files::find(environment))?)?,
         ConfigCommand::Validate { file: Some(file) } => validate(&file, output)?,

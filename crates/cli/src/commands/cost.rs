@@ -20,7 +20,10 @@ pub(crate) fn run(args: &CostArgs, environment: &Environment, output: &Output) -
     let since = args.since.as_deref().map(|text| when::since(text, Environment::now())).transpose()?;
     let config = Config::load(environment, &[])?;
     let calls = match saved::open_existing(&config, environment)? {
-        Some(store) => store.index().and_then(|index| index.calls(&CallFilter::default())).map_err(|error| saved::failure(&error))?,
+        Some(store) => store
+            .index()
+            .and_then(|index| index.calls(&CallFilter::default()))
+            .map_err(|error| saved::failure(&error))?,
         None => Vec::new(),
     };
     let verdicts = explain(&calls, &connect::catalog(&config));
@@ -127,11 +130,8 @@ fn cells(key: String, row: &CostRow) -> Vec<String> {
 
 /// A sum of money in words.
 fn in_words(row: &CostRow) -> String {
-    let known = if row.estimated == Usd::ZERO {
-        Cost::Reported(row.reported)
-    } else {
-        Cost::Estimated(row.known())
-    };
+    let known =
+        if row.estimated == Usd::ZERO { Cost::Reported(row.reported) } else { Cost::Estimated(row.known()) };
     match row.unknown {
         0 => known.to_string(),
         unknown if unknown == row.calls => Cost::Unknown.to_string(),

@@ -146,13 +146,13 @@ fn presence(args: &WorkArgs) -> Presence {
     }
 }
 
-/// The task: the argument, or what is piped in where there is none. A program that writes commands may
-/// give it later, and a session that was cut off has one.
+/// The task: the argument, and what is piped in. A program that writes commands may give it later, and a
+/// session that was cut off has one.
 async fn task(wish: &Wish, begin: &Begin) -> Result<Option<Input>, Failure> {
     let text = match (&wish.task, wish.args.input) {
-        (Some(task), _) => task.clone(),
+        (task, InputForm::Text) => super::ask::with_piped(task.as_deref()).await?,
+        (Some(task), InputForm::Json) => task.clone(),
         (None, InputForm::Json) => return Ok(None),
-        (None, InputForm::Text) => super::ask::piped_in().await?.unwrap_or_default(),
     };
     if !text.trim().is_empty() {
         return Ok(Some(Input::text(text)));

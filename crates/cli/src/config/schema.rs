@@ -69,8 +69,12 @@ pub(crate) static KEYS: &[Key] = &[
     Key::new("env_policy", Kind::Choice(ENV_POLICIES), "which variables the agents' commands inherit")
         .or("core")
         .var("JUNTO_ENV_POLICY"),
-    Key::new("limits.max_turns", Kind::Count, "the most model calls of an agent; 0 is no limit")
-        .var("JUNTO_MAX_TURNS"),
+    Key::new(
+        "limits.max_turns",
+        Kind::Count,
+        "the most turns of an agent: inputs, answers, rounds of results; 0 is no limit",
+    )
+    .var("JUNTO_MAX_TURNS"),
     Key::new("limits.max_rounds", Kind::Count, "the most rounds of tools for one input; 0 is no limit")
         .var("JUNTO_MAX_ROUNDS"),
     Key::new("limits.max_usd", Kind::Number, "the most dollars that all model calls of a session may cost")
@@ -83,12 +87,14 @@ pub(crate) static KEYS: &[Key] = &[
     Key::new("store.sync", Kind::Choice(SYNCS), "when what was written is forced onto the disk")
         .or("turn_ends")
         .var("JUNTO_SYNC"),
-    Key::new("store.snapshots", Kind::Choice(SNAPSHOTS), "keep the files of each turn, so that they can be brought back; auto: unless the folder is huge")
-        .or("auto")
-        .var("JUNTO_SNAPSHOTS"),
-    Key::new("store.redact", Kind::Flag, "leave secrets out of what is kept")
-        .or("true")
-        .var("JUNTO_REDACT"),
+    Key::new(
+        "store.snapshots",
+        Kind::Choice(SNAPSHOTS),
+        "keep the files of each turn, so that they can be brought back; auto: unless the folder is huge",
+    )
+    .or("auto")
+    .var("JUNTO_SNAPSHOTS"),
+    Key::new("store.redact", Kind::Flag, "leave secrets out of what is kept").or("true").var("JUNTO_REDACT"),
     Key::new("auto_cache", Kind::Flag, "place cache breakpoints on wires that need them")
         .or("true")
         .var("JUNTO_AUTO_CACHE"),

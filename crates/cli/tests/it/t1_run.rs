@@ -69,6 +69,12 @@ fn the_task_may_be_piped_in_and_the_talk_left_out() {
     assert_eq!((run.code, run.out.trim_end(), run.err.as_str()), (Some(0), "Say this.", ""), "{run:#?}");
     let sent = stage.requests()[0].body.to_string();
     assert!(sent.contains(&text(&stage.machine.path("project"))), "the prompt names the folder: {sent}");
+    // With a task it is what the task is about.
+    let mut command = stage.machine.command(&["run", "-q", "Review this."]);
+    assert_eq!(
+        Run::of(command.write_stdin("- one\n+ two\n")).ok().trim_end(),
+        "Review this.\n\n- one\n+ two"
+    );
 }
 
 #[test]
@@ -165,9 +171,10 @@ fn nonsense_is_no_input() {
 #[test]
 fn a_limit_ends_it_with_4() {
     let turns = Play::of([Step { times: Some(100), ..Step::call("shell", json!({"command": "true"})) }]);
-    for flag in ["--max-turns", "--max-rounds"] {
+    // The task, two answers and two rounds of results are five turns.
+    for (flag, most) in [("--max-turns", "5"), ("--max-rounds", "2")] {
         let stage = Stage::on_any_wire(turns.clone());
-        stage.machine.run(&["run", flag, "2", "Go on."]).fails(4, &["stopped at a limit", "--max-turns"]);
+        stage.machine.run(&["run", flag, most, "Go on."]).fails(4, &["stopped at a limit", "--max-turns"]);
         assert_eq!(stage.requests().len(), 2, "{flag}");
     }
 }
@@ -189,6 +196,8 @@ fn wrong_calls_end_with_2() {
     check(&["run", " "], "there is no task");
     check(&["run", "--cwd", "gone", "Hi."], "cannot work in");
     check(&["run", "--max-turns", "0", "Hi."], "--max-turns");
+    check(&["run", "--max-tokens", "0", "Hi."], "--max-tokens");
+    check(&["ask", "--max-tokens", "0", "Hi."], "--max-tokens");
     check(&["run", "--kind", "claude", "--ask", "Hi."], "--ask does nothing");
     Machine::new().run(&["run", "Hi."]).fails(2, &["no model provider is configured"]);
     assert!(stage.requests().is_empty());
@@ -240,9 +249,18 @@ fn another_program_can_be_a_subagent() {
     let out = stage.machine.run(&["run", "Hand it on."]).ok();
     assert!(out.contains("It says: ") && out.contains("I was told: Be brief."), "{out}");
 
+    let offered = |stage: &Stage| {
+        let tools = stage.requests()[0].body["tools"].as_array().unwrap().clone();
+        let spawn = tools.into_iter().find(|tool| tool["name"] == "spawn_agent").unwrap();
+        spawn["input_schema"]["properties"]["kind"]["enum"].clone()
+    };
+    assert_eq!(offered(&stage), json!(["claude", "native"]));
+
+    // Where it is not installed it is not offered.
     let without = Stage::on_any_wire(handing_on());
     let out = without.machine.run(&["run", "Hand it on."]).ok();
-    assert!(out.contains("cannot start claude"), "{out}");
+    assert_eq!(offered(&without), json!(["native"]));
+    assert!(out.contains("It says: `spawn_agent` cannot be called like this: `kind`"), "{out}");
 }
 
 #[test]

@@ -4,8 +4,8 @@ use junto::llm::Wire;
 use junto::twin::{Play, Step};
 use serde_json::{Value, json};
 
-use crate::t1_gateway::Gateway;
 use crate::stage::{SETUPS, Stage, on_every_wire};
+use crate::t1_gateway::Gateway;
 use crate::{Machine, Run};
 
 fn cost(machine: &Machine, flags: &[&str]) -> Value {
@@ -70,7 +70,11 @@ fn the_gateway_is_in_the_ledger() {
     gateway.ask(Wire::Anthropic, "whatever-1").unwrap();
     gateway.end();
     let cost = cost(&stage.machine, &["--by", "agent"]);
-    assert_eq!((&cost["total"]["calls"], &cost["rows"][0]["key"]), (&json!(2), &json!("gateway")), "{cost:#}");
+    assert_eq!(
+        (&cost["total"]["calls"], &cost["rows"][0]["key"]),
+        (&json!(2), &json!("gateway")),
+        "{cost:#}"
+    );
 }
 
 #[test]
@@ -93,6 +97,9 @@ fn nothing_is_asked_beyond_the_budget() {
 #[test]
 fn a_model_of_unknown_price_is_refused_under_a_cap() {
     let stage = Stage::new(&SETUPS[3], two_calls());
-    stage.machine.run(&["run", "--max-usd", "1", "Work."]).fails(2, &["nobody knows the price of `mistral`", "[[models]]"]);
+    stage
+        .machine
+        .run(&["run", "--max-usd", "1", "Work."])
+        .fails(2, &["nobody knows the price of `mistral`", "[[models]]"]);
     assert!(stage.requests().is_empty());
 }

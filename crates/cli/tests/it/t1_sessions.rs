@@ -38,7 +38,10 @@ fn a_run_is_kept_and_listed() {
     assert!(last.starts_with(&format!("session {id} · ")) && last.contains("junto resume"), "{run:#?}");
 
     let row = &listed(machine, &[])[0];
-    assert_eq!((&row["turns"], &row["title"], &row["state"]), (&json!(1), &json!("Mend the roof."), &json!("ended")));
+    assert_eq!(
+        (&row["turns"], &row["title"], &row["state"]),
+        (&json!(1), &json!("Mend the roof."), &json!("ended"))
+    );
     assert_eq!(row["model"], "claude-opus-5-5");
     assert_eq!(row["workdir"], machine.path("project").display().to_string());
     let table = machine.run(&["sessions"]).ok();
@@ -75,7 +78,8 @@ fn keys_are_not_kept() {
         Step::text("Seen."),
     ]));
     stage.machine.run(&["run", "Look."]).ok();
-    let journal = stage.machine.path(&format!(".local/state/junto/sessions/{}/journal.jsonl", latest(&stage.machine)));
+    let journal =
+        stage.machine.path(&format!(".local/state/junto/sessions/{}/journal.jsonl", latest(&stage.machine)));
     assert!(!fs::read_to_string(journal).unwrap().contains(KEY));
 }
 
@@ -125,7 +129,8 @@ fn a_session_goes_on_where_it_was() {
 
             // Each request begins with the one before it.
             let requests = stage.requests();
-            let field = ["messages", "input", "contents"].into_iter().find(|f| !requests[0].body[f].is_null());
+            let field =
+                ["messages", "input", "contents"].into_iter().find(|f| !requests[0].body[f].is_null());
             let said: Vec<Vec<Value>> = requests
                 .iter()
                 .map(|r| r.body[field.unwrap()].as_array().unwrap().iter().map(without_marks).collect())
@@ -217,12 +222,18 @@ fn wrong_ids_are_told_with_the_nearest() {
     let stage = Stage::on_any_wire(Play::default());
     let machine = &stage.machine;
     machine.run(&["resume"]).fails(2, &["there is no session of", "junto run"]);
-    machine.run(&["resume", "0199", "Hi."]).fails(2, &["there is no session \"0199\"", "no session was kept yet"]);
+    machine
+        .run(&["resume", "0199", "Hi."])
+        .fails(2, &["there is no session \"0199\"", "no session was kept yet"]);
     machine.run(&["run", "Hi."]).ok();
     let id = latest(machine);
     let slip = format!("{}{}", &id[..11], if &id[11..12] == "0" { "1" } else { "0" });
-    machine.run(&["resume", &slip]).fails(2, &[&slip, &format!("did you mean {}", &id[..12]), "the latest are"]);
-    machine.run(&["resume", &id]).fails(2, &["nothing to go on with", &format!("junto resume {}", &id[..12])]);
+    machine
+        .run(&["resume", &slip])
+        .fails(2, &[&slip, &format!("did you mean {}", &id[..12]), "the latest are"]);
+    machine
+        .run(&["resume", &id])
+        .fails(2, &["nothing to go on with", &format!("junto resume {}", &id[..12])]);
     machine.run(&["resume", "../../x", "Hi."]).fails(2, &["there is no session"]);
     machine.run(&["run", "Hi."]).ok();
     machine.run(&["resume", "0", "Hi."]).fails(2, &["2 sessions begin with \"0\"", "give more of the id"]);

@@ -5,8 +5,21 @@ fn help_and_version() {
     let machine = Machine::new();
     let help = machine.run(&[]).ok();
     for part in [
-        "ask", "models", "config", "run", "gateway", "demo", "sessions", "resume", "fork", "rewind", "undo",
-        "export", "replay", "cost", "Examples:",
+        "ask",
+        "models",
+        "config",
+        "run",
+        "gateway",
+        "demo",
+        "sessions",
+        "resume",
+        "fork",
+        "rewind",
+        "undo",
+        "export",
+        "replay",
+        "cost",
+        "Examples:",
     ] {
         assert!(help.contains(part), "{part} in {help}");
     }

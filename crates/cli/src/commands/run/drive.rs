@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use junto::core::{Agent, AgentError, Body, Command, EndReason, Event, Fut, Input, Item, Outcome, Seq};
+use junto::core::{
+    Addressed, Agent, AgentError, Body, Command, EndReason, Event, Fut, Input, Item, Outcome, Seq,
+};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::host::Host;
@@ -114,8 +116,8 @@ impl Drive {
                 outcome = end(&mut self.closing) => break outcome,
                 line = self.host.line() => match line {
                     Some(line) => {
-                        if let Some(command) = self.host.order(&line) {
-                            self.order(command).await;
+                        if let Some(order) = self.host.order(&line) {
+                            self.order(order).await;
                         }
                     }
                     None => self.alone().await,
@@ -153,6 +155,7 @@ impl Drive {
     /// Stops what the agent is doing, or the agent.
     async fn interrupt(&mut self, interrupt: Interrupt) {
         self.interrupted = true;
+        self.host.forget();
         self.output.note("interrupted; waiting for the agent to end (Ctrl-C again aborts at once)");
         let stops = interrupt == Interrupt::Keyboard && self.open > 0 && self.agent.abilities().interrupt;
         if !stops || self.send(Command::Interrupt).await.is_err() {
@@ -164,7 +167,7 @@ impl Drive {
     async fn alone(&mut self) {
         self.stays = false;
         for refusal in self.host.refusals() {
-            self.order(refusal).await;
+            self.order(refusal.into()).await;
         }
         if self.open == 0 {
             self.close();
@@ -182,7 +185,7 @@ impl Drive {
         }
         let Item::Event(event) = item else { return };
         if let Some(command) = self.host.see(event) {
-            self.order(command).await;
+            self.order(command.into()).await;
         }
         if event.agent == *self.agent.log().agent() {
             self.follow(event);
@@ -213,15 +216,17 @@ impl Drive {
     }
 
     /// Hands on a command of the host's; what the agent cannot do is told, and ends nothing.
-    async fn order(&mut self, command: Command) {
-        if let Err(error) = self.send(command).await {
+    async fn order(&mut self, order: Addressed) {
+        if let Err(error) = self.send(order).await {
             self.output.warning(&error.to_string());
         }
     }
 
-    async fn send(&mut self, command: Command) -> Result<(), AgentError> {
-        let is_input = matches!(command, Command::Submit { .. } | Command::FollowUp { .. });
-        self.agent.send(command).await?;
+    async fn send(&mut self, order: impl Into<Addressed>) -> Result<(), AgentError> {
+        let order = order.into();
+        let own = order.agent.as_ref().is_none_or(|id| id == self.agent.log().agent());
+        let is_input = own && matches!(order.command, Command::Submit { .. } | Command::FollowUp { .. });
+        order.send(&*self.agent).await?;
         self.open += u32::from(is_input);
         Ok(())
     }

@@ -68,12 +68,7 @@ pub(super) fn mind(
     let profile = chosen.unwrap_or_else(|| Profile::for_provider(&provider, wire.unwrap_or(Wire::Chat)));
     let mut profile = with_settings(profile, &config)?;
     let has_children = switch_tools(&mut profile, args, presence, wire)?;
-    let warnings = match profile.left_out.as_slice() {
-        [] => Vec::new(),
-        names => {
-            vec![format!("the profile {} has tools that junto has not: {}", profile.id, names.join(", "))]
-        }
-    };
+    let warnings = warnings(&profile, &config, environment);
     let text = |key: &str| config.text(key).map(|(text, _)| text.to_owned());
     let native = Native {
         effort: text("effort").map(Effort::from),
@@ -82,6 +77,24 @@ pub(super) fn mind(
         ..native
     };
     Ok(Mind { native, who, has_children, warnings })
+}
+
+/// What the user may not expect of the profile.
+fn warnings(profile: &Profile, config: &Config, environment: &Environment) -> Vec<String> {
+    let id = &profile.id;
+    let mut warnings = Vec::new();
+    if !profile.left_out.is_empty() {
+        let names = profile.left_out.join(", ");
+        warnings.push(format!("the profile {id} has tools that junto has not: {names}"));
+    }
+    let chosen = config.text("dialect").filter(|(_, origin)| !matches!(origin, Origin::Default));
+    if chosen.is_some() && profile.lists_tools() {
+        warnings
+            .push(format!("the dialect does nothing for the profile {id}: its file says what its tools are"));
+    }
+    let named = config.text("profile").and_then(|(name, _)| commands::profile::shadowed(name, environment));
+    warnings.extend(named.map(|path| commands::profile::in_the_shadow(&path)));
+    warnings
 }
 
 /// The profile that the user wants, if one is named.
@@ -104,7 +117,7 @@ fn with_settings(mut profile: Profile, config: &Config) -> Result<Profile, Failu
     if let Some(time) = config.duration("timeouts.command") {
         let most = Timeouts::default().max;
         if time > most {
-            let message = format!("no command may take {} unless the model asks for it", duration_text(time));
+            let message = format!("no command may take {}, whoever asks for it", duration_text(time));
             let hint =
                 format!("give --command-timeout, or timeouts.command, at most {}", duration_text(most));
             return Err(Failure::usage(message, hint));

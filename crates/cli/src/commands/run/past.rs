@@ -119,13 +119,12 @@ impl Past {
         environment: &Environment,
     ) -> Result<(), Failure> {
         match &self.provider {
-            Some(provider) if !names_model(args) => {
-                connect::check_provider(provider, config, environment).map_err(|mut failure| {
+            Some(provider) if !names_model(args) => connect::check_provider(provider, config, environment)
+                .map_err(|mut failure| {
                     let id = saved::short(self.id());
                     failure.errors.push(format!("session {id} asked it; --model names another model"));
                     failure
-                })
-            }
+                }),
             _ => Ok(()),
         }
     }

@@ -91,11 +91,7 @@ impl Job {
 ///
 /// # Errors
 /// What is wrong with the flags, the configuration or the session.
-pub(super) async fn prepare(
-    wish: &Wish,
-    environment: &Environment,
-    output: &Output,
-) -> Result<Job, Failure> {
+pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Output) -> Result<Job, Failure> {
     let mut args = wish.args.clone();
     let begin = match &wish.from {
         From::Nothing { kind, .. } => Begin::New(*kind),
@@ -136,8 +132,12 @@ pub(super) async fn prepare(
         Begin::New(_) if saves => workshop.store(saved::open(&config, environment)?),
         _ => workshop,
     };
-    // Our own agent may hand work to it.
-    let workshop = workshop.kind(claude::NAME, Kind::Cli(Box::new(claude::agent(environment)?)));
+    // Our own agent may hand work to it, if it is there.
+    let workshop = if kind == AgentKind::Claude || claude::is_installed(environment) {
+        workshop.kind(claude::NAME, Kind::Cli(Box::new(claude::agent(environment)?)))
+    } else {
+        workshop
+    };
     let own_model = match &begin {
         Begin::Again(past) => past.model().map(str::to_owned),
         Begin::New(_) => None,

@@ -240,7 +240,7 @@ impl View {
 
     fn line(&self, value: &impl Serialize) -> Result<(), Failure> {
         let line = serde_json::to_string(value).map_err(|error| broken(&error.to_string()))?;
-        self.output.data(&format!("{line}\n"))
+        self.output.exact(&format!("{line}\n"))
     }
 }
 

@@ -113,7 +113,20 @@ fn a_council_can_answer() {
     let (code, said) = gateway.end();
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("a council of local/a-1, local/b-1 answers"), "{said}");
+    assert!(said.contains(" · cost unknown"), "nobody knows their prices: {said}");
     assert_eq!(stage.requests().len(), 4);
+}
+
+#[test]
+fn a_council_costs_what_its_members_cost() {
+    let stage = Stage::new(&SETUPS[3], Play::of([Step::text("We agree.")]));
+    stage.price(&["a-1", "b-1"]);
+    let gateway = Gateway::start(&stage.machine, &["--council", "local/a-1,local/b-1", "--no-progress"]);
+    gateway.ask(Wire::Anthropic, "any-1").unwrap();
+    let (_, said) = gateway.end();
+    // Whole and streamed, each the half.
+    let half = stage.tokens() / 2;
+    assert_eq!(said.matches(&format!(" · about ${half}.00\n")).count(), 2, "{said}");
 }
 
 #[test]

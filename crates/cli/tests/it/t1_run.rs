@@ -283,6 +283,20 @@ fn a_council_can_be_the_model() {
 }
 
 #[test]
+fn a_council_costs_what_its_members_cost() {
+    let council = ["run", "--council", "local/a-1,local/b-1", "Say this."];
+    let stage = Stage::new(&SETUPS[3], Play::default());
+    stage.price(&["a-1", "b-1"]);
+    let run = stage.machine.run(&council);
+    assert!(run.err.contains(&format!(" · about ${}.00 · ", stage.tokens())), "{run:#?}");
+    // A sum is known no better than its parts.
+    let stage = Stage::new(&SETUPS[3], Play::default());
+    stage.price(&["a-1"]);
+    let run = stage.machine.run(&council);
+    assert!(run.err.contains(" · cost unknown · "), "{run:#?}");
+}
+
+#[test]
 fn councils_that_cannot_be_end_with_2() {
     let stage = Stage::new(&SETUPS[3], Play::default());
     let check = |flags: &[&str], said: &str| {

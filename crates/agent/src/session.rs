@@ -33,6 +33,7 @@ const ABILITIES: Abilities = Abilities {
     resume: false,
     interrupt: true,
     follow_up: true,
+    compact: true,
 };
 
 /// Our own agent: a model that calls tools until it is done.

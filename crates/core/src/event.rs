@@ -166,6 +166,28 @@ pub enum Body {
         /// What was changed.
         change: Change,
     },
+    /// The conversation was made shorter. From here on the model sees `messages` in the place of everything
+    /// before; this log keeps what was there.
+    Compacted {
+        /// What made it necessary.
+        why: CompactReason,
+        /// How it was done.
+        how: CompactMethod,
+        /// What the model does not see any more.
+        dropped: Dropped,
+        /// About how many tokens the conversation had, the tools included.
+        tokens_before: u64,
+        /// About how many it has now.
+        tokens_after: u64,
+        /// The whole conversation from here on, system prompt included: a JSON array of messages.
+        messages: Payload,
+        /// Which of these messages are pinned, by their place from 0: no compaction takes them out.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pinned: Vec<u32>,
+        /// Which of them is the latest input, by its place from 0: it is pinned until the next one comes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<u32>,
+    },
     /// A limit stopped the input.
     TurnLimit {
         /// Which limit, in words.
@@ -262,6 +284,7 @@ impl Body {
             Self::Plan { .. } => "plan",
             Self::SteeringInjected { .. } => "steering_injected",
             Self::Configured { .. } => "configured",
+            Self::Compacted { .. } => "compacted",
             Self::TurnLimit { .. } => "turn_limit",
             Self::LoopDetection { .. } => "loop_detection",
             Self::Progress { .. } => "progress",
@@ -281,10 +304,44 @@ impl Body {
             Self::AssistantTextEnd { text, .. }
             | Self::ReasoningEnd { text, .. }
             | Self::InputEnd { text, .. }
+            | Self::Compacted { messages: text, .. }
             | Self::ToolCallEnd { output: text, .. } => Some(text),
             _ => None,
         }
     }
+}
+
+/// What made it necessary to make a conversation shorter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactReason {
+    /// It had grown to the share of the model's window at which this is done.
+    Threshold,
+    /// The provider said that it is too long.
+    Overflow,
+    /// Somebody asked for it.
+    Command,
+}
+
+/// How a conversation was made shorter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactMethod {
+    /// Old output of tools was taken out; nothing else was needed.
+    Outputs,
+    /// The model wrote a hand-over for the older part.
+    Summary,
+    /// The older part was cut down without the model, which could not sum it up.
+    Digest,
+}
+
+/// What was taken out of a conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Dropped {
+    /// Messages that a hand-over stands in for.
+    pub messages: u32,
+    /// Outputs of tools that were taken out or cut in messages that are still there.
+    pub outputs: u32,
 }
 
 /// Why work on an input, or a session, ended.

@@ -41,7 +41,9 @@ pub use budget::Purse;
 pub use caller::{Alone, Caller};
 pub use command::{Ack, Addressed, Change, Command, Decision, Input, When};
 pub use error::{AgentError, AgentErrorKind};
-pub use event::{Body, Delta, EndReason, Event, EventError, VERSION, event_schema};
+pub use event::{
+    Body, CompactMethod, CompactReason, Delta, Dropped, EndReason, Event, EventError, VERSION, event_schema,
+};
 pub use gate::{Gate, OnReject, Open, Permit, Policy, Rejected, Verdict};
 pub use id::{AgentId, AskId, BlobId, Seq};
 pub use journal::{Durability, Journal, JournalError};

@@ -103,7 +103,14 @@ struct Puppet {
 
 impl Agent for Puppet {
     fn abilities(&self) -> Abilities {
-        Abilities { steer: Steer::Now, approve: Approve::No, resume: false, interrupt: true, follow_up: true }
+        Abilities {
+            steer: Steer::Now,
+            approve: Approve::No,
+            resume: false,
+            interrupt: true,
+            follow_up: true,
+            compact: false,
+        }
     }
 
     fn log(&self) -> &EventLog {

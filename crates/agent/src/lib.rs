@@ -8,8 +8,8 @@
 //! Where to read: `turn.rs` is the loop, from top to bottom. Around it, `call.rs` is one model call,
 //! `round.rs` one round of tools, `toolbox.rs` the way of one tool call (look up, validate, judge,
 //! run, tell), `truncate.rs` what the model sees of its output, `desk.rs` what was said and waits for its
-//! moment, `loops.rs` notices a model that goes in circles and `context.rs` a window that gets full, and
-//! `task.rs` is the one task that owns all of it.
+//! moment, `loops.rs` notices a model that goes in circles and `context.rs` a window that gets full, `compact.rs` makes room in
+//! it, and `task.rs` is the one task that owns all of it.
 //!
 //! What this crate does not do: it starts no process and opens no file but through the environment,
 //! it runs no tool but through the gate, and it knows no model by name.
@@ -18,6 +18,7 @@
 mod alias;
 mod call;
 mod caller;
+mod compact;
 mod config;
 mod context;
 mod desk;
@@ -45,6 +46,7 @@ mod totals;
 mod truncate;
 mod turn;
 
+pub use compact::Compaction;
 pub use config::{Environments, Overflow, SessionConfig};
 pub use family::{Subagent, SubagentStatus};
 pub use function::{FunctionTool, tool};

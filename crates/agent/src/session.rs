@@ -9,6 +9,7 @@ use junto_core::{
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::compact::Shortening;
 use crate::context::Gauge;
 use crate::desk::{Desk, Settings};
 use crate::family::{Family, Home, Subagent, TOO_DEEP};
@@ -50,6 +51,8 @@ const ABILITIES: Abilities = Abilities {
 /// - `Interrupt` ends the input under way, and what children work on, also while the session itself is
 ///   idle. The session goes on, with the next queued input if there is one. `Abort` ends the session;
 ///   inputs that are still queued end as interrupted.
+/// - `Compact` makes the conversation shorter before the next model call ([`crate::Compaction`] says how),
+///   also where [`crate::Overflow`] does not say that this is done by itself.
 /// - `Configure` holds from the next model call on, and a `configured` event tells of it. A provider that
 ///   is not there, a model that is known to be another's, or a directory that cannot be worked in is an
 ///   error, and nothing changes then.
@@ -164,6 +167,10 @@ impl Session {
                 loops,
                 gauge: Gauge::default(),
                 context_window: config.context_window,
+                on_overflow: config.on_overflow,
+                compaction: config.compaction,
+                shortening: Shortening::default(),
+                status: Arc::clone(&status),
                 ask_on_question: config.ask_on_question,
                 depth: config.depth,
                 turns: 0,
@@ -178,7 +185,6 @@ impl Session {
             },
             door: Arc::clone(&door),
             status: Arc::clone(&status),
-            on_overflow: config.on_overflow,
             orders: received,
         };
         let (ended, outcome) = watch::channel(None);

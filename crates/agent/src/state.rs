@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use junto_core::{Body, EndReason, EventError, EventLog, JournalError, Limits, OnReject};
-use junto_llm::catalog::Catalog;
+use junto_llm::catalog::{Catalog, ModelInfo};
 use junto_llm::{Budget, CallCx, Cost, Error, ErrorKind, Finish, Provider, Request, Traffic, retry};
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{self, Answer, Delivery, Ended};
+use crate::call::{self, Answer, Audience, Delivery, Ended};
+use crate::compact::{Compaction, Made, Shortening};
+use crate::config::Overflow;
 use crate::context::Gauge;
 use crate::desk::{Desk, Settings};
 use crate::history::History;
@@ -15,6 +17,7 @@ use crate::loops::Loops;
 use crate::profile::{Capabilities, Profile};
 use crate::round::Order;
 use crate::said::{Said, is_question};
+use crate::status::Status;
 use crate::toolbox::Toolbox;
 use crate::totals::Totals;
 
@@ -37,6 +40,10 @@ pub(crate) struct State {
     pub(crate) gauge: Gauge,
     /// How many tokens the model takes in, where the host knows better than the catalog.
     pub(crate) context_window: Option<u64>,
+    pub(crate) on_overflow: Overflow,
+    pub(crate) compaction: Compaction,
+    pub(crate) shortening: Shortening,
+    pub(crate) status: Arc<Status>,
     /// Whether the host wants to know that an answer ends in a question.
     pub(crate) ask_on_question: bool,
     pub(crate) depth: u8,
@@ -75,36 +82,58 @@ impl State {
         Ok(())
     }
 
-    /// Asks the model, and books what it used. `step` ends the call.
+    /// Asks the model for the next step, and books what it used. Makes room in its window before, where
+    /// that is due. `step` ends the call.
     pub(crate) async fn ask(
         &mut self,
         rounds: u32,
         step: &CancellationToken,
     ) -> Result<Answer, JournalError> {
+        if self.keep_room(step).await? == Made::Interrupted {
+            return Ok(Answer::not_asked());
+        }
         self.check_context().await?;
         self.turns = self.turns.saturating_add(1);
         let settings = self.desk.settings();
         let request = self.request(&settings);
+        let traffic = if rounds == 0 { Traffic::Ask } else { Traffic::Continuation };
+        let answer = self.call(request, &settings, traffic, Audience::Everybody, step).await?;
+        self.text = answer.response.text();
+        if matches!(answer.end, Ended::Whole) {
+            self.had_room();
+        }
+        Ok(answer)
+    }
+
+    /// Makes a model call, and books what it used. `step` ends it.
+    pub(crate) async fn call(
+        &mut self,
+        request: Request,
+        settings: &Settings,
+        traffic: Traffic,
+        audience: Audience,
+        step: &CancellationToken,
+    ) -> Result<Answer, JournalError> {
         let cx = CallCx {
             session: Some(self.log.session().clone()),
-            traffic: if rounds == 0 { Traffic::Ask } else { Traffic::Continuation },
+            traffic,
             workdir: Some(self.toolbox.env().facts().cwd.as_path().to_owned()),
             depth: self.depth,
             budget: Arc::clone(&self.budget),
             cancel: step.clone(),
             ..CallCx::new()
         };
-        let streams = self.capabilities(&settings).streaming;
+        let streams = self.capabilities(settings).streaming;
         let delivery = if streams { Delivery::InPieces } else { Delivery::Whole };
-        let answer = call::ask(&self.log, &self.provider, self.retry, delivery, request, &cx).await?;
-        self.text = answer.response.text();
-        self.book(&answer, &settings, &cx).await?;
+        let way = (delivery, audience);
+        let answer = call::ask(&self.log, &self.provider, self.retry, way, request, &cx).await?;
+        self.book(&answer, settings, &cx).await?;
         Ok(answer)
     }
 
     /// The prefix (system prompt, tools, everything said so far) has the same bytes each time, so that
     /// providers find it in their caches.
-    fn request(&self, settings: &Settings) -> Request {
+    pub(crate) fn request(&self, settings: &Settings) -> Request {
         Request {
             model: settings.model.clone(),
             provider: settings.provider.clone(),
@@ -142,16 +171,20 @@ impl State {
     }
 
     /// How many tokens the model takes in, if anybody knows.
-    fn window(&self) -> Option<u64> {
-        let settings = self.desk.settings();
-        let names = [settings.model.as_deref(), self.answered_by.as_deref()];
-        let known = || names.into_iter().flatten().find_map(|model| self.catalog.get(model));
-        let of_model = || known().map(|model| model.context_window);
-        let of_profile = || self.capabilities(&settings).context_window;
+    pub(crate) fn window(&self) -> Option<u64> {
+        let of_model = || self.model_info().map(|model| model.context_window);
+        let of_profile = || self.capabilities(&self.desk.settings()).context_window;
         self.context_window.or_else(of_model).or_else(of_profile)
     }
 
-    async fn warn(&self, code: &str, message: String) -> Result<(), JournalError> {
+    /// What the catalog knows of the model that is asked.
+    pub(crate) fn model_info(&self) -> Option<&ModelInfo> {
+        let settings = self.desk.settings();
+        let names = [settings.model.as_deref(), self.answered_by.as_deref()];
+        names.into_iter().flatten().find_map(|model| self.catalog.get(model))
+    }
+
+    pub(crate) async fn warn(&self, code: &str, message: String) -> Result<(), JournalError> {
         self.log.emit(Body::Warning { code: code.to_owned(), message }).await.map(drop)
     }
 

@@ -43,7 +43,6 @@ pub(crate) struct Life {
     pub(crate) reception: Reception,
     pub(crate) door: Arc<Door>,
     pub(crate) status: Arc<Status>,
-    pub(crate) on_overflow: Overflow,
     /// Bounded: a host that commands faster than the session listens waits.
     pub(crate) orders: mpsc::Receiver<Order>,
 }
@@ -80,7 +79,7 @@ impl Life {
     fn is_fatal(&self, reason: &EndReason) -> bool {
         let EndReason::Failed { error } = reason else { return false };
         error.kind == ErrorKind::Authentication.as_str()
-            || error.kind == ErrorKind::ContextLength.as_str() && self.on_overflow == Overflow::Close
+            || error.kind == ErrorKind::ContextLength.as_str() && self.state.on_overflow == Overflow::Close
     }
 
     /// The next input: a queued one, else the next that is submitted. None once the session must end.
@@ -267,6 +266,7 @@ impl Reception {
                 let answered = self.toolbox.questions().reply(ask, reply.clone());
                 self.or_a_child(answered, &command).await
             }
+            Command::Compact => Ok(self.desk.compact()),
             Command::Configure { change } => self.configure(change).await,
         }
     }

@@ -15,7 +15,7 @@ use crate::state::State;
 /// # Errors
 /// If the journal cannot be written: then nothing more may happen in this session.
 pub(crate) async fn turn(state: &mut State, input: &Said) -> Result<EndReason, JournalError> {
-    state.history.say(input);
+    state.history.begin(input);
     state.loops.begin_input();
     let mut rounds = 0;
     loop {
@@ -47,7 +47,11 @@ pub(crate) async fn turn(state: &mut State, input: &Said) -> Result<EndReason, J
             }
             Ended::Failed(error) => {
                 state.history.broken_off(&answer.response);
-                return state.failed(&error).await;
+                // What was too long is asked again once it is shorter; every other failure stands.
+                match state.make_room(error, &step).await? {
+                    Ok(()) => continue,
+                    Err(error) => return state.failed(&error).await,
+                }
             }
         }
         let calls: Vec<ToolCall> = answer.response.tool_calls().cloned().collect();

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use junto_core::{Body, Delta, EventError, EventLog, JournalError, Seq};
+use junto_core::{Body, CallEnd, Delta, EventError, EventLog, JournalError, Seq};
 use junto_llm::retry::{self, Attempt, Observer};
 use junto_llm::{
-    Accumulator, CallCx, CallId, Error, ErrorKind, EventStream, Provider, Replay, Request, Response,
+    Accumulator, CallCx, CallId, Error, ErrorKind, EventStream, Message, Provider, Replay, Request, Response,
     SegmentId, StreamEvent,
 };
 use tokio::sync::mpsc;
@@ -30,6 +30,33 @@ impl Answer {
     /// None: the step ended before the model was asked.
     pub(crate) fn not_asked() -> Self {
         Self { response: Response::empty("", ""), began: false, end: Ended::Interrupted }
+    }
+
+    /// What of it enters the conversation: a whole answer verbatim, unless it says nothing, which no provider
+    /// takes back; of one that was broken off its text. Reasoning without its signature and calls that nobody
+    /// ran would not be taken back either.
+    pub(crate) fn entering(&self) -> Option<Message> {
+        match self.end {
+            Ended::Whole => Some(self.response.message.clone()).filter(|message| !message.content.is_empty()),
+            Ended::Interrupted | Ended::Failed(_) => {
+                Some(self.response.text()).filter(|text| !text.trim().is_empty()).map(Message::assistant)
+            }
+        }
+    }
+
+    /// Whether the provider wants to be asked again before it says more.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.response.finish_reason.is_pause() && !self.response.message.content.is_empty()
+    }
+
+    /// How it ended, as the log tells it.
+    pub(crate) fn how(&self) -> CallEnd {
+        match &self.end {
+            Ended::Whole if self.is_paused() => CallEnd::Paused,
+            Ended::Whole => CallEnd::Whole,
+            Ended::Interrupted => CallEnd::Interrupted,
+            Ended::Failed(error) => CallEnd::Failed { error: error.into() },
+        }
     }
 }
 

@@ -13,7 +13,7 @@
 //! | system | none: the prompt is the host's own, and does not change |
 //! | all, anew | `compacted`: the whole conversation from there on |
 
-use junto_llm::{Message, Messages, Response, ToolCall, ToolResult};
+use junto_llm::{Message, Messages, ToolCall, ToolResult, Usage};
 
 use crate::context::Size;
 use crate::said::Said;
@@ -95,22 +95,15 @@ impl History {
         self.push(said.message());
     }
 
-    /// A whole answer, verbatim. One that says nothing is left out: no provider takes it back.
-    pub(crate) fn answer(&mut self, response: Response) {
-        if !response.message.content.is_empty() {
-            self.push(response.message);
-        }
-        if response.usage.input > 0 {
-            self.size.count(response.usage.input.saturating_add(response.usage.output));
-        }
+    /// An answer, or what there is of it: exactly what the log has of it.
+    pub(crate) fn enter(&mut self, answer: Message) {
+        self.push(answer);
     }
 
-    /// What there is of an answer that was broken off: its text. Reasoning without its signature and
-    /// calls that nobody ran would not be taken back.
-    pub(crate) fn broken_off(&mut self, response: &Response) {
-        let text = response.text();
-        if !text.trim().is_empty() {
-            self.push(Message::assistant(text));
+    /// The provider's count of everything up to here.
+    pub(crate) fn count(&mut self, usage: &Usage) {
+        if usage.input > 0 {
+            self.size.count(usage.input.saturating_add(usage.output));
         }
     }
 

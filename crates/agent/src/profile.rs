@@ -89,6 +89,16 @@ pub enum Dialect {
     Native,
 }
 
+impl Dialect {
+    /// Its name, as files and logs have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Spec => "spec",
+            Self::Native => "native",
+        }
+    }
+}
+
 /// What a model can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

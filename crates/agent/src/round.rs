@@ -2,10 +2,10 @@
 
 use futures_util::future::join_all;
 use junto_core::{JournalError, OnReject, Via};
-use junto_llm::{ResultOutput, ToolCall, ToolResult};
+use junto_llm::{ToolCall, ToolResult};
 use tokio_util::sync::CancellationToken;
 
-use crate::toolbox::{Prepared, Ran, Toolbox};
+use crate::toolbox::{Prepared, Toolbox};
 
 /// What came of a round.
 pub(crate) struct Round {
@@ -39,12 +39,11 @@ pub(crate) async fn round(
         let turn = toolbox.queue(&prepared);
         let asking = &asking;
         async move {
-            let (id, name) = (prepared.call().id.clone(), prepared.call().name.clone());
             let ran = toolbox.execute(prepared, turn, Via::Loop, asking, step).await?;
             if ran.refused && on_reject == OnReject::EndTurn {
                 asking.cancel();
             }
-            Ok((id, name, ran))
+            Ok(ran)
         }
     };
     let groups: Vec<Vec<ToolCall>> = match order {
@@ -58,13 +57,7 @@ pub(crate) async fn round(
     }
     // All of them have ended before the first failure of the journal is handed on.
     let ran = ran.into_iter().collect::<Result<Vec<_>, JournalError>>()?;
-    let refused = ran.iter().any(|(_, _, ran)| ran.refused);
-    let results = ran.into_iter().map(|(id, name, ran)| result(toolbox, id, &name, ran)).collect();
+    let refused = ran.iter().any(|ran| ran.refused);
+    let results = ran.into_iter().map(|ran| ran.result).collect();
     Ok(Round { results, refused })
-}
-
-/// What the model sees of an outcome.
-fn result(toolbox: &Toolbox, call_id: String, name: &str, ran: Ran) -> ToolResult {
-    let output = ResultOutput::Text(toolbox.cut(name, &ran.outcome.output));
-    ToolResult { call_id, output, is_error: ran.outcome.is_error, images: ran.outcome.images }
 }

@@ -1,8 +1,9 @@
 //! What somebody said, made ready for the model.
 
-use junto_core::{AgentError, AgentErrorKind, Input};
+use junto_core::{AgentError, AgentErrorKind, Body, Input, Payload};
 use junto_env::{ByteRange, ExecutionEnvironment};
 use junto_llm::{Media, Message, Part, Role};
+use serde::Serialize;
 use tokio::io::AsyncReadExt as _;
 
 /// The largest picture, in bytes.
@@ -37,6 +38,16 @@ impl Said {
         Ok(Self { input, pictures })
     }
 
+    /// The event that it was accepted as an input.
+    pub(crate) fn accepted(&self) -> Body {
+        Body::UserInput { input: self.input.clone(), pictures: media(&self.pictures) }
+    }
+
+    /// The event that it was added to an input under way.
+    pub(crate) fn injected(&self) -> Body {
+        Body::SteeringInjected { input: self.input.clone(), pictures: media(&self.pictures) }
+    }
+
     /// The message for the model.
     pub(crate) fn message(&self) -> Message {
         let mut parts: Vec<Part> = self.pictures.iter().cloned().map(Part::image).collect();
@@ -45,6 +56,17 @@ impl Said {
         }
         Message::new(Role::User, parts)
     }
+}
+
+/// Pictures as events have them; absent if there are none.
+pub(crate) fn media(pictures: &[Media]) -> Option<Payload> {
+    if pictures.is_empty() { None } else { json(pictures) }
+}
+
+/// A part of the conversation as events have it.
+pub(crate) fn json<T: Serialize + ?Sized>(part: &T) -> Option<Payload> {
+    // Messages and media have string keys and no value that JSON lacks, so this does not fail.
+    serde_json::to_string(part).ok().map(Payload::from)
 }
 
 /// Whether an answer ends in a question, whatever quotes, brackets and emphasis are around it.

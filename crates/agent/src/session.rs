@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use junto_core::{
     Abilities, Ack, Agent, AgentError, AgentId, Approve, Body, Command, EndReason, EventError, EventLog, Fut,
-    Gate, Outcome, SessionState, Steer, Tool, ToolHost,
+    Gate, Outcome, SessionState, Setup, Steer, Tool, ToolHost,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -130,7 +130,22 @@ impl Session {
 
         let model = config.model.clone();
         let workdir = Some(env.facts().cwd.to_string());
-        log.commit(Body::SessionStart { kind: config.kind, model, workdir, abilities: ABILITIES }).await?;
+        let setup = Setup {
+            system: system.clone().into(),
+            provider: config.provider_name.clone(),
+            effort: config.effort.as_ref().map(|effort| effort.as_str().to_owned()),
+            profile: config.profile.as_ref().map(|profile| profile.id.clone()),
+            dialect: config.profile.as_ref().map(|profile| profile.dialect().name().to_owned()),
+            limits: config.limits,
+        };
+        let start = Body::SessionStart {
+            kind: config.kind,
+            model,
+            workdir,
+            abilities: ABILITIES,
+            setup: Some(setup),
+        };
+        log.commit(start).await?;
         for message in warnings {
             log.emit(Body::Warning { code: "prompt".to_owned(), message }).await?;
         }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use junto_core::{Body, EndReason, EventError, EventLog, JournalError, Limits, OnReject};
+use junto_core::{Body, CallPurpose, EndReason, EventError, EventLog, JournalError, Limits, OnReject};
 use junto_llm::catalog::{Catalog, ModelInfo};
-use junto_llm::{Budget, CallCx, Cost, Error, ErrorKind, Finish, Provider, Request, Traffic, retry};
+use junto_llm::{Budget, CallCx, Chore, Cost, Error, ErrorKind, Finish, Message, Provider, Request, Traffic, retry};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{self, Answer, Audience, Delivery, Ended};
@@ -16,7 +16,7 @@ use crate::history::History;
 use crate::loops::Loops;
 use crate::profile::{Capabilities, Profile};
 use crate::round::Order;
-use crate::said::{Said, is_question};
+use crate::said::{Said, is_question, json};
 use crate::status::Status;
 use crate::toolbox::Toolbox;
 use crate::totals::Totals;
@@ -77,7 +77,7 @@ impl State {
         }
         let moved = Said::note(format!("The working directory is now {}.", env.facts().cwd));
         self.toolbox.move_to(env);
-        self.log.emit(Body::SteeringInjected { input: moved.input.clone() }).await?;
+        self.log.emit(moved.injected()).await?;
         self.history.say(&moved);
         Ok(())
     }
@@ -99,7 +99,8 @@ impl State {
         let traffic = if rounds == 0 { Traffic::Ask } else { Traffic::Continuation };
         let answer = self.call(request, &settings, traffic, Audience::Everybody, step).await?;
         self.text = answer.response.text();
-        if matches!(answer.end, Ended::Whole) {
+        if let Ended::Whole = answer.end {
+            self.history.count(&answer.response.usage);
             self.had_room();
         }
         Ok(answer)
@@ -127,7 +128,12 @@ impl State {
         let delivery = if streams { Delivery::InPieces } else { Delivery::Whole };
         let way = (delivery, audience);
         let answer = call::ask(&self.log, &self.provider, self.retry, way, request, &cx).await?;
-        self.book(&answer, settings, &cx).await?;
+        // What nobody hears is no part of the conversation.
+        let entering = answer.entering().filter(|_| audience == Audience::Everybody);
+        self.book(&answer, entering.as_ref(), settings, &cx).await?;
+        if let Some(message) = entering {
+            self.history.enter(message);
+        }
         Ok(answer)
     }
 
@@ -208,7 +214,15 @@ impl State {
         }
     }
 
-    async fn book(&mut self, answer: &Answer, asked: &Settings, cx: &CallCx) -> Result<(), JournalError> {
+    /// Puts a call into the log, with what enters the conversation: before that, and before any tool the
+    /// model asked for runs, since the start of a tool is committed after it.
+    async fn book(
+        &mut self,
+        answer: &Answer,
+        entering: Option<&Message>,
+        asked: &Settings,
+        cx: &CallCx,
+    ) -> Result<(), JournalError> {
         if !answer.began {
             return Ok(());
         }
@@ -226,6 +240,12 @@ impl State {
             response_id: (!response.id.is_empty()).then(|| response.id.clone()),
             usage: response.usage.clone(),
             cost,
+            answer: entering.and_then(json),
+            end: answer.how(),
+            purpose: match cx.traffic {
+                Traffic::Background(Chore::Compaction) => CallPurpose::Compaction,
+                _ => CallPurpose::Input,
+            },
         };
         self.log.emit_for(&cx.call, call).await?;
         let short = match response.finish_reason.unified {

@@ -117,7 +117,7 @@ impl Life {
     ) -> Result<Outcome, JournalError> {
         self.status.set(SessionState::Processing);
         self.state.log.begin_turn();
-        if let Err(error) = self.state.log.commit(Body::UserInput { input: said.input.clone() }).await {
+        if let Err(error) = self.state.log.commit(said.accepted()).await {
             tell(reply, Err(error.clone().into()));
             return Err(error);
         }
@@ -204,7 +204,7 @@ impl Life {
                 _ => EndReason::Interrupted,
             };
             self.state.log.begin_turn();
-            let begun = self.state.log.commit(Body::UserInput { input: said.input }).await;
+            let begun = self.state.log.commit(said.accepted()).await;
             let end = Body::InputEnd { reason: reason.clone(), text: "".into() };
             if begun.is_err() || self.state.log.commit(end).await.is_err() {
                 break;

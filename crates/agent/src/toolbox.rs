@@ -4,11 +4,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use junto_core::{
-    Action, AgentError, Body, EventLog, Gate, JournalError, Payload, Permit, Questions, Rejected, Seq, Tool,
+    Action, AgentError, Body, EventLog, Gate, JournalError, Payload, Permit, Questions, Rejected, Seen, Seq, Tool,
     ToolCx, ToolOutcome, ToolOutput, Via,
 };
 use junto_env::{ExecutionEnvironment, Jobs, RealPath};
-use junto_llm::ToolCall;
+use junto_llm::{ResultOutput, ToolCall, ToolResult};
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::SessionCaller;
@@ -16,6 +16,7 @@ use crate::kit::{Entry, Kit};
 use crate::output::OutputLimits;
 use crate::panics::caught;
 use crate::paths::{PathQueues, Turn};
+use crate::said::media;
 use crate::status::Status;
 use crate::{ToolRegistry, alias, truncate};
 
@@ -67,6 +68,8 @@ impl Prepared {
 /// What came of a call.
 pub(crate) struct Ran {
     pub(crate) outcome: ToolOutcome,
+    /// What the model sees of it, if it was the model that called.
+    pub(crate) result: ToolResult,
     /// Whether somebody refused it.
     pub(crate) refused: bool,
 }
@@ -146,9 +149,11 @@ impl Toolbox {
         &self.questions
     }
 
-    /// What the model sees of a tool's output.
-    pub(crate) fn cut(&self, tool: &str, output: &ToolOutput) -> String {
-        truncate(output, self.limits.of(tool))
+    /// What the model sees of an outcome.
+    fn result(&self, call: &ToolCall, outcome: &ToolOutcome) -> ToolResult {
+        let text = truncate(&outcome.output, self.limits.of(&call.name));
+        let (output, images) = (ResultOutput::Text(text), outcome.images.clone());
+        ToolResult { call_id: call.id.clone(), output, is_error: outcome.is_error, images }
     }
 
     /// Finds out what a call would do. Changes nothing.
@@ -199,7 +204,7 @@ impl Toolbox {
         let Prepared { call, env, ready } = prepared;
         let (entry, actions) = match ready {
             Ok(ready) => ready,
-            Err(message) => return self.told(&call, None, ToolOutcome::error(message)).await,
+            Err(message) => return self.told(&call, via, None, ToolOutcome::error(message)).await,
         };
         tokio::select! {
             biased;
@@ -208,24 +213,24 @@ impl Toolbox {
         }
         if asking.is_cancelled() {
             let message = Rejected::Cancelled.message();
-            return self.told(&call, None, ToolOutcome::error(message)).await;
+            return self.told(&call, via, None, ToolOutcome::error(message)).await;
         }
         let permit = match caught(self.gate.pass(call.clone(), actions, via, asking)).await {
             Ok(Ok(permit)) => permit,
             Ok(Err(Rejected::Failed(error))) => return Err(JournalError(error.to_string())),
             Ok(Err(rejected)) => {
                 let refused = matches!(rejected, Rejected::Refused(_));
-                let ran = self.told(&call, None, ToolOutcome::error(rejected.message())).await?;
+                let ran = self.told(&call, via, None, ToolOutcome::error(rejected.message())).await?;
                 return Ok(Ran { refused, ..ran });
             }
             Err(panic) => {
                 let message = format!("not allowed: the policy crashed: {panic}");
-                return self.told(&call, None, ToolOutcome::error(message)).await;
+                return self.told(&call, via, None, ToolOutcome::error(message)).await;
             }
         };
         let start = permit.start();
         let outcome = self.run(&*entry.tool, permit, env, stop).await;
-        self.told(&call, Some(start), outcome).await
+        self.told(&call, via, Some(start), outcome).await
     }
 
     async fn run(
@@ -257,9 +262,11 @@ impl Toolbox {
         }
     }
 
+    /// Puts the end of a call into the log, with what the model sees of it.
     async fn told(
         &self,
         call: &ToolCall,
+        via: Via,
         of: Option<Seq>,
         outcome: ToolOutcome,
     ) -> Result<Ran, JournalError> {
@@ -267,14 +274,27 @@ impl Toolbox {
             let message = format!("the middle of the output of {} is lost: {fault}", call.name);
             self.log.emit(Body::Warning { code: "output_lost".to_owned(), message }).await?;
         }
+        let result = self.result(call, &outcome);
         let end = Body::ToolCallEnd {
             of,
             call_id: call.id.clone(),
             name: call.name.clone(),
             output: Payload::from(&outcome.output),
             is_error: outcome.is_error,
+            seen: if via == Via::Loop { seen(&outcome, &result) } else { None },
+            via,
         };
         self.log.emit(end).await?;
-        Ok(Ran { outcome, refused: false })
+        Ok(Ran { outcome, result, refused: false })
     }
+}
+
+/// What the log must say of a result beside the whole output; absent if the model saw exactly that.
+fn seen(outcome: &ToolOutcome, result: &ToolResult) -> Option<Seen> {
+    let text = match (&outcome.output, &result.output) {
+        (ToolOutput::Text(whole), ResultOutput::Text(seen)) if whole == seen => None,
+        (_, seen) => Some(seen.to_text().into()),
+    };
+    let seen = Seen { text, images: media(&result.images) };
+    (seen != Seen::default()).then_some(seen)
 }

@@ -30,7 +30,7 @@ pub(crate) async fn turn(state: &mut State, input: &Said) -> Result<EndReason, J
         state.settle().await?;
         // What was said before the input, or while the last step went on.
         for said in state.desk.take_steering() {
-            state.log.emit(Body::SteeringInjected { input: said.input.clone() }).await?;
+            state.log.emit(said.injected()).await?;
             state.history.say(&said);
         }
         if let Some(limit) = state.limit_reached(rounds) {
@@ -41,22 +41,15 @@ pub(crate) async fn turn(state: &mut State, input: &Said) -> Result<EndReason, J
         let answer = state.ask(rounds, &step).await?;
         match answer.end {
             Ended::Whole => {}
-            Ended::Interrupted => {
-                state.history.broken_off(&answer.response);
-                continue;
-            }
-            Ended::Failed(error) => {
-                state.history.broken_off(&answer.response);
-                // What was too long is asked again once it is shorter; every other failure stands.
-                match state.make_room(error, &step).await? {
-                    Ok(()) => continue,
-                    Err(error) => return state.failed(&error).await,
-                }
-            }
+            Ended::Interrupted => continue,
+            // What was too long is asked again once it is shorter; every other failure stands.
+            Ended::Failed(error) => match state.make_room(error, &step).await? {
+                Ok(()) => continue,
+                Err(error) => return state.failed(&error).await,
+            },
         }
         let calls: Vec<ToolCall> = answer.response.tool_calls().cloned().collect();
-        let paused = answer.response.finish_reason.is_pause() && !answer.response.message.content.is_empty();
-        state.history.answer(answer.response);
+        let paused = answer.is_paused();
         state.check_context().await?;
 
         if calls.is_empty() {
@@ -78,11 +71,11 @@ pub(crate) async fn turn(state: &mut State, input: &Said) -> Result<EndReason, J
         match state.loops.note(state.history.last_round()) {
             None => {}
             Some(Circle::Warn(message)) => {
-                state.log.emit(Body::LoopDetection { message: message.clone() }).await?;
+                state.log.emit(Body::LoopDetection { message: message.clone(), stops: false }).await?;
                 state.history.say(&Said::note(message));
             }
             Some(Circle::Stop(message)) => {
-                state.log.emit(Body::LoopDetection { message }).await?;
+                state.log.emit(Body::LoopDetection { message, stops: true }).await?;
                 return Ok(EndReason::Limit);
             }
         }

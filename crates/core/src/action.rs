@@ -58,15 +58,24 @@ pub enum Action {
 }
 
 /// Through which door a call came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Via {
     /// The model asked in the loop.
+    #[default]
     Loop,
     /// Code in a kernel, or another process, asked through a tool host.
     Cell,
     /// A child agent asked.
     Child,
+}
+
+impl Via {
+    /// Whether the model asked in the loop, so that the result is part of its conversation.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
+    pub(crate) fn is_loop(&self) -> bool {
+        *self == Self::Loop
+    }
 }
 
 /// A question for approval.

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Abilities, AgentError, AgentId, ApprovalRequest, AskId, Change, Decision, Input, Payload, Plan, Question,
-    Reply, ResumeHandle, Seq,
+    Abilities, AgentError, AgentId, ApprovalRequest, AskId, CallEnd, CallPurpose, Change, CompactMethod,
+    CompactReason, CutOff, Decision, Dropped, Input, Payload, Plan, Question, Reply, ResumeHandle, Seen, Seq, Setup, Via,
 };
 
 /// The version of the event format.
@@ -63,11 +63,24 @@ pub enum Body {
         workdir: Option<String>,
         /// What it can be asked to do.
         abilities: Abilities,
+        /// What it was told and how it was set up, where that brings it back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        setup: Option<Setup>,
+    },
+    /// The session was brought back from its journal, and goes on. What was cut off is closed by the
+    /// events that follow; questions and requests for approval that were open are withdrawn by this one.
+    SessionResumed {
+        /// What was under way when the session stopped.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        cut_off: Vec<CutOff>,
     },
     /// An input was accepted.
     UserInput {
         /// What was said.
         input: Input,
+        /// The pictures, as they were read when it was said: a list of media, as JSON.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pictures: Option<Payload>,
     },
     /// The model began to write text. Deltas of this position follow.
     AssistantTextStart {},
@@ -102,12 +115,24 @@ pub enum Body {
         /// Money.
         #[schemars(with = "serde_json::Value")]
         cost: Cost,
+        /// The message that entered the conversation, verbatim and as JSON; absent if none did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer: Option<Payload>,
+        /// How it ended.
+        #[serde(default, skip_serializing_if = "CallEnd::is_whole")]
+        end: CallEnd,
+        /// What it was for.
+        #[serde(default, skip_serializing_if = "CallPurpose::is_input")]
+        purpose: CallPurpose,
     },
     /// A tool was permitted and is about to run.
     ToolCallStart {
         /// The call, as it will run.
         #[schemars(with = "serde_json::Value")]
         call: ToolCall,
+        /// Who called it.
+        #[serde(default, skip_serializing_if = "Via::is_loop")]
+        via: Via,
     },
     /// A tool call ended, or was refused before it started.
     ToolCallEnd {
@@ -122,6 +147,12 @@ pub enum Body {
         output: Payload,
         /// Whether it failed.
         is_error: bool,
+        /// What the model saw, where that is more or less than the whole output.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seen: Option<Seen>,
+        /// Who called it.
+        #[serde(default, skip_serializing_if = "Via::is_loop")]
+        via: Via,
     },
     /// Somebody must decide.
     Ask {
@@ -160,6 +191,9 @@ pub enum Body {
     SteeringInjected {
         /// What was said.
         input: Input,
+        /// The pictures, as in `user_input`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pictures: Option<Payload>,
     },
     /// Somebody changed how the agent works. It holds from its next model call on.
     Configured {
@@ -199,6 +233,9 @@ pub enum Body {
     LoopDetection {
         /// What the model was told, or why the input ends here.
         message: String,
+        /// Whether the input ends here.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        stops: bool,
     },
     /// A line of narration that is not part of the answer.
     Progress {
@@ -251,7 +288,13 @@ pub enum Body {
         /// The answer's text; empty where there is none.
         text: Payload,
     },
-    /// The session is over. Always the last event.
+    /// The conversation went back to what it was when an input had ended. What came after that stays in
+    /// the log, and in the sums of what was used, and is no longer part of the conversation.
+    Rewound {
+        /// The input after which it goes on; 0 is before the first.
+        to_turn: u32,
+    },
+    /// The session is over. The last event, unless the session is brought back.
     SessionEnd {
         /// Why.
         reason: EndReason,
@@ -269,6 +312,7 @@ impl Body {
     pub fn name(&self) -> &'static str {
         match self {
             Self::SessionStart { .. } => "session_start",
+            Self::SessionResumed { .. } => "session_resumed",
             Self::UserInput { .. } => "user_input",
             Self::AssistantTextStart {} => "assistant_text_start",
             Self::AssistantTextEnd { .. } => "assistant_text_end",
@@ -294,54 +338,29 @@ impl Body {
             Self::Child { .. } => "child",
             Self::Handle { .. } => "handle",
             Self::InputEnd { .. } => "input_end",
+            Self::Rewound { .. } => "rewound",
             Self::SessionEnd { .. } => "session_end",
         }
     }
 
-    /// The text that may be too large to stand in an event.
-    pub(crate) fn payload_mut(&mut self) -> Option<&mut Payload> {
+    /// The texts that may be too large to stand in an event.
+    pub(crate) fn payloads_mut(&mut self) -> Vec<&mut Payload> {
         match self {
             Self::AssistantTextEnd { text, .. }
             | Self::ReasoningEnd { text, .. }
             | Self::InputEnd { text, .. }
-            | Self::Compacted { messages: text, .. }
-            | Self::ToolCallEnd { output: text, .. } => Some(text),
-            _ => None,
+            | Self::Compacted { messages: text, .. } => vec![text],
+            Self::ToolCallEnd { output, seen, .. } => {
+                let seen = seen.iter_mut().flat_map(|seen| [seen.text.as_mut(), seen.images.as_mut()]);
+                std::iter::once(output).chain(seen.flatten()).collect()
+            }
+            Self::SessionStart { setup, .. } => setup.iter_mut().map(|setup| &mut setup.system).collect(),
+            Self::UserInput { pictures: payload, .. }
+            | Self::SteeringInjected { pictures: payload, .. }
+            | Self::Call { answer: payload, .. } => payload.iter_mut().collect(),
+            _ => Vec::new(),
         }
     }
-}
-
-/// What made it necessary to make a conversation shorter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CompactReason {
-    /// It had grown to the share of the model's window at which this is done.
-    Threshold,
-    /// The provider said that it is too long.
-    Overflow,
-    /// Somebody asked for it.
-    Command,
-}
-
-/// How a conversation was made shorter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CompactMethod {
-    /// Old output of tools was taken out; nothing else was needed.
-    Outputs,
-    /// The model wrote a hand-over for the older part.
-    Summary,
-    /// The older part was cut down without the model, which could not sum it up.
-    Digest,
-}
-
-/// What was taken out of a conversation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Dropped {
-    /// Messages that a hand-over stands in for.
-    pub messages: u32,
-    /// Outputs of tools that were taken out or cut in messages that are still there.
-    pub outputs: u32,
 }
 
 /// Why work on an input, or a session, ended.
@@ -401,53 +420,6 @@ impl From<&AgentError> for EventError {
             kind: kind.unwrap_or_default(),
             message: error.to_string(),
             hint: error.hint().map(str::to_owned),
-        }
-    }
-}
-
-/// What is new of a segment. Live only: the event that ends the segment carries the whole.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum Delta {
-    /// More text of the answer.
-    AssistantTextDelta {
-        /// The `assistant_text_start` it belongs to.
-        of: Seq,
-        /// What is new.
-        text: String,
-    },
-    /// More reasoning.
-    ReasoningDelta {
-        /// The `reasoning_start` it belongs to.
-        of: Seq,
-        /// What is new.
-        text: String,
-    },
-    /// More output of a running tool.
-    ToolCallOutputDelta {
-        /// The `tool_call_start` it belongs to.
-        of: Seq,
-        /// What is new.
-        text: String,
-    },
-}
-
-impl Delta {
-    /// The event it belongs to.
-    pub fn of(&self) -> Seq {
-        match self {
-            Self::AssistantTextDelta { of, .. }
-            | Self::ReasoningDelta { of, .. }
-            | Self::ToolCallOutputDelta { of, .. } => *of,
-        }
-    }
-
-    /// What is new.
-    pub fn text(&self) -> &str {
-        match self {
-            Self::AssistantTextDelta { text, .. }
-            | Self::ReasoningDelta { text, .. }
-            | Self::ToolCallOutputDelta { text, .. } => text,
         }
     }
 }

@@ -168,7 +168,7 @@ impl Gate {
                 self.ask(ask, request, cancel).await?;
             }
         }
-        let committed = self.log.commit(Body::ToolCallStart { call: call.clone() }).await;
+        let committed = self.log.commit(Body::ToolCallStart { call: call.clone(), via }).await;
         let start = committed.map_err(|e| Rejected::Failed(e.into()))?;
         Ok(Permit { call, actions, start: start.seq() })
     }

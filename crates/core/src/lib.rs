@@ -15,6 +15,8 @@ mod agent;
 mod budget;
 mod caller;
 mod command;
+mod compacted;
+mod delta;
 mod error;
 mod event;
 mod gate;
@@ -28,6 +30,7 @@ mod output;
 mod payload;
 mod plan;
 mod question;
+mod record;
 mod spool;
 mod tool;
 mod waiting;
@@ -40,10 +43,10 @@ pub use agent::{
 pub use budget::Purse;
 pub use caller::{Alone, Caller};
 pub use command::{Ack, Addressed, Change, Command, Decision, Input, When};
+pub use compacted::{CompactMethod, CompactReason, Dropped};
+pub use delta::Delta;
 pub use error::{AgentError, AgentErrorKind};
-pub use event::{
-    Body, CompactMethod, CompactReason, Delta, Dropped, EndReason, Event, EventError, VERSION, event_schema,
-};
+pub use event::{Body, EndReason, Event, EventError, VERSION, event_schema};
 pub use gate::{Gate, OnReject, Open, Permit, Policy, Rejected, Verdict};
 pub use id::{AgentId, AskId, BlobId, Seq};
 pub use journal::{Durability, Journal, JournalError};
@@ -53,6 +56,7 @@ pub use output::{Spooled, ToolOutput};
 pub use payload::Payload;
 pub use plan::{Plan, PlanStep, StepStatus};
 pub use question::{Choice, Question, Questions, Reply};
+pub use record::{CallEnd, CallPurpose, CutOff, Seen, Setup};
 pub use spool::Spool;
 pub use tool::{Tool, ToolCx, ToolError, ToolHost, ToolOutcome};
 

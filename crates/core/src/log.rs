@@ -265,18 +265,21 @@ impl EventLog {
     }
 
     /// Keeps what is too large beside the journal. Where that fails the event happens all the same, with
-    /// the ends of the text; the failure is returned.
+    /// the ends of the text; the first failure is returned.
     async fn spill(&self, body: &mut Body) -> Option<JournalError> {
-        let payload = body.payload_mut()?;
-        let Payload::Inline(text) = &payload else { return None };
-        if text.len() <= Payload::INLINE_LIMIT {
-            return None;
+        let mut lost = None;
+        for payload in body.payloads_mut() {
+            let Payload::Inline(text) = &payload else { continue };
+            if text.len() <= Payload::INLINE_LIMIT {
+                continue;
+            }
+            let mut spool = self.spool();
+            spool.push(text).await;
+            let output = spool.finish().await;
+            *payload = Payload::from(&output);
+            lost = lost.or(output.fault().cloned());
         }
-        let mut spool = self.spool();
-        spool.push(text).await;
-        let output = spool.finish().await;
-        *payload = Payload::from(&output);
-        output.fault().cloned()
+        lost
     }
 }
 

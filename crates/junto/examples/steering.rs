@@ -44,7 +44,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 let input = "Answer in French, please.".into();
                 agent.send(Command::Steer { input, when: When::Round }).await?;
             }
-            Body::SteeringInjected { input } => println!("told: {}", input.text),
+            Body::SteeringInjected { input, .. } => println!("told: {}", input.text),
             Body::AssistantTextEnd { text, .. } => println!("said: {}", text.preview()),
             Body::InputEnd { .. } => open -= 1,
             _ => {}

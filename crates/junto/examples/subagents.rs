@@ -47,7 +47,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let Item::Event(event) = events.next().await? else { continue };
         match (&event.body, event.parent.is_some()) {
             (Body::Child { name, task, .. }, _) => println!("{name} was told: {task}"),
-            (Body::ToolCallStart { call }, false) => println!("> {} {}", call.name, call.arguments),
+            (Body::ToolCallStart { call, .. }, false) => println!("> {} {}", call.name, call.arguments),
             (Body::InputEnd { text, .. }, true) => println!("  a child said: {}", text.preview().trim()),
             (Body::InputEnd { text, .. }, false) => break println!("{}", text.preview()),
             _ => {}

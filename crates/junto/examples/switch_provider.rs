@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         loop {
             let Item::Event(event) = events.next().await? else { continue };
             match &event.body {
-                Body::UserInput { input } => println!("you: {}", input.text),
+                Body::UserInput { input, .. } => println!("you: {}", input.text),
                 Body::Call { provider, model, .. } => print!("{provider}/{model}: "),
                 Body::InputEnd { text, .. } => break println!("{}", text.preview()),
                 _ => {}

@@ -77,6 +77,7 @@ impl CliAgent {
             model: spec.model.clone(),
             workdir: Some(workdir),
             abilities: Self::ABILITIES,
+            setup: None,
         };
         let (commands, inbox) = mpsc::channel(COMMANDS);
         let (ended, outcome) = watch::channel(None);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use junto_core::{Body, Delta, EventError, EventLog, JournalError, Seq};
+use junto_core::{Body, Delta, EventError, EventLog, JournalError, Payload, Seq, Via};
 use junto_llm::CallId;
 
 use crate::CliEvent;
@@ -52,14 +52,14 @@ impl<'a> Scribe<'a> {
                 // Nobody could tell the ends of two calls with one id apart.
                 if !self.running.contains_key(&call.id) {
                     let (id, name) = (call.id.clone(), call.name.clone());
-                    let start = self.emit(Body::ToolCallStart { call }).await?;
+                    let start = self.emit(Body::ToolCallStart { call, via: Via::Loop }).await?;
                     self.running.insert(id, (start, name));
                 }
             }
             CliEvent::ToolEnd { call_id, output, is_error } => {
                 if let Some((of, name)) = self.running.remove(&call_id) {
-                    let (of, output) = (Some(of), output.into());
-                    self.emit(Body::ToolCallEnd { of, call_id, name, output, is_error }).await?;
+                    let output = output.into();
+                    self.emit(ended(of, call_id, name, output, is_error)).await?;
                 }
             }
             CliEvent::Progress(text) => drop(self.emit(Body::Progress { text }).await?),
@@ -89,8 +89,13 @@ impl<'a> Scribe<'a> {
         running.sort_unstable_by_key(|(_, (start, _))| *start);
         for (call_id, (of, name)) in running {
             let output = "the agent ended before the tool did".into();
-            self.emit(Body::ToolCallEnd { of: Some(of), call_id, name, output, is_error: true }).await?;
+            self.emit(ended(of, call_id, name, output, true)).await?;
         }
         Ok(())
     }
+}
+
+/// The end of one of the command's own tool calls.
+fn ended(of: Seq, call_id: String, name: String, output: Payload, is_error: bool) -> Body {
+    Body::ToolCallEnd { of: Some(of), call_id, name, output, is_error, seen: None, via: Via::Loop }
 }

@@ -181,7 +181,7 @@ impl Session {
     async fn work(&mut self, input: Input, reply: Option<Reply>) -> Result<Outcome, JournalError> {
         self.log.begin_turn();
         let prompt = input.text.clone();
-        self.log.commit(Body::UserInput { input }).await?;
+        self.log.commit(Body::UserInput { input, pictures: None }).await?;
         if let Some(reply) = reply {
             let _ = reply.send(Ok(Ack::Started));
         }

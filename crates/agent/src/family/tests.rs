@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use junto_core::{
-    Abilities, Ack, Agent, AgentError, AgentSpec, Approve, Body, Command, EndReason, EventError, EventLog,
+    Abilities, Ack, Agent, AgentError, AgentSpec, Approve, Body, CallEnd, CallPurpose, Command, EndReason, EventError, EventLog,
     Fut, Input, Outcome, Parent, Spawner, Steer, When,
 };
 use junto_env::LocalEnvironment;
@@ -35,14 +35,17 @@ fn failed(message: &str) -> EndReason {
 
 fn body(step: &Step) -> Option<Body> {
     Some(match step {
-        Step::Heard => Body::SteeringInjected { input: Input::text("x") },
-        Step::Input => Body::UserInput { input: Input::text("x") },
+        Step::Heard => Body::SteeringInjected { input: Input::text("x"), pictures: None },
+        Step::Input => Body::UserInput { input: Input::text("x"), pictures: None },
         Step::Turn => Body::Call {
             provider: String::new(),
             model: String::new(),
             response_id: None,
             usage: Usage::default(),
             cost: Cost::Unknown,
+            answer: None,
+            purpose: CallPurpose::Input,
+            end: CallEnd::Whole,
         },
         Step::Ended(reason) => Body::InputEnd { reason: reason.clone(), text: "t".into() },
         Step::Over => over(),
@@ -123,7 +126,7 @@ impl Agent for Puppet {
             self.told.lock().unwrap().push(command.clone());
             match command {
                 Command::Submit { input } | Command::FollowUp { input } => {
-                    self.log.emit(Body::UserInput { input }).await?;
+                    self.log.emit(Body::UserInput { input, pictures: None }).await?;
                     Ok(Ack::Started)
                 }
                 // It was done already, and the message stays where it is.

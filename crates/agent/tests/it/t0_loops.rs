@@ -33,7 +33,7 @@ async fn play(
 
 fn detected(record: &Record) -> Vec<String> {
     let message = |body: &Body| match body {
-        Body::LoopDetection { message } => Some(message.clone()),
+        Body::LoopDetection { message, .. } => Some(message.clone()),
         _ => None,
     };
     record.events.iter().filter_map(|e| message(&e.body)).collect()

@@ -84,7 +84,7 @@ async fn a_child_works_while_its_parent_goes_on() {
         let Body::Child { agent, name, task, .. } = &announced.body else { unreachable!() };
         assert_eq!((agent, name.as_str(), task.as_str()), (&child, "agent-1", "subtask"));
         let call = record.events.iter().find_map(|e| match &e.body {
-            Body::ToolCallStart { call } if call.name == "spawn_agent" => Some(call.id.clone()),
+            Body::ToolCallStart { call, .. } if call.name == "spawn_agent" => Some(call.id.clone()),
             _ => None,
         });
         assert_eq!(announced.corr.as_ref().map(|call| call.0.clone()), call, "{wire:?}");
@@ -330,7 +330,7 @@ async fn a_message_that_cannot_wait_cuts_the_wait_and_not_the_child() {
         let mut stand = family(wire, steps).await;
         stand.scene.submit("Delegate").await;
         stand.scene.command_says("up").await;
-        let waits = |item: &Item| matches!(item, Item::Event(e) if matches!(&e.body, Body::ToolCallStart { call } if call.name == "wait"));
+        let waits = |item: &Item| matches!(item, Item::Event(e) if matches!(&e.body, Body::ToolCallStart { call, .. } if call.name == "wait"));
         if results_so_far(&stand).await == 0 {
             stand.scene.until(waits).await;
         }
@@ -350,7 +350,7 @@ async fn a_message_that_cannot_wait_cuts_the_wait_and_not_the_child() {
 async fn results_so_far(stand: &Stand) -> usize {
     let log = stand.scene.session.log();
     let events = log.subscribe(junto_core::Seq::START).rest().await.unwrap();
-    let waits = |event: &&Event| matches!(&event.body, Body::ToolCallStart { call } if call.name == "wait");
+    let waits = |event: &&Event| matches!(&event.body, Body::ToolCallStart { call, .. } if call.name == "wait");
     events.iter().filter(waits).count()
 }
 

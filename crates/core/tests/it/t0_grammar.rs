@@ -17,11 +17,11 @@ fn start() -> Body {
         follow_up: false,
         compact: false,
     };
-    Body::SessionStart { kind: "test".into(), model: None, workdir: None, abilities }
+    Body::SessionStart { kind: "test".into(), model: None, workdir: None, abilities, setup: None }
 }
 
 fn input() -> Body {
-    Body::UserInput { input: Input::text("go") }
+    Body::UserInput { input: Input::text("go"), pictures: None }
 }
 
 fn input_end() -> Body {
@@ -85,9 +85,9 @@ async fn each_fault_is_named() {
     check(vec![start(), input(), input_end(), input_end(), end()], "not open").await;
     let limit = || Body::TurnLimit { limit: "at most 1".into(), reached: 1 };
     check(vec![start(), limit(), input(), limit(), input_end(), end()], "event 2 (turn_limit)").await;
-    let circle = || Body::LoopDetection { message: "again".into() };
+    let circle = || Body::LoopDetection { message: "again".into(), stops: false };
     check(vec![start(), input(), circle(), input_end(), circle(), end()], "event 5 (loop_detection)").await;
-    let left = Body::SteeringInjected { input: Input::text("left") };
+    let left = Body::SteeringInjected { input: Input::text("left"), pictures: None };
     check(vec![start(), left, end()], "while no input is open").await;
     check(vec![start(), Body::ReasoningStart {}, end()], "never ended").await;
     check(vec![start(), text_end(1), end()], "ends what is not open").await;

@@ -38,7 +38,7 @@ pub(crate) async fn follow(events: &mut Subscription) -> Result<(), Box<dyn Erro
     loop {
         let Item::Event(event) = events.next().await? else { continue };
         match &event.body {
-            Body::ToolCallStart { call } => println!("> {} {}", call.name, call.arguments),
+            Body::ToolCallStart { call, .. } => println!("> {} {}", call.name, call.arguments),
             Body::ToolCallEnd { output, .. } => println!("  {}", output.preview().trim()),
             Body::InputEnd { text, .. } => break println!("{}", text.preview()),
             _ => {}

@@ -1,7 +1,7 @@
 //! One input: its process, from the start to the judgement.
 
 use junto_core::{
-    AgentError, AgentErrorKind, Body, EndReason, EventError, JournalError, Outcome, ResumeHandle,
+    CallEnd, CallPurpose, AgentError, AgentErrorKind, Body, EndReason, EventError, JournalError, Outcome, ResumeHandle,
 };
 use junto_llm::{Cost, Error, Usd};
 use serde_json::json;
@@ -146,7 +146,17 @@ impl Session {
                     self.totals.usage += &usage;
                     progress.cost = Some(progress.cost.map_or(cost, |sum| sum + cost));
                     let provider = self.definition.kind.clone();
-                    scribe.emit(Body::Call { provider, model, response_id: None, usage, cost }).await?;
+                    let call = Body::Call {
+                        provider,
+                        model,
+                        response_id: None,
+                        usage,
+                        cost,
+                        answer: None,
+                        purpose: CallPurpose::Input,
+                        end: CallEnd::Whole,
+                    };
+                    scribe.emit(call).await?;
                 }
                 progress.report = Some(*report);
             }

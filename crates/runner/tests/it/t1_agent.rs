@@ -210,7 +210,7 @@ async fn while_it_works_inputs_wait_or_are_refused() {
     assert_eq!(agent.send(steer).await.unwrap_err().kind(), AgentErrorKind::Unsupported);
     hold.release().await;
     assert_eq!(input_end(&mut reader).await, EndReason::Done);
-    until(&mut reader, |body| matches!(body, Body::UserInput { input } if input.text == "three")).await;
+    until(&mut reader, |body| matches!(body, Body::UserInput { input, .. } if input.text == "three")).await;
     agent.close().await;
     let events = stage.end(agent).await;
     assert_eq!(count(&events, "user_input"), 2);

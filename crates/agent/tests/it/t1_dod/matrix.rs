@@ -379,7 +379,7 @@ fn loop_detection(_: Family) -> Row {
         moves: vec![Ask("Work", "Something else, then.")],
         check: |end| {
             let warning = end.record.events.iter().find_map(|event| match &event.body {
-                Body::LoopDetection { message } => Some(message.clone()),
+                Body::LoopDetection { message, .. } => Some(message.clone()),
                 _ => None,
             });
             let (warning, told) = (warning.expect("a warning"), end.requests.last().unwrap());

@@ -119,7 +119,7 @@ async fn loops(family: Family, commands: &[&str], rounds: usize) -> usize {
     let said = last(&stand).user;
     let record = stand.end(&[]).await;
     for event in &record.events {
-        if let Body::LoopDetection { message } = &event.body {
+        if let Body::LoopDetection { message, .. } = &event.body {
             assert!(said.iter().any(|said| said.contains(message)), "the model is told: {said:?}");
         }
     }

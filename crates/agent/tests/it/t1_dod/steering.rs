@@ -73,7 +73,7 @@ async fn dod_messages_stay_in_the_history() {
         assert_eq!(heard, [false, true, true], "{family:?}");
         let record = stand.end(&[]).await;
         let injected = record.events.iter().find_map(|event| match &event.body {
-            Body::SteeringInjected { input } => Some(input.text.clone()),
+            Body::SteeringInjected { input, .. } => Some(input.text.clone()),
             _ => None,
         });
         assert_eq!(injected.as_deref(), Some("Turn left"));

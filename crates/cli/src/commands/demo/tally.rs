@@ -33,7 +33,7 @@ impl Tally {
                 self.answered = true;
                 None
             }
-            Body::ToolCallStart { call } => {
+            Body::ToolCallStart { call, .. } => {
                 self.rounds += u32::from(std::mem::take(&mut self.answered));
                 if !self.tools.contains(&call.name) {
                     self.tools.push(call.name.clone());

@@ -44,6 +44,8 @@ async fn a_person_answers_one_question_after_another() {
         name: "spawn_agent".to_owned(),
         output: "".into(),
         is_error: true,
+        seen: None,
+        via: Via::Loop,
     };
     host.see(&event(end).await);
     assert_eq!(host.order("n\n"), answer("three", Decision::Reject { reason: None }));

@@ -58,7 +58,7 @@ impl Live {
             self.wait_for_model(&event.body);
         }
         match &event.body {
-            Body::ToolCallStart { call } => {
+            Body::ToolCallStart { call, .. } => {
                 let since = Instant::now();
                 self.running.push(Running { start: event.seq, child, call: call.clone(), since });
             }

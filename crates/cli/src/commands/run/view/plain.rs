@@ -21,7 +21,7 @@ impl Plain {
         self.names.note(event);
         let mark = if own { String::new() } else { format!("  {}: ", self.names.of(&event.agent)) };
         match &event.body {
-            Body::ToolCallStart { call } => {
+            Body::ToolCallStart { call, .. } => {
                 self.output.note(&format!("{mark}> {} {}", call.name, about(call)));
             }
             Body::ToolCallEnd { name, output, is_error, .. } => {

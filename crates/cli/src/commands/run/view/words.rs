@@ -47,7 +47,7 @@ fn patched(patch: &str) -> Option<String> {
 /// What an event that is only told of says; none for others.
 pub(super) fn told(event: &Event) -> Option<Told> {
     Some(match &event.body {
-        Body::SteeringInjected { input } => Told::Note(format!("told: {}", first_line(&input.text))),
+        Body::SteeringInjected { input, .. } => Told::Note(format!("told: {}", first_line(&input.text))),
         Body::Configured { change } => {
             Told::Note(format!("from now on: {}", serde_json::to_string(change).unwrap_or_default()))
         }
@@ -60,7 +60,7 @@ pub(super) fn told(event: &Event) -> Option<Told> {
         Body::Compacted { tokens_before, tokens_after, .. } => Told::Note(format!(
             "the conversation was made shorter: about {tokens_after} tokens instead of {tokens_before}"
         )),
-        Body::LoopDetection { message } | Body::Warning { message, .. } => Told::Warning(message.clone()),
+        Body::LoopDetection { message, .. } | Body::Warning { message, .. } => Told::Warning(message.clone()),
         _ => return None,
     })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use junto_agent::{Profile, Session, SessionConfig, ToolRegistry, tools};
+use junto_agent::{Overflow, Profile, Session, SessionConfig, ToolRegistry, tools};
 use junto_core::{
     Agent, AgentError, AgentErrorKind, AgentKind, AgentSpec, EventLog, Fut, OnReject, Open, Parent, Policy,
     Spawner, Workdir,
@@ -63,6 +63,8 @@ pub struct Native {
     pub system: String,
     /// What the user wants, over everything else: the last layer of the system prompt.
     pub instructions: Option<String>,
+    /// What is done when a conversation gets too long for the model.
+    pub on_overflow: Overflow,
 }
 
 impl Native {
@@ -76,6 +78,7 @@ impl Native {
             profile: None,
             system: String::new(),
             instructions: None,
+            on_overflow: Overflow::default(),
         }
     }
 }
@@ -218,6 +221,7 @@ impl Workshop {
             effort: native.effort.clone(),
             system: native.system.clone(),
             instructions: native.instructions.clone(),
+            on_overflow: native.on_overflow,
             tools: match &native.profile {
                 Some(_) => ToolRegistry::default(),
                 None => tools::standard().into(),

@@ -103,15 +103,6 @@ struct Target {
     most: u64,
 }
 
-/// A shorter conversation, and its sizes in tokens.
-struct Put {
-    why: CompactReason,
-    how: CompactMethod,
-    shorter: Shorter,
-    before: u64,
-    after: u64,
-}
-
 impl State {
     /// Makes the conversation shorter before a model call, if it is time or somebody asked for it.
     pub(crate) async fn keep_room(&mut self, step: &CancellationToken) -> Result<Made, JournalError> {
@@ -129,8 +120,8 @@ impl State {
         let most = window.map_or(u64::MAX, |window| window.room);
         let why = if asked { CompactReason::Command } else { CompactReason::Threshold };
         let made = self.compact(why, Target { before, goal, most }, step).await?;
-        if asked && made == Made::Nothing {
-            self.warn("compaction", "there is nothing to take out of the conversation".to_owned()).await?;
+        if made == Made::Nothing && asked {
+            self.warn("compaction", "nothing was taken out of the conversation".to_owned()).await?;
         }
         Ok(made)
     }
@@ -196,42 +187,43 @@ impl State {
         let characters = |tokens| scale.characters(tokens).saturating_sub(tools);
         let room = Room { goal: characters(target.goal), most: characters(target.most) };
         let keep_turns = self.compaction.keep_turns >> self.shortening.level.saturating_sub(1);
-        let put = |how, shorter: Shorter| {
-            let after = sum(&shorter.messages).saturating_add(tools);
-            (after < whole).then(|| Put { why, how, shorter, before: scale.tokens(whole), after: scale.tokens(after) })
-        };
 
-        if let Some(shorter) = conversation.without_outputs(keep_turns, room.goal) {
-            return self.put(put(CompactMethod::Outputs, shorter)).await;
-        }
-
-        let plan = self.status.plan().as_ref().and_then(handover::plan);
-        let plan = plan.map(|plan| cut_middle(&plan, (room.goal / 4).max(handover::LEAST)));
-        let most = (room.goal / 4).clamp(handover::LEAST, HAND_OVER);
-        let frame = HandOver::frame(plan.as_deref());
-        let tail = conversation.tail(keep_turns, room, frame + most);
-        let (shorter, how) = if conversation.has_older(&tail) {
-            let older = conversation.older(&tail);
-            // Where the provider says that it is too long it is not sent once more; nor if it would be.
-            let asked = whole.saturating_add(handover::request(most).len() as u64);
-            let fits = why != CompactReason::Overflow && asked <= scale.characters(target.most);
-            let work = Work {
-                whole: conversation.answered().filter(|_| fits),
-                older,
-                most,
-                call: scale.characters(target.most) / 2,
-            };
-            let (text, how) = match self.hand_over(why, target, &work, step).await? {
-                Ok(written) => written,
-                Err(made) => return Ok(made),
-            };
-            let input_follows = conversation.input_is_older(&tail);
-            let text = HandOver { text: &text, plan: plan.as_deref(), input_follows }.print();
-            (conversation.with_hand_over(tail, text), how)
+        let (shorter, how) = if let Some(shorter) = conversation.without_outputs(keep_turns, room.goal) {
+            (shorter, CompactMethod::Outputs)
         } else {
-            (conversation.with_tail(tail), CompactMethod::Outputs)
+            let plan = self.status.plan().as_ref().and_then(handover::plan);
+            let plan = plan.map(|plan| cut_middle(&plan, (room.goal / 4).max(handover::LEAST)));
+            let frame = HandOver::frame(plan.as_deref());
+            let most = (room.goal / 4).clamp(handover::LEAST, HAND_OVER);
+            let tail = conversation.tail(keep_turns, room, frame + most);
+            if conversation.droppable(&tail) <= frame + handover::LEAST {
+                // A hand-over would be no shorter.
+                (conversation.with_tail(tail), CompactMethod::Outputs)
+            } else {
+                // Where the provider says that it is too long it is not sent once more; nor if it would be.
+                let asked = whole.saturating_add(handover::request(most).len() as u64);
+                let fits = why != CompactReason::Overflow && asked <= scale.characters(target.most);
+                let work = Work {
+                    whole: conversation.answered().filter(|_| fits),
+                    older: conversation.older(&tail),
+                    most,
+                    call: scale.characters(target.most) / 2,
+                };
+                let (text, how) = match self.hand_over(why, target, &work, step).await? {
+                    Ok(written) => written,
+                    Err(made) => return Ok(made),
+                };
+                let input_follows = conversation.input_is_older(&tail);
+                let text = HandOver { text: &text, plan: plan.as_deref(), input_follows }.print();
+                (conversation.with_hand_over(tail, text), how)
+            }
         };
-        self.put(put(how, shorter)).await
+        let after = sum(&shorter.messages).saturating_add(tools);
+        if after >= whole {
+            self.shortening.rest = target.before.saturating_add(target.before / 4);
+            return Ok(Made::Nothing);
+        }
+        self.put(why, how, shorter, [whole, after].map(|size| scale.tokens(size))).await
     }
 
     /// The text of a hand-over and who wrote it, or why there is none.
@@ -262,9 +254,14 @@ impl State {
         }
     }
 
-    /// Puts a shorter conversation in the place of this one, if there is one.
-    async fn put(&mut self, put: Option<Put>) -> Result<Made, JournalError> {
-        let Some(Put { why, how, shorter, before, after }) = put else { return Ok(Made::Nothing) };
+    /// Puts a shorter conversation in the place of this one.
+    async fn put(
+        &mut self,
+        why: CompactReason,
+        how: CompactMethod,
+        shorter: Shorter,
+        [before, after]: [u64; 2],
+    ) -> Result<Made, JournalError> {
         let Shorter { messages, marks, dropped, outputs } = shorter;
         let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let text = serde_json::to_string(&messages).map_err(|error| JournalError(error.to_string()))?;

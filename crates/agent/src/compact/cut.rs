@@ -144,8 +144,10 @@ impl<'a> Conversation<'a> {
             let mut messages = self.get(unit.clone()).to_vec();
             if cost > left {
                 // Without its last results the model would not know what it is at.
-                let allowed = if turns == 0 { left.max(room.most.saturating_sub(fixed)) } else { left };
-                if !is_turn || !fit(&mut messages, allowed, &mut tail.outputs) {
+                let at_most = if turns == 0 { room.most.saturating_sub(fixed) } else { 0 };
+                let fits = is_turn
+                    && [left, at_most].into_iter().any(|room| fit(&mut messages, room, &mut tail.outputs));
+                if !fits {
                     break;
                 }
             }
@@ -162,9 +164,10 @@ impl<'a> Conversation<'a> {
         self.get(self.prefix..tail.start)
     }
 
-    /// Whether there is something in it that can be taken out.
-    pub(super) fn has_older(self, tail: &Tail) -> bool {
-        (self.prefix..tail.start).any(|place| !self.marks.holds(place))
+    /// How much of it can be taken out.
+    pub(super) fn droppable(self, tail: &Tail) -> u64 {
+        let places = (self.prefix..).zip(self.older(tail));
+        places.filter(|(place, _)| !self.marks.holds(*place)).map(|(_, message)| size(message)).sum()
     }
 
     /// The conversation with nothing taken out but outputs of the tail.

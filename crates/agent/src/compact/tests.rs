@@ -147,7 +147,7 @@ proptest! {
             check_marks((&messages, &marks), &shorter);
             let kept = (1..1 + older).filter(|place| marks.holds(*place)).count();
             prop_assert_eq!(shorter.dropped + kept, older);
-            prop_assert_eq!(talk.has_older(&tail), shorter.dropped > 0);
+            prop_assert_eq!(talk.droppable(&tail) > 0, shorter.dropped > 0);
             // It fits wherever anything could.
             let least = least(&messages, &marks, &hand_over);
             prop_assert!(sum(&shorter.messages) <= least.max(room.most), "{} of {goal}", sum(&shorter.messages));

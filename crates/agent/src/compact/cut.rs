@@ -18,7 +18,7 @@ pub(super) struct Conversation<'a> {
     marks: &'a Marks,
     /// How many messages the system prompt has.
     prefix: usize,
-    /// Where that begins which the model has not answered yet.
+    /// Where that begins which the model has not answered yet, of the latest input and what was said since.
     unanswered: usize,
 }
 
@@ -49,6 +49,8 @@ pub(super) struct Tail {
     pub(super) start: usize,
     messages: Vec<Message>,
     outputs: usize,
+    /// How large a pinned message before it may be. Without a limit, unless there is no other way.
+    pins: u64,
 }
 
 impl<'a> Conversation<'a> {
@@ -56,7 +58,8 @@ impl<'a> Conversation<'a> {
         let instructs = |m: &&Message| matches!(m.role, Role::System | Role::Developer);
         let prefix = messages.iter().take_while(instructs).count();
         let spoken = |m: &Message| matches!(m.role, Role::Assistant | Role::Tool);
-        let unanswered = messages.iter().rposition(spoken).map_or(prefix, |last| last + 1);
+        let answered = messages.iter().rposition(spoken).map_or(prefix, |last| last + 1);
+        let unanswered = answered.max(marks.input.unwrap_or_default());
         Self { messages, marks, prefix, unanswered }
     }
 
@@ -79,10 +82,24 @@ impl<'a> Conversation<'a> {
         place < self.prefix || place >= self.unanswered || self.marks.holds(place)
     }
 
-    /// What cannot be taken out.
-    fn fixed(self) -> u64 {
-        let places = self.messages.iter().enumerate();
-        places.filter(|(place, _)| self.stays(*place)).map(|(_, message)| size(message)).sum()
+    /// Whether a message is pinned, but neither the input under way nor unanswered.
+    fn is_old_pin(self, place: usize) -> bool {
+        place < self.unanswered && self.marks.input != Some(place) && self.marks.pinned.contains(&place)
+    }
+
+    /// The size of what cannot be taken out, and how large each old pin may be so that it has no more than
+    /// `most`.
+    fn fixed(self, most: u64) -> (u64, u64) {
+        let staying = self.messages.iter().enumerate().filter(|(place, _)| self.stays(*place));
+        let (pins, others): (Vec<_>, Vec<_>) = staying.partition(|(place, _)| self.is_old_pin(*place));
+        let mut pins: Vec<u64> = pins.into_iter().map(|(_, message)| size(message)).collect();
+        let others: u64 = others.into_iter().map(|(_, message)| size(message)).sum();
+        let whole = others + pins.iter().sum::<u64>();
+        if whole <= most {
+            return (whole, u64::MAX);
+        }
+        let share = share(&mut pins, most.saturating_sub(others)).max(LEAST);
+        (others + pins.iter().map(|pin| *pin.min(&share)).sum::<u64>(), share)
     }
 
     /// What has to stay together, from the first message after the system prompt on: a message of
@@ -129,10 +146,12 @@ impl<'a> Conversation<'a> {
     /// The latest turns, as many as there is room for beside what cannot be taken out and a hand-over of this
     /// size; their outputs are cut where that helps. The very latest may have more room.
     pub(super) fn tail(self, keep_turns: usize, room: Room, hand_over: u64) -> Tail {
-        let fixed = self.fixed() + hand_over;
+        let (fixed, pins) = self.fixed(room.most.saturating_sub(hand_over));
+        let fixed = fixed + hand_over;
         let mut left = room.goal.saturating_sub(fixed);
         let start = self.unanswered;
-        let mut tail = Tail { start, messages: self.get(start..self.messages.len()).to_vec(), outputs: 0 };
+        let messages = self.get(start..self.messages.len()).to_vec();
+        let mut tail = Tail { start, messages, outputs: 0, pins };
         let mut turns = 0;
         for unit in self.units().into_iter().rev().filter(|unit| unit.end <= start) {
             let is_turn = self.is_turn(&unit);
@@ -167,7 +186,12 @@ impl<'a> Conversation<'a> {
     /// How much of it can be taken out.
     pub(super) fn droppable(self, tail: &Tail) -> u64 {
         let places = (self.prefix..).zip(self.older(tail));
-        places.filter(|(place, _)| !self.marks.holds(*place)).map(|(_, message)| size(message)).sum()
+        let droppable = |(place, message)| {
+            let kept = if self.is_old_pin(place) { tail.pins } else { 0 };
+            let stays = self.marks.input == Some(place);
+            if stays { 0 } else { size(message).saturating_sub(kept) }
+        };
+        places.map(droppable).sum()
     }
 
     /// The conversation with nothing taken out but outputs of the tail.
@@ -192,7 +216,8 @@ impl<'a> Conversation<'a> {
         };
         for (place, message) in self.messages.iter().enumerate().take(tail.start).skip(self.prefix) {
             if self.marks.pinned.contains(&place) {
-                shorter.keep(self, place, message.clone());
+                let most = if self.is_old_pin(place) { tail.pins } else { u64::MAX };
+                shorter.keep(self, place, cut_message(message, most));
             } else if self.marks.input != Some(place) {
                 shorter.dropped += 1;
             }
@@ -228,18 +253,8 @@ impl Shorter {
 /// are as they were.
 fn fit(messages: &mut Vec<Message>, most: u64, outputs: &mut usize) -> bool {
     let mut lengths: Vec<u64> = messages.iter().flat_map(Message::results).map(length).collect();
-    lengths.sort_unstable();
     let rest = sum(&*messages).saturating_sub(lengths.iter().sum());
-    let mut left = most.saturating_sub(rest);
-    // The longest get what the shorter ones leave them.
-    let mut share = 0;
-    for (n, length) in lengths.iter().enumerate() {
-        share = left / (lengths.len() - n) as u64;
-        if *length > share {
-            break;
-        }
-        left -= length;
-    }
+    let share = share(&mut lengths, most.saturating_sub(rest));
     let mut cut = messages.clone();
     let count: usize = cut.iter_mut().map(|message| shorten(message, share)).sum();
     let fits = sum(&cut) <= most;
@@ -248,6 +263,30 @@ fn fit(messages: &mut Vec<Message>, most: u64, outputs: &mut usize) -> bool {
         *outputs += count;
     }
     fits
+}
+
+/// How long each of these may be, if all together have no more than `most`: the longest get what the shorter
+/// ones leave them.
+fn share(lengths: &mut [u64], most: u64) -> u64 {
+    lengths.sort_unstable();
+    let (mut share, mut left) = (0, most);
+    for (n, length) in lengths.iter().enumerate() {
+        share = left / (lengths.len() - n) as u64;
+        if *length > share {
+            break;
+        }
+        left -= length;
+    }
+    share
+}
+
+/// A message that somebody said, with no more than this size: its text is cut, and it loses its pictures.
+fn cut_message(message: &Message, most: u64) -> Message {
+    if size(message) <= most {
+        return message.clone();
+    }
+    let frame = size(&Message::user(""));
+    Message::new(message.role, vec![Part::text(cut_middle(&message.text(), most.saturating_sub(frame)))])
 }
 
 fn length(result: &ToolResult) -> u64 {

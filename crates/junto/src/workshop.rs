@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use junto_agent::{Past, Profile, Session, SessionConfig, ToolRegistry, tools};
+use junto_agent::{Overflow, Past, Profile, Session, SessionConfig, ToolRegistry, tools};
 use junto_core::{
     Agent, AgentError, AgentErrorKind, AgentKind, AgentSpec, Body, EventLog, Fut, OnReject, Open,
     Parent, Policy, ResumeHandle, Spawner, Workdir,
@@ -66,6 +66,8 @@ pub struct Native {
     pub system: String,
     /// What the user wants, over everything else: the last layer of the system prompt.
     pub instructions: Option<String>,
+    /// What is done when a conversation gets too long for the model.
+    pub on_overflow: Overflow,
 }
 
 impl Native {
@@ -79,6 +81,7 @@ impl Native {
             profile: None,
             system: String::new(),
             instructions: None,
+            on_overflow: Overflow::default(),
         }
     }
 }
@@ -272,6 +275,7 @@ impl Workshop {
             effort: native.effort.clone(),
             system: native.system.clone(),
             instructions: native.instructions.clone(),
+            on_overflow: native.on_overflow,
             tools: match &native.profile {
                 Some(_) => ToolRegistry::default(),
                 None => tools::standard().into(),

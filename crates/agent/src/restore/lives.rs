@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use junto_core::{AgentId, AskId, Body, CallEnd, CutOff, Event, Seq, Via};
+use junto_core::{AgentId, AskId, Body, CallEnd, CallPurpose, CutOff, Event, Seq, Via};
 use junto_llm::{CallId, ToolCall};
 
 use crate::totals::Totals;
@@ -131,6 +131,8 @@ impl Life {
             Body::Ask { request } => drop(self.asked.insert(request.ask.clone())),
             Body::Question { ask, .. } => drop(self.asked.insert(ask.clone())),
             Body::Answered { ask, .. } | Body::Replied { ask, .. } => drop(self.asked.remove(ask)),
+            // Calls that make room are paid, and are no turns.
+            Body::Call { purpose: CallPurpose::Compaction, usage, cost, .. } => self.totals.add(usage, *cost),
             Body::Call { usage, cost, end, .. } => {
                 self.totals.add(usage, *cost);
                 self.turns = self.turns.saturating_add(1);

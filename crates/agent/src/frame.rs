@@ -9,6 +9,7 @@ use junto_llm::Counts;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::compact::Shortening;
 use crate::context::Gauge;
 use crate::desk::{Desk, Settings};
 use crate::family::{Family, Home, TOO_DEEP};
@@ -37,6 +38,7 @@ pub(crate) const ABILITIES: Abilities = Abilities {
     resume: true,
     interrupt: true,
     follow_up: true,
+    compact: true,
 };
 
 /// A session that has not begun: its tools, its family and its sums. Nothing runs yet, and nothing was
@@ -197,6 +199,10 @@ impl Frame {
                 gauge: Gauge::default(),
                 prefixes,
                 context_window: config.context_window,
+                on_overflow: config.on_overflow,
+                compaction: config.compaction,
+                shortening: Shortening::default(),
+                status: Arc::clone(&status),
                 ask_on_question: config.ask_on_question,
                 depth: config.depth,
                 rounds,
@@ -214,7 +220,6 @@ impl Frame {
             wallet,
             door: Arc::clone(&door),
             status: Arc::clone(&status),
-            on_overflow: config.on_overflow,
             goes_on,
             orders: received,
         };

@@ -1,5 +1,5 @@
-//! The conversation, as the model sees it. It only grows, and it is valid for the strictest provider
-//! at every moment between two steps: each tool call has its result.
+//! The conversation, as the model sees it. It grows, and is made shorter as a whole (`compact.rs`); it is
+//! valid for the strictest provider at every moment between two steps: each tool call has its result.
 //!
 //! The log has the same conversation for everybody else, with the time of each entry. A record of its
 //! turns is read from there, and what the model saw to the byte, so that a session can be brought back
@@ -13,11 +13,12 @@
 //! | tool results | `tool_call_end`: one for each call, with the whole output | its `seen` where the output was cut or has pictures, else the output; one message for all calls of an answer, in their order |
 //! | steering | `steering_injected`, or `loop_detection` where the loop itself spoke | the same, unless the loop `stops` there |
 //! | none | `rewound`: what came after an input is no longer part of the conversation | |
+//! | all, anew | `compacted` | its `messages`: the whole conversation from there on |
 
 use junto_llm::{Message, Messages, ToolCall, ToolResult, Usage};
 
 use crate::context::Size;
-use crate::prefix::Marks;
+use crate::prefix::Prints;
 use crate::said::Said;
 
 /// The conversation.
@@ -26,15 +27,36 @@ pub(crate) struct History {
     messages: Messages,
     size: Size,
     marks: Marks,
+    prints: Prints,
     /// How many turns the session has had.
     turns: u32,
+}
+
+/// Which messages stay, by their place, however often the conversation is made shorter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Marks {
+    /// The pinned ones, in order.
+    pub(crate) pinned: Vec<usize>,
+    /// The latest input: it stays until the next one comes.
+    pub(crate) input: Option<usize>,
+}
+
+impl Marks {
+    pub(crate) fn holds(&self, place: usize) -> bool {
+        self.input == Some(place) || self.pinned.contains(&place)
+    }
 }
 
 impl History {
     /// A conversation that begins with a system prompt, unless it is empty.
     pub(crate) fn new(system: &str) -> Self {
-        let mut history =
-            Self { messages: Messages::default(), size: Size::default(), marks: Marks::default(), turns: 0 };
+        let mut history = Self {
+            messages: Messages::default(),
+            size: Size::default(),
+            marks: Marks::default(),
+            prints: Prints::default(),
+            turns: 0,
+        };
         if !system.is_empty() {
             history.push(Message::system(system));
         }
@@ -60,7 +82,7 @@ impl History {
 
     fn push(&mut self, message: Message) {
         self.size.add(&message);
-        self.marks.add(&message);
+        self.prints.add(&message);
         self.messages.push(message);
     }
 
@@ -71,8 +93,8 @@ impl History {
     }
 
     /// The fingerprints of these messages.
-    pub(crate) fn marks(&self) -> &Marks {
-        &self.marks
+    pub(crate) fn prints(&self) -> &Prints {
+        &self.prints
     }
 
     /// How many tokens it has, by the provider's last count and a guess for what came after.
@@ -80,8 +102,33 @@ impl History {
         self.size.tokens()
     }
 
-    /// What somebody said, at the start or while the model worked.
+    /// Which messages stay.
+    pub(crate) fn marks(&self) -> &Marks {
+        &self.marks
+    }
+
+    /// Puts another conversation, of about so many tokens, in the place of this one.
+    pub(crate) fn replace(&mut self, messages: Messages, marks: Marks, tokens: u64) {
+        let mut prints = Prints::default();
+        messages.iter().for_each(|message| prints.add(message));
+        *self = Self { messages, size: Size::about(tokens), marks, prints, turns: self.turns };
+    }
+
+    /// An input. The first is pinned, and so is one that is marked.
+    pub(crate) fn begin(&mut self, said: &Said) {
+        let place = self.messages.len();
+        if said.input.pinned || self.marks.input.is_none() {
+            self.marks.pinned.push(place);
+        }
+        self.marks.input = Some(place);
+        self.turn(said.message());
+    }
+
+    /// What somebody said while the model worked. Marked, it is pinned.
     pub(crate) fn say(&mut self, said: &Said) {
+        if said.input.pinned {
+            self.marks.pinned.push(self.messages.len());
+        }
         self.turn(said.message());
     }
 

@@ -251,7 +251,10 @@ fn go_on(frame: Frame, restored: Restored, settings: Settings, moved: bool) -> S
         }
         Unfinished { rounds, text, left: calls }
     });
-    let Restored { history, loops, prefix, turns, answered_by, .. } = restored;
+    let Restored { history, loops, prefix, plan, turns, answered_by, .. } = restored;
+    if let Some(plan) = plan {
+        frame.status.set_plan(plan);
+    }
     let prefixes = Prefixes::after(prefix.as_ref());
     frame.begin(Mind { settings, history, loops, prefixes, turns, answered_by, moved, open })
 }

@@ -31,7 +31,7 @@ pub(crate) use aliases::circles;
 pub(crate) use files::{Files, Project};
 pub(crate) use junto::llm::vendor::VENDORS;
 pub(crate) use problem::{Problem, failure as problems_failure};
-pub(crate) use schema::{DIALECTS, ENV_POLICIES};
+pub(crate) use schema::{DIALECTS, ENV_POLICIES, OVERFLOWS};
 pub(crate) use settings::{KeyPath, Layer, Origin, Setting, Settings, in_order};
 pub(crate) use trust::Trust;
 pub(crate) use value::{Value, duration, duration_text};

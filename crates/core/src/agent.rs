@@ -41,6 +41,7 @@ pub trait Agent: Send + Sync {
 
 /// What an agent can be asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an ability of its own")]
 pub struct Abilities {
     /// Whether it takes messages while it works.
     pub steer: Steer,
@@ -52,6 +53,9 @@ pub struct Abilities {
     pub interrupt: bool,
     /// Whether it takes another input after the first.
     pub follow_up: bool,
+    /// Whether it can be told to make its conversation shorter.
+    #[serde(default)]
+    pub compact: bool,
 }
 
 /// When a steering message takes effect at the earliest.

@@ -47,6 +47,8 @@ pub enum Command {
         /// The answer.
         reply: Reply,
     },
+    /// Make the conversation shorter before the next model call.
+    Compact,
     /// Change how you work, from the next model call on.
     Configure {
         /// What changes.
@@ -100,12 +102,23 @@ pub struct Input {
     /// Pictures, by local path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<PathBuf>,
+    /// Whether it stays in the conversation word for word, however often that is made shorter. A session's
+    /// first input always does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pinned: bool,
 }
 
 impl Input {
     /// A text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), images: Vec::new() }
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// This input, pinned.
+    #[must_use]
+    pub fn pinned(mut self) -> Self {
+        self.pinned = true;
+        self
     }
 }
 

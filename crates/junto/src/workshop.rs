@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use junto_agent::{Environments, Past, Profile, Session, SessionConfig, ToolRegistry, tools};
+use junto_agent::{Environments, Overflow, Past, Profile, Session, SessionConfig, ToolRegistry, tools};
 use junto_core::{
     Agent, AgentError, AgentErrorKind, AgentKind, AgentSpec, Body, EventLog, Fut, OnReject, Open, Parent,
     Policy, ResumeHandle, Spawner, Workdir,
@@ -69,6 +69,8 @@ pub struct Native {
     pub system: String,
     /// What the user wants, over everything else: the last layer of the system prompt.
     pub instructions: Option<String>,
+    /// What is done when a conversation gets too long for the model.
+    pub on_overflow: Overflow,
     /// Sets what nothing else here sets, such as when a loop is noticed or how much of an output the model
     /// sees. It is asked last, for each session of this kind, also for children.
     pub adjust: Option<Adjust>,
@@ -85,6 +87,7 @@ impl Native {
             profile: None,
             system: String::new(),
             instructions: None,
+            on_overflow: Overflow::default(),
             adjust: None,
         }
     }
@@ -296,6 +299,7 @@ impl Workshop {
             effort: native.effort.clone(),
             system: native.system.clone(),
             instructions: native.instructions.clone(),
+            on_overflow: native.on_overflow,
             tools: match &native.profile {
                 Some(_) => ToolRegistry::default(),
                 None => tools::standard().into(),

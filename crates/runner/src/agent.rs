@@ -45,6 +45,7 @@ impl CliAgent {
         resume: true,
         interrupt: true,
         follow_up: true,
+        compact: false,
     };
 
     /// Begins a session. No process is started before the first input.

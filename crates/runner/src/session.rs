@@ -172,6 +172,7 @@ impl Session {
             }
             Command::Configure { .. } => Err(AgentError::unsupported("change more than its model")),
             Command::Steer { .. } => Err(AgentError::unsupported("be steered while it works")),
+            Command::Compact => Err(AgentError::unsupported("be told when to make its conversation shorter")),
             Command::Answer { .. } | Command::Reply { .. } => {
                 Err(AgentError::unsupported("ask, so there is nothing to answer"))
             }

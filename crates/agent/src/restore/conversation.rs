@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use junto_core::{
-    ApprovalRequest, AskId, Body, CallEnd, Decision, EndReason, Event, EventLog, Payload, Seen, Seq, Via,
+    ApprovalRequest, AskId, Body, CallEnd, CallPurpose, Decision, EndReason, Event, EventLog, Payload, Seen,
+    Seq, Via,
 };
 use junto_llm::{Media, Message, ResultOutput, ToolResult};
 use serde::de::DeserializeOwned;
 
-use crate::history::History;
+use crate::history::{History, Marks};
 use crate::loops::Loops;
 use crate::round::Calls;
 use crate::said::Said;
@@ -75,7 +76,7 @@ impl<'a> Conversation<'a> {
             Body::UserInput { input, pictures } => {
                 self.end_round();
                 let pictures = self.media(seq, pictures.as_ref()).await;
-                self.history.say(&Said::recalled(input.clone(), pictures));
+                self.history.begin(&Said::recalled(input.clone(), pictures));
                 self.loops.begin_input();
                 self.open = Some(OpenInput::default());
             }
@@ -85,7 +86,12 @@ impl<'a> Conversation<'a> {
                 self.history.say(&Said::recalled(input.clone(), pictures));
                 self.over(None);
             }
+            // Of what nobody heard only the effect counts.
+            Body::Call { purpose: CallPurpose::Compaction, model, .. } => {
+                self.answered_by = Some(model.clone());
+            }
             Body::Call { .. } => self.call(event).await,
+            Body::Compacted { .. } => self.compacted(event).await,
             Body::ToolCallStart { call, via: Via::Loop } => {
                 if let Some(open) = &mut self.open {
                     open.decided.retain(|(request, _)| request.call != *call);
@@ -149,6 +155,18 @@ impl<'a> Conversation<'a> {
                 open.over = Some(Over::Failed(EndReason::Failed { error: error.clone() }));
             }
         }
+    }
+
+    /// The conversation was made shorter.
+    async fn compacted(&mut self, event: &Event) {
+        let Body::Compacted { messages, pinned, input, tokens_after, .. } = &event.body else { return };
+        self.end_round();
+        self.over(None);
+        // Where it cannot be read, the longer one goes on; the model's provider says if that is too long.
+        let Some(messages) = self.json::<Vec<Message>>(event.seq, messages).await else { return };
+        let place = |place: u32| usize::try_from(place).unwrap_or(usize::MAX);
+        let marks = Marks { pinned: pinned.iter().copied().map(place).collect(), input: input.map(place) };
+        self.history.replace(messages.into(), marks, *tokens_after);
     }
 
     async fn tool_ended(&mut self, event: &Event) {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use junto_core::{AgentId, AskId, Body, CutOff, Event, Seq, Via};
+use junto_core::{AgentId, AskId, Body, CallPurpose, CutOff, Event, Seq, Via};
 use junto_llm::{CallId, ToolCall};
 
 use crate::totals::Totals;
@@ -142,6 +142,8 @@ impl Life {
             Body::Ask { request } => drop(self.asked.insert(request.ask.clone())),
             Body::Question { ask, .. } => drop(self.asked.insert(ask.clone())),
             Body::Answered { ask, .. } | Body::Replied { ask, .. } => drop(self.asked.remove(ask)),
+            // Calls that make room are paid, and are no turns.
+            Body::Call { purpose: CallPurpose::Compaction, usage, cost, .. } => self.totals.add(usage, *cost),
             Body::Call { usage, cost, answer, .. } => {
                 self.totals.add(usage, *cost);
                 self.turns = self.turns.saturating_add(u32::from(answer.is_some()));

@@ -433,7 +433,7 @@ async fn pictures_are_read_when_they_are_said() {
     let mut scene = Scene::start(Arc::clone(&model) as _).await;
     scene.write("cat.png", PNG);
     scene.write("notes.txt", "a cat");
-    let with = |text: &str, image: &str| Input { text: text.into(), images: vec![image.into()] };
+    let with = |text: &str, image: &str| Input { images: vec![image.into()], ..Input::text(text) };
     let nothing = Input::text(" \n");
     for input in [nothing, with("What?", "dog.png"), with("What?", "notes.txt"), with("What?", ".")] {
         for command in [

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::ModelArgs;
-use crate::config::{DIALECTS, ENV_POLICIES, FlagValue};
+use crate::config::{DIALECTS, ENV_POLICIES, FlagValue, OVERFLOWS};
 use crate::output::paint::Color;
 
 /// What `junto run` takes.
@@ -55,6 +55,10 @@ pub(crate) struct WorkArgs {
     /// Ask a council of these instead of one model, each PROVIDER/MODEL or claude, separated by commas
     #[arg(long, value_name = "MEMBERS", value_delimiter = ',')]
     pub(crate) council: Vec<String>,
+    /// What is done when the conversation gets too long for the model: its older part is summed up, the
+    /// task fails, or the session ends [default: compact]
+    #[arg(long, value_name = "WHAT", value_parser = OVERFLOWS.to_vec())]
+    pub(crate) on_overflow: Option<String>,
     /// The most turns: inputs, answers of the model, and results of rounds of tools
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
@@ -115,6 +119,7 @@ impl WorkArgs {
             ("timeouts.run", "--timeout", self.timeout.clone()),
             ("timeouts.command", "--command-timeout", self.command_timeout.clone()),
             ("env_policy", "--env-policy", self.env_policy.clone()),
+            ("on_overflow", "--on-overflow", self.on_overflow.clone()),
         ];
         let own = own.into_iter().filter_map(|(key, flag, text)| Some(FlagValue { key, flag, text: text? }));
         self.model.values().into_iter().chain(own).collect()

@@ -47,6 +47,8 @@ pub(crate) const DIALECTS: &[&str] = &["spec", "native"];
 
 /// Which variables commands inherit.
 pub(crate) const ENV_POLICIES: &[&str] = &["all", "core", "none"];
+/// What can be done when a conversation gets too long for its model.
+pub(crate) const OVERFLOWS: &[&str] = &["close", "fail", "compact"];
 
 /// When the journal of a session is forced onto the disk.
 pub(crate) const SYNCS: &[&str] = &["always", "turn_ends", "never"];
@@ -69,6 +71,9 @@ pub(crate) static KEYS: &[Key] = &[
     Key::new("env_policy", Kind::Choice(ENV_POLICIES), "which variables the agents' commands inherit")
         .or("core")
         .var("JUNTO_ENV_POLICY"),
+    Key::new("on_overflow", Kind::Choice(OVERFLOWS), "what is done when a conversation gets too long")
+        .or("compact")
+        .var("JUNTO_ON_OVERFLOW"),
     Key::new(
         "limits.max_turns",
         Kind::Count,

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use junto::twin::{Play, Step};
+use junto::twin::{Play, Step, When};
 use serde_json::{Value, json};
 
 use crate::stage::{KEY, SETUPS, Stage, on_every_wire};
@@ -221,6 +221,27 @@ fn limits_can_be_configured() {
     }
 }
 
+/// A conversation that gets too long is made shorter, unless somebody wants something else.
+#[test]
+fn what_gets_too_long_is_made_shorter() {
+    let stage = || {
+        let work = Step::call("shell", json!({"command": "seq -s ' ' 100000 104000 | fold -w 70"}));
+        let summary = Step::text("## Task\nCount.")
+            .when(When { contains: Some("<hand-over".into()), ..When::default() });
+        Stage::on_any_wire(Play::of([summary, Step { times: Some(12), ..work }, Step::text("Counted.")]))
+    };
+    let run = |stage: &Stage, more: &[&str]| {
+        stage.machine.run(&[&["run", "--model", "claude-tiny-30000", "Count."], more].concat())
+    };
+    let compacting = stage();
+    let done = run(&compacting, &[]);
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "Counted.\n"), "{done:#?}");
+    assert!(done.err.contains("the conversation was made shorter"), "{done:#?}");
+    let failing = stage();
+    run(&failing, &["--on-overflow", "fail"]).fails(3, &["prompt is too long"]);
+    assert_eq!(failing.requests().iter().filter(|request| request.status == 400).count(), 1);
+}
+
 #[test]
 fn settings_are_shown_with_their_origin() {
     let machine = Machine::configured("dialect = \"native\"\n[timeouts]\nrun = \"1h\"\n")
@@ -312,6 +333,7 @@ fn what_makes_no_sense_ends_with_2() {
     check(&["--command-timeout", "2h"], &["no command may take 2h", "at most 10m"]);
     check(&["-C", "gone"], &["cannot work in", "-C"]);
     check(&["--env-policy", "some"], &["some", "all, core, none"]);
+    check(&["--on-overflow", "hide"], &["hide", "close, fail, compact"]);
     check(&["--max-rounds", "0"], &["--max-rounds"]);
     check(&["--max-tokens", "many"], &["many"]);
     check(&["--tool", "shel"], &["no tool \"shel\"; did you mean \"shell\"?"]);

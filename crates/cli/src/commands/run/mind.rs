@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use junto::Native;
+use junto::agent::Overflow;
 use junto::agent::profile::{Dialect, Profile};
 use junto::agent::tools::{self, AskUser, Timeouts, WebFetch, WebSearch};
 use junto::llm::names::nearest;
@@ -74,6 +75,11 @@ pub(super) fn mind(
         effort: text("effort").map(Effort::from),
         instructions: text("instructions"),
         profile: Some(profile),
+        on_overflow: match config.text("on_overflow") {
+            Some(("close", _)) => Overflow::Close,
+            Some(("fail", _)) => Overflow::Fail,
+            _ => Overflow::Compact,
+        },
         ..native
     };
     Ok(Mind { native, who, has_children, warnings })

@@ -235,6 +235,7 @@ fn check_fit(kind: AgentKind, args: &WorkArgs) -> Result<(), Failure> {
         ("--dialect", args.dialect.is_some()),
         ("--instructions", args.instructions.is_some()),
         ("--command-timeout", args.command_timeout.is_some()),
+        ("--on-overflow", args.on_overflow.is_some()),
         ("--tool", !args.tool.is_empty()),
         ("--no-tool", !args.no_tool.is_empty()),
         ("--web", args.web),

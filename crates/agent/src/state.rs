@@ -241,7 +241,7 @@ impl State {
     /// The end of an input whose model call failed for good, or was not made since the budget is spent.
     pub(crate) async fn failed(&self, error: &Error) -> Result<EndReason, JournalError> {
         if let Some(exhausted) = error.exhausted() {
-            let limit = Body::TurnLimit { limit: exhausted.to_string(), reached: self.turns };
+            let limit = Body::TurnLimit { limit: exhausted.to_string(), reached: self.history.turns() };
             self.log.emit(limit).await?;
             return Ok(EndReason::Limit);
         }

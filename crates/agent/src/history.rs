@@ -2,40 +2,46 @@
 //! valid for the strictest provider at every moment between two steps: each tool call has its result.
 //!
 //! The log has the same conversation for everybody else, with the time of each entry. A record of its
-//! turns is read from there:
+//! turns is read from there, and what the model saw to the byte, so that a session can be brought back
+//! (`restore/conversation.rs`):
 //!
-//! | turn | events |
-//! |---|---|
-//! | user | `user_input`: what was said |
-//! | assistant | `reasoning_end` and `assistant_text_end`: the whole texts; `call`: usage, cost, model and response id, once for each model call, whose name they all bear in `corr`; then `tool_call_start`: each call with its arguments |
-//! | tool results | `tool_call_end`: one for each call, with the whole output |
-//! | steering | `steering_injected`, or `loop_detection` where the loop itself spoke |
-//! | system | none: the prompt is the host's own, and does not change |
-//! | all, anew | `compacted`: the whole conversation from there on |
+//! | turn | events, for a reader | what the model saw |
+//! |---|---|---|
+//! | system | `session_start` | its `setup`: the whole prompt, which does not change |
+//! | user | `user_input`: what was said | its text and `pictures`, as they were read then |
+//! | assistant | `reasoning_end` and `assistant_text_end`: the whole texts; `call`: usage, cost, model and response id, once for each model call, whose name they all bear in `corr`; then `tool_call_start`: each call with its arguments | `call`: its `answer`, verbatim with signatures and raw items; absent if nothing entered the conversation |
+//! | tool results | `tool_call_end`: one for each call, with the whole output | its `seen` where the output was cut or has pictures, else the output; one message for all calls of an answer, in their order |
+//! | steering | `steering_injected`, or `loop_detection` where the loop itself spoke | the same, unless the loop `stops` there |
+//! | all, anew | `compacted`: the conversation was made shorter | its `messages`: everything from there on |
+//! | none | `rewound`: what came after an input is no longer part of the conversation | |
 
 use junto_llm::{Message, Messages, ToolCall, ToolResult, Usage};
 
 use crate::context::Size;
+use crate::prefix::Marks;
 use crate::said::Said;
 
 /// The conversation.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct History {
     messages: Messages,
     size: Size,
     marks: Marks,
+    pins: Pins,
+    /// How many tokens it had when it was last made shorter.
+    shortened_to: u64,
 }
 
 /// Which messages stay, by their place, however often the conversation is made shorter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Marks {
+pub(crate) struct Pins {
     /// The pinned ones, in order.
     pub(crate) pinned: Vec<usize>,
     /// The latest input: it stays until the next one comes.
     pub(crate) input: Option<usize>,
 }
 
-impl Marks {
+impl Pins {
     pub(crate) fn holds(&self, place: usize) -> bool {
         self.input == Some(place) || self.pinned.contains(&place)
     }
@@ -44,7 +50,7 @@ impl Marks {
 impl History {
     /// A conversation that begins with a system prompt, unless it is empty.
     pub(crate) fn new(system: &str) -> Self {
-        let mut history = Self { messages: Messages::default(), size: Size::default(), marks: Marks::default() };
+        let mut history = Self::default();
         if !system.is_empty() {
             history.push(Message::system(system));
         }
@@ -53,6 +59,7 @@ impl History {
 
     fn push(&mut self, message: Message) {
         self.size.add(&message);
+        self.marks.add(&message);
         self.messages.push(message);
     }
 
@@ -62,35 +69,47 @@ impl History {
         self.messages.clone()
     }
 
+    /// The fingerprints of these messages.
+    pub(crate) fn marks(&self) -> &Marks {
+        &self.marks
+    }
+
     /// How many tokens it has, by the provider's last count and a guess for what came after.
     pub(crate) fn tokens(&self) -> u64 {
         self.size.tokens()
     }
 
     /// Which messages stay.
-    pub(crate) fn marks(&self) -> &Marks {
-        &self.marks
+    pub(crate) fn pins(&self) -> &Pins {
+        &self.pins
+    }
+
+    /// How many tokens it must have before it is worth making it shorter again.
+    pub(crate) fn rest(&self) -> u64 {
+        self.shortened_to.saturating_add(self.shortened_to / 4)
     }
 
     /// Puts another conversation, of about so many tokens, in the place of this one.
-    pub(crate) fn replace(&mut self, messages: Messages, marks: Marks, tokens: u64) {
-        *self = Self { messages, size: Size::about(tokens), marks };
+    pub(crate) fn replace(&mut self, messages: Messages, pins: Pins, tokens: u64) {
+        let mut marks = Marks::default();
+        messages.iter().for_each(|message| marks.add(message));
+        *self = Self { messages, size: Size::about(tokens), marks, pins, shortened_to: tokens };
     }
 
     /// An input. The first is pinned, and so is one that is marked.
     pub(crate) fn begin(&mut self, said: &Said) {
         let place = self.messages.len();
-        if said.input.pinned || self.marks.input.is_none() {
-            self.marks.pinned.push(place);
+        if said.input.pinned || self.pins.input.is_none() {
+            self.pins.pinned.push(place);
         }
-        self.marks.input = Some(place);
+        self.pins.input = Some(place);
         self.push(said.message());
     }
 
     /// What somebody said while the model worked. Marked, it is pinned.
     pub(crate) fn say(&mut self, said: &Said) {
         if said.input.pinned {
-            self.marks.pinned.push(self.messages.len());
+            self.pins.pinned.push(self.messages.len());
         }
         self.push(said.message());
     }

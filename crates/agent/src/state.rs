@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use junto_core::{Body, CallPurpose, EndReason, EventError, EventLog, JournalError, Limits, OnReject};
+use junto_core::{
+    Body, CallPurpose, EndReason, EventError, EventLog, JournalError, Limits, OnReject, Prefix,
+};
 use junto_llm::catalog::{Catalog, ModelInfo};
-use junto_llm::{Budget, CallCx, Chore, Cost, Error, ErrorKind, Finish, Message, Provider, Request, Traffic, retry};
+use junto_llm::{
+    Budget, CallCx, Chore, Cost, Error, ErrorKind, Finish, Message, Provider, Request, Traffic, retry,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{self, Answer, Audience, Delivery, Ended};
@@ -13,13 +17,18 @@ use crate::config::Overflow;
 use crate::context::Gauge;
 use crate::desk::{Desk, Settings};
 use crate::history::History;
+use crate::kit::Kit;
 use crate::loops::Loops;
+use crate::prefix::Prefixes;
 use crate::profile::{Capabilities, Profile};
-use crate::round::Order;
+use crate::round::{Calls, Order};
 use crate::said::{Said, is_question, json};
 use crate::status::Status;
 use crate::toolbox::Toolbox;
 use crate::totals::Totals;
+
+/// How a note begins that tells the model of another working directory.
+pub(crate) const WORKDIR_NOTE: &str = "The working directory is now";
 
 /// What the loop works with.
 pub(crate) struct State {
@@ -38,6 +47,8 @@ pub(crate) struct State {
     pub(crate) totals: Arc<Totals>,
     pub(crate) loops: Loops,
     pub(crate) gauge: Gauge,
+    /// What the requests so far began with.
+    pub(crate) prefixes: Prefixes,
     /// How many tokens the model takes in, where the host knows better than the catalog.
     pub(crate) context_window: Option<u64>,
     pub(crate) on_overflow: Overflow,
@@ -49,18 +60,32 @@ pub(crate) struct State {
     pub(crate) depth: u8,
     /// Model calls so far.
     pub(crate) turns: u32,
+    /// Rounds of tools for the current input so far.
+    pub(crate) rounds: u32,
+    /// Whether it was brought back in a place that the model does not know of.
+    pub(crate) moved: bool,
+    /// Calls that were left when the session was cut off; absent once they are taken up.
+    pub(crate) left: Option<Calls>,
     /// The model that answered last, by its own name.
     pub(crate) answered_by: Option<String>,
 }
 
 impl State {
-    /// The limit that keeps the model from being called again, after so many rounds of tools.
-    pub(crate) fn limit_reached(&self, rounds: u32) -> Option<Body> {
+    /// An input begins.
+    pub(crate) fn begin_input(&mut self, input: &Said) {
+        self.text.clear();
+        self.rounds = 0;
+        self.history.begin(input);
+        self.loops.begin_input();
+    }
+
+    /// The limit that keeps the model from being called again.
+    pub(crate) fn limit_reached(&self) -> Option<Body> {
         let Limits { max_turns, max_tool_rounds } = self.desk.settings().limits;
         let over = |limit: u32, reached: u32| limit > 0 && reached >= limit;
-        if over(max_tool_rounds, rounds) {
+        if over(max_tool_rounds, self.rounds) {
             let limit = format!("at most {max_tool_rounds} rounds of tools for one input");
-            return Some(Body::TurnLimit { limit, reached: rounds });
+            return Some(Body::TurnLimit { limit, reached: self.rounds });
         }
         if over(max_turns, self.turns) {
             let limit = format!("at most {max_turns} model calls in the session");
@@ -72,10 +97,10 @@ impl State {
     /// Works where the settings say from here on, and tells the model if that is another place.
     pub(crate) async fn settle(&mut self) -> Result<(), JournalError> {
         let env = self.desk.settings().env;
-        if Arc::ptr_eq(&env, &self.toolbox.env()) {
+        if Arc::ptr_eq(&env, &self.toolbox.env()) && !std::mem::take(&mut self.moved) {
             return Ok(());
         }
-        let moved = Said::note(format!("The working directory is now {}.", env.facts().cwd));
+        let moved = Said::note(format!("{WORKDIR_NOTE} {}.", env.facts().cwd));
         self.toolbox.move_to(env);
         self.log.emit(moved.injected()).await?;
         self.history.say(&moved);
@@ -84,20 +109,18 @@ impl State {
 
     /// Asks the model for the next step, and books what it used. Makes room in its window before, where
     /// that is due. `step` ends the call.
-    pub(crate) async fn ask(
-        &mut self,
-        rounds: u32,
-        step: &CancellationToken,
-    ) -> Result<Answer, JournalError> {
+    pub(crate) async fn ask(&mut self, step: &CancellationToken) -> Result<Answer, JournalError> {
         if self.keep_room(step).await? == Made::Interrupted {
             return Ok(Answer::not_asked());
         }
         self.check_context().await?;
         self.turns = self.turns.saturating_add(1);
         let settings = self.desk.settings();
-        let request = self.request(&settings);
-        let traffic = if rounds == 0 { Traffic::Ask } else { Traffic::Continuation };
-        let answer = self.call(request, &settings, traffic, Audience::Everybody, step).await?;
+        let kit = self.toolbox.kit();
+        let request = self.request(&settings, &kit);
+        let prefix = self.prefixes.of(&request, self.history.marks(), &kit);
+        let traffic = if self.rounds == 0 { Traffic::Ask } else { Traffic::Continuation };
+        let answer = self.call(request, Some(prefix), &settings, traffic, step).await?;
         self.text = answer.response.text();
         if let Ended::Whole = answer.end {
             self.history.count(&answer.response.usage);
@@ -106,15 +129,20 @@ impl State {
         Ok(answer)
     }
 
-    /// Makes a model call, and books what it used. `step` ends it.
+    /// Makes a model call, and books what it used. What a chore comes to is not shown, and does not enter the
+    /// conversation. `step` ends the call.
     pub(crate) async fn call(
         &mut self,
         request: Request,
+        prefix: Option<Prefix>,
         settings: &Settings,
         traffic: Traffic,
-        audience: Audience,
         step: &CancellationToken,
     ) -> Result<Answer, JournalError> {
+        let audience = match traffic {
+            Traffic::Ask | Traffic::Continuation => Audience::Everybody,
+            Traffic::Background(_) => Audience::Nobody,
+        };
         let cx = CallCx {
             session: Some(self.log.session().clone()),
             traffic,
@@ -128,9 +156,8 @@ impl State {
         let delivery = if streams { Delivery::InPieces } else { Delivery::Whole };
         let way = (delivery, audience);
         let answer = call::ask(&self.log, &self.provider, self.retry, way, request, &cx).await?;
-        // What nobody hears is no part of the conversation.
         let entering = answer.entering().filter(|_| audience == Audience::Everybody);
-        self.book(&answer, entering.as_ref(), settings, &cx).await?;
+        self.book(&answer, entering.as_ref(), settings, &cx, prefix).await?;
         if let Some(message) = entering {
             self.history.enter(message);
         }
@@ -139,12 +166,12 @@ impl State {
 
     /// The prefix (system prompt, tools, everything said so far) has the same bytes each time, so that
     /// providers find it in their caches.
-    pub(crate) fn request(&self, settings: &Settings) -> Request {
+    pub(crate) fn request(&self, settings: &Settings, kit: &Kit) -> Request {
         Request {
             model: settings.model.clone(),
             provider: settings.provider.clone(),
             messages: self.history.messages(),
-            tools: self.toolbox.kit().specs().to_vec(),
+            tools: kit.specs().to_vec(),
             // Who may call several is not told so: it is every provider's default.
             parallel_tool_calls: (!self.capabilities(settings).parallel_tool_calls).then_some(false),
             reasoning_effort: settings.effort.clone(),
@@ -222,6 +249,7 @@ impl State {
         entering: Option<&Message>,
         asked: &Settings,
         cx: &CallCx,
+        prefix: Prefix,
     ) -> Result<(), JournalError> {
         if !answer.began {
             return Ok(());
@@ -238,7 +266,7 @@ impl State {
             provider: response.provider.clone(),
             model: response.model.clone(),
             response_id: (!response.id.is_empty()).then(|| response.id.clone()),
-            usage: response.usage.clone(),
+            usage: self.catalog.priced(response.usage.clone()),
             cost,
             answer: entering.and_then(json),
             end: answer.how(),
@@ -246,6 +274,7 @@ impl State {
                 Traffic::Background(Chore::Compaction) => CallPurpose::Compaction,
                 _ => CallPurpose::Input,
             },
+            prefix,
         };
         self.log.emit_for(&cx.call, call).await?;
         let short = match response.finish_reason.unified {

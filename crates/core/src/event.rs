@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Abilities, AgentError, AgentId, ApprovalRequest, AskId, CallEnd, CallPurpose, Change, CompactMethod,
-    CompactReason, CutOff, Decision, Dropped, Input, Payload, Plan, Question, Reply, ResumeHandle, Seen, Seq, Setup, Via,
+    CompactReason, CutOff, Decision, Dropped, Input, Payload, Plan, Prefix, Question, Reply, ResumeHandle,
+    Seen, Seq, Setup, Via,
 };
 
 /// The version of the event format.
@@ -124,6 +125,9 @@ pub enum Body {
         /// What it was for.
         #[serde(default, skip_serializing_if = "CallPurpose::is_input")]
         purpose: CallPurpose,
+        /// What its request began with, where its maker knows the request.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prefix: Option<Prefix>,
     },
     /// A tool was permitted and is about to run.
     ToolCallStart {

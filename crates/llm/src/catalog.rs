@@ -4,11 +4,14 @@
 //! [`Catalog::overlay`]. Models that no catalog knows still work: their ids are passed through, and
 //! only their cost stays unknown.
 
+mod caching;
+
 use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cost, Error, Usage, Usd};
+pub use self::caching::Caching;
+use crate::{Cost, Error, LeafCall, Usage, Usd};
 
 /// What is known of one model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -152,6 +155,7 @@ impl Price {
 #[derive(Clone, Debug)]
 pub struct Catalog {
     models: Arc<[ModelInfo]>,
+    caching: Arc<[Caching]>,
 }
 
 #[derive(Deserialize)]
@@ -159,6 +163,8 @@ pub struct Catalog {
 struct File {
     #[serde(default)]
     model: Vec<ModelInfo>,
+    #[serde(default)]
+    caching: Vec<Caching>,
 }
 
 static BUILTIN: LazyLock<Catalog> =
@@ -172,7 +178,7 @@ impl Catalog {
 
     /// A catalog that knows nothing.
     pub fn empty() -> Self {
-        Self { models: Arc::default() }
+        Self { models: Arc::default(), caching: Arc::default() }
     }
 
     /// A catalog from TOML, one `[[model]]` per entry.
@@ -188,7 +194,7 @@ impl Catalog {
                 .with_hint("each `[[model]]` needs id, provider, name, context_window, max_output, released")
                 .with_source(e)
         })?;
-        Ok(Self { models: file.model.into() })
+        Ok(Self { models: file.model.into(), caching: file.caching.into() })
     }
 
     /// The model with this id; else the one with this alias; else the one whose id this is with a
@@ -225,14 +231,33 @@ impl Catalog {
                 None => models.push(entry),
             }
         }
-        Self { models: models.into() }
+        Self { models: models.into(), caching: Arc::clone(&self.caching) }
     }
 
-    /// What this usage of a provider's model costs; unknown if its price is.
+    /// What this usage of a provider's model costs; unknown if its price is. Usage that is made of calls
+    /// costs what they cost together: as they were reported, else as they are priced here.
     pub fn cost(&self, provider: &str, model: &str, usage: &Usage) -> Cost {
+        if let Some(cost) = usage.calls.iter().map(|call| self.of_call(call)).reduce(|sum, cost| sum + cost) {
+            return cost;
+        }
         self.find(model, |m| m.provider == provider)
             .and_then(|m| m.price)
             .map_or(Cost::Unknown, |price| price.cost(usage))
+    }
+
+    /// This usage with a cost for each call it is made of whose price is known here and that has none.
+    pub fn priced(&self, mut usage: Usage) -> Usage {
+        for call in &mut usage.calls {
+            call.cost = self.of_call(call);
+        }
+        usage
+    }
+
+    fn of_call(&self, call: &LeafCall) -> Cost {
+        match call.cost {
+            Cost::Unknown => self.cost(&call.provider, &call.model, &call.usage),
+            known => known,
+        }
     }
 
     fn find(&self, name: &str, among: impl Fn(&ModelInfo) -> bool) -> Option<&ModelInfo> {

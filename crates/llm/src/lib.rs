@@ -75,7 +75,7 @@ pub use middleware::Middleware;
 pub use provider::{ByteStream, EventStream, Fut, Passthrough, Provider};
 pub use replay::Replay;
 pub use request::{Effort, ForeignThinking, Request, ResponseFormat};
-pub use response::{Finish, FinishReason, RateLimit, RawBody, Response, Usage, Warning};
+pub use response::{Finish, FinishReason, LeafCall, RateLimit, RawBody, Response, Usage, Warning};
 pub use secret::Secret;
 pub use tool::{ToolChoice, ToolKind, ToolSpec};
 pub use wire::Wire;

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use futures_util::stream::unfold;
 use junto_llm::{
-    CallCx, Error, ErrorKind, EventStream, Finish, FinishReason, Fut, Provider, Request, Response, SegmentId,
-    StreamEvent, ToolChoice, Usage, Warning,
+    CallCx, Error, ErrorKind, EventStream, Finish, FinishReason, Fut, LeafCall, Provider, Request, Response,
+    SegmentId, StreamEvent, ToolChoice, Usage, Warning,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +18,7 @@ use crate::{CliEvent, Definition, Detail, Host, Invocation, Patience, Purpose, R
 ///
 /// The conversation becomes one prompt. What a command cannot be told (tools of others, sampling)
 /// is left out with a warning, and what must not be left out is an error. Its own tool calls are
-/// narration. Its cost stands in the raw usage, as it reported it.
+/// narration. Its usage names what each model used and cost, as the command reported it.
 ///
 /// The working directory, the depth and the token that ends the call come from the [`CallCx`].
 /// Cancelling the call, or dropping it, kills the process and everything it started.
@@ -216,6 +216,13 @@ impl Answering {
                     let mut raw = self.usage.raw.take().unwrap_or_else(|| json!({}));
                     raw[&used.model] = used.usage.raw.clone().unwrap_or_default();
                     sum.raw = Some(raw);
+                    sum.calls = std::mem::take(&mut self.usage.calls);
+                    sum.calls.push(LeafCall {
+                        provider: self.provider.clone(),
+                        model: used.model.clone(),
+                        usage: used.usage.clone(),
+                        cost: used.cost,
+                    });
                     self.usage = sum;
                 }
                 self.report = Some(*report);

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::cut::cut_middle;
 use super::handover::{self, Detail};
-use crate::call::{Audience, Ended};
+use crate::call::Ended;
 use crate::state::State;
 
 /// In how many pieces a record is read at most; a longer one loses detail first.
@@ -44,7 +44,7 @@ impl State {
         if let Some(whole) = work.whole {
             let mut messages = whole.to_vec();
             messages.push(Message::user(handover::request(work.most)));
-            let request = self.request(&self.desk.settings());
+            let request = self.request(&self.desk.settings(), &self.toolbox.kit());
             let request = Request { messages: messages.into(), ..request };
             match self.sum_up(request, step).await? {
                 Written::Failed(error) if error.kind() == ErrorKind::ContextLength => {}
@@ -78,7 +78,7 @@ impl State {
         let mut so_far: Option<String> = None;
         for piece in handover::pieces(&record, usize::try_from(piece).unwrap_or(usize::MAX)) {
             let asked = Message::user(handover::piece(so_far.as_deref(), piece));
-            let request = self.request(&self.desk.settings());
+            let request = self.request(&self.desk.settings(), &self.toolbox.kit());
             let request = Request {
                 messages: [Message::system(instructions.clone()), asked].into(),
                 tools: Vec::new(),
@@ -99,7 +99,7 @@ impl State {
     async fn sum_up(&mut self, request: Request, step: &CancellationToken) -> Result<Written, JournalError> {
         let settings = self.desk.settings();
         let chore = Traffic::Background(Chore::Compaction);
-        let answer = self.call(request, &settings, chore, Audience::Nobody, step).await?;
+        let answer = self.call(request, None, &settings, chore, step).await?;
         Ok(match answer.end {
             Ended::Whole => Written::Text(answer.response.text().trim().to_owned()),
             Ended::Interrupted => Written::Interrupted,

@@ -1,7 +1,8 @@
 //! One input: its process, from the start to the judgement.
 
 use junto_core::{
-    CallEnd, CallPurpose, AgentError, AgentErrorKind, Body, EndReason, EventError, JournalError, Outcome, ResumeHandle,
+    AgentError, AgentErrorKind, Body, CallEnd, CallPurpose, EndReason, EventError, JournalError, Outcome,
+    ResumeHandle,
 };
 use junto_llm::{Cost, Error, Usd};
 use serde_json::json;
@@ -155,6 +156,7 @@ impl Session {
                         answer: None,
                         purpose: CallPurpose::Input,
                         end: CallEnd::Whole,
+                        prefix: None,
                     };
                     scribe.emit(call).await?;
                 }

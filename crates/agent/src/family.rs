@@ -69,6 +69,8 @@ pub(crate) struct Home {
     pub(crate) budget: Arc<dyn Budget>,
     pub(crate) totals: Arc<Totals>,
     pub(crate) cancel: CancellationToken,
+    /// How many children there were before the session was brought back.
+    pub(crate) born: u32,
 }
 
 /// What a child is started for.
@@ -100,7 +102,7 @@ pub(crate) enum Waited {
 
 impl Family {
     pub(crate) fn new(home: Home) -> Self {
-        let Home { spawner, log, depth, max_depth, max_children, budget, totals, cancel } = home;
+        let Home { spawner, log, depth, max_depth, max_children, budget, totals, cancel, born } = home;
         Self {
             spawner,
             log,
@@ -111,7 +113,7 @@ impl Family {
             cancel,
             places: Arc::new(Semaphore::new(max_children.min(Semaphore::MAX_PERMITS))),
             max_children,
-            born: AtomicU32::new(0),
+            born: AtomicU32::new(born),
             children: Mutex::default(),
             births: TaskTracker::new(),
             followers: TaskTracker::new(),

@@ -2,15 +2,17 @@
 //! at every moment between two steps: each tool call has its result.
 //!
 //! The log has the same conversation for everybody else, with the time of each entry. A record of its
-//! turns is read from there:
+//! turns is read from there, and what the model saw to the byte, so that a session can be brought back
+//! (`restore/conversation.rs`):
 //!
-//! | turn | events |
-//! |---|---|
-//! | user | `user_input`: what was said |
-//! | assistant | `reasoning_end` and `assistant_text_end`: the whole texts; `call`: usage, cost, model and response id, once for each model call, whose name they all bear in `corr`; then `tool_call_start`: each call with its arguments |
-//! | tool results | `tool_call_end`: one for each call, with the whole output |
-//! | steering | `steering_injected`, or `loop_detection` where the loop itself spoke |
-//! | system | none: the prompt is the host's own, and does not change |
+//! | turn | events, for a reader | what the model saw |
+//! |---|---|---|
+//! | system | `session_start` | its `setup`: the whole prompt, which does not change |
+//! | user | `user_input`: what was said | its text and `pictures`, as they were read then |
+//! | assistant | `reasoning_end` and `assistant_text_end`: the whole texts; `call`: usage, cost, model and response id, once for each model call, whose name they all bear in `corr`; then `tool_call_start`: each call with its arguments | `call`: its `answer`, verbatim with signatures and raw items; absent if nothing entered the conversation |
+//! | tool results | `tool_call_end`: one for each call, with the whole output | its `seen` where the output was cut or has pictures, else the output; one message for all calls of an answer, in their order |
+//! | steering | `steering_injected`, or `loop_detection` where the loop itself spoke | the same, unless the loop `stops` there |
+//! | none | `rewound`: what came after an input is no longer part of the conversation | |
 
 use junto_llm::{Message, Messages, ToolCall, ToolResult, Usage};
 
@@ -29,7 +31,8 @@ pub(crate) struct History {
 impl History {
     /// A conversation that begins with a system prompt, unless it is empty.
     pub(crate) fn new(system: &str) -> Self {
-        let mut history = Self { messages: Messages::default(), size: Size::default(), marks: Marks::default() };
+        let mut history =
+            Self { messages: Messages::default(), size: Size::default(), marks: Marks::default() };
         if !system.is_empty() {
             history.push(Message::system(system));
         }

@@ -9,7 +9,8 @@
 //! `round.rs` one round of tools, `toolbox.rs` the way of one tool call (look up, validate, judge,
 //! run, tell), `truncate.rs` what the model sees of its output, `desk.rs` what was said and waits for its
 //! moment, `loops.rs` notices a model that goes in circles and `context.rs` a window that gets full, and
-//! `task.rs` is the one task that owns all of it.
+//! `task.rs` is the one task that owns all of it. `frame.rs` puts a session together; `resume.rs` and
+//! `restore/` bring one back from its events.
 //!
 //! What this crate does not do: it starts no process and opens no file but through the environment,
 //! it runs no tool but through the gate, and it knows no model by name.
@@ -20,9 +21,11 @@ mod books;
 mod call;
 mod caller;
 mod config;
+mod configure;
 mod context;
 mod desk;
 mod family;
+mod frame;
 mod function;
 mod history;
 mod host;
@@ -35,6 +38,8 @@ mod prefix;
 pub mod profile;
 pub mod prompt;
 mod registry;
+mod restore;
+mod resume;
 mod round;
 mod said;
 mod session;
@@ -53,6 +58,7 @@ pub use family::{Subagent, SubagentStatus};
 pub use function::{FunctionTool, tool};
 pub use profile::Profile;
 pub use registry::ToolRegistry;
+pub use resume::{OnOpen, Past};
 pub use session::Session;
 pub use truncate::{Keep, OutputLimit, truncate};
 

@@ -23,6 +23,11 @@ impl Said {
         Self { input: Input::text(text), pictures: Vec::new() }
     }
 
+    /// What was said before the session was brought back, with the pictures as they were read then.
+    pub(crate) fn recalled(input: Input, pictures: Vec<Media>) -> Self {
+        Self { input, pictures }
+    }
+
     /// # Errors
     /// `invalid` if it says nothing, or a picture cannot be read or is none.
     pub(crate) async fn read(input: Input, env: &dyn ExecutionEnvironment) -> Result<Self, AgentError> {

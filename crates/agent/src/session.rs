@@ -3,40 +3,20 @@
 use std::sync::Arc;
 
 use junto_core::{
-    Abilities, Ack, Agent, AgentError, AgentId, Approve, Body, Command, EndReason, EventError, EventLog, Fut,
-    Gate, Outcome, SessionState, Setup, Steer, Tool, ToolHost,
+    Abilities, Ack, Agent, AgentError, AgentId, Body, Command, EndReason, EventError, EventLog, Fut, Outcome,
+    SessionState, Tool, ToolHost,
 };
-use junto_llm::Counts;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::context::Gauge;
-use crate::desk::{Desk, Settings};
-use crate::family::{Family, Home, Subagent, TOO_DEEP};
+use crate::family::{Family, Subagent};
+use crate::frame::{ABILITIES, Frame, Mind};
 use crate::history::History;
 use crate::host::{Door, SessionTools};
-use crate::loops::{Loops, Rules};
-use crate::output::OutputLimits;
-use crate::prefix::Prefixes;
 use crate::prompt::{self, Built};
-use crate::state::State;
-use crate::status::Status;
-use crate::task::{Life, Order, Reception};
+use crate::task::Order;
 use crate::toolbox::Toolbox;
-use crate::totals::Totals;
-use crate::wallet::Wallet;
-use crate::{SessionConfig, ToolRegistry, profile, tools};
-
-/// How many commands may wait for the session's ear.
-const ORDERS: usize = 32;
-
-const ABILITIES: Abilities = Abilities {
-    steer: Steer::Now,
-    approve: Approve::PerCall,
-    resume: false,
-    interrupt: true,
-    follow_up: true,
-};
+use crate::{SessionConfig, ToolRegistry, profile};
 
 /// Our own agent: a model that calls tools until it is done.
 ///
@@ -65,20 +45,23 @@ const ABILITIES: Abilities = Abilities {
 /// one: a model that is overloaded now need not be so later. Only a refused key ends the session, a
 /// conversation that has become too long for the model ([`crate::Overflow`]), and a journal that cannot
 /// be written.
+///
+/// A session whose process went away is brought back with [`Session::resume`].
 #[derive(Clone)]
 pub struct Session(Arc<Handle>);
 
-struct Handle {
-    log: EventLog,
-    orders: mpsc::Sender<Order>,
+/// What the handles of a session share.
+pub(crate) struct Handle {
+    pub(crate) log: EventLog,
+    pub(crate) orders: mpsc::Sender<Order>,
     /// Ends the session's task and everything below it; cancelled when the last handle is dropped.
-    cancel: CancellationToken,
+    pub(crate) cancel: CancellationToken,
     /// The outcome, once the task has ended.
-    outcome: watch::Receiver<Option<Outcome>>,
-    state: watch::Receiver<SessionState>,
-    toolbox: Arc<Toolbox>,
-    family: Arc<Family>,
-    door: Arc<Door>,
+    pub(crate) outcome: watch::Receiver<Option<Outcome>>,
+    pub(crate) state: watch::Receiver<SessionState>,
+    pub(crate) toolbox: Arc<Toolbox>,
+    pub(crate) family: Arc<Family>,
+    pub(crate) door: Arc<Door>,
 }
 
 impl Drop for Handle {
@@ -93,123 +76,22 @@ impl Session {
     /// # Errors
     /// `invalid` if a tool's schema is none; `journal` if the log cannot be written.
     pub async fn start(config: SessionConfig) -> Result<Self, AgentError> {
-        let config = profile::apply(config);
-        let SessionConfig { log, env, .. } = &config;
-        let (log, env) = (log.clone(), Arc::clone(env));
-        let cancel = config.cancel.child_token();
-        let totals = Arc::new(Totals::default());
-        let wallet = Arc::new(Wallet::new(Arc::clone(&config.budget), config.turn_budget));
-        let family = Arc::new(Family::new(Home {
-            spawner: config.spawner.clone(),
-            log: log.clone(),
-            depth: config.depth,
-            max_depth: config.max_depth,
-            max_children: config.max_children,
-            budget: wallet.clone(),
-            totals: Arc::clone(&totals),
-            cancel: cancel.clone(),
-        }));
-        let mut tools = ToolRegistry::default();
-        if family.spawner().is_some() {
-            tools.extend(tools::family(&family, &config.kind));
-        }
-        if let Some(profile) = &config.profile {
-            tools = profile.in_dialect(&tools);
-        }
-        tools.extend(config.tools.iter().cloned());
-        let Built { text: system, warnings } = prompt::of_session(&config, tools.definitions()).await;
-        let gate = Gate::new(config.policy, log.clone());
-        let limits = OutputLimits { chars: config.tool_output_limits, lines: config.tool_line_limits };
-        let status = Arc::new(Status::new());
-        let mut toolbox =
-            Toolbox::new(tools, Arc::clone(&env), gate, log.clone(), Arc::clone(&status), limits)?;
-        if family.is_too_deep() {
-            toolbox.withhold(tools::FAMILY, TOO_DEEP);
-        }
-        let toolbox = Arc::new(toolbox);
-
-        let model = config.model.clone();
-        let workdir = Some(env.facts().cwd.to_string());
-        let setup = Setup {
-            system: system.clone().into(),
-            provider: config.provider_name.clone(),
-            effort: config.effort.as_ref().map(|effort| effort.as_str().to_owned()),
-            profile: config.profile.as_ref().map(|profile| profile.id.clone()),
-            dialect: config.profile.as_ref().map(|profile| profile.dialect().name().to_owned()),
-            limits: config.limits,
+        let frame = Frame::new(profile::apply(config))?;
+        let config = &frame.config;
+        let Built { text: system, warnings } = {
+            let kit = frame.toolbox.kit();
+            prompt::of_session(config, kit.registry().definitions()).await
         };
-        let start = Body::SessionStart {
-            kind: config.kind,
-            model,
-            workdir,
-            abilities: ABILITIES,
-            setup: Some(setup),
-        };
-        log.commit(start).await?;
+        frame.log().commit(config.session_start(&system)).await?;
         for message in warnings {
-            log.emit(Body::Warning { code: "prompt".to_owned(), message }).await?;
+            frame.log().emit(Body::Warning { code: "prompt".to_owned(), message }).await?;
         }
+        let mind = Mind::new(config, History::new(&system));
+        Ok(frame.begin(mind))
+    }
 
-        let settings = Settings {
-            provider: config.provider_name,
-            model: config.model,
-            effort: config.effort,
-            limits: config.limits,
-            env,
-        };
-        let loops = Loops::new(Rules {
-            enabled: config.enable_loop_detection,
-            window: config.loop_detection_window,
-            stop: config.stop_on_loop,
-        });
-        let desk = Arc::new(Desk::new(cancel.clone(), settings));
-        let door = Arc::new(Door::new(cancel.clone()));
-        let (orders, received) = mpsc::channel(ORDERS);
-        let life = Life {
-            state: State {
-                log: log.clone(),
-                desk: Arc::clone(&desk),
-                toolbox: Arc::clone(&toolbox),
-                history: History::new(&system),
-                on_reject: config.on_reject,
-                text: String::new(),
-                provider: Arc::clone(&config.provider),
-                profile: config.profile,
-                catalog: config.catalog,
-                retry: config.retry,
-                budget: wallet.clone(),
-                counts: Counts::default(),
-                totals,
-                loops,
-                gauge: Gauge::default(),
-                prefixes: Prefixes::default(),
-                context_window: config.context_window,
-                ask_on_question: config.ask_on_question,
-                depth: config.depth,
-                turns: 0,
-                answered_by: None,
-            },
-            reception: Reception {
-                desk,
-                toolbox: Arc::clone(&toolbox),
-                family: Arc::clone(&family),
-                provider: config.provider,
-                environments: config.environments,
-            },
-            wallet,
-            door: Arc::clone(&door),
-            status: Arc::clone(&status),
-            on_overflow: config.on_overflow,
-            orders: received,
-        };
-        let (ended, outcome) = watch::channel(None);
-        // Owned by the handle: its token ends the task, and `close` waits for what it sends last.
-        tokio::spawn(async move {
-            let outcome = life.run().await;
-            let _ = ended.send(Some(outcome));
-        });
-        let state = status.watch();
-        Ok(Self(Arc::new(Handle { log, orders, cancel, outcome, state, toolbox, family, door })))
+    pub(crate) fn of(handle: Handle) -> Self {
+        Self(Arc::new(handle))
     }
 
     /// What it is doing.

@@ -18,10 +18,13 @@ use crate::kit::Kit;
 use crate::loops::Loops;
 use crate::prefix::Prefixes;
 use crate::profile::{Capabilities, Profile};
-use crate::round::Order;
+use crate::round::{Calls, Order};
 use crate::said::{Said, is_question, json};
 use crate::toolbox::Toolbox;
 use crate::totals::Totals;
+
+/// How a note begins that tells the model of another working directory.
+pub(crate) const WORKDIR_NOTE: &str = "The working directory is now";
 
 /// What the loop works with.
 pub(crate) struct State {
@@ -51,18 +54,32 @@ pub(crate) struct State {
     pub(crate) depth: u8,
     /// Model calls so far.
     pub(crate) turns: u32,
+    /// Rounds of tools for the current input so far.
+    pub(crate) rounds: u32,
+    /// Whether it was brought back in a place that the model does not know of.
+    pub(crate) moved: bool,
+    /// Calls that were left when the session was cut off; absent once they are taken up.
+    pub(crate) left: Option<Calls>,
     /// The model that answered last, by its own name.
     pub(crate) answered_by: Option<String>,
 }
 
 impl State {
-    /// The limit that keeps the model from being called again, after so many rounds of tools.
-    pub(crate) fn limit_reached(&self, rounds: u32) -> Option<Body> {
+    /// An input begins.
+    pub(crate) fn begin_input(&mut self, input: &Said) {
+        self.text.clear();
+        self.rounds = 0;
+        self.history.say(input);
+        self.loops.begin_input();
+    }
+
+    /// The limit that keeps the model from being called again.
+    pub(crate) fn limit_reached(&self) -> Option<Body> {
         let Limits { max_turns, max_tool_rounds } = self.desk.settings().limits;
         let over = |limit: u32, reached: u32| limit > 0 && reached >= limit;
-        if over(max_tool_rounds, rounds) {
+        if over(max_tool_rounds, self.rounds) {
             let limit = format!("at most {max_tool_rounds} rounds of tools for one input");
-            return Some(Body::TurnLimit { limit, reached: rounds });
+            return Some(Body::TurnLimit { limit, reached: self.rounds });
         }
         if over(max_turns, self.turns) {
             let limit = format!("at most {max_turns} model calls in the session");
@@ -74,10 +91,10 @@ impl State {
     /// Works where the settings say from here on, and tells the model if that is another place.
     pub(crate) async fn settle(&mut self) -> Result<(), JournalError> {
         let env = self.desk.settings().env;
-        if Arc::ptr_eq(&env, &self.toolbox.env()) {
+        if Arc::ptr_eq(&env, &self.toolbox.env()) && !std::mem::take(&mut self.moved) {
             return Ok(());
         }
-        let moved = Said::note(format!("The working directory is now {}.", env.facts().cwd));
+        let moved = Said::note(format!("{WORKDIR_NOTE} {}.", env.facts().cwd));
         self.toolbox.move_to(env);
         self.log.emit(moved.injected()).await?;
         self.history.say(&moved);
@@ -85,11 +102,7 @@ impl State {
     }
 
     /// Asks the model, and books what it used. `step` ends the call.
-    pub(crate) async fn ask(
-        &mut self,
-        rounds: u32,
-        step: &CancellationToken,
-    ) -> Result<Answer, JournalError> {
+    pub(crate) async fn ask(&mut self, step: &CancellationToken) -> Result<Answer, JournalError> {
         self.check_context().await?;
         self.turns = self.turns.saturating_add(1);
         let settings = self.desk.settings();
@@ -98,7 +111,7 @@ impl State {
         let prefix = self.prefixes.of(&request, self.history.marks(), &kit);
         let cx = CallCx {
             session: Some(self.log.session().clone()),
-            traffic: if rounds == 0 { Traffic::Ask } else { Traffic::Continuation },
+            traffic: if self.rounds == 0 { Traffic::Ask } else { Traffic::Continuation },
             workdir: Some(self.toolbox.env().facts().cwd.as_path().to_owned()),
             depth: self.depth,
             budget: Arc::clone(&self.budget),

@@ -40,6 +40,12 @@ impl Status {
         self.shown.subscribe()
     }
 
+    /// A session that was brought back is in this state. To be said before anybody looks.
+    pub(crate) fn begin_as(&self, state: SessionState) {
+        self.truth().state = state;
+        self.shown.send_replace(state);
+    }
+
     /// The session is in this state from now on, but for questions that are open.
     pub(crate) fn set(&self, state: SessionState) {
         let mut truth = self.truth();

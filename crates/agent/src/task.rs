@@ -7,10 +7,11 @@ use junto_core::{
     Outcome, SessionState,
 };
 use junto_env::GRACE;
-use junto_llm::{ErrorKind, Provider, Request};
+use junto_llm::{ErrorKind, Provider};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::config::{Environments, Overflow};
+use crate::configure::changed;
 use crate::desk::Desk;
 use crate::family::Family;
 use crate::host::{Door, Sign};
@@ -19,7 +20,7 @@ use crate::said::Said;
 use crate::state::State;
 use crate::status::Status;
 use crate::toolbox::Toolbox;
-use crate::turn::turn;
+use crate::turn::{Entry, turn};
 use crate::wallet::Wallet;
 
 /// A command, and who waits to hear what became of it.
@@ -35,8 +36,8 @@ fn tell(reply: Option<oneshot::Sender<Result<Ack, AgentError>>>, result: Result<
     }
 }
 
-/// An input, and who waits to hear that work on it began; nobody, for one that was queued.
-type Begun = (Said, Option<oneshot::Sender<Result<Ack, AgentError>>>);
+/// An input, and who waits to hear that work on it began; nobody, for one that was queued or cut off.
+type Begun = (Entry, Option<oneshot::Sender<Result<Ack, AgentError>>>);
 
 /// A session's life.
 pub(crate) struct Life {
@@ -46,6 +47,8 @@ pub(crate) struct Life {
     pub(crate) door: Arc<Door>,
     pub(crate) status: Arc<Status>,
     pub(crate) on_overflow: Overflow,
+    /// Whether an input was under way when the session was cut off, and is to be gone on with.
+    pub(crate) goes_on: bool,
     /// Bounded: a host that commands faster than the session listens waits.
     pub(crate) orders: mpsc::Receiver<Order>,
 }
@@ -61,8 +64,8 @@ impl Life {
     /// Works on inputs until the session is over; then ends what is left, and says how it was.
     pub(crate) async fn run(mut self) -> Outcome {
         let mut outcome = Outcome { reason: EndReason::Done, text: String::new() };
-        while let Some((said, reply)) = self.next_input().await {
-            match self.work_on(said, reply).await {
+        while let Some((entry, reply)) = self.next_input().await {
+            match self.work_on(entry, reply).await {
                 Ok(ended) => outcome = ended,
                 Err(error) => {
                     outcome = Outcome { reason: failed(&error.into()), text: String::new() };
@@ -85,14 +88,19 @@ impl Life {
             || error.kind == ErrorKind::ContextLength.as_str() && self.on_overflow == Overflow::Close
     }
 
-    /// The next input: a queued one, else the next that is submitted. None once the session must end.
+    /// The next input: the one that was cut off, a queued one, else the next that is submitted. None once
+    /// the session must end.
     async fn next_input(&mut self) -> Option<Begun> {
+        // Also if the session must end: an input that has begun has an end.
+        if std::mem::take(&mut self.goes_on) {
+            return Some((Entry::GoOn, None));
+        }
         let session = self.reception.desk.session().clone();
         if session.is_cancelled() {
             return None;
         }
         if let Some(said) = self.reception.desk.take_follow_up() {
-            return Some((said, None));
+            return Some((Entry::Input(said), None));
         }
         loop {
             let order = tokio::select! {
@@ -103,7 +111,7 @@ impl Life {
             match order.command {
                 Command::Submit { input } | Command::FollowUp { input } => {
                     match self.reception.hear(input).await {
-                        Ok(said) => return Some((said, Some(order.reply))),
+                        Ok(said) => return Some((Entry::Input(said), Some(order.reply))),
                         Err(error) => tell(Some(order.reply), Err(error)),
                     }
                 }
@@ -112,23 +120,24 @@ impl Life {
         }
     }
 
-    /// Works on one input, from its `user_input` to its `input_end`.
+    /// Works on one input, from its `user_input`, or where it was cut off, to its `input_end`.
     async fn work_on(
         &mut self,
-        said: Said,
+        entry: Entry,
         reply: Option<oneshot::Sender<Result<Ack, AgentError>>>,
     ) -> Result<Outcome, JournalError> {
         self.status.set(SessionState::Processing);
-        self.state.log.begin_turn();
-        if let Err(error) = self.state.log.commit(said.accepted()).await {
-            tell(reply, Err(error.clone().into()));
-            return Err(error);
+        if let Entry::Input(said) = &entry {
+            self.state.log.begin_turn();
+            if let Err(error) = self.state.log.commit(said.accepted()).await {
+                tell(reply, Err(error.clone().into()));
+                return Err(error);
+            }
         }
         self.reception.desk.begin_input();
         self.wallet.begin_input();
         tell(reply, Ok(Ack::Started));
-        self.state.text.clear();
-        let turned = self.turn(&said).await;
+        let turned = self.turn(&entry).await;
         self.reception.desk.end_input();
         let _nobody_inside = self.door.clear().await;
         let reason = match &turned {
@@ -166,8 +175,8 @@ impl Life {
     }
 
     /// The turn, while commands are listened to.
-    async fn turn(&mut self, said: &Said) -> Result<Result<EndReason, JournalError>, String> {
-        let mut turn = std::pin::pin!(caught(turn(&mut self.state, said)));
+    async fn turn(&mut self, entry: &Entry) -> Result<Result<EndReason, JournalError>, String> {
+        let mut turn = std::pin::pin!(caught(turn(&mut self.state, entry)));
         // The turn goes on while a command is served: one may need the log, which the other may hold.
         let mut serving: Option<Fut<'_, ()>> = None;
         let reason = loop {
@@ -279,26 +288,8 @@ impl Reception {
         if change == Change::default() {
             return Ok(Ack::Done);
         }
-        let invalid = |message: String| AgentError::new(AgentErrorKind::Invalid, message);
-        let mut settings = self.desk.settings().changed(&change);
-        if change.provider.is_some() || change.model.is_some() {
-            let (provider, model) = (settings.provider.clone(), settings.model.clone());
-            let names = Request { provider, model, ..Request::default() };
-            self.provider.check_names(&names).map_err(|error| {
-                let invalid = invalid(error.message().to_owned());
-                match error.hint() {
-                    Some(hint) => invalid.with_hint(hint),
-                    None => invalid,
-                }
-            })?;
-        }
-        if let Some(workdir) = &change.workdir {
-            let Some(make) = &self.environments else {
-                return Err(AgentError::unsupported("change its working directory"));
-            };
-            let workdir = settings.env.facts().cwd.as_path().join(workdir);
-            settings.env = make(workdir).await.map_err(|error| invalid(error.to_string()))?;
-        }
+        let (provider, environments) = (&*self.provider, self.environments.as_ref());
+        let settings = changed(self.desk.settings(), &change, provider, environments).await?;
         self.family.log().commit(Body::Configured { change }).await?;
         self.desk.configure(settings);
         Ok(Ack::Done)

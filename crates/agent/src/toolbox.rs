@@ -4,8 +4,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use junto_core::{
-    Action, AgentError, Body, EventLog, Gate, JournalError, Payload, Permit, Questions, Rejected, Seen, Seq, Tool,
-    ToolCx, ToolOutcome, ToolOutput, Via,
+    Action, AgentError, Body, EventLog, Gate, JournalError, Payload, Permit, Questions, Rejected, Seen, Seq,
+    Tool, ToolCx, ToolOutcome, ToolOutput, Via,
 };
 use junto_env::{ExecutionEnvironment, Jobs, RealPath};
 use junto_llm::{ResultOutput, ToolCall, ToolResult};
@@ -25,6 +25,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the model is told of a call that was stopped.
 pub(crate) const INTERRUPTED: &str = "interrupted before it was done";
+
+/// What the model is told of a call that was running when the session was cut off.
+pub(crate) const CUT_OFF: &str =
+    "interrupted, may have run: the session stopped before the result was known; look before you repeat it";
 
 /// The tools of a session.
 pub(crate) struct Toolbox {
@@ -52,10 +56,6 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    pub(crate) fn call(&self) -> &ToolCall {
-        &self.call
-    }
-
     /// The files it would write.
     fn writes(&self) -> impl Iterator<Item = &RealPath> {
         self.ready.iter().flat_map(|(_, actions)| actions).filter_map(|action| match action {

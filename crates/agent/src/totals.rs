@@ -15,6 +15,12 @@ impl Default for Totals {
     }
 }
 
+impl Clone for Totals {
+    fn clone(&self) -> Self {
+        Self(Mutex::new(self.get()))
+    }
+}
+
 impl Totals {
     pub(crate) fn add(&self, usage: &Usage, cost: Cost) {
         let mut sum = self.0.lock().unwrap_or_else(PoisonError::into_inner);

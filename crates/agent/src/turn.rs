@@ -1,65 +1,76 @@
 //! The loop.
 
 use junto_core::{Body, EndReason, JournalError, OnReject};
-use junto_llm::ToolCall;
 
 use crate::call::Ended;
 use crate::loops::Circle;
-use crate::round::round;
+use crate::round::{Calls, round};
 use crate::said::Said;
 use crate::state::State;
+
+/// How the loop is entered.
+pub(crate) enum Entry {
+    /// With an input that was just said.
+    Input(Said),
+    /// With the one that was under way when the session was cut off: the state has how far it is.
+    GoOn,
+}
 
 /// Works on one input until the model answers without calling tools, a limit is reached, somebody
 /// stops it, or it fails. Says why it ended.
 ///
 /// # Errors
 /// If the journal cannot be written: then nothing more may happen in this session.
-pub(crate) async fn turn(state: &mut State, input: &Said) -> Result<EndReason, JournalError> {
-    state.history.say(input);
-    state.loops.begin_input();
-    let mut rounds = 0;
+pub(crate) async fn turn(state: &mut State, entry: &Entry) -> Result<EndReason, JournalError> {
+    if let Entry::Input(input) = entry {
+        state.begin_input(input);
+    }
     loop {
         // A step is one model call and its tools. The token of the step is cancelled by a message that
         // cannot wait, and by whatever ends the input or the session.
         let step = state.desk.begin_step();
 
-        if state.desk.is_stopped() {
-            return Ok(EndReason::Interrupted);
-        }
-
-        state.settle().await?;
-        // What was said before the input, or while the last step went on.
-        for said in state.desk.take_steering() {
-            state.log.emit(said.injected()).await?;
-            state.history.say(&said);
-        }
-        if let Some(limit) = state.limit_reached(rounds) {
-            state.log.emit(limit).await?;
-            return Ok(EndReason::Limit);
-        }
-
-        let answer = state.ask(rounds, &step).await?;
-        match answer.end {
-            Ended::Whole => {}
-            Ended::Interrupted => continue,
-            Ended::Failed(error) => return state.failed(&error).await,
-        }
-        let calls: Vec<ToolCall> = answer.response.tool_calls().cloned().collect();
-        let paused = answer.is_paused();
-        state.check_context().await?;
-
-        if calls.is_empty() {
-            // Something said during the last answer is still an order for this input.
-            if paused || state.desk.has_steering() {
-                continue;
+        let calls = if let Some(left) = state.left.take() {
+            left
+        } else {
+            if state.desk.is_stopped() {
+                return Ok(EndReason::Interrupted);
             }
-            return Ok(state.done());
-        }
+
+            state.settle().await?;
+            // What was said before the input, or while the last step went on.
+            for said in state.desk.take_steering() {
+                state.log.emit(said.injected()).await?;
+                state.history.say(&said);
+            }
+            if let Some(limit) = state.limit_reached() {
+                state.log.emit(limit).await?;
+                return Ok(EndReason::Limit);
+            }
+
+            let answer = state.ask(&step).await?;
+            match answer.end {
+                Ended::Whole => {}
+                Ended::Interrupted => continue,
+                Ended::Failed(error) => return state.failed(&error).await,
+            }
+            state.check_context().await?;
+
+            let calls: Vec<_> = answer.response.tool_calls().cloned().collect();
+            if calls.is_empty() {
+                // Something said during the last answer is still an order for this input.
+                if answer.is_paused() || state.desk.has_steering() {
+                    continue;
+                }
+                return Ok(state.done());
+            }
+            Calls::new(calls)
+        };
 
         // Whatever becomes of the calls, each has a result, and the conversation can go on.
         let round = round(&state.toolbox, calls, state.order(), state.on_reject, &step).await?;
         state.history.results(round.results);
-        rounds += 1;
+        state.rounds += 1;
         if round.refused && state.on_reject == OnReject::EndTurn {
             return Ok(EndReason::Rejected);
         }

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Abilities, AgentError, AgentId, ApprovalRequest, AskId, CallEnd, Change, CutOff, Decision, Input, Payload,
-    Plan, Prefix, Question, Reply, ResumeHandle, Seen, Seq, Setup, Via,
+    Abilities, AgentError, AgentId, ApprovalRequest, AskId, CallEnd, Change, CutOff, Decision, Input,
+    Payload, Plan, Prefix, Question, Reply, ResumeHandle, Seen, Seq, Setup, Via,
 };
 
 /// The version of the event format.

@@ -1,6 +1,6 @@
 //! The one place where it is decided whether something may happen.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use junto_env::RealPath;
 use junto_llm::ToolCall;
@@ -133,12 +133,14 @@ pub struct Gate {
     policy: Arc<dyn Policy>,
     log: EventLog,
     waiting: Waiting<Decision>,
+    /// What was decided before the session was brought back, about calls that have not run.
+    recalled: Mutex<Vec<(ApprovalRequest, Decision)>>,
 }
 
 impl Gate {
     /// A gate with this policy that speaks through this log.
     pub fn new(policy: Arc<dyn Policy>, log: EventLog) -> Self {
-        Self { policy, log, waiting: Waiting::default() }
+        Self { policy, log, waiting: Waiting::default(), recalled: Mutex::default() }
     }
 
     /// Waits until the call may run, or may not. Dropping the wait withdraws the question.
@@ -156,6 +158,12 @@ impl Gate {
             Verdict::Allow => {}
             Verdict::Deny { reason } => return Err(Rejected::Denied(reason)),
             Verdict::Ask { proposed } => {
+                if let Some(decision) = self.take_recalled(&call, &actions, via) {
+                    return match decision {
+                        Decision::Allow { .. } => self.start(call, actions, via).await,
+                        Decision::Reject { reason } => Err(Rejected::Refused(reason)),
+                    };
+                }
                 let ask = AskId::fresh();
                 let request = ApprovalRequest {
                     ask: ask.clone(),
@@ -168,9 +176,28 @@ impl Gate {
                 self.ask(ask, request, cancel).await?;
             }
         }
+        self.start(call, actions, via).await
+    }
+
+    async fn start(&self, call: ToolCall, actions: Vec<Action>, via: Via) -> Result<Permit, Rejected> {
         let committed = self.log.commit(Body::ToolCallStart { call: call.clone(), via }).await;
         let start = committed.map_err(|e| Rejected::Failed(e.into()))?;
         Ok(Permit { call, actions, start: start.seq() })
+    }
+
+    /// Recalls what was decided before the session was cut off: the call is not asked about again, if it
+    /// would do exactly what was shown then. It holds once.
+    pub fn recall(&self, request: ApprovalRequest, decision: Decision) {
+        self.recalled.lock().unwrap_or_else(PoisonError::into_inner).push((request, decision));
+    }
+
+    fn take_recalled(&self, call: &ToolCall, actions: &[Action], via: Via) -> Option<Decision> {
+        let mut recalled = self.recalled.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |request: &ApprovalRequest| {
+            request.call == *call && request.actions == actions && request.via == via
+        };
+        let found = recalled.iter().position(|(request, _)| same(request))?;
+        Some(recalled.swap_remove(found).1)
     }
 
     async fn ask(

@@ -8,11 +8,13 @@ use crate::{AgentId, AskId, Body, Event, Seq};
 /// Checks the events of a whole, finished session, in order.
 ///
 /// - positions go up by one; the first event of each agent is its `session_start`, its last its
-///   `session_end`, and each comes once;
+///   `session_end`, and each comes once, but for ends that a `session_resumed` follows;
 /// - each `user_input` has exactly one `input_end` after it, and none comes without one;
 /// - steering, limits and loops are of an input, and come while one is open;
 /// - every started text, reasoning and tool call ends, once;
-/// - an answer belongs to a question that was asked before, and that was not answered yet;
+/// - an answer belongs to a question that was asked before, since the session was last resumed, and that
+///   was not answered yet;
+/// - the conversation is rewound between two inputs, and to an input that there was;
 /// - a child starts after its parent and ends before it.
 ///
 /// # Errors
@@ -65,11 +67,16 @@ impl Life<'_> {
     fn take(&mut self, event: &Event, faults: &mut Vec<String>) {
         let seq = event.seq;
         let mut fault = |what: &str| faults.push(format!("event {seq} ({}): {what}", event.body.name()));
-        if self.end.is_some() {
-            fault("comes after the session's end");
-        }
         if self.start.is_none() && !matches!(event.body, Body::SessionStart { .. }) {
             fault("comes before the session's start");
+        }
+        if matches!(event.body, Body::SessionResumed { .. }) {
+            // What was asked before is withdrawn; what was begun before is ended after it, or goes on.
+            self.end = None;
+            self.asked.clear();
+        }
+        if self.end.is_some() {
+            fault("comes after the session's end");
         }
         let wrong = match &event.body {
             Body::SessionStart { .. } => {
@@ -87,6 +94,10 @@ impl Life<'_> {
             }
             Body::InputEnd { .. } => {
                 (!self.open.is_empty()).then_some("ends an input while something it started is open")
+            }
+            Body::Rewound { .. } if self.open_input => Some("comes while an input is open"),
+            Body::Rewound { to_turn } => {
+                (*to_turn > event.turn).then_some("goes back to an input that is still to come")
             }
             Body::SteeringInjected { .. } | Body::TurnLimit { .. } | Body::LoopDetection { .. } => {
                 (!self.open_input).then_some("comes while no input is open")

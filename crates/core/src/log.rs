@@ -109,6 +109,20 @@ impl EventLog {
         }
     }
 
+    /// The same log, as the agent that wrote this event goes on writing to it. The event is its last: its
+    /// inputs are numbered on from there.
+    #[must_use]
+    pub fn rejoin(&self, last: &Event) -> Self {
+        Self {
+            agent: last.agent.clone(),
+            parent: last.parent.clone(),
+            parent_call: last.parent_call.clone(),
+            call: None,
+            turn: Arc::new(AtomicU32::new(last.turn)),
+            ..self.clone()
+        }
+    }
+
     /// The time, by the clock that stamps events.
     pub fn now(&self) -> Timestamp {
         (self.shared.clock)()
@@ -376,7 +390,12 @@ impl Subscription {
     }
 
     async fn catch_up(&mut self) -> Result<(), JournalError> {
+        let last = Seq(self.shared.last.load(Ordering::Acquire));
         let events = self.shared.journal.read(self.next, BATCH).await?;
+        if events.is_empty() && self.next <= last {
+            // The last ones were lost with the disk's bytes; there is nothing to wait for.
+            self.next = last.next();
+        }
         self.batch.extend(events);
         Ok(())
     }
@@ -418,6 +437,22 @@ mod tests {
         }
         assert_eq!(events(&mut early, 20).await, (1..=20).collect::<Vec<_>>());
         assert_eq!(events(&mut late, 17).await, (4..=20).collect::<Vec<_>>());
+    }
+
+    #[tokio::test]
+    async fn an_agent_that_was_gone_writes_on_as_itself() {
+        let parent = log();
+        let child = parent.for_call(CallId("c".into())).child();
+        child.begin_turn();
+        child.emit(progress(1)).await.unwrap();
+        let past = parent.subscribe(Seq::START).rest().await.unwrap();
+        let again = parent.rejoin(&past[0]);
+        again.begin_turn();
+        again.emit(progress(2)).await.unwrap();
+        let events = parent.subscribe(Seq::START).rest().await.unwrap();
+        let who = |n: usize| (&events[n].agent, &events[n].parent, &events[n].parent_call);
+        assert_eq!((who(0), events[0].turn), (who(1), 1));
+        assert_eq!((events[1].turn, events[1].seq), (2, Seq(2)));
     }
 
     #[tokio::test]

@@ -123,7 +123,11 @@ impl Inner {
                 }
             }
         }
-        Round { proposals: in_order(proposals), failures: in_order(failures), calls: in_order(calls).concat() }
+        Round {
+            proposals: in_order(proposals),
+            failures: in_order(failures),
+            calls: in_order(calls).concat(),
+        }
     }
 
     /// The index of the answer to use; 0 where there is nothing to choose from. The error is the

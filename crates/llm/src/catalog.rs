@@ -283,11 +283,7 @@ impl Catalog {
     /// What this usage of a provider's model costs; unknown if its price is. Usage that is made of calls
     /// costs what they cost together: as they were reported, else as they are priced here.
     pub fn cost(&self, provider: &str, model: &str, usage: &Usage) -> Cost {
-        let of_call = |call: &LeafCall| match call.cost {
-            Cost::Unknown => self.cost(&call.provider, &call.model, &call.usage),
-            known => known,
-        };
-        if let Some(cost) = usage.calls.iter().map(of_call).reduce(|sum, cost| sum + cost) {
+        if let Some(cost) = usage.calls.iter().map(|call| self.of_call(call)).reduce(|sum, cost| sum + cost) {
             return cost;
         }
         self.of(provider, model).and_then(|m| m.price).map_or(Cost::Unknown, |price| price.cost(usage))
@@ -296,6 +292,21 @@ impl Catalog {
     /// The model that this provider calls so.
     pub(crate) fn of(&self, provider: &str, model: &str) -> Option<&ModelInfo> {
         self.find(model, |m| m.provider == provider)
+    }
+
+    /// This usage with a cost for each call it is made of whose price is known here and that has none.
+    pub fn priced(&self, mut usage: Usage) -> Usage {
+        for call in &mut usage.calls {
+            call.cost = self.of_call(call);
+        }
+        usage
+    }
+
+    fn of_call(&self, call: &LeafCall) -> Cost {
+        match call.cost {
+            Cost::Unknown => self.cost(&call.provider, &call.model, &call.usage),
+            known => known,
+        }
     }
 
     fn find(&self, name: &str, among: impl Fn(&ModelInfo) -> bool) -> Option<&ModelInfo> {

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use futures_util::stream::unfold;
 use junto_llm::{
-    CallCx, Error, ErrorKind, EventStream, Finish, FinishReason, Fut, LeafCall, Provider, Request, Response, SegmentId,
-    StreamEvent, ToolChoice, Usage, Warning,
+    CallCx, Error, ErrorKind, EventStream, Finish, FinishReason, Fut, LeafCall, Provider, Request, Response,
+    SegmentId, StreamEvent, ToolChoice, Usage, Warning,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;

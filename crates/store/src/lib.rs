@@ -10,11 +10,15 @@
 mod error;
 #[doc(hidden)]
 pub mod files;
+mod index;
 mod journal;
+mod ledger;
 mod redact;
 mod store;
 
 pub use error::{Error, ErrorKind, Result};
+pub use index::{CallFilter, Filter, Index, Refreshed, Renewed, RunRow, SessionRow, Standing, TurnRow};
 pub use journal::{Cut, Damage, DiskJournal, Header, Recovery, Watch};
+pub use ledger::{Book, Booking, By, CacheVerdict, CallRow, CostRow, PrefixPart, explain, table, verdict};
 pub use redact::Redactor;
 pub use store::{Events, Opened, Options, Recorded, Store, Sync};

@@ -11,7 +11,7 @@ use junto_llm::SessionId;
 
 use crate::files::{Disk, Files};
 use crate::journal::{self, DiskJournal, Header, Records, Recovery, Watch};
-use crate::{Error, ErrorKind, Redactor, Result};
+use crate::{Book, Error, ErrorKind, Index, Redactor, Result};
 
 /// When what was written is also made safe against a crash of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct Options {
     pub redact: Redactor,
     /// Tells when a session was made.
     pub clock: Clock,
-    /// Hears of every event after it was written.
+    /// Hears of every event after it was written; absent: the store's own index.
     pub watch: Option<Arc<dyn Watch>>,
 }
 
@@ -74,6 +74,7 @@ struct Inner {
     root: PathBuf,
     options: Options,
     files: Arc<dyn Files>,
+    index: Index,
 }
 
 impl Default for Options {
@@ -113,12 +114,29 @@ impl Store {
         let root = root.into();
         let sessions = root.join("sessions");
         files.make_folder(&sessions).map_err(|error| Error::io(&sessions, error))?;
-        Ok(Self { inner: Arc::new(Inner { root, options, files }) })
+        let index = Index::open(&root, options.redact.clone());
+        let watch = options.watch.unwrap_or_else(|| Arc::new(index.clone()));
+        let options = Options { watch: Some(watch), ..options };
+        Ok(Self { inner: Arc::new(Inner { root, options, files, index }) })
     }
 
     /// The folder.
     pub fn root(&self) -> &Path {
         &self.inner.root
+    }
+
+    /// The index of the sessions, brought up to date with their journals.
+    ///
+    /// # Errors
+    /// If it can be neither read nor made. A session that cannot be read is no error.
+    pub fn index(&self) -> Result<&Index> {
+        self.inner.index.refresh(self)?;
+        Ok(&self.inner.index)
+    }
+
+    /// A book for model calls that are made outside of sessions; `source` says in a word by what.
+    pub fn book(&self, source: impl Into<String>) -> Book {
+        Book::new(self.root(), self.inner.index.clone(), source, Arc::clone(&self.inner.options.clock))
     }
 
     /// The folder of a session, whether it is there or not.
@@ -200,8 +218,12 @@ impl Store {
 
 /// Whether this can name a file or a folder beside others, and nothing else.
 pub(crate) fn is_name(text: &str) -> bool {
-    (1..=128).contains(&text.len())
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+    (1..=128).contains(&text.len()) && text.chars().all(is_name_char)
+}
+
+/// What such names are made of.
+pub(crate) fn is_name_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
 impl fmt::Debug for Store {

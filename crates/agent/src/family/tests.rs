@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use junto_core::{
-    Abilities, Ack, Agent, AgentError, AgentSpec, Approve, Body, CallEnd, Command, EndReason, EventError, EventLog,
-    Fut, Input, Outcome, Parent, Spawner, Steer, When,
+    Abilities, Ack, Agent, AgentError, AgentSpec, Approve, Body, CallEnd, Command, EndReason, EventError,
+    EventLog, Fut, Input, Outcome, Parent, Spawner, Steer, When,
 };
 use junto_env::LocalEnvironment;
 use junto_llm::{CallId, Cost, Unlimited, Usage, Usd};
@@ -175,6 +175,7 @@ fn family(stage: &Arc<Stage>) -> (Arc<Family>, Arc<Totals>) {
         budget: Arc::new(Unlimited),
         totals: Arc::clone(&totals),
         cancel: CancellationToken::new(),
+        born: 0,
     });
     (Arc::new(family), totals)
 }

@@ -34,12 +34,20 @@ pub(crate) enum Line {
 
 /// Plays its lines in order.
 pub(crate) struct Script {
+    /// How many lines were played before.
+    before: usize,
     lines: Mutex<VecDeque<Line>>,
     pub(crate) requests: Mutex<Vec<Request>>,
 }
 
 pub(crate) fn script(lines: impl IntoIterator<Item = Line>) -> Arc<Script> {
-    Arc::new(Script { lines: Mutex::new(lines.into_iter().collect()), requests: Mutex::default() })
+    script_from(0, lines)
+}
+
+/// Goes on after so many lines, which are among these.
+pub(crate) fn script_from(before: usize, lines: impl IntoIterator<Item = Line>) -> Arc<Script> {
+    let lines = Mutex::new(lines.into_iter().skip(before).collect());
+    Arc::new(Script { before, lines, requests: Mutex::default() })
 }
 
 fn start() -> StreamEvent {
@@ -100,7 +108,7 @@ impl Provider for Script {
         let number = {
             let mut requests = self.requests.lock().unwrap();
             requests.push(request);
-            requests.len()
+            self.before + requests.len()
         };
         let line = self.lines.lock().unwrap().pop_front().expect("another line");
         Box::pin(async move {

@@ -350,7 +350,8 @@ async fn a_message_that_cannot_wait_cuts_the_wait_and_not_the_child() {
 async fn results_so_far(stand: &Stand) -> usize {
     let log = stand.scene.session.log();
     let events = log.subscribe(junto_core::Seq::START).rest().await.unwrap();
-    let waits = |event: &&Event| matches!(&event.body, Body::ToolCallStart { call, .. } if call.name == "wait");
+    let waits =
+        |event: &&Event| matches!(&event.body, Body::ToolCallStart { call, .. } if call.name == "wait");
     events.iter().filter(waits).count()
 }
 

@@ -31,6 +31,10 @@ fn end() -> Body {
     Body::SessionEnd { reason: EndReason::Done, usage: Usage::default(), cost: Cost::Unknown }
 }
 
+fn resumed() -> Body {
+    Body::SessionResumed { cut_off: Vec::new() }
+}
+
 fn text_end(of: u64) -> Body {
     Body::AssistantTextEnd { of: Seq(of), text: "x".into() }
 }
@@ -69,6 +73,17 @@ async fn good_logs_pass() {
 }
 
 #[tokio::test]
+async fn sessions_that_were_brought_back_pass() {
+    let check = async |bodies: Vec<Body>| grammar::check(&log(bodies).await).unwrap();
+    check(vec![start(), end(), resumed(), end()]).await;
+    check(vec![start(), resumed(), resumed(), end()]).await;
+    check(vec![start(), input(), Body::AssistantTextStart {}, resumed(), text_end(3), input_end(), end()])
+        .await;
+    check(vec![start(), question(), resumed(), question(), replied(), end()]).await;
+    check(vec![start(), input(), input_end(), resumed(), Body::Rewound { to_turn: 0 }, end()]).await;
+}
+
+#[tokio::test]
 async fn each_fault_is_named() {
     let check = async |bodies: Vec<Body>, fault: &str| {
         let faults = grammar::check(&log(bodies).await).unwrap_err();
@@ -94,6 +109,14 @@ async fn each_fault_is_named() {
     check(vec![start(), question(), replied(), replied(), end()], "what was not asked").await;
     check(vec![start(), input(), Body::AssistantTextStart {}, input_end(), end()], "something it started")
         .await;
+    check(vec![resumed(), end()], "before the session's start").await;
+    check(vec![start(), end(), resumed()], "no session_end").await;
+    check(vec![start(), end(), resumed(), end(), end()], "after the session's end").await;
+    check(vec![start(), Body::ReasoningStart {}, resumed(), end()], "never ended").await;
+    check(vec![start(), question(), resumed(), replied(), end()], "what was not asked").await;
+    let rewound = |to_turn| Body::Rewound { to_turn };
+    check(vec![start(), input(), rewound(0), input_end(), end()], "while an input is open").await;
+    check(vec![start(), input(), input_end(), rewound(1), end()], "still to come").await;
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! One input: its process, from the start to the judgement.
 
 use junto_core::{
-    CallEnd, AgentError, AgentErrorKind, Body, EndReason, EventError, JournalError, Outcome, ResumeHandle,
+    AgentError, AgentErrorKind, Body, CallEnd, EndReason, EventError, JournalError, Outcome, ResumeHandle,
 };
 use junto_llm::{Cost, Error, Usd};
 use serde_json::json;

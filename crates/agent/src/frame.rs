@@ -1,0 +1,257 @@
+//! A session put together: the parts that are the same whether it is new or brought back, and what it has
+//! in mind when it begins.
+
+use std::sync::Arc;
+
+use junto_core::{Abilities, AgentError, Approve, Body, EventLog, Gate, SessionState, Setup, Steer};
+use junto_env::ExecutionEnvironment;
+use junto_llm::Counts;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::context::Gauge;
+use crate::desk::{Desk, Settings};
+use crate::family::{Family, Home, TOO_DEEP};
+use crate::history::History;
+use crate::host::Door;
+use crate::loops::{Loops, Rules};
+use crate::output::OutputLimits;
+use crate::prefix::Prefixes;
+use crate::round::Calls;
+use crate::session::{Handle, Session};
+use crate::state::State;
+use crate::status::Status;
+use crate::task::{Life, Reception};
+use crate::toolbox::Toolbox;
+use crate::totals::Totals;
+use crate::wallet::Wallet;
+use crate::{SessionConfig, ToolRegistry, tools};
+
+/// How many commands may wait for the session's ear.
+const ORDERS: usize = 32;
+
+/// What every session can be asked to do.
+pub(crate) const ABILITIES: Abilities = Abilities {
+    steer: Steer::Now,
+    approve: Approve::PerCall,
+    resume: true,
+    interrupt: true,
+    follow_up: true,
+};
+
+/// A session that has not begun: its tools, its family and its sums. Nothing runs yet, and nothing was
+/// written.
+pub(crate) struct Frame {
+    /// With its profile applied.
+    pub(crate) config: SessionConfig,
+    pub(crate) toolbox: Arc<Toolbox>,
+    /// Also the configuration's budget.
+    wallet: Arc<Wallet>,
+    pub(crate) totals: Arc<Totals>,
+    pub(crate) family: Arc<Family>,
+    pub(crate) status: Arc<Status>,
+    /// Ends everything in it.
+    cancel: CancellationToken,
+}
+
+/// What a session has in mind when it begins.
+pub(crate) struct Mind {
+    pub(crate) settings: Settings,
+    pub(crate) history: History,
+    pub(crate) loops: Loops,
+    /// What its requests so far began with.
+    pub(crate) prefixes: Prefixes,
+    /// Model calls so far.
+    pub(crate) turns: u32,
+    /// The model that answered last, by its own name.
+    pub(crate) answered_by: Option<String>,
+    /// Whether it works in a place that the model does not know of.
+    pub(crate) moved: bool,
+    /// The input that is to be gone on with.
+    pub(crate) open: Option<Unfinished>,
+}
+
+/// An input that was cut off, and how far it is.
+pub(crate) struct Unfinished {
+    /// The rounds of tools that are done.
+    pub(crate) rounds: u32,
+    /// The text of the last answer.
+    pub(crate) text: String,
+    /// The calls of the last answer, if not all of them have results that the model has read.
+    pub(crate) left: Option<Calls>,
+}
+
+impl Mind {
+    /// That of a session with this conversation, as its configuration says.
+    pub(crate) fn new(config: &SessionConfig, history: History) -> Self {
+        let settings = Settings {
+            provider: config.provider_name.clone(),
+            model: config.model.clone(),
+            effort: config.effort.clone(),
+            limits: config.limits,
+            env: Arc::clone(&config.env),
+        };
+        let loops = Loops::new(config.loop_rules());
+        let prefixes = Prefixes::default();
+        Self { settings, history, loops, prefixes, turns: 0, answered_by: None, moved: false, open: None }
+    }
+}
+
+impl SessionConfig {
+    /// When the model is told that it goes in circles.
+    pub(crate) fn loop_rules(&self) -> Rules {
+        Rules {
+            enabled: self.enable_loop_detection,
+            window: self.loop_detection_window,
+            stop: self.stop_on_loop,
+        }
+    }
+
+    /// The first event of a session with this configuration and prompt.
+    pub(crate) fn session_start(&self, system: &str) -> Body {
+        let setup = Setup {
+            system: system.into(),
+            provider: self.provider_name.clone(),
+            effort: self.effort.as_ref().map(|effort| effort.as_str().to_owned()),
+            profile: self.profile.as_ref().map(|profile| profile.id.clone()),
+            dialect: self.profile.as_ref().map(|profile| profile.dialect().name().to_owned()),
+            limits: self.limits,
+        };
+        Body::SessionStart {
+            kind: self.kind.clone(),
+            model: self.model.clone(),
+            workdir: Some(self.env.facts().cwd.to_string()),
+            abilities: ABILITIES,
+            setup: Some(setup),
+        }
+    }
+}
+
+impl Frame {
+    /// Puts a session together.
+    ///
+    /// # Errors
+    /// `invalid` if a tool's schema is none.
+    pub(crate) fn new(config: SessionConfig) -> Result<Self, AgentError> {
+        Self::with_children_born(config, 0)
+    }
+
+    /// Puts a session together that has had so many children.
+    ///
+    /// # Errors
+    /// As [`Frame::new`].
+    pub(crate) fn with_children_born(mut config: SessionConfig, born: u32) -> Result<Self, AgentError> {
+        let cancel = config.cancel.child_token();
+        let wallet = Arc::new(Wallet::new(Arc::clone(&config.budget), config.turn_budget));
+        config.budget = wallet.clone();
+        let totals = Arc::new(Totals::default());
+        let family = Arc::new(Family::new(Home {
+            spawner: config.spawner.clone(),
+            log: config.log.clone(),
+            depth: config.depth,
+            max_depth: config.max_depth,
+            max_children: config.max_children,
+            budget: Arc::clone(&config.budget),
+            totals: Arc::clone(&totals),
+            cancel: cancel.clone(),
+            born,
+        }));
+        let status = Arc::new(Status::new());
+        let toolbox = Arc::new(toolbox(&config, &family, &status)?);
+        Ok(Self { config, toolbox, wallet, totals, family, status, cancel })
+    }
+
+    pub(crate) fn log(&self) -> &EventLog {
+        &self.config.log
+    }
+
+    /// Lets it begin. Must be called within a Tokio runtime, which runs it.
+    pub(crate) fn begin(self, mind: Mind) -> Session {
+        let Self { config, toolbox, wallet, totals, family, status, cancel } = self;
+        let Mind { settings, history, loops, prefixes, turns, answered_by, moved, open } = mind;
+        let goes_on = open.is_some();
+        let Unfinished { rounds, text, left } =
+            open.unwrap_or_else(|| Unfinished { rounds: 0, text: String::new(), left: None });
+        if goes_on {
+            status.begin_as(SessionState::Processing);
+        }
+        let log = config.log;
+        let desk = Arc::new(Desk::new(cancel.clone(), settings));
+        let door = Arc::new(Door::new(cancel.clone()));
+        let (orders, received) = mpsc::channel(ORDERS);
+        let life = Life {
+            state: State {
+                log: log.clone(),
+                desk: Arc::clone(&desk),
+                toolbox: Arc::clone(&toolbox),
+                history,
+                on_reject: config.on_reject,
+                text,
+                provider: Arc::clone(&config.provider),
+                profile: config.profile,
+                catalog: config.catalog,
+                retry: config.retry,
+                budget: config.budget,
+                counts: Counts::default(),
+                totals,
+                loops,
+                gauge: Gauge::default(),
+                prefixes,
+                context_window: config.context_window,
+                ask_on_question: config.ask_on_question,
+                depth: config.depth,
+                turns,
+                rounds,
+                moved,
+                left,
+                answered_by,
+            },
+            reception: Reception {
+                desk,
+                toolbox: Arc::clone(&toolbox),
+                family: Arc::clone(&family),
+                provider: config.provider,
+                environments: config.environments,
+            },
+            wallet,
+            door: Arc::clone(&door),
+            status: Arc::clone(&status),
+            on_overflow: config.on_overflow,
+            goes_on,
+            orders: received,
+        };
+        let (ended, outcome) = watch::channel(None);
+        // Owned by the handle: its token ends the task, and `close` waits for what it sends last.
+        tokio::spawn(async move {
+            let outcome = life.run().await;
+            let _ = ended.send(Some(outcome));
+        });
+        let state = status.watch();
+        Session::of(Handle { log, orders, cancel, outcome, state, toolbox, family, door })
+    }
+}
+
+/// The tools of a session: those for its family, in the profile's dialect, and its own.
+fn toolbox(
+    config: &SessionConfig,
+    family: &Arc<Family>,
+    status: &Arc<Status>,
+) -> Result<Toolbox, AgentError> {
+    let mut tools = ToolRegistry::default();
+    if family.spawner().is_some() {
+        tools.extend(tools::family(family, &config.kind));
+    }
+    if let Some(profile) = &config.profile {
+        tools = profile.in_dialect(&tools);
+    }
+    tools.extend(config.tools.iter().cloned());
+    let gate = Gate::new(Arc::clone(&config.policy), config.log.clone());
+    let limits =
+        OutputLimits { chars: config.tool_output_limits.clone(), lines: config.tool_line_limits.clone() };
+    let env: Arc<dyn ExecutionEnvironment> = Arc::clone(&config.env);
+    let mut toolbox = Toolbox::new(tools, env, gate, config.log.clone(), Arc::clone(status), limits)?;
+    if family.is_too_deep() {
+        toolbox.withhold(tools::FAMILY, TOO_DEEP);
+    }
+    Ok(toolbox)
+}

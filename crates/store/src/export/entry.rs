@@ -163,6 +163,7 @@ fn of_body(body: Body, turn: u32) -> Option<What> {
             match decision {
                 Decision::Allow { .. } => "Allowed.".to_owned(),
                 Decision::Reject { reason, .. } => with_reason("Refused", reason),
+                Decision::Unanswered { reason, .. } => with_reason("Nobody decided", reason),
             },
         ),
         Body::Question { question, .. } => remark("question", question.text),

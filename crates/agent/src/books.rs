@@ -40,7 +40,8 @@ impl Booked {
             Ended::Whole => price(catalog, provider, [Some(model.as_str()), asked], usage),
             Ended::Interrupted | Ended::Failed(_) => Cost::Unknown,
         };
-        Self { provider: provider.clone(), model: model.clone(), usage: usage.clone(), cost }
+        let usage = catalog.priced(usage.clone());
+        Self { provider: provider.clone(), model: model.clone(), usage, cost }
     }
 }
 

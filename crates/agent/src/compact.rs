@@ -68,7 +68,7 @@ impl Default for Compaction {
 pub(crate) struct Shortening {
     /// How often the provider has refused the conversation since the model last answered.
     level: u32,
-    /// It is not done again before the conversation has grown to so many tokens.
+    /// After it came to nothing, it is not done again before the conversation has so many tokens.
     rest: u64,
 }
 
@@ -111,7 +111,8 @@ impl State {
         let window = self.window_room();
         // An answer that pauses goes on in the next one, and nothing may come between the two.
         let pausing = self.history.messages().last().is_some_and(|last| last.role == Role::Assistant);
-        let full = |window: &Window| before >= window.at && before >= self.shortening.rest.min(window.room);
+        let rest = self.shortening.rest.max(self.history.rest());
+        let full = |window: &Window| before >= window.at && before >= rest.min(window.room);
         let due = self.on_overflow == Overflow::Compact && window.as_ref().is_some_and(full);
         if pausing || !(asked || due) {
             return Ok(Made::Nothing);
@@ -144,14 +145,14 @@ impl State {
             self.shortening.level += 1;
             let target = Target { before, goal, most: goal.saturating_mul(2) };
             match self.compact(CompactReason::Overflow, target, step).await? {
-                Made::Shorter => return Ok(Ok(())),
-                Made::Nothing => {}
-                Made::Interrupted => {
-                    self.shortening.level -= 1;
-                    return Ok(Ok(()));
-                }
+                Made::Shorter => {}
+                Made::Interrupted => self.shortening.level -= 1,
+                Made::Nothing => continue,
             }
+            return Ok(Ok(()));
         }
+        // The next input may have more luck.
+        self.shortening.level = 0;
         let message = format!("the conversation is too long, however short it is made: {}", error.message());
         let hint = "the system prompt, the tools, pinned inputs and the last input stay as they are: shorten \
                     them, or choose a model with a larger window";
@@ -178,8 +179,8 @@ impl State {
         target: Target,
         step: &CancellationToken,
     ) -> Result<Made, JournalError> {
-        let (messages, marks) = (self.history.messages(), self.history.marks().clone());
-        let conversation = Conversation::new(&messages, &marks);
+        let (messages, pins) = (self.history.messages(), self.history.pins().clone());
+        let conversation = Conversation::new(&messages, &pins);
         let tools = of_tools(self.toolbox.kit().specs());
         let whole = conversation.size().saturating_add(tools);
         let scale = Scale::new(target.before, whole);
@@ -261,7 +262,7 @@ impl State {
         shorter: Shorter,
         [before, after]: [u64; 2],
     ) -> Result<Made, JournalError> {
-        let Shorter { messages, marks, dropped, outputs } = shorter;
+        let Shorter { messages, pins, dropped, outputs } = shorter;
         let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let text = serde_json::to_string(&messages).map_err(|error| JournalError(error.to_string()))?;
         let compacted = Body::Compacted {
@@ -271,12 +272,12 @@ impl State {
             tokens_before: before,
             tokens_after: after,
             messages: text.into(),
-            pinned: marks.pinned.iter().copied().map(number).collect(),
-            input: marks.input.map(number),
+            pinned: pins.pinned.iter().copied().map(number).collect(),
+            input: pins.input.map(number),
         };
         self.log.emit(compacted).await?;
-        self.history.replace(messages.into(), marks, after);
-        self.shortening.rest = after.saturating_add(after / 4);
+        self.history.replace(messages.into(), pins, after);
+        self.shortening.rest = 0;
         Ok(Made::Shorter)
     }
 }

@@ -12,36 +12,38 @@
 //! | assistant | `reasoning_end` and `assistant_text_end`: the whole texts; `call`: usage, cost, model and response id, once for each model call, whose name they all bear in `corr`; then `tool_call_start`: each call with its arguments | `call`: its `answer`, verbatim with signatures and raw items; absent if nothing entered the conversation |
 //! | tool results | `tool_call_end`: one for each call, with the whole output | its `seen` where the output was cut or has pictures, else the output; one message for all calls of an answer, in their order |
 //! | steering | `steering_injected`, or `loop_detection` where the loop itself spoke | the same, unless the loop `stops` there |
+//! | all, anew | `compacted`: the conversation was made shorter | its `messages`: everything from there on |
 //! | none | `rewound`: what came after an input is no longer part of the conversation | |
-//! | all, anew | `compacted` | its `messages`: the whole conversation from there on |
 
 use junto_llm::{Message, Messages, ToolCall, ToolResult, Usage};
 
 use crate::context::Size;
-use crate::prefix::Prints;
+use crate::prefix::Marks;
 use crate::said::Said;
 
 /// The conversation.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct History {
     messages: Messages,
     size: Size,
     marks: Marks,
-    prints: Prints,
+    pins: Pins,
+    /// How many tokens it had when it was last made shorter.
+    shortened_to: u64,
     /// How many turns the session has had.
     turns: u32,
 }
 
 /// Which messages stay, by their place, however often the conversation is made shorter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Marks {
+pub(crate) struct Pins {
     /// The pinned ones, in order.
     pub(crate) pinned: Vec<usize>,
     /// The latest input: it stays until the next one comes.
     pub(crate) input: Option<usize>,
 }
 
-impl Marks {
+impl Pins {
     pub(crate) fn holds(&self, place: usize) -> bool {
         self.input == Some(place) || self.pinned.contains(&place)
     }
@@ -50,13 +52,7 @@ impl Marks {
 impl History {
     /// A conversation that begins with a system prompt, unless it is empty.
     pub(crate) fn new(system: &str) -> Self {
-        let mut history = Self {
-            messages: Messages::default(),
-            size: Size::default(),
-            marks: Marks::default(),
-            prints: Prints::default(),
-            turns: 0,
-        };
+        let mut history = Self::default();
         if !system.is_empty() {
             history.push(Message::system(system));
         }
@@ -82,7 +78,7 @@ impl History {
 
     fn push(&mut self, message: Message) {
         self.size.add(&message);
-        self.prints.add(&message);
+        self.marks.add(&message);
         self.messages.push(message);
     }
 
@@ -93,8 +89,8 @@ impl History {
     }
 
     /// The fingerprints of these messages.
-    pub(crate) fn prints(&self) -> &Prints {
-        &self.prints
+    pub(crate) fn marks(&self) -> &Marks {
+        &self.marks
     }
 
     /// How many tokens it has, by the provider's last count and a guess for what came after.
@@ -103,31 +99,37 @@ impl History {
     }
 
     /// Which messages stay.
-    pub(crate) fn marks(&self) -> &Marks {
-        &self.marks
+    pub(crate) fn pins(&self) -> &Pins {
+        &self.pins
+    }
+
+    /// How many tokens it must have before it is worth making it shorter again.
+    pub(crate) fn rest(&self) -> u64 {
+        self.shortened_to.saturating_add(self.shortened_to / 4)
     }
 
     /// Puts another conversation, of about so many tokens, in the place of this one.
-    pub(crate) fn replace(&mut self, messages: Messages, marks: Marks, tokens: u64) {
-        let mut prints = Prints::default();
-        messages.iter().for_each(|message| prints.add(message));
-        *self = Self { messages, size: Size::about(tokens), marks, prints, turns: self.turns };
+    pub(crate) fn replace(&mut self, messages: Messages, pins: Pins, tokens: u64) {
+        let mut marks = Marks::default();
+        messages.iter().for_each(|message| marks.add(message));
+        let (size, turns) = (Size::about(tokens), self.turns);
+        *self = Self { messages, size, marks, pins, shortened_to: tokens, turns };
     }
 
     /// An input. The first is pinned, and so is one that is marked.
     pub(crate) fn begin(&mut self, said: &Said) {
         let place = self.messages.len();
-        if said.input.pinned || self.marks.input.is_none() {
-            self.marks.pinned.push(place);
+        if said.input.pinned || self.pins.input.is_none() {
+            self.pins.pinned.push(place);
         }
-        self.marks.input = Some(place);
+        self.pins.input = Some(place);
         self.turn(said.message());
     }
 
     /// What somebody said while the model worked. Marked, it is pinned.
     pub(crate) fn say(&mut self, said: &Said) {
         if said.input.pinned {
-            self.marks.pinned.push(self.messages.len());
+            self.pins.pinned.push(self.messages.len());
         }
         self.turn(said.message());
     }

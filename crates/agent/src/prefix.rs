@@ -13,13 +13,13 @@ use crate::kit::Kit;
 
 /// The fingerprints of a conversation.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Prints {
+pub(crate) struct Marks {
     system: Fingerprint,
     /// One for each message after the system prompt: of the messages up to and with it.
     messages: Vec<Fingerprint>,
 }
 
-impl Prints {
+impl Marks {
     /// A message was added.
     pub(crate) fn add(&mut self, message: &Message) {
         if self.messages.is_empty() && message.role == Role::System {
@@ -63,7 +63,7 @@ impl Prefixes {
     }
 
     /// What this request begins with; `marks` are of its messages, and its tools are the kit's.
-    pub(crate) fn of(&mut self, request: &Request, marks: &Prints, kit: &Arc<Kit>) -> Prefix {
+    pub(crate) fn of(&mut self, request: &Request, marks: &Marks, kit: &Arc<Kit>) -> Prefix {
         Prefix {
             model: print(Fingerprint::default(), &(&request.provider, &request.model)),
             options: print(
@@ -132,8 +132,8 @@ mod tests {
     }
 
     /// A conversation from one-letter messages.
-    fn marks(conversation: &str) -> Prints {
-        let mut marks = Prints::default();
+    fn marks(conversation: &str) -> Marks {
+        let mut marks = Marks::default();
         marks.add(&Message::system("You are a test."));
         conversation.chars().for_each(|letter| marks.add(&Message::user(letter.to_string())));
         marks
@@ -176,10 +176,10 @@ mod tests {
         let mut prefixes = Prefixes::default();
         let request = Request::default().model("m");
         let first = prefixes.of(&request, &marks("a"), &kits[0]);
-        let mut other_system = Prints::default();
+        let mut other_system = Marks::default();
         other_system.add(&Message::system("You are another."));
         other_system.add(&Message::user("a"));
-        let mut changed = |request: &Request, marks: &Prints, kit: &Arc<Kit>| {
+        let mut changed = |request: &Request, marks: &Marks, kit: &Arc<Kit>| {
             let next = prefixes.of(request, marks, kit);
             [
                 next.model != first.model,

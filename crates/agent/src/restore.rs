@@ -106,7 +106,7 @@ pub(crate) async fn restore(events: &[Event], log: &EventLog, rules: Rules) -> R
 fn last_prefix(events: &[Event], agent: &AgentId) -> Option<Prefix> {
     let of_agent = events.iter().rev().filter(|event| event.agent == *agent);
     let mut calls = of_agent.filter_map(|event| match &event.body {
-        Body::Call { purpose: CallPurpose::Input, prefix, .. } => Some(*prefix),
+        Body::Call { prefix, purpose: CallPurpose::Input, .. } => Some(*prefix),
         _ => None,
     });
     calls.next().flatten()

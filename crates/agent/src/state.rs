@@ -73,15 +73,6 @@ pub(crate) struct State {
     pub(crate) answered_by: Option<String>,
 }
 
-/// What a model call is for.
-pub(crate) struct Errand {
-    pub(crate) traffic: Traffic,
-    /// Who hears the answer.
-    pub(crate) audience: Audience,
-    /// What the request begins with, if it is compared with those before.
-    pub(crate) prefix: Option<Prefix>,
-}
-
 impl State {
     /// An input begins.
     pub(crate) fn begin_input(&mut self, input: &Said) {
@@ -130,10 +121,9 @@ impl State {
         let settings = self.desk.settings();
         let kit = self.toolbox.kit();
         let request = self.request(&settings, &kit);
-        let prefix = self.prefixes.of(&request, self.history.prints(), &kit);
+        let prefix = self.prefixes.of(&request, self.history.marks(), &kit);
         let traffic = if self.rounds == 0 { Traffic::Ask } else { Traffic::Continuation };
-        let errand = Errand { traffic, audience: Audience::Everybody, prefix: Some(prefix) };
-        let answer = self.call(request, &settings, errand, step).await?;
+        let answer = self.call(request, Some(prefix), &settings, traffic, step).await?;
         self.text = answer.response.text();
         if let Ended::Whole = answer.end {
             self.history.count(&answer.response.usage);
@@ -142,15 +132,20 @@ impl State {
         Ok(answer)
     }
 
-    /// Makes a model call, and books what it used. `step` ends it.
+    /// Makes a model call, and books what it used. What a chore comes to is not shown, and does not enter the
+    /// conversation. `step` ends the call.
     pub(crate) async fn call(
         &mut self,
         request: Request,
+        prefix: Option<Prefix>,
         settings: &Settings,
-        errand: Errand,
+        traffic: Traffic,
         step: &CancellationToken,
     ) -> Result<Answer, JournalError> {
-        let Errand { traffic, audience, prefix } = errand;
+        let audience = match traffic {
+            Traffic::Ask | Traffic::Continuation => Audience::Everybody,
+            Traffic::Background(_) => Audience::Nobody,
+        };
         let cx = CallCx {
             session: Some(self.log.session().clone()),
             traffic,
@@ -166,7 +161,6 @@ impl State {
         let delivery = if streams { Delivery::InPieces } else { Delivery::Whole };
         let way = (delivery, audience);
         let answer = call::ask(&self.log, &self.provider, self.retry, way, request, &cx).await?;
-        // What nobody hears is no part of the conversation.
         let entering = answer.entering().filter(|_| audience == Audience::Everybody);
         self.book(&answer, entering.as_ref(), settings, &cx, prefix).await?;
         if let Some(message) = entering {
@@ -289,11 +283,11 @@ impl State {
             cost,
             answer: entering.and_then(json),
             end: answer.how(),
-            prefix,
             purpose: match cx.traffic {
                 Traffic::Background(Chore::Compaction) => CallPurpose::Compaction,
                 _ => CallPurpose::Input,
             },
+            prefix,
         };
         self.log.emit_for(&cx.call, call).await?;
         let short = match response.finish_reason.unified {

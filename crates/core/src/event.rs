@@ -122,12 +122,12 @@ pub enum Body {
         /// How it ended.
         #[serde(default, skip_serializing_if = "CallEnd::is_whole")]
         end: CallEnd,
-        /// What its request began with, where its maker knows the request.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        prefix: Option<Prefix>,
         /// What it was for.
         #[serde(default, skip_serializing_if = "CallPurpose::is_input")]
         purpose: CallPurpose,
+        /// What its request began with, where its maker knows the request.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prefix: Option<Prefix>,
     },
     /// A tool was permitted and is about to run.
     ToolCallStart {

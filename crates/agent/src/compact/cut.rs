@@ -5,7 +5,7 @@ use std::ops::Range;
 use junto_llm::{Content, Message, Part, ResultOutput, Role, ToolResult};
 
 use super::measure::{size, sum};
-use crate::history::Marks;
+use crate::history::Pins;
 use crate::truncate::{first, last};
 
 /// The least that is left of an output that is cut; one that would be shorter is taken out.
@@ -15,7 +15,7 @@ const LEAST: u64 = 200;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conversation<'a> {
     messages: &'a [Message],
-    marks: &'a Marks,
+    pins: &'a Pins,
     /// How many messages the system prompt has.
     prefix: usize,
     /// Where that begins which the model has not answered yet, of the latest input and what was said since.
@@ -35,7 +35,7 @@ pub(super) struct Room {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Shorter {
     pub(super) messages: Vec<Message>,
-    pub(super) marks: Marks,
+    pub(super) pins: Pins,
     /// How many messages a hand-over stands in for.
     pub(super) dropped: usize,
     /// How many outputs of tools were taken out or cut.
@@ -50,17 +50,17 @@ pub(super) struct Tail {
     messages: Vec<Message>,
     outputs: usize,
     /// How large a pinned message before it may be. Without a limit, unless there is no other way.
-    pins: u64,
+    most_pin: u64,
 }
 
 impl<'a> Conversation<'a> {
-    pub(super) fn new(messages: &'a [Message], marks: &'a Marks) -> Self {
+    pub(super) fn new(messages: &'a [Message], pins: &'a Pins) -> Self {
         let instructs = |m: &&Message| matches!(m.role, Role::System | Role::Developer);
         let prefix = messages.iter().take_while(instructs).count();
         let spoken = |m: &Message| matches!(m.role, Role::Assistant | Role::Tool);
         let answered = messages.iter().rposition(spoken).map_or(prefix, |last| last + 1);
-        let unanswered = answered.max(marks.input.unwrap_or_default());
-        Self { messages, marks, prefix, unanswered }
+        let unanswered = answered.max(pins.input.unwrap_or_default());
+        Self { messages, pins, prefix, unanswered }
     }
 
     /// Everything up to what the model has not answered yet; none if it has not spoken at all.
@@ -79,12 +79,12 @@ impl<'a> Conversation<'a> {
 
     /// Whether a message goes only with the whole conversation.
     fn stays(self, place: usize) -> bool {
-        place < self.prefix || place >= self.unanswered || self.marks.holds(place)
+        place < self.prefix || place >= self.unanswered || self.pins.holds(place)
     }
 
     /// Whether a message is pinned, but neither the input under way nor unanswered.
     fn is_old_pin(self, place: usize) -> bool {
-        place < self.unanswered && self.marks.input != Some(place) && self.marks.pinned.contains(&place)
+        place < self.unanswered && self.pins.input != Some(place) && self.pins.pinned.contains(&place)
     }
 
     /// The size of what cannot be taken out, and how large each old pin may be so that it has no more than
@@ -140,18 +140,18 @@ impl<'a> Conversation<'a> {
             left = left - before + size(message);
         }
         let enough = outputs > 0 && left <= goal;
-        enough.then(|| Shorter { messages, marks: self.marks.clone(), dropped: 0, outputs })
+        enough.then(|| Shorter { messages, pins: self.pins.clone(), dropped: 0, outputs })
     }
 
     /// The latest turns, as many as there is room for beside what cannot be taken out and a hand-over of this
     /// size; their outputs are cut where that helps. The very latest may have more room.
     pub(super) fn tail(self, keep_turns: usize, room: Room, hand_over: u64) -> Tail {
-        let (fixed, pins) = self.fixed(room.most.saturating_sub(hand_over));
+        let (fixed, most_pin) = self.fixed(room.most.saturating_sub(hand_over));
         let fixed = fixed + hand_over;
         let mut left = room.goal.saturating_sub(fixed);
         let start = self.unanswered;
         let messages = self.get(start..self.messages.len()).to_vec();
-        let mut tail = Tail { start, messages, outputs: 0, pins };
+        let mut tail = Tail { start, messages, outputs: 0, most_pin };
         let mut turns = 0;
         for unit in self.units().into_iter().rev().filter(|unit| unit.end <= start) {
             let is_turn = self.is_turn(&unit);
@@ -187,8 +187,8 @@ impl<'a> Conversation<'a> {
     pub(super) fn droppable(self, tail: &Tail) -> u64 {
         let places = (self.prefix..).zip(self.older(tail));
         let droppable = |(place, message)| {
-            let kept = if self.is_old_pin(place) { tail.pins } else { 0 };
-            let stays = self.marks.input == Some(place);
+            let kept = if self.is_old_pin(place) { tail.most_pin } else { 0 };
+            let stays = self.pins.input == Some(place);
             if stays { 0 } else { size(message).saturating_sub(kept) }
         };
         places.map(droppable).sum()
@@ -197,12 +197,12 @@ impl<'a> Conversation<'a> {
     /// The conversation with nothing taken out but outputs of the tail.
     pub(super) fn with_tail(self, tail: Tail) -> Shorter {
         let messages = [self.get(0..tail.start), &tail.messages].concat();
-        Shorter { messages, marks: self.marks.clone(), dropped: 0, outputs: tail.outputs }
+        Shorter { messages, pins: self.pins.clone(), dropped: 0, outputs: tail.outputs }
     }
 
     /// Whether the latest input is no part of the tail, and so comes behind the hand-over.
     pub(super) fn input_is_older(self, tail: &Tail) -> bool {
-        self.marks.input.is_some_and(|input| input < tail.start && !self.marks.pinned.contains(&input))
+        self.pins.input.is_some_and(|input| input < tail.start && !self.pins.pinned.contains(&input))
     }
 
     /// The conversation with a hand-over in the place of its older part: the system prompt, what is pinned,
@@ -210,21 +210,21 @@ impl<'a> Conversation<'a> {
     pub(super) fn with_hand_over(self, tail: Tail, hand_over: String) -> Shorter {
         let mut shorter = Shorter {
             messages: self.get(0..self.prefix).to_vec(),
-            marks: Marks::default(),
+            pins: Pins::default(),
             dropped: 0,
             outputs: tail.outputs,
         };
         for (place, message) in self.messages.iter().enumerate().take(tail.start).skip(self.prefix) {
-            if self.marks.pinned.contains(&place) {
-                let most = if self.is_old_pin(place) { tail.pins } else { u64::MAX };
+            if self.pins.pinned.contains(&place) {
+                let most = if self.is_old_pin(place) { tail.most_pin } else { u64::MAX };
                 shorter.keep(self, place, cut_message(message, most));
-            } else if self.marks.input != Some(place) {
+            } else if self.pins.input != Some(place) {
                 shorter.dropped += 1;
             }
         }
         shorter.messages.push(Message::user(hand_over));
         if self.input_is_older(&tail)
-            && let Some((place, input)) = self.marks.input.and_then(|at| Some((at, self.messages.get(at)?)))
+            && let Some((place, input)) = self.pins.input.and_then(|at| Some((at, self.messages.get(at)?)))
         {
             shorter.keep(self, place, input.clone());
         }
@@ -236,14 +236,14 @@ impl<'a> Conversation<'a> {
 }
 
 impl Shorter {
-    /// Adds the message that had this place, and what was marked there.
+    /// Adds the message that had this place, and what was pinned there.
     fn keep(&mut self, from: Conversation<'_>, place: usize, message: Message) {
         let now = self.messages.len();
-        if from.marks.pinned.contains(&place) {
-            self.marks.pinned.push(now);
+        if from.pins.pinned.contains(&place) {
+            self.pins.pinned.push(now);
         }
-        if from.marks.input == Some(place) {
-            self.marks.input = Some(now);
+        if from.pins.input == Some(place) {
+            self.pins.input = Some(now);
         }
         self.messages.push(message);
     }

@@ -7,8 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::cut::cut_middle;
 use super::handover::{self, Detail};
-use crate::call::{Audience, Ended};
-use crate::state::{Errand, State};
+use crate::call::Ended;
+use crate::state::State;
 
 /// In how many pieces a record is read at most; a longer one loses detail first.
 const MOST_PIECES: u64 = 8;
@@ -101,9 +101,8 @@ impl State {
 
     async fn sum_up(&mut self, request: Request, step: &CancellationToken) -> Result<Written, JournalError> {
         let settings = self.desk.settings();
-        let traffic = Traffic::Background(Chore::Compaction);
-        let errand = Errand { traffic, audience: Audience::Nobody, prefix: None };
-        let answer = self.call(request, &settings, errand, step).await?;
+        let chore = Traffic::Background(Chore::Compaction);
+        let answer = self.call(request, None, &settings, chore, step).await?;
         Ok(match answer.end {
             Ended::Whole => Written::Text(answer.response.text().trim().to_owned()),
             Ended::Interrupted => Written::Interrupted,

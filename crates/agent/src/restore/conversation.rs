@@ -9,7 +9,7 @@ use junto_core::{
 use junto_llm::{Media, Message, ResultOutput, ToolResult};
 use serde::de::DeserializeOwned;
 
-use crate::history::{History, Marks};
+use crate::history::{History, Pins};
 use crate::loops::Loops;
 use crate::round::Calls;
 use crate::said::Said;
@@ -86,8 +86,9 @@ impl<'a> Conversation<'a> {
                 self.history.say(&Said::recalled(input.clone(), pictures));
                 self.over(None);
             }
-            // Of what nobody heard only the effect counts.
+            // What it came to, a `compacted` event tells, if it came to anything.
             Body::Call { purpose: CallPurpose::Compaction, model, .. } => {
+                self.end_round();
                 self.answered_by = Some(model.clone());
             }
             Body::Call { .. } => self.call(event).await,
@@ -157,16 +158,16 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// The conversation was made shorter.
     async fn compacted(&mut self, event: &Event) {
         let Body::Compacted { messages, pinned, input, tokens_after, .. } = &event.body else { return };
         self.end_round();
+        // The model is asked again, also if its call has failed because of the length.
         self.over(None);
-        // Where it cannot be read, the longer one goes on; the model's provider says if that is too long.
-        let Some(messages) = self.json::<Vec<Message>>(event.seq, messages).await else { return };
-        let place = |place: u32| usize::try_from(place).unwrap_or(usize::MAX);
-        let marks = Marks { pinned: pinned.iter().copied().map(place).collect(), input: input.map(place) };
-        self.history.replace(messages.into(), marks, *tokens_after);
+        let Some(messages) = self.json(event.seq, messages).await else { return };
+        let place = |place: u32| place as usize;
+        let pinned = pinned.iter().copied().map(place).collect();
+        let pins = Pins { pinned, input: input.map(place) };
+        self.history.replace(messages, pins, *tokens_after);
     }
 
     async fn tool_ended(&mut self, event: &Event) {

@@ -13,7 +13,7 @@ use junto_core::{Amount, Purse};
 use junto_llm::catalog::Catalog;
 use junto_llm::middleware::BudgetGuard;
 use junto_llm::{
-    Allowance, Budget, CallCx, Client, Error, ErrorKind, EventStream, Finish, FinishReason, Fut, Provider,
+    Allowance, CallCx, Client, Error, ErrorKind, EventStream, Finish, FinishReason, Fut, Provider,
     Request, Response, SegmentId, StreamEvent, Usage, Usd,
 };
 use proptest::prelude::*;
@@ -109,7 +109,7 @@ fn case() -> impl Strategy<Value = Case> {
         (any::<usize>(), prop::option::of(0_u32..3_000_000), prop::option::weighted(0.3, 0_u32..300_000));
     let caller = (any::<usize>(), prop::collection::vec(call(), 1..6));
     (prop::collection::vec(purse, 1..6), prop::collection::vec(caller, 1..8)).prop_map(|(purses, callers)| {
-        let below = |(place, (of, usd, tokens)): (usize, (usize, _, _))| {
+        let below = |(place, (of, usd, tokens)): (usize, (usize, Option<u32>, Option<u32>))| {
             // The outermost has a limit at least.
             let usd = if place == 0 { usd.or(Some(1_500_000)) } else { usd };
             Below { of: of % place.max(1), usd, tokens }

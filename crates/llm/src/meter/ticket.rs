@@ -24,6 +24,8 @@ pub(crate) struct Ticket {
     answered_by: Option<String>,
     /// Whether the model began to answer.
     began: bool,
+    /// Whether it may have begun unseen.
+    awaited: bool,
     /// How many bytes of an answer were seen.
     seen: u64,
 }
@@ -73,7 +75,7 @@ impl Ticket {
             (bid.place(request, cx).await?, Some(size))
         };
         let open = Open { paid, catalog: catalog.clone(), asked, size, cx: cx.clone() };
-        Ok(Self { open: Some(open), known: None, answered_by: None, began: false, seen: 0 })
+        Ok(Self { open: Some(open), known: None, answered_by: None, began: false, awaited: false, seen: 0 })
     }
 
     /// Books a call for a whole answer, and puts what is to be said of it into the answer.
@@ -93,18 +95,21 @@ impl Ticket {
         result
     }
 
-    /// Notes that a whole answer is awaited: if it is dropped, the model may have been at work.
+    /// Notes that the provider has the request, or will have it: if nobody waits for the answer any longer,
+    /// the model may have been at work.
     pub(crate) fn awaits(&mut self) {
-        self.began = true;
+        self.awaited = true;
     }
 
     /// A streamed answer, which is booked when it has ended.
-    pub(crate) fn follow(self, events: Result<EventStream, Error>) -> Result<EventStream, Error> {
+    pub(crate) fn follow(mut self, events: Result<EventStream, Error>) -> Result<EventStream, Error> {
         match events {
-            Ok(events) => Ok(EventStream::new(Followed { events, ticket: self })),
+            Ok(events) => {
+                self.awaits();
+                Ok(EventStream::new(Followed { events, ticket: self }))
+            }
             Err(error) => {
-                let mut ticket = self;
-                ticket.end(&End::Failed(&error));
+                self.end(&End::Failed(&error));
                 Err(error)
             }
         }
@@ -154,7 +159,8 @@ impl Ticket {
             }
             End::Finished(usage) => ((*usage).clone(), Cost::Unknown, worst),
             // It used nothing: the reservation is given back.
-            End::Failed(_) | End::Dropped if !self.began => return,
+            End::Failed(_) if !self.began => return,
+            End::Dropped if !self.began && !self.awaited => return,
             End::Failed(_) | End::Dropped => match self.known.take() {
                 Some(known) => {
                     // Each token of what was seen has at least a byte.

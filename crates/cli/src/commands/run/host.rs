@@ -40,8 +40,10 @@ pub(crate) struct Host {
 enum Heard {
     #[default]
     Nothing,
+    /// Nothing that was a command.
     Nonsense,
-    Commands,
+    /// Commands; or there was work without any.
+    Sense,
 }
 
 /// Whether standard input is read.
@@ -102,7 +104,7 @@ impl Host {
         Self { presence, output, ears, asked: VecDeque::new(), shown: None, heard: Heard::default() }
     }
 
-    /// Whether a program has spoken, and nothing it said was a command.
+    /// Whether a program has spoken, nothing it said was a command, and nothing was worked on.
     pub(super) fn heard_only_nonsense(&self) -> bool {
         self.heard == Heard::Nonsense
     }
@@ -124,7 +126,7 @@ impl Host {
             Presence::Program if line.trim().is_empty() => None,
             Presence::Program => match serde_json::from_str(line) {
                 Ok(command) => {
-                    self.heard = Heard::Commands;
+                    self.heard = Heard::Sense;
                     Some(command)
                 }
                 Err(error) => {
@@ -188,6 +190,10 @@ impl Host {
             Body::Answered { ask, .. } | Body::Replied { ask, .. } => {
                 self.asked.retain(|asked| asked.wants.ask() != ask);
                 self.ask();
+                return None;
+            }
+            Body::InputEnd { .. } => {
+                self.heard = Heard::Sense;
                 return None;
             }
             // A question that was withdrawn ends with its call.

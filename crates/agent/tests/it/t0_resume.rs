@@ -5,8 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use junto_agent::{OnOpen, Past, Session, SessionConfig};
 use junto_core::{
-    Agent, AgentErrorKind, AgentId, Body, Change, Command, CutOff, EndReason, Event, EventLog,
-    Input, Journal, Limits, MemoryJournal, Payload, Seq, SessionState, grammar,
+    Agent, AgentErrorKind, AgentId, Body, Change, Command, CutOff, EndReason, Event, EventLog, Input,
+    Journal, Limits, MemoryJournal, Payload, Seq, SessionState, grammar,
 };
 use junto_env::{ExecutionEnvironment, LocalEnvironment};
 use junto_llm::{Effort, Error, ErrorKind, Message, Provider, Request, Role, SessionId, Usage};
@@ -88,7 +88,7 @@ async fn limits_and_circles_are_kept() {
         let circles = [again(), again(), again(), again(), again(), again()];
         circles.into_iter().chain([Line::Text("Well."), again(), again()]).collect()
     };
-    let limits = Limits { max_turns: 8, max_tool_rounds: 0 };
+    let limits = Limits { max_turns: 19, max_tool_rounds: 0 };
     let inputs = ["one", "two", "three"].map(Input::text);
     let stage = Stage::new(inputs, move |config| SessionConfig { limits, stop_on_loop: true, ..config });
     let whole = check_every_cut(&stage, lines).await;

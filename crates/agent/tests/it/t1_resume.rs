@@ -53,17 +53,15 @@ fn stage(wire: Wire) -> Stage {
     stage
 }
 
-/// The bodies of the session's own requests from this one on, without those that were tried again.
-fn bodies(twin: &Twin, from: u64) -> Vec<String> {
-    let own = twin.requests().into_iter().filter(|request| request.number > from);
-    let mut bodies: Vec<String> = own.map(|request| request.body.to_string()).collect();
+/// The bodies of the session's own requests after this one, without those that were tried again; and the
+/// number of the last.
+fn bodies(twin: &Twin, after: u64) -> (Vec<String>, u64) {
+    let requests = twin.requests();
+    let new = requests.iter().filter(|request| request.number > after);
+    let mut bodies: Vec<String> = new.map(|request| request.body.to_string()).collect();
     bodies.retain(|body| body.contains("Look around"));
     bodies.dedup();
-    bodies
-}
-
-fn last_number(twin: &Twin) -> u64 {
-    twin.requests().last().map_or(0, |request| request.number)
+    (bodies, requests.last().map_or(0, |request| request.number))
 }
 
 /// What a session that was brought back must have done.
@@ -101,7 +99,7 @@ async fn cut_everywhere(wire: Wire) {
     let answers: Vec<String> = whole.ends().into_iter().map(|(_, text)| text).collect();
     assert_eq!(answers, ["That was it.", "Nothing more."], "{wire:?}");
     assert!(whole.events.iter().any(|event| event.body.name() == "retry"), "{wire:?}");
-    let sent = bodies(&twin, 0);
+    let (sent, mut last) = bodies(&twin, 0);
     assert_eq!(sent.len(), whole.requests.len());
     for cut in 1..=whole.events.len() {
         let past = &whole.events[..cut];
@@ -109,11 +107,12 @@ async fn cut_everywhere(wire: Wire) {
         if past.iter().any(|event| event.body.name() == "user_input") && picture.exists() {
             std::fs::remove_file(&picture).unwrap();
         }
-        let before = last_number(&twin);
         let after = stage.play_on(&provider, Past::new(past), &whole.journal).await;
         check(&whole, past, &after, &format!("{wire:?}"));
+        let (sent_now, now) = bodies(&twin, last);
+        last = now;
         if let Next::Same(number) = whole.next_request(past, &after) {
-            assert_eq!(bodies(&twin, before).first(), sent.get(number), "{wire:?}: {cut}");
+            assert_eq!(sent_now.first(), sent.get(number), "{wire:?}: {cut}");
         }
     }
     twin.close().await;
@@ -181,7 +180,7 @@ async fn another_provider_takes_the_conversation_over() {
             let (provider, model) = model(second);
             let change =
                 Change { provider: Some(provider.into()), model: Some(model.into()), ..Change::default() };
-            let before = last_number(&twin);
+            let (_, before) = bodies(&twin, 0);
             let past = Past::new(&whole.events[..past]).change(change);
             let after = stage.play_on(&both, past, &whole.journal).await;
             assert_eq!(after.ends()[1], (EndReason::Done, "Nothing more.".into()), "{first:?} {second:?}");

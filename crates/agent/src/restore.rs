@@ -14,11 +14,13 @@ mod settings;
 use std::collections::BTreeMap;
 
 use junto_core::{
-    AgentError, AgentErrorKind, AgentId, Body, EndReason, Event, EventLog, JournalError, Plan, ResumeHandle,
+    AgentError, AgentErrorKind, AgentId, Body, CallPurpose, EndReason, Event, EventLog, JournalError, Plan,
+    Prefix, ResumeHandle,
 };
 use junto_llm::{Cost, Usage};
 
 pub(crate) use self::branch::branch;
+pub(crate) use self::close::close_all;
 use self::conversation::Conversation;
 pub(crate) use self::conversation::{OpenInput, Unread};
 use self::lives::Lives;
@@ -34,6 +36,8 @@ pub(crate) struct Restored {
     pub(crate) settings: PastSettings,
     pub(crate) history: History,
     pub(crate) loops: Loops,
+    /// What the request of the last call began with.
+    pub(crate) prefix: Option<Prefix>,
     /// Model calls so far.
     pub(crate) turns: u32,
     /// The model that answered last, by its own name.
@@ -86,6 +90,7 @@ pub(crate) async fn restore(events: &[Event], log: &EventLog, rules: Rules) -> R
         settings,
         history,
         loops,
+        prefix: last_prefix(events, root),
         turns,
         answered_by,
         born,
@@ -95,6 +100,16 @@ pub(crate) async fn restore(events: &[Event], log: &EventLog, rules: Rules) -> R
         unread,
         lives,
     })
+}
+
+/// What the request of an agent's last call began with. A rewind does not matter: the provider has seen it.
+fn last_prefix(events: &[Event], agent: &AgentId) -> Option<Prefix> {
+    let of_agent = events.iter().rev().filter(|event| event.agent == *agent);
+    let mut calls = of_agent.filter_map(|event| match &event.body {
+        Body::Call { prefix, purpose: CallPurpose::Input, .. } => Some(*prefix),
+        _ => None,
+    });
+    calls.next().flatten()
 }
 
 impl Restored {

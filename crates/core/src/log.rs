@@ -329,8 +329,8 @@ impl Subscription {
                 return Ok(Item::Event(Arc::new(event)));
             }
             match self.live.try_recv() {
-                Ok(Sent { item, .. }) => {
-                    if let Some(item) = self.live_item(item).await? {
+                Ok(sent) => {
+                    if let Some(item) = self.live_item(sent.item()).await? {
                         return Ok(item);
                     }
                 }
@@ -342,8 +342,8 @@ impl Subscription {
                         continue;
                     }
                     match self.live.recv().await {
-                        Ok(Sent { item, .. }) => {
-                            if let Some(item) = self.live_item(item).await? {
+                        Ok(sent) => {
+                            if let Some(item) = self.live_item(sent.item()).await? {
                                 return Ok(item);
                             }
                         }
@@ -390,7 +390,12 @@ impl Subscription {
     }
 
     async fn catch_up(&mut self) -> Result<(), JournalError> {
+        let last = Seq(self.shared.last.load(Ordering::Acquire));
         let events = self.shared.journal.read(self.next, BATCH).await?;
+        if events.is_empty() && self.next <= last {
+            // The last ones were lost with the disk's bytes; there is nothing to wait for.
+            self.next = last.next();
+        }
         self.batch.extend(events);
         Ok(())
     }

@@ -3,7 +3,9 @@
 use std::future::Future;
 
 use futures_util::StreamExt;
-use junto_llm::{Accumulator, CallCx, Error, ErrorKind, EventStream, Request, Response, StreamEvent, Usage};
+use junto_llm::{
+    Accumulator, CallCx, Error, ErrorKind, EventStream, LeafCall, Request, Response, StreamEvent, Usage,
+};
 
 use crate::Member;
 use crate::narrator::Narrator;
@@ -12,6 +14,21 @@ use crate::narrator::Narrator;
 pub(crate) struct Answer {
     pub(crate) result: Result<Response, Error>,
     pub(crate) usage: Usage,
+}
+
+impl Answer {
+    /// The model calls that were made for it. A member that failed before it used anything made none.
+    pub(crate) fn calls(&self, member: &Member) -> Vec<LeafCall> {
+        if self.result.is_err() && self.usage == Usage::default() {
+            return Vec::new();
+        }
+        let asked = (member.provider_name.as_ref().unwrap_or(&member.name), member.model.as_ref());
+        let (provider, model) = match &self.result {
+            Ok(response) => (&response.provider, Some(&response.model)),
+            Err(_) => asked,
+        };
+        self.usage.clone().into_calls(provider, model.map_or("", String::as_str))
+    }
 }
 
 /// The client's request as this member gets it: only the address differs.

@@ -2,7 +2,7 @@
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use junto_llm::{CallCx, Error, ErrorKind, Request, Response, Usage, Warning};
+use junto_llm::{CallCx, Error, ErrorKind, LeafCall, Request, Response, Usage, Warning};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -21,7 +21,8 @@ pub(crate) struct Proposal<'a> {
 struct Round<'a> {
     proposals: Vec<Proposal<'a>>,
     failures: Vec<(&'a str, Error)>,
-    usage: Usage,
+    /// What was asked of models, for the answer and for choosing it.
+    calls: Vec<LeafCall>,
 }
 
 impl Inner {
@@ -56,7 +57,7 @@ impl Inner {
         round.set_weak_ones_aside(narrator).await;
         let mut warnings: Vec<Warning> = round.failures.iter().map(left_out).collect();
         let (index, fault) =
-            self.choose(request, &round.proposals, &mut round.usage, &child(), narrator).await;
+            self.choose(request, &round.proposals, &mut round.calls, &child(), narrator).await;
         warnings.extend(fault.map(|error| Warning::new("judge_failed", error.to_string())));
         let Some(chosen) = round.proposals.into_iter().nth(index) else {
             return Err(failure::of_all(&self.options.name, &round.failures));
@@ -65,7 +66,7 @@ impl Inner {
         response.id.clone_from(&cx.call.0);
         PROVIDER.clone_into(&mut response.provider);
         response.model.clone_from(&self.options.name);
-        response.usage = round.usage;
+        response.usage = sum(round.calls);
         response.warnings.extend(warnings);
         Ok(response)
     }
@@ -93,7 +94,7 @@ impl Inner {
             .collect();
 
         let mut deadline = None;
-        let (mut proposals, mut failures, mut usage) = (Vec::new(), Vec::new(), Usage::default());
+        let (mut proposals, mut failures, mut calls) = (Vec::new(), Vec::new(), Vec::new());
         loop {
             let (place, member, answer) = tokio::select! {
                 biased;
@@ -108,7 +109,7 @@ impl Inner {
                     continue;
                 }
             };
-            usage += &answer.usage;
+            calls.push((place, answer.calls(member)));
             let name = member.name.as_str();
             match answer.result.and_then(|r| proposal::check(request, &r).map(|()| r)) {
                 Ok(response) => {
@@ -122,7 +123,11 @@ impl Inner {
                 }
             }
         }
-        Round { proposals: in_order(proposals), failures: in_order(failures), usage }
+        Round {
+            proposals: in_order(proposals),
+            failures: in_order(failures),
+            calls: in_order(calls).concat(),
+        }
     }
 
     /// The index of the answer to use; 0 where there is nothing to choose from. The error is the
@@ -131,7 +136,7 @@ impl Inner {
         &self,
         request: &Request,
         proposals: &[Proposal<'_>],
-        usage: &mut Usage,
+        calls: &mut Vec<LeafCall>,
         cx: &CallCx,
         narrator: &Narrator,
     ) -> (usize, Option<Error>) {
@@ -153,7 +158,7 @@ impl Inner {
         };
         let question = addressed(&judge::question(request, proposals), judge);
         let answer = ask(judge, question, cx, narrator, self.options.max_answer, too_late).await;
-        *usage += &answer.usage;
+        calls.extend(answer.calls(judge));
         match answer.result.and_then(|response| judge::verdict(&response, proposals)) {
             Ok((index, chosen, reason)) => {
                 let name = &chosen.member.name;
@@ -196,6 +201,15 @@ fn announced(name: &str, response: &Response) -> String {
 
 fn left_out((name, error): &(&str, Error)) -> Warning {
     Warning::new("member_left_out", format!("{name}: {error}"))
+}
+
+/// What these calls used together.
+fn sum(calls: Vec<LeafCall>) -> Usage {
+    let mut usage = Usage::default();
+    for call in &calls {
+        usage += &call.usage;
+    }
+    Usage { calls, ..usage }
 }
 
 fn in_order<T>(mut places: Vec<(usize, T)>) -> Vec<T> {

@@ -4,11 +4,14 @@
 //! [`Catalog::overlay`]. Models that no catalog knows still work: their ids are passed through, and
 //! only their cost stays unknown.
 
+mod caching;
+
 use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Cost, Error, Usage, Usd};
+pub use self::caching::Caching;
+use crate::{Cost, Error, LeafCall, Usage, Usd};
 
 /// What is known of one model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -148,10 +151,63 @@ impl Price {
     }
 }
 
+impl Price {
+    /// The most that so many tokens can cost, whatever of the input is cached, or written to a cache.
+    pub fn worst(&self, input: u64, output: u64) -> Usd {
+        let (input_rate, output_rate) = self.worst_rates(input);
+        // Rounded up, and by one more for the sums of the other way to compute it.
+        nano_usd(input, input_rate) + nano_usd(output, output_rate) + Usd(1)
+    }
+
+    /// How many tokens of output this much pays for, after the worst that the input can cost.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a float-to-int cast saturates"
+    )]
+    pub fn output_for(&self, usd: Usd, input: u64) -> u64 {
+        let (_, rate) = self.worst_rates(input);
+        let left = usd - self.worst(input, 0);
+        if left < Usd::ZERO {
+            return 0;
+        }
+        if rate <= 0.0 {
+            return u64::MAX;
+        }
+        let mut output = (left.dollars() * 1e6 / rate).floor() as u64;
+        while output > 0 && self.worst(input, output) > usd {
+            output -= 1;
+        }
+        output
+    }
+
+    /// The dearest that input and output can be.
+    fn worst_rates(&self, input: u64) -> (f64, f64) {
+        let dearest = [self.cache_read, self.cache_write].into_iter().flatten().fold(self.input, f64::max);
+        match self.long_prompt {
+            Some(long) if input > long.above => {
+                (dearest * long.input.max(1.0), self.output * long.output.max(1.0))
+            }
+            _ => (dearest, self.output),
+        }
+    }
+}
+
+/// So many tokens at so many dollars per million, rounded up.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "token counts are far below 2^52, and a float-to-int cast saturates"
+)]
+fn nano_usd(tokens: u64, rate: f64) -> Usd {
+    Usd((tokens as f64 * rate * 1e3).ceil() as i64)
+}
+
 /// A list of known models. Cheap to clone; never changes.
 #[derive(Clone, Debug)]
 pub struct Catalog {
     models: Arc<[ModelInfo]>,
+    caching: Arc<[Caching]>,
 }
 
 #[derive(Deserialize)]
@@ -159,6 +215,8 @@ pub struct Catalog {
 struct File {
     #[serde(default)]
     model: Vec<ModelInfo>,
+    #[serde(default)]
+    caching: Vec<Caching>,
 }
 
 static BUILTIN: LazyLock<Catalog> =
@@ -172,7 +230,7 @@ impl Catalog {
 
     /// A catalog that knows nothing.
     pub fn empty() -> Self {
-        Self { models: Arc::default() }
+        Self { models: Arc::default(), caching: Arc::default() }
     }
 
     /// A catalog from TOML, one `[[model]]` per entry.
@@ -188,13 +246,18 @@ impl Catalog {
                 .with_hint("each `[[model]]` needs id, provider, name, context_window, max_output, released")
                 .with_source(e)
         })?;
-        Ok(Self { models: file.model.into() })
+        Ok(Self { models: file.model.into(), caching: file.caching.into() })
     }
 
     /// The model with this id; else the one with this alias; else the one whose id this is with a
     /// date behind it (`claude-x-20250929`, `gpt-x-2026-01-01`).
     pub fn get(&self, name: &str) -> Option<&ModelInfo> {
         self.find(name, |_| true)
+    }
+
+    /// The same among one provider's models.
+    pub fn of(&self, provider: &str, name: &str) -> Option<&ModelInfo> {
+        self.find(name, |m| m.provider == provider)
     }
 
     /// The models, or a provider's, in the order of the file.
@@ -225,14 +288,31 @@ impl Catalog {
                 None => models.push(entry),
             }
         }
-        Self { models: models.into() }
+        Self { models: models.into(), caching: Arc::clone(&self.caching) }
     }
 
-    /// What this usage of a provider's model costs; unknown if its price is.
+    /// What this usage of a provider's model costs; unknown if its price is. Usage that is made of calls
+    /// costs what they cost together: as they were reported, else as they are priced here.
     pub fn cost(&self, provider: &str, model: &str, usage: &Usage) -> Cost {
-        self.find(model, |m| m.provider == provider)
-            .and_then(|m| m.price)
-            .map_or(Cost::Unknown, |price| price.cost(usage))
+        if let Some(cost) = usage.calls.iter().map(|call| self.of_call(call)).reduce(|sum, cost| sum + cost) {
+            return cost;
+        }
+        self.of(provider, model).and_then(|m| m.price).map_or(Cost::Unknown, |price| price.cost(usage))
+    }
+
+    /// This usage with a cost for each call it is made of whose price is known here and that has none.
+    pub fn priced(&self, mut usage: Usage) -> Usage {
+        for call in &mut usage.calls {
+            call.cost = self.of_call(call);
+        }
+        usage
+    }
+
+    fn of_call(&self, call: &LeafCall) -> Cost {
+        match call.cost {
+            Cost::Unknown => self.cost(&call.provider, &call.model, &call.usage),
+            known => known,
+        }
     }
 
     fn find(&self, name: &str, among: impl Fn(&ModelInfo) -> bool) -> Option<&ModelInfo> {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::raw::RawBody;
-use crate::{Message, Role, ToolCall};
+use crate::{Cost, Message, Role, ToolCall};
 
 /// A model's answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -138,12 +138,39 @@ pub struct Usage {
     /// The provider's own fields; absent on a sum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<Value>,
+    /// The model calls that were made for the one answer, where they were several: a council's, or a
+    /// program's. This is then their sum. Empty where the answer is one model's, and on a sum of answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<LeafCall>,
+}
+
+/// What one model used and cost for an answer to which several calls belong. The books have a row for
+/// each of these and none for their sum.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LeafCall {
+    /// The provider's name.
+    pub provider: String,
+    /// The model, as the provider names it.
+    pub model: String,
+    /// Tokens. It is no sum of others.
+    pub usage: Usage,
+    /// Money, where whoever made the call was told; else unknown, and the catalog may know the price.
+    pub cost: Cost,
 }
 
 impl Usage {
     /// Usage of this many tokens in and out.
     pub fn new(input: u64, output: u64) -> Self {
         Self { input, output, total: input.saturating_add(output), ..Self::default() }
+    }
+
+    /// This usage as the calls it is made of: its own, or one call of this provider's model.
+    pub fn into_calls(mut self, provider: &str, model: &str) -> Vec<LeafCall> {
+        if !self.calls.is_empty() {
+            return std::mem::take(&mut self.calls);
+        }
+        let (provider, model) = (provider.to_owned(), model.to_owned());
+        vec![LeafCall { provider, model, usage: self, cost: Cost::Unknown }]
     }
 }
 
@@ -164,6 +191,7 @@ impl Add for &Usage {
             cache_read: both(self.cache_read, other.cache_read),
             cache_write: both(self.cache_write, other.cache_write),
             raw: None,
+            calls: Vec::new(),
         }
     }
 }

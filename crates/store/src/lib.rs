@@ -1,1 +1,28 @@
 //! Sessions on disk: the journal, the index, the ledger, snapshots of the workspace.
+//!
+//! A [`Store`] is a folder. Each session in it has a folder of its own with one append-only file of JSON
+//! lines, the journal, and beside it the texts that are too large for a line. [`DiskJournal`] writes it for
+//! a [`junto_core::EventLog`]: an event is in the kernel's hands before anybody is shown it, and on the
+//! disk before a tool acts on it. What a crash leaves behind is read up to the last whole record, and
+//! what was lost is told in a [`Recovery`].
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod error;
+mod export;
+#[doc(hidden)]
+pub mod files;
+mod index;
+mod journal;
+mod ledger;
+mod redact;
+mod snapshot;
+mod store;
+
+pub use error::{Error, ErrorKind, Result};
+pub use export::Format;
+pub use index::{CallFilter, Filter, Index, Refreshed, Renewed, RunRow, SessionRow, Standing, TurnRow};
+pub use journal::{Cut, Damage, DiskJournal, Header, Recovery, Watch};
+pub use ledger::{Book, Booking, By, CacheVerdict, CallRow, CostRow, PrefixPart, explain, table, verdict};
+pub use redact::Redactor;
+pub use snapshot::{Extent, FileChange, Kind as ChangeKind, Snapshots, Tree, Undone};
+pub use store::{Events, Opened, Options, Recorded, Store, Sync};

@@ -14,14 +14,14 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use junto_llm::Wire;
+use junto_llm::{Usage, Wire};
 
 use crate::fault::Outside;
-use crate::log::{Log, Received};
+use crate::log::{Kept, Log, Received};
 use crate::record::{Recorded, Recorder, Secrets};
 use crate::reply::{self, Asked, Reply};
 use crate::route::{Route, route};
-use crate::send::{Body, body};
+use crate::send::{Body, Sent, Watch, body};
 use crate::stage::Stage;
 use crate::strict::Checker;
 
@@ -72,6 +72,26 @@ impl Drop for Open {
     }
 }
 
+/// Notes what a client was told of what it used, once the reply is over.
+struct Receipt {
+    open: Open,
+    usage: Option<Usage>,
+    usage_at_start: Option<Usage>,
+}
+
+impl Watch for Receipt {
+    fn over(&mut self, sent: Sent) {
+        let told = match sent {
+            Sent::Nothing => None,
+            Sent::Begun => self.usage_at_start.take(),
+            Sent::Whole => self.usage.take(),
+        };
+        if let Some(usage) = told {
+            self.open.0.log().tell(&usage);
+        }
+    }
+}
+
 /// Answers one request. `hangup` closes its connection.
 pub(crate) async fn exchange(
     shared: Arc<Shared>,
@@ -94,21 +114,20 @@ pub(crate) async fn exchange(
         Err((status, message)) => (Bytes::new(), Reply::refused(wire, status, &message)),
     };
 
-    let mut shown = as_json(&bytes);
-    secrets.redact_value(&mut shown);
     let received = Received {
         number,
         wire,
         method: head.method.to_string(),
         path: secrets.redact_path(path),
         headers: secrets.redact_headers(&head.headers),
-        body: shown,
+        body: Value::Null,
         status: reply.status,
         usage: reply.usage.clone(),
         step: reply.step,
     };
-    let recorded = shared.recorder.as_ref().map(|recorder| record(recorder, &received));
-    shared.log().push(received, bytes.len());
+    let kept = Kept { received, body: bytes, secrets: secrets.clone() };
+    let recorded = shared.recorder.as_ref().map(|recorder| record(recorder, &kept.clone().read()));
+    shared.log().push(kept);
     shared.traffic.send_modify(|traffic| traffic.received += 1);
     let reply = match recorded {
         Some(Err(error)) => not_recorded(wire, &error),
@@ -135,7 +154,8 @@ async fn send(
         Err(error) => (not_recorded(reply.wire, &error), None),
     };
     let headers = headers(&reply, number);
-    let mut response = Response::new(body(reply.frames, reply.pace, &reply.fault, tape, hangup, open));
+    let receipt = Receipt { open, usage: reply.usage, usage_at_start: reply.usage_at_start };
+    let mut response = Response::new(body(reply.frames, reply.pace, &reply.fault, tape, hangup, receipt));
     *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     *response.headers_mut() = headers;
     response
@@ -173,12 +193,4 @@ async fn read(incoming: Incoming) -> Result<Bytes, (u16, String)> {
         }
         Err(error) => Err((400, format!("The request could not be read: {error}"))),
     }
-}
-
-fn as_json(bytes: &[u8]) -> Value {
-    if bytes.is_empty() {
-        return Value::Null;
-    }
-    serde_json::from_slice(bytes)
-        .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(bytes).into_owned()))
 }

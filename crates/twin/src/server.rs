@@ -20,7 +20,7 @@ use junto_llm::{Usage, Wire};
 
 use crate::exchange::{Shared, Traffic, exchange};
 use crate::fault::{Fault, Outside};
-use crate::log::{Log, Received};
+use crate::log::{Kept, Log, Received};
 use crate::play::Play;
 use crate::record::Recorder;
 use crate::stage::Stage;
@@ -132,12 +132,19 @@ impl Twin {
     /// What was received, oldest first: the last 1000 requests, or as many as have 64 MiB of bodies
     /// together. A request is in here before its reply is sent.
     pub fn requests(&self) -> Vec<Received> {
-        self.shared.log().entries()
+        let kept = self.shared.log().entries();
+        kept.into_iter().map(Kept::read).collect()
     }
 
     /// The tokens of all requests that were answered.
     pub fn usage_total(&self) -> Usage {
         self.shared.log().total()
+    }
+
+    /// The tokens that clients were told of, in replies that are over: of an answer that was broken off only
+    /// what it said before.
+    pub fn usage_told(&self) -> Usage {
+        self.shared.log().told()
     }
 
     /// Waits until this many requests have come in.

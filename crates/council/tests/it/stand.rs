@@ -42,12 +42,14 @@ impl Stand {
         let members = &self.a.usage_total() + &self.b.usage_total();
         let charged = &members + &self.judge.usage_total();
         assert_eq!(numbers(usage), numbers(&charged));
+        let of_calls = usage.calls.iter().fold(Usage::default(), |sum, call| &sum + &call.usage);
+        assert_eq!(numbers(&of_calls), numbers(&charged), "each call stands there once");
     }
 }
 
 /// Wires differ in whether a class of tokens that was not used is absent or zero.
 fn numbers(usage: &Usage) -> [u64; 6] {
-    let Usage { input, output, total, reasoning, cache_read, cache_write, raw: _ } = usage;
+    let Usage { input, output, total, reasoning, cache_read, cache_write, raw: _, calls: _ } = usage;
     let [reasoning, read, written] = [reasoning, cache_read, cache_write].map(|n| n.unwrap_or(0));
     [*input, *output, *total, reasoning, read, written]
 }

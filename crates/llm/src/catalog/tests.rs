@@ -191,3 +191,31 @@ fn bad_files_say_where() {
     check("[[model]\n", "line 1", "");
     check(&format!("{good}price = {{ input = 1, outptu = 2 }}\n"), "line 8", "outptu");
 }
+
+#[test]
+fn an_answer_of_several_calls_costs_what_they_cost() {
+    let price = Price { input: 1.0, output: 2.0, ..Price::default() };
+    let priced = ModelInfo { price: Some(price), ..model("p", "m", "2026-01-01") };
+    let catalog = Catalog::empty().overlay(vec![priced]);
+    let call = |model: &str, cost| LeafCall {
+        provider: "p".into(),
+        model: model.into(),
+        usage: Usage::new(1_000_000, 500_000),
+        cost,
+    };
+    let dollars = |amount| Usd::from_dollars(amount);
+    let check = |calls: Vec<LeafCall>, expected: Cost| {
+        let usage = Usage { calls, ..Usage::new(9, 9) };
+        assert_eq!(catalog.cost("council", "council", &usage), expected);
+        let sum =
+            catalog.priced(usage).calls.into_iter().map(|call| call.cost).reduce(|sum, cost| sum + cost);
+        assert_eq!(sum, Some(expected), "the parts tell the same");
+    };
+    check(vec![call("m", Cost::Unknown)], Cost::Estimated(dollars(2.0)));
+    check(vec![call("m", Cost::Reported(dollars(1.5)))], Cost::Reported(dollars(1.5)));
+    check(
+        vec![call("m", Cost::Unknown), call("x", Cost::Reported(dollars(0.5)))],
+        Cost::Estimated(dollars(2.5)),
+    );
+    check(vec![call("m", Cost::Unknown), call("x", Cost::Unknown)], Cost::Unknown);
+}

@@ -1,0 +1,266 @@
+//! Notes become rows.
+
+use std::collections::HashMap;
+
+use junto_core::Prefix;
+use junto_llm::{Cost, LeafCall, SessionId};
+use rusqlite::{Connection, OptionalExtension, ToSql, params};
+
+use super::note::{Change, Note};
+use super::tables::Tables;
+
+/// Where notes come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Feed {
+    /// From a session that is at work. Some may have been missed; the journal has them.
+    Live,
+    /// From a journal. What is missing there is lost.
+    Journal,
+}
+
+/// The last event that was seen of a session, and its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) seq: u64,
+    pub(super) at: i64,
+}
+
+/// Writes what is new in these notes, in their order.
+pub(super) fn apply(db: &Connection, notes: &[Note], feed: Feed) -> rusqlite::Result<()> {
+    let tables = &mut Tables::of(db);
+    let mut heads: HashMap<&SessionId, Option<Head>> = HashMap::new();
+    for note in notes {
+        let head = match heads.get(&note.session) {
+            Some(head) => *head,
+            None => self::head(tables, &note.session)?,
+        };
+        let head = match follows(note, head, feed) {
+            Follows::Yes => {
+                write(tables, note)?;
+                Some(Head { seq: note.seq, at: note.at })
+            }
+            Follows::No => head,
+            Follows::Another => {
+                forget(tables, &note.session)?;
+                None
+            }
+        };
+        heads.insert(&note.session, head);
+    }
+    for (session, head) in heads {
+        if let Some(Head { seq, at }) = head {
+            let update = "UPDATE sessions SET seq = ?2, updated = ?3 WHERE id = ?1";
+            tables.execute(update, params![session.0, int(seq), at])?;
+        }
+    }
+    Ok(())
+}
+
+enum Follows {
+    Yes,
+    /// It is known, or something before it is not.
+    No,
+    /// What is known is not what was there: the journal lost its end in a crash and went on.
+    Another,
+}
+
+fn follows(note: &Note, head: Option<Head>, feed: Feed) -> Follows {
+    let Some(head) = head else {
+        return if feed == Feed::Journal || note.seq == 1 { Follows::Yes } else { Follows::No };
+    };
+    match note.seq.cmp(&head.seq) {
+        std::cmp::Ordering::Less => Follows::No,
+        std::cmp::Ordering::Equal if note.at == head.at => Follows::No,
+        std::cmp::Ordering::Equal => Follows::Another,
+        std::cmp::Ordering::Greater if feed == Feed::Journal || note.seq == head.seq + 1 => Follows::Yes,
+        std::cmp::Ordering::Greater => Follows::No,
+    }
+}
+
+/// What is known of a session.
+pub(super) fn head(tables: &mut Tables<'_>, session: &SessionId) -> rusqlite::Result<Option<Head>> {
+    tables
+        .prepare("SELECT seq, updated FROM sessions WHERE id = ?1")?
+        .query_row([&session.0], |row| Ok(Head { seq: count(row.get(0)?), at: row.get(1)? }))
+        .optional()
+}
+
+/// Takes a session out.
+pub(super) fn forget(tables: &mut Tables<'_>, session: &SessionId) -> rusqlite::Result<()> {
+    for sql in [
+        "DELETE FROM sessions WHERE id = ?1",
+        "DELETE FROM runs WHERE session = ?1",
+        "DELETE FROM turns WHERE session = ?1",
+        "DELETE FROM calls WHERE session = ?1",
+    ] {
+        tables.execute(sql, params![session.0])?;
+    }
+    Ok(())
+}
+
+fn write(tables: &mut Tables<'_>, note: &Note) -> rusqlite::Result<()> {
+    let (session, agent, at, turn) = (&note.session.0, &note.agent.0, note.at, note.turn);
+    let mut run = |sql: &'static str, values: &[&dyn ToSql]| tables.execute(sql, values);
+    run(
+        "INSERT OR IGNORE INTO sessions (id, seq, updated, created, agent) VALUES (?1, ?2, ?3, ?3, ?4)",
+        params![session, int(note.seq), at, agent],
+    )?;
+    match &note.change {
+        Change::None => {}
+        Change::Started { kind, model, workdir } => {
+            if note.is_root() {
+                run(
+                    "UPDATE sessions SET created = ?2, agent = ?3, kind = ?4, model = ?5, workdir = ?6
+                     WHERE id = ?1",
+                    params![session, at, agent, kind, model, workdir],
+                )?;
+            }
+            run(
+                "INSERT INTO runs (session, agent, parent, kind, model, started)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                 ON CONFLICT DO UPDATE SET parent = ?3, kind = ?4, model = ?5, started = ?6",
+                params![session, agent, note.parent.as_ref().map(|parent| &parent.0), kind, model, at],
+            )?;
+        }
+        Change::Resumed => {
+            if note.is_root() {
+                run("UPDATE sessions SET ended = NULL WHERE id = ?1", params![session])?;
+            }
+            run(
+                "UPDATE runs SET ended = NULL, reason = NULL WHERE session = ?1 AND agent = ?2",
+                params![session, agent],
+            )?;
+        }
+        Change::Child { agent: child, name, kind, task } => {
+            run(
+                "INSERT INTO runs (session, agent, parent, name, kind, task, started)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                 ON CONFLICT DO UPDATE SET parent = ?3, name = ?4, task = ?6",
+                params![session, child.0, agent, name, kind, task, at],
+            )?;
+        }
+        Change::Input { title } => {
+            if note.is_root() {
+                run("UPDATE sessions SET title = ?2 WHERE id = ?1 AND title = ''", params![session, title])?;
+            }
+            run(
+                "INSERT OR REPLACE INTO turns (session, agent, turn, title, started)
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![session, agent, turn, title, at],
+            )?;
+        }
+        Change::InputEnded { reason } => {
+            run(
+                "UPDATE turns SET ended = ?4, reason = ?5 WHERE session = ?1 AND agent = ?2 AND turn = ?3",
+                params![session, agent, turn, at, reason],
+            )?;
+        }
+        Change::Called { id, model, calls, prefix } => {
+            if note.is_root() {
+                run(
+                    "UPDATE sessions SET model = ?2 WHERE id = ?1 AND model IS NULL",
+                    params![session, model],
+                )?;
+            }
+            let who = Caller { session: Some(session), agent: Some(agent), source: "", client: None, turn };
+            book(tables, id, who, note.seq, at, calls, prefix.as_ref())?;
+        }
+        Change::Configured { model } => {
+            if note.is_root() {
+                run("UPDATE sessions SET model = ?2 WHERE id = ?1", params![session, model])?;
+            }
+            run(
+                "UPDATE runs SET model = ?3 WHERE session = ?1 AND agent = ?2",
+                params![session, agent, model],
+            )?;
+        }
+        Change::Rewound { to_turn } => {
+            run(
+                "UPDATE turns SET rewound = 1 WHERE session = ?1 AND agent = ?2 AND turn > ?3",
+                params![session, agent, to_turn],
+            )?;
+        }
+        Change::Ended { reason } => {
+            if note.is_root() {
+                run("UPDATE sessions SET ended = ?2 WHERE id = ?1", params![session, reason])?;
+            }
+            run(
+                "UPDATE runs SET ended = ?3, reason = ?4 WHERE session = ?1 AND agent = ?2",
+                params![session, agent, at, reason],
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Who made a call.
+#[derive(Clone, Copy)]
+pub(super) struct Caller<'a> {
+    pub(super) session: Option<&'a String>,
+    pub(super) agent: Option<&'a String>,
+    /// What made it that is no agent.
+    pub(super) source: &'a str,
+    /// The session that a client said it is of.
+    pub(super) client: Option<&'a String>,
+    pub(super) turn: u32,
+}
+
+/// Writes the rows of a call. One that several journals hold belongs to the oldest of the sessions; ids of
+/// sessions sort by age.
+pub(super) fn book(
+    tables: &mut Tables<'_>,
+    id: &str,
+    who: Caller<'_>,
+    place: u64,
+    at: i64,
+    calls: &[LeafCall],
+    prefix: Option<&Prefix>,
+) -> rusqlite::Result<()> {
+    let prefix = prefix.and_then(|prefix| serde_json::to_string(prefix).ok());
+    let insert = tables.prepare(
+        "INSERT INTO calls (id, leaf, session, place, agent, source, client, turn, at, provider, model, input,
+            output, total, reasoning, cache_read, cache_write, basis, cost, prefix)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)
+         ON CONFLICT DO UPDATE SET session = ?3, place = ?4 WHERE ?3 < session",
+    )?;
+    for (leaf, LeafCall { provider, model, usage, cost }) in calls.iter().enumerate() {
+        let (basis, nano) = match cost {
+            Cost::Reported(usd) => ("reported", Some(usd.0)),
+            Cost::Estimated(usd) => ("estimated", Some(usd.0)),
+            Cost::Unknown => ("unknown", None),
+        };
+        insert.execute(params![
+            id,
+            int(leaf as u64),
+            who.session,
+            int(place),
+            who.agent,
+            who.source,
+            who.client,
+            who.turn,
+            at,
+            provider,
+            model,
+            int(usage.input),
+            int(usage.output),
+            int(usage.total),
+            usage.reasoning.map(int),
+            usage.cache_read.map(int),
+            usage.cache_write.map(int),
+            basis,
+            nano,
+            prefix,
+        ])?;
+    }
+    Ok(())
+}
+
+/// A count as SQLite keeps it.
+pub(super) fn int(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// A count as it was kept.
+pub(super) fn count(int: i64) -> u64 {
+    u64::try_from(int).unwrap_or(0)
+}

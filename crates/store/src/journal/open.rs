@@ -1,0 +1,231 @@
+//! Beginning a journal, and bringing one into order that a crash left.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+
+use junto_core::{BlobId, Seq};
+use junto_llm::SessionId;
+use tokio::sync::Semaphore;
+
+use super::blobs::{self, Blobs, Sweep};
+use super::format::Header;
+use super::lock::{self, Lock};
+use super::places::Places;
+use super::records::Records;
+use super::recovery::{Cut, Recovery};
+use super::writer::Writer;
+use super::{DiskJournal, FILE, Shared};
+use crate::files::{File, Files, How};
+use crate::{Error, ErrorKind, Opened, Options, Result, Sync};
+
+/// How much is copied at once.
+const CHUNK: usize = 64 * 1024;
+
+/// What was said when a journal could not be opened.
+pub(crate) fn not_opened(path: &Path, session: &SessionId, error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::NotFound => Error::new(ErrorKind::NotFound, session, "there is no such session"),
+        _ => Error::io(path, error),
+    }
+}
+
+/// Begins the journal of a session in a folder.
+///
+/// # Errors
+/// If there is one, or it cannot be written; then nothing is left behind.
+pub(crate) fn create(
+    files: &Arc<dyn Files>,
+    options: &Options,
+    folder: PathBuf,
+    session: &SessionId,
+) -> Result<Opened> {
+    files.make_folder(&folder).map_err(|error| Error::io(&folder, error))?;
+    let lock = Lock::take(files, &folder, session)?;
+    let path = folder.join(FILE);
+    let file = files.open(&path, How::New).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => Error::new(ErrorKind::Exists, session, "there is such a session"),
+        _ => Error::io(&path, error),
+    });
+    let begun = file.and_then(|file| {
+        let len = begin(&*file, &path, options, session)?;
+        if options.sync != Sync::Never {
+            let folders = [Some(&*folder), folder.parent(), folder.parent().and_then(Path::parent)];
+            for folder in folders.into_iter().flatten() {
+                files.sync_folder(folder).map_err(|error| Error::io(folder, error))?;
+            }
+        }
+        Ok((file, len))
+    });
+    match begun {
+        Ok((file, len)) => {
+            let writer = Writer::new(Arc::clone(&file), path, len, Seq(0), Places::default());
+            let journal = journal(files, options, folder, session, file, writer, lock);
+            Ok(Opened { journal, last: Seq(0), recovery: Recovery::default() })
+        }
+        Err(error) => {
+            if error.kind() != ErrorKind::Exists {
+                // As well as it goes: the first error is the one to tell.
+                let _ = files.remove(&path);
+                let _ = files.remove(&folder.join(lock::FILE));
+                let _ = files.remove_folder(&folder);
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Writes the header into an empty file.
+fn begin(file: &dyn File, path: &Path, options: &Options, session: &SessionId) -> Result<u64> {
+    let mut line = Vec::new();
+    Header::write(session, (options.clock)(), &mut line)?;
+    let written = file.write_all_at(&line, 0).and_then(|()| sync(file, options));
+    written.map_err(|error| Error::io(path, error))?;
+    Ok(line.len() as u64)
+}
+
+fn sync(file: &dyn File, options: &Options) -> io::Result<()> {
+    if options.sync == Sync::Never { Ok(()) } else { file.sync() }
+}
+
+/// Locks the session in a folder and brings its journal into order.
+///
+/// # Errors
+/// If there is none, somebody writes it, it is not this session's, or a newer version wrote it.
+pub(crate) fn open(
+    files: &Arc<dyn Files>,
+    options: &Options,
+    folder: PathBuf,
+    session: &SessionId,
+) -> Result<Opened> {
+    let path = folder.join(FILE);
+    // Not even a lock is made where there is nothing.
+    drop(files.open(&path, How::Read).map_err(|error| not_opened(&path, session, error))?);
+    let lock = Lock::take(files, &folder, session)?;
+    let file = files.open(&path, How::Write).map_err(|error| not_opened(&path, session, error))?;
+    let mut records = Records::open(Arc::clone(&file), path.clone(), session)?;
+    let mut sweep = Sweep::new(&**files, &folder)?;
+    let mut places = Places::default();
+    while let Some(record) = records.next()? {
+        places.note(record.seq, record.at);
+        sweep.look(record.event);
+    }
+    let mut recovery = records.recovery().clone();
+    let last = records.last();
+    let len = mend(files, options, &folder, &file, session, &mut recovery)?;
+    // What is damaged may have named any of them.
+    if recovery.damaged.is_empty() {
+        recovery.swept = sweep.sweep(&**files);
+    }
+    let writer = Writer::new(Arc::clone(&file), path, len, last, places);
+    let journal = journal(files, options, folder, session, file, writer, lock);
+    Ok(Opened { journal, last, recovery })
+}
+
+/// Cuts off what is no whole record at the end of a journal, and keeps it aside; returns how long the
+/// journal is then.
+fn mend(
+    files: &Arc<dyn Files>,
+    options: &Options,
+    folder: &Path,
+    file: &Arc<dyn File>,
+    session: &SessionId,
+    recovery: &mut Recovery,
+) -> Result<u64> {
+    let path = folder.join(FILE);
+    let failed = |error| Error::io(&path, error);
+    let mut len = file.size().map_err(failed)?;
+    let mut is_changed = false;
+    if let Some(cut) = &mut recovery.cut {
+        cut.kept = Some(keep_aside(files, folder, &**file, cut)?);
+        len = cut.at;
+        file.resize(len).map_err(failed)?;
+        is_changed = true;
+    }
+    if len == 0 {
+        return begin(&**file, &path, options, session);
+    }
+    let mut end = [0];
+    file.read_full_at(&mut end, len - 1).map_err(failed)?;
+    if end != *b"\n" {
+        file.write_all_at(b"\n", len).map_err(failed)?;
+        len += 1;
+        is_changed = true;
+    }
+    if is_changed {
+        sync(&**file, options).map_err(failed)?;
+    }
+    Ok(len)
+}
+
+/// Copies what is going to be cut into a file of its own.
+fn keep_aside(files: &Arc<dyn Files>, folder: &Path, file: &dyn File, cut: &Cut) -> Result<PathBuf> {
+    let mut number = 1_u32;
+    let (path, copy) = loop {
+        let path = folder.join(format!("{FILE}.cut-{number}"));
+        match files.open(&path, How::New) {
+            Ok(copy) => break (path, copy),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(Error::io(&path, error)),
+        }
+    };
+    let copied = (|| {
+        let mut chunk = vec![0; CHUNK];
+        let mut done = 0;
+        while done < cut.bytes {
+            let wanted = usize::try_from(cut.bytes - done).unwrap_or(CHUNK).min(CHUNK);
+            let room = chunk.get_mut(..wanted).unwrap_or_default();
+            let read = file.read_full_at(room, cut.at + done)?;
+            if read == 0 {
+                break;
+            }
+            copy.write_all_at(room.get(..read).unwrap_or_default(), done)?;
+            done += read as u64;
+        }
+        copy.sync()
+    })();
+    copied.map_err(|error| {
+        let _ = files.remove(&path);
+        Error::io(&path, error)
+    })?;
+    Ok(path)
+}
+
+fn journal(
+    files: &Arc<dyn Files>,
+    options: &Options,
+    folder: PathBuf,
+    session: &SessionId,
+    file: Arc<dyn File>,
+    writer: Writer,
+    lock: Lock,
+) -> Arc<DiskJournal> {
+    let shared = Shared {
+        session: session.clone(),
+        path: folder.join(FILE),
+        blobs: Blobs::new(Arc::clone(files), &folder, options.redact.clone(), options.sync),
+        folder,
+        file,
+        writer: Mutex::new(writer),
+        redact: options.redact.clone(),
+        watch: options.watch.clone(),
+        sync: options.sync,
+        delay: options.delay,
+        syncing: Semaphore::new(1),
+        synced: AtomicU64::new(0),
+        _lock: lock,
+    };
+    Arc::new(DiskJournal { shared: Arc::new(shared) })
+}
+
+/// At most `max` bytes of a payload of the session in a folder, from a byte on.
+pub(crate) fn read_blob(
+    files: &dyn Files,
+    folder: &Path,
+    blob: &BlobId,
+    from: u64,
+    max: usize,
+) -> Result<Vec<u8>> {
+    blobs::read(files, &folder.join(blobs::FOLDER), blob, from, max)
+}

@@ -1,0 +1,155 @@
+//! Payloads beside the journal.
+
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use junto_core::{BlobId, Durability, Journal};
+use junto_store::ErrorKind;
+use junto_store::files::Faulty;
+
+use crate::support::{append, journal_path, line, naming, session, store};
+
+fn blob(name: &str) -> BlobId {
+    BlobId(name.to_owned())
+}
+
+fn blob_path(blob: &BlobId) -> PathBuf {
+    journal_path().parent().map(|folder| folder.join("blobs").join(&blob.0)).unwrap()
+}
+
+async fn extend(journal: &dyn Journal, blob: &BlobId, pieces: &[&str]) {
+    for piece in pieces {
+        journal.extend_blob(blob, Bytes::copy_from_slice(piece.as_bytes())).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_payload_is_read_in_parts_before_and_after_it_is_named() {
+    let files = Faulty::default();
+    let store = store(&files);
+    let opened = store.create(&session()).unwrap();
+    let (one, two) = (blob("one"), blob("two"));
+    for n in 0..10 {
+        extend(&*opened.journal, &one, &[&n.to_string().repeat(3)]).await;
+        extend(&*opened.journal, &two, &["x"]).await;
+    }
+    let check = async |journal: &dyn Journal| {
+        for (from, max, expected) in [
+            (0, 100, "000111222333444555666777888999"),
+            (2, 5, "01112"),
+            (28, 5, "99"),
+            (30, 5, ""),
+            (99, 5, ""),
+            (0, 0, ""),
+        ] {
+            let read = journal.read_blob(&one, from, max).await.unwrap();
+            assert_eq!(String::from_utf8(read).unwrap(), expected, "{from} {max}");
+        }
+        assert_eq!(journal.read_blob(&two, 0, 100).await.unwrap(), b"xxxxxxxxxx");
+        assert!(journal.read_blob(&blob("three"), 0, 1).await.is_err());
+    };
+    check(&*opened.journal).await;
+    append(&*opened.journal, [naming(1, &one, 30), naming(2, &two, 10)]).await;
+    check(&*opened.journal).await;
+    assert_eq!(store.read_blob(&session(), &one, 1, 3).unwrap(), b"001");
+    drop(opened);
+    check(&*store.open_session(&session()).unwrap().journal).await;
+}
+
+#[tokio::test]
+async fn what_no_event_names_is_swept() {
+    let files = Faulty::default();
+    let store = store(&files);
+    let opened = store.create(&session()).unwrap();
+    let (named, quoted, lost) = (blob("named"), blob("quoted"), blob("lost"));
+    for blob in [&named, &quoted, &lost] {
+        extend(&*opened.journal, blob, &["text"]).await;
+    }
+    append(&*opened.journal, [naming(1, &named, 4)]).await;
+    // An event within an event names it, too.
+    let text = serde_json::to_string(&naming(1, &quoted, 4)).unwrap();
+    append(&*opened.journal, [crate::support::event(2, junto_core::Body::Progress { text })]).await;
+    drop(opened);
+    let opened = store.open_session(&session()).unwrap();
+    assert_eq!((opened.recovery.swept, opened.recovery.is_clean()), (1, true));
+    assert_eq!(files.bytes(&blob_path(&lost)), None);
+    for blob in [&named, &quoted] {
+        assert_eq!(opened.journal.read_blob(blob, 0, 9).await.unwrap(), b"text");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_swept_where_a_record_is_damaged() {
+    let files = Faulty::default();
+    let store = store(&files);
+    let opened = store.create(&session()).unwrap();
+    extend(&*opened.journal, &blob("one"), &["text"]).await;
+    append(&*opened.journal, [naming(1, &blob("one"), 4), line(2)]).await;
+    drop(opened);
+    let text = String::from_utf8(files.bytes(&journal_path()).unwrap()).unwrap();
+    files.put(&journal_path(), text.replace("\"blob\":\"one\"", "\"blob\":\"oXe\"").as_bytes());
+    let opened = store.open_session(&session()).unwrap();
+    assert_eq!((opened.recovery.swept, opened.recovery.damaged.len()), (0, 1));
+    assert_eq!(opened.journal.read_blob(&blob("one"), 0, 9).await.unwrap(), b"text");
+}
+
+#[tokio::test]
+async fn a_payload_is_synced_before_the_event_that_names_it_is_written() {
+    let files = Faulty::default();
+    let opened = store(&files).create(&session()).unwrap();
+    extend(&*opened.journal, &blob("one"), &["te", "xt"]).await;
+    opened.journal.append(&[naming(1, &blob("one"), 4)], Durability::Written).await.unwrap();
+    let left = files.after_crash(junto_store::files::Loss::Unsynced);
+    assert_eq!(left.bytes(&blob_path(&blob("one"))).unwrap(), b"text");
+}
+
+#[tokio::test]
+async fn a_secret_in_a_payload_is_masked_wherever_it_is_split() {
+    let key = "sk-ant-api03-abcdEFGH1234ijklMNOP5678";
+    let text = format!("before {key} after");
+    let files = Faulty::default();
+    let opened = store(&files).create(&session()).unwrap();
+    for cut in 0..text.len() {
+        let blob = blob(&format!("b{cut}"));
+        extend(&*opened.journal, &blob, &[&text[..cut], &text[cut..]]).await;
+        let unnamed = opened.journal.read_blob(&blob, 0, 1000).await.unwrap();
+        let event = naming(cut as u64 + 1, &blob, text.len() as u64);
+        append(&*opened.journal, [event]).await;
+        let named = opened.journal.read_blob(&blob, 0, 1000).await.unwrap();
+        assert_eq!(unnamed, named, "{cut}");
+        let seen = String::from_utf8(named).unwrap();
+        assert_eq!(seen, format!("before {:*<37} after", "[redacted]"), "{cut}");
+    }
+}
+
+#[tokio::test]
+async fn a_payload_that_failed_stays_failed() {
+    let files = Faulty::default();
+    let opened = store(&files).create(&session()).unwrap();
+    let one = blob("one");
+    let large = "x y ".repeat(10_000);
+    extend(&*opened.journal, &one, &[&large]).await;
+    files.set(Some(junto_store::files::Fault::Full(100)));
+    let piece = || Bytes::copy_from_slice(large.as_bytes());
+    assert!(opened.journal.extend_blob(&one, piece()).await.is_err());
+    files.set(None);
+    assert!(opened.journal.extend_blob(&one, piece()).await.is_err());
+    assert!(opened.journal.read_blob(&one, 0, 1).await.is_err());
+    assert_eq!(files.bytes(&blob_path(&one)), None);
+    // The journal goes on.
+    append(&*opened.journal, [line(1)]).await;
+}
+
+#[tokio::test]
+async fn names_that_lead_elsewhere_are_refused() {
+    let files = Faulty::default();
+    files.put(Path::new("/state/secret"), b"secret");
+    let store = store(&files);
+    let opened = store.create(&session()).unwrap();
+    for name in ["", ".", "..", "../../secret", "/state/secret", "a/b", "a\0b", &"x".repeat(200)] {
+        let kind = store.read_blob(&session(), &blob(name), 0, 10).unwrap_err().kind();
+        assert_eq!(kind, ErrorKind::Invalid, "{name}");
+        let piece = Bytes::from_static(b"x");
+        assert!(opened.journal.extend_blob(&blob(name), piece).await.is_err(), "{name}");
+    }
+}

@@ -8,11 +8,11 @@ use std::time::Duration;
 use junto_core::{AgentSpec, EventLog, Fut, Limits, OnReject, Open, Parent, Policy, Spawner};
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;
-use junto_llm::{Budget, Effort, Provider, Unlimited, retry};
+use junto_llm::{Allowance, Budget, Effort, Provider, Unlimited, retry};
 use tokio_util::sync::CancellationToken;
 
-use crate::ToolRegistry;
 use crate::profile::Profile;
+use crate::{Compaction, ToolRegistry};
 
 /// Makes the environment for another working directory, which is absolute.
 pub type Environments =
@@ -26,6 +26,9 @@ pub enum Overflow {
     Close,
     /// Only the input fails, and the host may go on with a model that has a larger window.
     Fail,
+    /// The conversation is made shorter, also before it comes to that: see [`Compaction`]. Where that
+    /// does not help, only the input fails.
+    Compact,
 }
 
 /// What a session is made of. [`SessionConfig::new`] takes what has no default; the rest is set field
@@ -84,8 +87,11 @@ pub struct SessionConfig {
     pub limits: Limits,
     /// How often a failed model call is made again.
     pub retry: retry::Policy,
-    /// What may be spent; shared with children.
+    /// What may be spent; shared with children. The call that could break it is not made: its input ends
+    /// as at a limit. See [`junto_core::Purse`].
     pub budget: Arc<dyn Budget>,
+    /// How much of the budget one input may take, with what children spend meanwhile.
+    pub turn_budget: Allowance,
     /// Makes children. With one, and `depth` below `max_depth`, the model can call `spawn_agent`,
     /// `send_input`, `wait` and `close_agent`.
     pub spawner: Option<Arc<dyn Spawner>>,
@@ -111,6 +117,8 @@ pub struct SessionConfig {
     pub context_window: Option<u64>,
     /// What is done when that is not enough.
     pub on_overflow: Overflow,
+    /// How the conversation is made shorter, with [`Overflow::Compact`] or when somebody asks for it.
+    pub compaction: Compaction,
     /// Whether the model is told when it makes the same calls with the same results over and over. By
     /// default it is, once for each input.
     pub enable_loop_detection: bool,
@@ -144,6 +152,7 @@ impl SessionConfig {
             limits: Limits::default(),
             retry: retry::Policy::default(),
             budget: Arc::new(Unlimited),
+            turn_budget: Allowance::UNLIMITED,
             spawner: None,
             depth: 0,
             max_depth: 1,
@@ -155,6 +164,7 @@ impl SessionConfig {
             environments: None,
             context_window: None,
             on_overflow: Overflow::default(),
+            compaction: Compaction::default(),
             enable_loop_detection: true,
             loop_detection_window: 10,
             stop_on_loop: false,
@@ -171,6 +181,8 @@ impl SessionConfig {
             model: spec.model.clone().or_else(|| self.model.clone()),
             limits: spec.limits,
             budget: Arc::clone(&parent.budget),
+            // Its parent's input pays for it.
+            turn_budget: Allowance::UNLIMITED,
             depth: parent.depth,
             cancel: parent.cancel.clone(),
             // Whoever hears a child's answer hears its question.

@@ -21,6 +21,7 @@ use crate::state::State;
 use crate::status::Status;
 use crate::toolbox::Toolbox;
 use crate::turn::{Entry, turn};
+use crate::wallet::Wallet;
 
 /// A command, and who waits to hear what became of it.
 pub(crate) struct Order {
@@ -42,9 +43,9 @@ type Begun = (Entry, Option<oneshot::Sender<Result<Ack, AgentError>>>);
 pub(crate) struct Life {
     pub(crate) state: State,
     pub(crate) reception: Reception,
+    pub(crate) wallet: Arc<Wallet>,
     pub(crate) door: Arc<Door>,
     pub(crate) status: Arc<Status>,
-    pub(crate) on_overflow: Overflow,
     /// Whether an input was under way when the session was cut off, and is to be gone on with.
     pub(crate) goes_on: bool,
     /// Bounded: a host that commands faster than the session listens waits.
@@ -83,7 +84,7 @@ impl Life {
     fn is_fatal(&self, reason: &EndReason) -> bool {
         let EndReason::Failed { error } = reason else { return false };
         error.kind == ErrorKind::Authentication.as_str()
-            || error.kind == ErrorKind::ContextLength.as_str() && self.on_overflow == Overflow::Close
+            || error.kind == ErrorKind::ContextLength.as_str() && self.state.on_overflow == Overflow::Close
     }
 
     /// The next input: the one that was cut off, a queued one, else the next that is submitted. None once
@@ -133,6 +134,7 @@ impl Life {
             }
         }
         self.reception.desk.begin_input();
+        self.wallet.begin_input();
         tell(reply, Ok(Ack::Started));
         let turned = self.turn(&entry).await;
         self.reception.desk.end_input();
@@ -276,6 +278,7 @@ impl Reception {
                 let answered = self.toolbox.questions().reply(ask, reply.clone());
                 self.or_a_child(answered, &command).await
             }
+            Command::Compact => Ok(self.desk.compact()),
             Command::Configure { change } => self.configure(change).await,
         }
     }

@@ -64,6 +64,25 @@ impl CallEnd {
     }
 }
 
+/// What a model call was for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CallPurpose {
+    /// For the input under way.
+    #[default]
+    Input,
+    /// To make the conversation shorter. Nothing of its answer enters the conversation before a `compacted`
+    /// event says so.
+    Compaction,
+}
+
+impl CallPurpose {
+    /// Whether it was for the input under way.
+    pub fn is_input(&self) -> bool {
+        *self == Self::Input
+    }
+}
+
 /// Something that was under way when a session stopped without an end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]

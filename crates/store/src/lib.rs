@@ -8,6 +8,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod error;
+mod export;
 #[doc(hidden)]
 pub mod files;
 mod index;
@@ -17,6 +18,7 @@ mod redact;
 mod store;
 
 pub use error::{Error, ErrorKind, Result};
+pub use export::Format;
 pub use index::{CallFilter, Filter, Index, Refreshed, Renewed, RunRow, SessionRow, Standing, TurnRow};
 pub use journal::{Cut, Damage, DiskJournal, Header, Recovery, Watch};
 pub use ledger::{Book, Booking, By, CacheVerdict, CallRow, CostRow, PrefixPart, explain, table, verdict};

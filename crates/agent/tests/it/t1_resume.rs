@@ -10,8 +10,8 @@ use junto_twin::{Call, DEFAULT_KEY, Fault, Options, Play, Step, Twin};
 use serde_json::json;
 
 use crate::nursery::{told, with_children};
-use crate::revival::{NUDGE, Next, PNG, Performance, Stage};
-use crate::stand::{client, model, on_each_wire};
+use crate::revival::{NUDGE, Next, PNG, Performance, Stage, assert_same};
+use crate::stand::{client, model};
 
 fn prop(name: &str, text: &str) -> Call {
     Call::new(name, json!({ "text": text }))
@@ -27,10 +27,10 @@ fn steps() -> Vec<Step> {
     let again = || one("echo", "again");
     let overloaded = Some(Fault::status(503).times(1));
     vec![
-        told("Look around", 0, Step::calls([prop("echo", "a"), prop("long", "4000"), prop("fail", "c")])),
+        told("Look around", 0, Step::calls([prop("echo", "a"), prop("long", "20"), prop("fail", "c")])),
         told("Look around", 1, one("look", "here")),
         told("Look around", 2, Step::calls([prop("danger", "small"), prop("danger", "great")])),
-        told("Look around", 3, one("long", "60000")),
+        told("Look around", 3, one("long", "800")),
         told("Look around", 4, one("nudge", "me")),
         told(NUDGE, 0, Step::call("spawn_agent", json!({"task": "subtask", "wait": true}))),
         told("subtask", 0, one("echo", "child")),
@@ -81,46 +81,63 @@ fn check(whole: &Performance, past: &[Event], after: &Performance, wire: &str) {
     }
     let next = after.requests.first();
     match whole.next_request(past, after) {
-        Next::None => assert_eq!(next, None, "{at}"),
+        Next::None => assert_same(next, None, &at),
         Next::Same(number) => {
-            assert_eq!(next, Some(&whole.requests[number]), "{at}");
+            assert_same(next, Some(&whole.requests[number]), &at);
             assert_eq!(after.requests.len(), whole.requests.len() - number, "{at}");
             assert_eq!(after.ends(), whole.ends(), "{at}");
         }
-        Next::Changed(request) => assert_eq!(next, Some(&*request), "{at}"),
+        Next::Changed(request) => assert_same(next, Some(&*request), &at),
     }
 }
 
-#[tokio::test]
-async fn the_next_request_is_the_one_of_a_run_that_was_never_cut() {
-    on_each_wire(async |wire| {
-        let twin = Twin::start(Play::of(steps()), Options::default()).unwrap();
-        let provider: Arc<dyn Provider> = client(&twin, wire, DEFAULT_KEY);
-        let stage = stage(wire);
-        let whole = stage.play(&provider).await;
-        let answers: Vec<String> = whole.ends().into_iter().map(|(_, text)| text).collect();
-        assert_eq!(answers, ["That was it.", "Nothing more."], "{wire:?}");
-        assert!(whole.events.iter().any(|event| event.body.name() == "retry"), "{wire:?}");
-        let sent = bodies(&twin, 0);
-        assert_eq!(sent.len(), whole.requests.len());
-        // A file that changes does not change what was said.
-        std::fs::remove_file(stage.dir.path().join("cat.png")).unwrap();
-        for cut in 1..=whole.events.len() {
-            let past = &whole.events[..cut];
-            let before = last_number(&twin);
-            if !past.iter().any(|event| event.body.name() == "user_input") {
-                std::fs::write(stage.dir.path().join("cat.png"), PNG).unwrap();
-            }
-            let after = stage.play_on(&provider, Past::new(past), &whole.journal).await;
-            check(&whole, past, &after, &format!("{wire:?}"));
-            if let Next::Same(number) = whole.next_request(past, &after) {
-                assert_eq!(bodies(&twin, before).first(), sent.get(number), "{wire:?}: {cut}");
-            }
-            let _gone = std::fs::remove_file(stage.dir.path().join("cat.png"));
+/// Plays a session, and plays it on from every one of its events: the next request has the bytes of the run
+/// that was never cut.
+async fn cut_everywhere(wire: Wire) {
+    let twin = Twin::start(Play::of(steps()), Options::default()).unwrap();
+    let provider: Arc<dyn Provider> = client(&twin, wire, DEFAULT_KEY);
+    let stage = stage(wire);
+    let picture = stage.dir.path().join("cat.png");
+    let whole = stage.play(&provider).await;
+    let answers: Vec<String> = whole.ends().into_iter().map(|(_, text)| text).collect();
+    assert_eq!(answers, ["That was it.", "Nothing more."], "{wire:?}");
+    assert!(whole.events.iter().any(|event| event.body.name() == "retry"), "{wire:?}");
+    let sent = bodies(&twin, 0);
+    assert_eq!(sent.len(), whole.requests.len());
+    for cut in 1..=whole.events.len() {
+        let past = &whole.events[..cut];
+        // A file that is gone does not change what was said.
+        if past.iter().any(|event| event.body.name() == "user_input") && picture.exists() {
+            std::fs::remove_file(&picture).unwrap();
         }
-        twin.close().await;
-    })
-    .await;
+        let before = last_number(&twin);
+        let after = stage.play_on(&provider, Past::new(past), &whole.journal).await;
+        check(&whole, past, &after, &format!("{wire:?}"));
+        if let Next::Same(number) = whole.next_request(past, &after) {
+            assert_eq!(bodies(&twin, before).first(), sent.get(number), "{wire:?}: {cut}");
+        }
+    }
+    twin.close().await;
+}
+
+#[tokio::test]
+async fn the_next_request_is_that_of_a_run_that_was_never_cut_on_anthropic() {
+    cut_everywhere(Wire::Anthropic).await;
+}
+
+#[tokio::test]
+async fn the_next_request_is_that_of_a_run_that_was_never_cut_on_responses() {
+    cut_everywhere(Wire::Responses).await;
+}
+
+#[tokio::test]
+async fn the_next_request_is_that_of_a_run_that_was_never_cut_on_gemini() {
+    cut_everywhere(Wire::Gemini).await;
+}
+
+#[tokio::test]
+async fn the_next_request_is_that_of_a_run_that_was_never_cut_on_chat() {
+    cut_everywhere(Wire::Chat).await;
 }
 
 /// A session that was cut off twice is brought back twice: while calls run side by side, and while a child

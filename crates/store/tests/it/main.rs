@@ -5,6 +5,7 @@
 mod life;
 mod support;
 mod t0_blobs;
+mod t0_export;
 mod t0_index;
 mod t0_journal;
 mod t0_sessions;

@@ -15,6 +15,7 @@ mod index;
 mod journal;
 mod ledger;
 mod redact;
+mod snapshot;
 mod store;
 
 pub use error::{Error, ErrorKind, Result};
@@ -23,4 +24,5 @@ pub use index::{CallFilter, Filter, Index, Refreshed, Renewed, RunRow, SessionRo
 pub use journal::{Cut, Damage, DiskJournal, Header, Recovery, Watch};
 pub use ledger::{Book, Booking, By, CacheVerdict, CallRow, CostRow, PrefixPart, explain, table, verdict};
 pub use redact::Redactor;
+pub use snapshot::{Extent, FileChange, Kind as ChangeKind, Snapshots, Tree, Undone};
 pub use store::{Events, Opened, Options, Recorded, Store, Sync};

@@ -96,8 +96,9 @@ impl Reader {
                 self.open.insert(seq, (at, child, call));
                 return None;
             }
-            Body::ToolCallEnd { of, name, output, is_error, .. } => {
-                let call = of.and_then(|of| self.open.remove(&of)).map(|(_, _, call)| call);
+            Body::ToolCallEnd { of, name, call, output, is_error, .. } => {
+                let started = of.and_then(|of| self.open.remove(&of)).map(|(_, _, call)| call);
+                let call = started.or(call);
                 let arguments = call.as_ref().map(arguments).unwrap_or_default();
                 What::Tool { name, arguments, output: Some(output.preview()), is_error }
             }
@@ -163,6 +164,7 @@ fn of_body(body: Body, turn: u32) -> Option<What> {
             match decision {
                 Decision::Allow { .. } => "Allowed.".to_owned(),
                 Decision::Reject { reason, .. } => with_reason("Refused", reason),
+                Decision::Unanswered { reason, .. } => with_reason("Nobody answered", reason),
             },
         ),
         Body::Question { question, .. } => remark("question", question.text),
@@ -174,6 +176,12 @@ fn of_body(body: Body, turn: u32) -> Option<What> {
             },
         ),
         Body::Configured { change } => remark("settings", changed(&change)),
+        Body::Compacted { tokens_before, tokens_after, .. } => remark(
+            "compacted",
+            format!(
+                "The conversation was made shorter: about {tokens_before} tokens before, {tokens_after} after."
+            ),
+        ),
         Body::TurnLimit { limit, reached } => remark("limit", format!("{limit}; {reached} reached.")),
         Body::LoopDetection { message, .. } => remark("loop", message),
         Body::Retry { attempt, error, .. } => {

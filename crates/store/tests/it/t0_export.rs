@@ -34,6 +34,7 @@ fn events() -> Vec<Event> {
             of: Some(Seq(5)),
             call_id: "1".into(),
             name: "shell".into(),
+            call: None,
             output: OUTPUT.into(),
             is_error: false,
             seen: None,

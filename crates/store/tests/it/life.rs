@@ -1,7 +1,7 @@
 //! Events of sessions, made by hand.
 
 use jiff::{SignedDuration, Timestamp};
-use junto_core::{Abilities, AgentId, Approve, Body, CallEnd, EndReason, Event, Input, Seq, Steer, VERSION};
+use junto_core::{Abilities, AgentId, Approve, Body, CallEnd, CallPurpose, EndReason, Event, Input, Seq, Steer, VERSION};
 use junto_llm::{CallId, Cost, SessionId, Usage, Usd};
 
 /// Writes the events of one session, second by second.
@@ -16,6 +16,7 @@ pub(crate) struct Life {
 
 pub(crate) fn body_start(model: Option<&str>, workdir: &str) -> Body {
     let abilities = Abilities {
+        compact: false,
         steer: Steer::Now,
         approve: Approve::PerCall,
         resume: true,
@@ -44,6 +45,7 @@ pub(crate) fn body_call(usage: Usage, cost: Cost) -> Body {
         cost,
         answer: None,
         end: CallEnd::Whole,
+        purpose: CallPurpose::Input,
         prefix: None,
     }
 }

@@ -45,7 +45,7 @@ fn steps() -> Vec<Step> {
 }
 
 fn stage(wire: Wire) -> Stage {
-    let picture = Input { text: "Look around".into(), images: vec!["cat.png".into()], pinned: false };
+    let picture = Input { images: vec!["cat.png".into()], ..Input::text("Look around") };
     let stage = Stage::new([picture, Input::text("And now?")], move |config| {
         with_children(SessionConfig { model: Some(model(wire).1.into()), ..config })
     });

@@ -125,7 +125,9 @@ impl DiskJournal {
             unsettled.keep();
         }
         if let Some(watch) = &shared.watch {
-            events.iter().for_each(|event| watch.written(event));
+            for event in events {
+                watch.written(event);
+            }
         }
         Ok(())
     }

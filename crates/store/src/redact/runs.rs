@@ -5,7 +5,7 @@
 //! with that.
 
 /// The shortest run that is found.
-pub(super) const RUN: usize = 16;
+const RUN: u32 = 16;
 const BLOCK: usize = 64;
 
 /// Where runs of at least [`RUN`] letters, digits, `-` and `_` begin in a text.
@@ -46,7 +46,7 @@ impl<'a> Runs<'a> {
         let words = u128::from(self.this.words) | u128::from(self.next.words) << 64;
         let begins = !(words << 1 | u128::from(before));
         #[expect(clippy::cast_possible_truncation, reason = "the starts in this block are wanted")]
-        let starts = (in_a_row::<16>(words) & begins) as u64;
+        let starts = (in_a_row::<RUN>(words) & begins) as u64;
         self.starts = starts;
         let dashes = u128::from(self.this.dashes) | u128::from(self.next.dashes) << 64;
         self.has_dashes |= in_a_row::<4>(dashes) & dashes >> 4 != 0;
@@ -110,6 +110,7 @@ fn pack(flags: &[bool; BLOCK]) -> u64 {
 }
 
 /// What a run is made of. There is no branch in it: many are told at once.
+#[expect(clippy::needless_bitwise_bool, reason = "a branch would keep the compiler from it")]
 pub(super) fn is_word(byte: u8) -> bool {
     ((byte | 0x20).wrapping_sub(b'a') < 26) | (byte.wrapping_sub(b'0') < 10) | (byte == b'-') | (byte == b'_')
 }
@@ -133,7 +134,7 @@ mod tests {
                 let mut text = vec![b' '; start];
                 text.extend(std::iter::repeat_n(b'x', length));
                 text.extend(b" abc ");
-                let expected: Vec<_> = (length >= RUN).then_some(start).into_iter().collect();
+                let expected: Vec<_> = (length >= RUN as usize).then_some(start).into_iter().collect();
                 assert_eq!(Runs::new(&text).collect::<Vec<_>>(), expected, "{start} {length}");
             }
             let mut dashes = vec![b' '; start];

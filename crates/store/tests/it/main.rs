@@ -1,5 +1,6 @@
 //! Behaviour of the store.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(clippy::disallowed_methods, reason = "tests make folders, clocks and processes of their own")]
 
 mod support;
 mod t0_blobs;

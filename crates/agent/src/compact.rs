@@ -155,8 +155,7 @@ impl State {
         }
         // The next input may have more luck.
         self.shortening.level = 0;
-        let message =
-            format!("the conversation is too long, however short it is made: {}", error.message());
+        let message = format!("the conversation is too long, however short it is made: {}", error.message());
         let hint = "the system prompt, the tools, pinned inputs and the last input stay as they are: shorten \
                     them, or choose a model with a larger window";
         Ok(Err(Error::new(ErrorKind::ContextLength, message).with_hint(hint)))

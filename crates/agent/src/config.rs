@@ -11,8 +11,8 @@ use junto_llm::catalog::Catalog;
 use junto_llm::{Budget, Effort, Provider, Unlimited, retry};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Compaction, ToolRegistry};
 use crate::profile::Profile;
+use crate::{Compaction, ToolRegistry};
 
 /// Makes the environment for another working directory, which is absolute.
 pub type Environments =

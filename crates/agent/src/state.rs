@@ -249,7 +249,7 @@ impl State {
         entering: Option<&Message>,
         asked: &Settings,
         cx: &CallCx,
-        prefix: Prefix,
+        prefix: Option<Prefix>,
     ) -> Result<(), JournalError> {
         if !answer.began {
             return Ok(());

@@ -220,7 +220,10 @@ mod tests {
     #[test]
     fn records_have_the_detail_there_is_room_for() {
         let full = record(&talk(), Detail::FULL, 10_000);
-        assert!(full.starts_with("user: Mend it.\nagent: So.\ncall: shell {\"command\":\"cargo test\"}\n"), "{full}");
+        assert!(
+            full.starts_with("user: Mend it.\nagent: So.\ncall: shell {\"command\":\"cargo test\"}\n"),
+            "{full}"
+        );
         assert!(full.contains("output (failed): xxx") && full.contains("left out"), "{full}");
         let brief = record(&talk(), Detail::BRIEF, 10_000);
         assert!(brief.ends_with("(the call failed)\n"), "{brief}");
@@ -245,7 +248,11 @@ mod tests {
 
     #[test]
     fn a_hand_over_has_the_plan_and_says_what_follows() {
-        let steps = [("look", StepStatus::Completed), ("mend", StepStatus::InProgress), ("test", StepStatus::Pending)];
+        let steps = [
+            ("look", StepStatus::Completed),
+            ("mend", StepStatus::InProgress),
+            ("test", StepStatus::Pending),
+        ];
         let steps = steps.map(|(step, status)| PlanStep { step: step.into(), status }).into();
         let plan = plan(&Plan { explanation: None, steps }).unwrap();
         assert_eq!(plan, "- [x] look\n- [>] mend\n- [ ] test");

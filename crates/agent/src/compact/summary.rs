@@ -60,7 +60,10 @@ impl State {
                 written => return Ok(written),
             }
         }
-        Ok(Written::Failed(Error::new(ErrorKind::ContextLength, "the record is too long, even in small pieces")))
+        Ok(Written::Failed(Error::new(
+            ErrorKind::ContextLength,
+            "the record is too long, even in small pieces",
+        )))
     }
 
     /// Has the record read in pieces, with calls of at most so many characters.

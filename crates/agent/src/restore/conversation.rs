@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use junto_core::{
-    ApprovalRequest, AskId, Body, CallEnd, CallPurpose, Decision, EndReason, Event, EventLog, Payload, Seen, Seq, Via,
+    ApprovalRequest, AskId, Body, CallEnd, CallPurpose, Decision, EndReason, Event, EventLog, Payload, Seen,
+    Seq, Via,
 };
 use junto_llm::{Media, Message, ResultOutput, ToolResult};
 use serde::de::DeserializeOwned;

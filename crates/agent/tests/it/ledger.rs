@@ -92,7 +92,8 @@ pub(crate) async fn stand(
     let catalog = catalog(wire, known);
     let endpoint = Endpoint::new(provider, wire, twin.base_url(wire)).key(DEFAULT_KEY);
     let http = HttpProvider::new(endpoint).unwrap().with_catalog(catalog.clone());
-    let client = Client::builder().catalog(catalog.clone()).provider(provider, Arc::new(http)).build().unwrap();
+    let client =
+        Client::builder().catalog(catalog.clone()).provider(provider, Arc::new(http)).build().unwrap();
     let turn = tool("turn_page", "Turn to a page.", |args: Page, _: ToolCx| async move {
         page(args.page, args.lines.unwrap_or(LINES))
     });

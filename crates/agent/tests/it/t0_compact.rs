@@ -5,10 +5,13 @@ use std::sync::Arc;
 use junto_agent::{Compaction, Overflow, SessionConfig};
 use junto_core::{Ack, Agent, Body, CallPurpose, Command, CompactMethod, CompactReason, EndReason, Input};
 use junto_llm::{Error, ErrorKind, Message, Role};
+use serde_json::json;
 
 use crate::ledger::compactions;
+use crate::revival::Stage;
 use crate::scene::Scene;
 use crate::script::{Line, Script, script};
+use crate::t0_resume::check_every_cut;
 
 /// What a session was told and answered before it is made shorter.
 async fn long(model: &Arc<Script>, change: impl FnOnce(SessionConfig) -> SessionConfig) -> Scene {
@@ -55,7 +58,10 @@ async fn the_event_has_the_whole_conversation() {
     // The hand-over was asked for at the end of the conversation itself, before the new input.
     let chore = &requests[3].messages;
     assert!(chore.last().unwrap().text().starts_with("<hand-over-request>"));
-    assert_eq!(chore[..7], requests[2].messages[..].iter().cloned().chain([Message::assistant("Three.")]).collect::<Vec<_>>()[..]);
+    assert_eq!(
+        chore[..7],
+        requests[2].messages[..].iter().cloned().chain([Message::assistant("Three.")]).collect::<Vec<_>>()[..]
+    );
 }
 
 /// The call for the hand-over is booked as one, and is no turn; nothing of it is shown as an answer.
@@ -85,6 +91,35 @@ async fn the_call_is_booked_and_not_shown() {
     assert_eq!(purposes[3], CallPurpose::Compaction);
     assert_eq!(purposes.iter().filter(|purpose| purpose.is_input()).count(), 4);
     assert_eq!(record.session_end().1.total, 5 * 11, "all of them are paid for");
+}
+
+/// Cut off anywhere and brought back, a session that was made shorter asks what it would have asked.
+#[tokio::test]
+async fn it_is_brought_back_as_it_was_made() {
+    let long = || Line::Calls(vec![("mean", json!({"text": "measure"})), ("long", json!({"text": "200"}))]);
+    let lines = || {
+        let hand_over = Line::Text("## Task\nMeasure.");
+        vec![
+            Line::Text("One."),
+            Line::Text("Two."),
+            long(),
+            hand_over,
+            Line::Text("Three."),
+            Line::Text("Four."),
+        ]
+    };
+    let inputs = ["First.", "Second.", "Third.", "Fourth."].map(|text| Input::text(text.repeat(200)));
+    let stage = Stage::new(inputs, |config| SessionConfig {
+        on_overflow: Overflow::Compact,
+        context_window: Some(1500),
+        compaction: Compaction { keep_turns: 1, ..Compaction::default() },
+        ..config
+    });
+    let whole = check_every_cut(&stage, lines).await;
+    let made = whole.events.iter().filter(|event| event.body.name() == "compacted").count();
+    assert_eq!((made, whole.requests.len()), (1, 6));
+    let asked = &whole.requests[4].messages;
+    assert!(asked.iter().any(|m| m.text().contains("## Task\nMeasure.") && m.text().contains("[ ] measure")));
 }
 
 /// A host that has room left keeps its conversation when the provider fails.
@@ -132,5 +167,7 @@ async fn a_provider_that_is_never_content() {
     assert!(requests.len() <= 3 + 4 + 2 * 3, "{} requests", requests.len());
     let last = &requests.last().unwrap().messages;
     assert_eq!(last[0].role, Role::System);
-    assert!(last.iter().any(|m| m.text().starts_with("First.")) && last.iter().any(|m| m.text() == "Fourth."));
+    assert!(
+        last.iter().any(|m| m.text().starts_with("First.")) && last.iter().any(|m| m.text() == "Fourth.")
+    );
 }

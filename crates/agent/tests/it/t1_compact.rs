@@ -129,7 +129,8 @@ async fn results_that_fill_the_window_are_cut() {
     on_each_wire(async |wire| {
         for known in [Known::Catalog, Known::Nobody] {
             let long = Step::call("turn_page", json!({"page": 7, "lines": 1000}));
-            let mut stand = stand(wire, known, [hands_over(HAND_OVER), long, Step::text("Read.")], |config| config).await;
+            let mut stand =
+                stand(wire, known, [hands_over(HAND_OVER), long, Step::text("Read.")], |config| config).await;
             assert_eq!(stand.scene.ask(TASK).await, (EndReason::Done, "Read.".into()), "{wire:?}");
             let last = stand.last_body();
             assert!(last.contains(TASK) && last.contains("[begin-7]") && last.contains("[end-7]"), "{last}");

@@ -46,7 +46,7 @@ fn steps() -> Vec<Step> {
 }
 
 fn stage(wire: Wire) -> Stage {
-    let picture = Input { text: "Look around".into(), images: vec!["cat.png".into()] };
+    let picture = Input { images: vec!["cat.png".into()], ..Input::text("Look around") };
     let stage = Stage::new([picture, Input::text("And now?")], move |config| {
         with_children(SessionConfig { model: Some(model(wire).1.into()), ..config })
     });

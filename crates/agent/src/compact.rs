@@ -149,8 +149,6 @@ impl State {
                 Made::Interrupted => self.shortening.level -= 1,
                 Made::Nothing => continue,
             }
-            // What was refused and is asked again is one turn.
-            self.turns = self.turns.saturating_sub(1);
             return Ok(Ok(()));
         }
         // The next input may have more luck.

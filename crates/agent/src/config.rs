@@ -8,7 +8,7 @@ use std::time::Duration;
 use junto_core::{AgentSpec, EventLog, Fut, Limits, OnReject, Open, Parent, Policy, Spawner};
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;
-use junto_llm::{Budget, Effort, Provider, Unlimited, retry};
+use junto_llm::{Allowance, Budget, Effort, Provider, Unlimited, retry};
 use tokio_util::sync::CancellationToken;
 
 use crate::profile::Profile;
@@ -87,8 +87,11 @@ pub struct SessionConfig {
     pub limits: Limits,
     /// How often a failed model call is made again.
     pub retry: retry::Policy,
-    /// What may be spent; shared with children.
+    /// What may be spent; shared with children. The call that could break it is not made: its input ends
+    /// as at a limit. See [`junto_core::Purse`].
     pub budget: Arc<dyn Budget>,
+    /// How much of the budget one input may take, with what children spend meanwhile.
+    pub turn_budget: Allowance,
     /// Makes children. With one, and `depth` below `max_depth`, the model can call `spawn_agent`,
     /// `send_input`, `wait` and `close_agent`.
     pub spawner: Option<Arc<dyn Spawner>>,
@@ -149,6 +152,7 @@ impl SessionConfig {
             limits: Limits::default(),
             retry: retry::Policy::default(),
             budget: Arc::new(Unlimited),
+            turn_budget: Allowance::UNLIMITED,
             spawner: None,
             depth: 0,
             max_depth: 1,
@@ -177,6 +181,8 @@ impl SessionConfig {
             model: spec.model.clone().or_else(|| self.model.clone()),
             limits: spec.limits,
             budget: Arc::clone(&parent.budget),
+            // Its parent's input pays for it.
+            turn_budget: Allowance::UNLIMITED,
             depth: parent.depth,
             cancel: parent.cancel.clone(),
             // Whoever hears a child's answer hears its question.

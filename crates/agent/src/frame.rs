@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use junto_core::{Abilities, AgentError, Approve, Body, EventLog, Gate, SessionState, Setup, Steer};
 use junto_env::ExecutionEnvironment;
+use junto_llm::Counts;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +25,7 @@ use crate::status::Status;
 use crate::task::{Life, Reception};
 use crate::toolbox::Toolbox;
 use crate::totals::Totals;
+use crate::wallet::Wallet;
 use crate::{SessionConfig, ToolRegistry, tools};
 
 /// How many commands may wait for the session's ear.
@@ -48,6 +50,7 @@ pub(crate) struct Frame {
     pub(crate) totals: Arc<Totals>,
     pub(crate) family: Arc<Family>,
     pub(crate) status: Arc<Status>,
+    wallet: Arc<Wallet>,
     /// Ends everything in it.
     cancel: CancellationToken,
 }
@@ -59,7 +62,7 @@ pub(crate) struct Mind {
     pub(crate) loops: Loops,
     /// What its requests so far began with.
     pub(crate) prefixes: Prefixes,
-    /// Model calls so far.
+    /// The turns so far.
     pub(crate) turns: u32,
     /// The model that answered last, by its own name.
     pub(crate) answered_by: Option<String>,
@@ -141,20 +144,21 @@ impl Frame {
     pub(crate) fn with_children_born(config: SessionConfig, born: u32) -> Result<Self, AgentError> {
         let cancel = config.cancel.child_token();
         let totals = Arc::new(Totals::default());
+        let wallet = Arc::new(Wallet::new(Arc::clone(&config.budget), config.turn_budget));
         let family = Arc::new(Family::new(Home {
             spawner: config.spawner.clone(),
             log: config.log.clone(),
             depth: config.depth,
             max_depth: config.max_depth,
             max_children: config.max_children,
-            budget: Arc::clone(&config.budget),
+            budget: wallet.clone(),
             totals: Arc::clone(&totals),
             cancel: cancel.clone(),
             born,
         }));
         let status = Arc::new(Status::new());
         let toolbox = Arc::new(toolbox(&config, &family, &status)?);
-        Ok(Self { config, toolbox, totals, family, status, cancel })
+        Ok(Self { config, toolbox, totals, family, status, wallet, cancel })
     }
 
     pub(crate) fn log(&self) -> &EventLog {
@@ -163,8 +167,9 @@ impl Frame {
 
     /// Lets it begin. Must be called within a Tokio runtime, which runs it.
     pub(crate) fn begin(self, mind: Mind) -> Session {
-        let Self { config, toolbox, totals, family, status, cancel } = self;
+        let Self { config, toolbox, totals, family, status, wallet, cancel } = self;
         let Mind { settings, history, loops, prefixes, turns, answered_by, moved, open } = mind;
+        let history = history.with_turns(turns);
         let goes_on = open.is_some();
         let Unfinished { rounds, text, left } =
             open.unwrap_or_else(|| Unfinished { rounds: 0, text: String::new(), left: None });
@@ -187,7 +192,8 @@ impl Frame {
                 profile: config.profile,
                 catalog: config.catalog,
                 retry: config.retry,
-                budget: config.budget,
+                budget: wallet.clone(),
+                counts: Counts::default(),
                 totals,
                 loops,
                 gauge: Gauge::default(),
@@ -199,7 +205,6 @@ impl Frame {
                 status: Arc::clone(&status),
                 ask_on_question: config.ask_on_question,
                 depth: config.depth,
-                turns,
                 rounds,
                 moved,
                 left,
@@ -212,6 +217,7 @@ impl Frame {
                 provider: config.provider,
                 environments: config.environments,
             },
+            wallet,
             door: Arc::clone(&door),
             status: Arc::clone(&status),
             goes_on,

@@ -30,6 +30,8 @@ pub(crate) struct History {
     pins: Pins,
     /// How many tokens it had when it was last made shorter.
     shortened_to: u64,
+    /// How many turns the session has had.
+    turns: u32,
 }
 
 /// Which messages stay, by their place, however often the conversation is made shorter.
@@ -55,6 +57,23 @@ impl History {
             history.push(Message::system(system));
         }
         history
+    }
+
+    /// The same, in a session that has had at least so many turns: not all of them need be in it.
+    pub(crate) fn with_turns(mut self, turns: u32) -> Self {
+        self.turns = self.turns.max(turns);
+        self
+    }
+
+    /// How many turns the session has had: what was said to the model, its answers, and the results of
+    /// each round of tools.
+    pub(crate) fn turns(&self) -> u32 {
+        self.turns
+    }
+
+    fn turn(&mut self, message: Message) {
+        self.turns = self.turns.saturating_add(1);
+        self.push(message);
     }
 
     fn push(&mut self, message: Message) {
@@ -93,7 +112,8 @@ impl History {
     pub(crate) fn replace(&mut self, messages: Messages, pins: Pins, tokens: u64) {
         let mut marks = Marks::default();
         messages.iter().for_each(|message| marks.add(message));
-        *self = Self { messages, size: Size::about(tokens), marks, pins, shortened_to: tokens };
+        let (size, turns) = (Size::about(tokens), self.turns);
+        *self = Self { messages, size, marks, pins, shortened_to: tokens, turns };
     }
 
     /// An input. The first is pinned, and so is one that is marked.
@@ -103,7 +123,7 @@ impl History {
             self.pins.pinned.push(place);
         }
         self.pins.input = Some(place);
-        self.push(said.message());
+        self.turn(said.message());
     }
 
     /// What somebody said while the model worked. Marked, it is pinned.
@@ -111,12 +131,12 @@ impl History {
         if said.input.pinned {
             self.pins.pinned.push(self.messages.len());
         }
-        self.push(said.message());
+        self.turn(said.message());
     }
 
     /// An answer, or what there is of it: exactly what the log has of it.
     pub(crate) fn enter(&mut self, answer: Message) {
-        self.push(answer);
+        self.turn(answer);
     }
 
     /// The provider's count of everything up to here.
@@ -128,7 +148,7 @@ impl History {
 
     /// The results of the last answer's calls, in their order.
     pub(crate) fn results(&mut self, results: Vec<ToolResult>) {
-        self.push(Message::tool_results(results));
+        self.turn(Message::tool_results(results));
     }
 
     /// The last round of tools: each call of the answer, and its result.

@@ -17,6 +17,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod alias;
+mod books;
 mod call;
 mod caller;
 mod compact;
@@ -51,6 +52,7 @@ pub mod tools;
 mod totals;
 mod truncate;
 mod turn;
+mod wallet;
 
 pub use compact::Compaction;
 pub use config::{Environments, Overflow, SessionConfig};

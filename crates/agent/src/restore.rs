@@ -20,6 +20,7 @@ use junto_core::{
 use junto_llm::{Cost, Usage};
 
 pub(crate) use self::branch::branch;
+pub(crate) use self::close::close_all;
 use self::conversation::Conversation;
 pub(crate) use self::conversation::{OpenInput, Unread};
 use self::lives::Lives;

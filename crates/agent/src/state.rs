@@ -7,10 +7,13 @@ use junto_core::{
 };
 use junto_llm::catalog::{Catalog, ModelInfo};
 use junto_llm::{
-    Budget, CallCx, Chore, Cost, Error, ErrorKind, Finish, Message, Provider, Request, Traffic, retry,
+    Budget, CallCx, Chore, Counts, Error, ErrorKind, Finish, Message, Provider, Request, Tally, Traffic,
+    retry,
 };
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use crate::books::Booked;
 use crate::call::{self, Answer, Audience, Delivery, Ended};
 use crate::compact::{Compaction, Made, Shortening};
 use crate::config::Overflow;
@@ -44,6 +47,8 @@ pub(crate) struct State {
     pub(crate) catalog: Catalog,
     pub(crate) retry: retry::Policy,
     pub(crate) budget: Arc<dyn Budget>,
+    /// What providers counted in the last requests.
+    pub(crate) counts: Counts,
     pub(crate) totals: Arc<Totals>,
     pub(crate) loops: Loops,
     pub(crate) gauge: Gauge,
@@ -58,8 +63,6 @@ pub(crate) struct State {
     /// Whether the host wants to know that an answer ends in a question.
     pub(crate) ask_on_question: bool,
     pub(crate) depth: u8,
-    /// Model calls so far.
-    pub(crate) turns: u32,
     /// Rounds of tools for the current input so far.
     pub(crate) rounds: u32,
     /// Whether it was brought back in a place that the model does not know of.
@@ -87,9 +90,10 @@ impl State {
             let limit = format!("at most {max_tool_rounds} rounds of tools for one input");
             return Some(Body::TurnLimit { limit, reached: self.rounds });
         }
-        if over(max_turns, self.turns) {
-            let limit = format!("at most {max_turns} model calls in the session");
-            return Some(Body::TurnLimit { limit, reached: self.turns });
+        let turns = self.history.turns();
+        if over(max_turns, turns) {
+            let limit = format!("at most {max_turns} turns in the session");
+            return Some(Body::TurnLimit { limit, reached: turns });
         }
         None
     }
@@ -114,7 +118,6 @@ impl State {
             return Ok(Answer::not_asked());
         }
         self.check_context().await?;
-        self.turns = self.turns.saturating_add(1);
         let settings = self.desk.settings();
         let kit = self.toolbox.kit();
         let request = self.request(&settings, &kit);
@@ -149,6 +152,8 @@ impl State {
             workdir: Some(self.toolbox.env().facts().cwd.as_path().to_owned()),
             depth: self.depth,
             budget: Arc::clone(&self.budget),
+            counts: self.counts.clone(),
+            tally: Some(Tally::default()),
             cancel: step.clone(),
             ..CallCx::new()
         };
@@ -175,7 +180,7 @@ impl State {
             // Who may call several is not told so: it is every provider's default.
             parallel_tool_calls: (!self.capabilities(settings).parallel_tool_calls).then_some(false),
             reasoning_effort: settings.effort.clone(),
-            provider_options: self.profile.as_ref().map(|p| p.options.clone()).unwrap_or_default(),
+            provider_options: self.options(settings),
             ..Request::default()
         }
     }
@@ -191,8 +196,14 @@ impl State {
 
     /// What the model can do that is asked with these settings.
     pub(crate) fn capabilities(&self, settings: &Settings) -> Capabilities {
-        let model = settings.model.as_deref();
-        let of = |profile: &Profile| profile.capabilities_of(&self.catalog, model);
+        let (provider, model) = (settings.provider.as_deref(), settings.model.as_deref());
+        let of = |profile: &Profile| profile.capabilities_at(provider, &self.catalog, model);
+        self.profile.as_ref().map(of).unwrap_or_default()
+    }
+
+    /// What is asked of the provider beside the conversation.
+    fn options(&self, settings: &Settings) -> Map<String, Value> {
+        let of = |profile: &Profile| profile.options_at(settings.provider.as_deref());
         self.profile.as_ref().map(of).unwrap_or_default()
     }
 
@@ -221,8 +232,13 @@ impl State {
         self.log.emit(Body::Warning { code: code.to_owned(), message }).await.map(drop)
     }
 
-    /// The end of an input whose model call failed for good.
+    /// The end of an input whose model call failed for good, or was not made since the budget is spent.
     pub(crate) async fn failed(&self, error: &Error) -> Result<EndReason, JournalError> {
+        if let Some(exhausted) = error.exhausted() {
+            let limit = Body::TurnLimit { limit: exhausted.to_string(), reached: self.history.turns() };
+            self.log.emit(limit).await?;
+            return Ok(EndReason::Limit);
+        }
         if error.kind() == ErrorKind::ContextLength {
             let message = "the conversation is longer than the model's context window";
             self.warn("context_overflow", message.to_owned()).await?;
@@ -251,22 +267,19 @@ impl State {
         cx: &CallCx,
         prefix: Option<Prefix>,
     ) -> Result<(), JournalError> {
-        if !answer.began {
+        let made = cx.tally.as_ref().map(Tally::take).unwrap_or_default();
+        let Some(booked) = Booked::of(answer, made, &self.catalog, asked.model.as_deref()) else {
             return Ok(());
-        }
-        let response = &answer.response;
-        // What a call that was broken off has cost, its provider alone knows.
-        let cost = match answer.end {
-            Ended::Whole => self.cost(answer, asked),
-            Ended::Interrupted | Ended::Failed(_) => Cost::Unknown,
         };
-        self.answered_by = Some(response.model.clone());
-        self.totals.add(&response.usage, cost);
+        let Booked { provider, model, usage, cost } = booked;
+        let response = &answer.response;
+        self.answered_by = Some(model.clone());
+        self.totals.add(&usage, cost);
         let call = Body::Call {
-            provider: response.provider.clone(),
-            model: response.model.clone(),
+            provider,
+            model,
             response_id: (!response.id.is_empty()).then(|| response.id.clone()),
-            usage: self.catalog.priced(response.usage.clone()),
+            usage: self.catalog.priced(usage),
             cost,
             answer: entering.and_then(json),
             end: answer.how(),
@@ -288,17 +301,5 @@ impl State {
             self.log.emit_for(&cx.call, warning).await?;
         }
         Ok(())
-    }
-
-    /// By the model's name as the provider gave it, else as it was asked for.
-    fn cost(&self, answer: &Answer, asked: &Settings) -> Cost {
-        let response = &answer.response;
-        let names = [Some(response.model.as_str()), asked.model.as_deref()];
-        names
-            .into_iter()
-            .flatten()
-            .map(|model| self.catalog.cost(&response.provider, model, &response.usage))
-            .find(|cost| cost.amount().is_some())
-            .unwrap_or(Cost::Unknown)
     }
 }

@@ -21,6 +21,7 @@ use crate::state::State;
 use crate::status::Status;
 use crate::toolbox::Toolbox;
 use crate::turn::{Entry, turn};
+use crate::wallet::Wallet;
 
 /// A command, and who waits to hear what became of it.
 pub(crate) struct Order {
@@ -42,6 +43,7 @@ type Begun = (Entry, Option<oneshot::Sender<Result<Ack, AgentError>>>);
 pub(crate) struct Life {
     pub(crate) state: State,
     pub(crate) reception: Reception,
+    pub(crate) wallet: Arc<Wallet>,
     pub(crate) door: Arc<Door>,
     pub(crate) status: Arc<Status>,
     /// Whether an input was under way when the session was cut off, and is to be gone on with.
@@ -132,6 +134,7 @@ impl Life {
             }
         }
         self.reception.desk.begin_input();
+        self.wallet.begin_input();
         tell(reply, Ok(Ack::Started));
         let turned = self.turn(&entry).await;
         self.reception.desk.end_input();

@@ -219,7 +219,9 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Limits {
-    /// Model calls in the whole session.
+    /// Turns in the whole session. What is said to the agent is one, and so is each answer of its model, the
+    /// results of each round of tools, and each message that steers it. A command-line agent counts as it
+    /// does.
     pub max_turns: u32,
     /// Rounds of tools for one input.
     pub max_tool_rounds: u32,

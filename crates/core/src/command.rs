@@ -68,6 +68,13 @@ pub struct Addressed {
     pub command: Command,
 }
 
+impl From<Command> for Addressed {
+    /// For the agent that is spoken to.
+    fn from(command: Command) -> Self {
+        Self { agent: None, command }
+    }
+}
+
 impl Addressed {
     /// Hands the command to whom it is for: the agent, or the child of it that is named.
     ///
@@ -148,6 +155,13 @@ pub enum Decision {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+    /// Nobody can decide. It is not done, and the model is told and goes on, whatever a refusal does
+    /// otherwise ([`OnReject`](crate::OnReject)).
+    Unanswered {
+        /// Why, for the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
 }
 
 /// What can be changed between two model calls. What is absent stays as it is.
@@ -162,7 +176,7 @@ pub struct Change {
     /// Another effort; an empty text is the provider's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
-    /// How many model calls the session may make from its start; zero is no limit.
+    /// How many turns the session may have from its start, as in [`Limits`](crate::Limits); zero is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
     /// How many rounds of tools an input may take; zero is no limit.

@@ -147,6 +147,10 @@ pub enum Body {
         call_id: String,
         /// The tool.
         name: String,
+        /// The call itself, if it never started: otherwise its start has it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<serde_json::Value>")]
+        call: Option<ToolCall>,
         /// The whole output.
         output: Payload,
         /// Whether it failed.

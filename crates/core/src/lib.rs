@@ -41,7 +41,7 @@ pub use agent::{
     Abilities, Agent, AgentKind, AgentSpec, Approve, Limits, Mode, Outcome, Parent, ResumeHandle,
     SessionState, Spawner, Steer, Workdir,
 };
-pub use budget::Purse;
+pub use budget::{Amount, Purse};
 pub use caller::{Alone, Caller};
 pub use command::{Ack, Addressed, Change, Command, Decision, Input, When};
 pub use compacted::{CompactMethod, CompactReason, Dropped};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Cost, Error, ErrorKind};
+use crate::{Budget, Counts, Tally, Unlimited};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -58,8 +58,12 @@ pub struct CallCx {
     pub workdir: Option<PathBuf>,
     /// How many calls deep this one is nested.
     pub depth: u8,
-    /// What may still be spent.
+    /// What may still be spent. Whoever really asks a model reserves from it; see [`Budget`].
     pub budget: Arc<dyn Budget>,
+    /// What the calls of a conversation counted, so that the next one's worst case is known better.
+    pub counts: Counts,
+    /// Where whoever really asks a model writes down what that used. Absent: nowhere.
+    pub tally: Option<Tally>,
     /// Ends the call at once; the connection is closed.
     pub cancel: CancellationToken,
     /// Timeouts for this call instead of the provider's; the one to connect stays the provider's,
@@ -78,13 +82,15 @@ impl CallCx {
             workdir: None,
             depth: 0,
             budget: Arc::new(Unlimited),
+            counts: Counts::default(),
+            tally: None,
             cancel: CancellationToken::new(),
             timeouts: None,
         }
     }
 
-    /// A context for a call that this one causes: same session, budget and limits; cancelled when
-    /// this one is.
+    /// A context for a call that this one causes: same session, budget, books and limits; cancelled
+    /// when this one is.
     pub fn child(&self) -> Self {
         Self {
             call: CallId::fresh(),
@@ -177,47 +183,4 @@ impl Default for Timeouts {
             idle: Duration::from_secs(30),
         }
     }
-}
-
-/// What may still be spent.
-pub trait Budget: Send + Sync {
-    /// Sets aside the worst case of a call before it is made.
-    ///
-    /// # Errors
-    /// [`Exhausted`] if that much is not left.
-    fn reserve(&self, worst: Cost) -> Result<Box<dyn Reservation>, Exhausted>;
-}
-
-/// Money set aside for one call. Dropping it without settling gives it back.
-pub trait Reservation: Send {
-    /// Books what the call really cost.
-    fn settle(self: Box<Self>, actual: Cost);
-}
-
-/// A budget has not enough left.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exhausted {
-    /// What is missing, in words.
-    pub message: String,
-}
-
-impl From<Exhausted> for Error {
-    fn from(exhausted: Exhausted) -> Self {
-        Error::new(ErrorKind::Quota, exhausted.message)
-            .with_hint("raise the budget, or choose a cheaper model or a lower max_tokens")
-    }
-}
-
-/// A budget without a limit.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unlimited;
-
-impl Budget for Unlimited {
-    fn reserve(&self, _worst: Cost) -> Result<Box<dyn Reservation>, Exhausted> {
-        Ok(Box::new(Self))
-    }
-}
-
-impl Reservation for Unlimited {
-    fn settle(self: Box<Self>, _actual: Cost) {}
 }

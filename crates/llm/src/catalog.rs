@@ -151,6 +151,58 @@ impl Price {
     }
 }
 
+impl Price {
+    /// The most that so many tokens can cost, whatever of the input is cached, or written to a cache.
+    pub fn worst(&self, input: u64, output: u64) -> Usd {
+        let (input_rate, output_rate) = self.worst_rates(input);
+        // Rounded up, and by one more for the sums of the other way to compute it.
+        nano_usd(input, input_rate) + nano_usd(output, output_rate) + Usd(1)
+    }
+
+    /// How many tokens of output this much pays for, after the worst that the input can cost.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a float-to-int cast saturates"
+    )]
+    pub fn output_for(&self, usd: Usd, input: u64) -> u64 {
+        let (_, rate) = self.worst_rates(input);
+        let left = usd - self.worst(input, 0);
+        if left < Usd::ZERO {
+            return 0;
+        }
+        if rate <= 0.0 {
+            return u64::MAX;
+        }
+        let mut output = (left.dollars() * 1e6 / rate).floor() as u64;
+        while output > 0 && self.worst(input, output) > usd {
+            output -= 1;
+        }
+        output
+    }
+
+    /// The dearest that input and output can be.
+    fn worst_rates(&self, input: u64) -> (f64, f64) {
+        let dearest = [self.cache_read, self.cache_write].into_iter().flatten().fold(self.input, f64::max);
+        match self.long_prompt {
+            Some(long) if input > long.above => {
+                (dearest * long.input.max(1.0), self.output * long.output.max(1.0))
+            }
+            _ => (dearest, self.output),
+        }
+    }
+}
+
+/// So many tokens at so many dollars per million, rounded up.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "token counts are far below 2^52, and a float-to-int cast saturates"
+)]
+fn nano_usd(tokens: u64, rate: f64) -> Usd {
+    Usd((tokens as f64 * rate * 1e3).ceil() as i64)
+}
+
 /// A list of known models. Cheap to clone; never changes.
 #[derive(Clone, Debug)]
 pub struct Catalog {
@@ -203,6 +255,11 @@ impl Catalog {
         self.find(name, |_| true)
     }
 
+    /// The same among one provider's models.
+    pub fn of(&self, provider: &str, name: &str) -> Option<&ModelInfo> {
+        self.find(name, |m| m.provider == provider)
+    }
+
     /// The models, or a provider's, in the order of the file.
     pub fn list(&self, provider: Option<&str>) -> Vec<&ModelInfo> {
         self.models.iter().filter(|m| provider.is_none_or(|p| m.provider == p)).collect()
@@ -240,9 +297,7 @@ impl Catalog {
         if let Some(cost) = usage.calls.iter().map(|call| self.of_call(call)).reduce(|sum, cost| sum + cost) {
             return cost;
         }
-        self.find(model, |m| m.provider == provider)
-            .and_then(|m| m.price)
-            .map_or(Cost::Unknown, |price| price.cost(usage))
+        self.of(provider, model).and_then(|m| m.price).map_or(Cost::Unknown, |price| price.cost(usage))
     }
 
     /// This usage with a cost for each call it is made of whose price is known here and that has none.

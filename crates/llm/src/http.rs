@@ -14,6 +14,7 @@ use futures_util::StreamExt;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use crate::catalog::Catalog;
+use crate::meter::Ticket;
 use crate::names::NameMap;
 use crate::provider::ByteStream;
 use crate::wire::{DecodeCx, EncodeCx, Encoded, Mode};
@@ -120,7 +121,8 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// A provider that is reached over HTTP.
+/// A provider that is reached over HTTP. Each call is paid from [`CallCx::budget`], at the catalog's prices;
+/// bytes that are passed through are not, since whoever passes them reads them.
 #[derive(Clone)]
 pub struct HttpProvider {
     endpoint: Arc<Endpoint>,
@@ -202,7 +204,7 @@ impl HttpProvider {
         let wire = self.endpoint.wire;
         let model = request.model.clone().ok_or_else(|| {
             Error::configuration("the request names no model")
-                .with_hint("name a model, or use a Client, which takes the latest")
+                .with_hint("set `Request::model`, or use a Client, which takes the latest")
         })?;
         let names = Arc::new(NameMap::for_request(&request, wire));
         let origin = Arc::new(Origin { wire, provider: self.endpoint.name.clone(), model });
@@ -278,7 +280,10 @@ impl HttpProvider {
         let wait = retry_after.or(error.retry_after());
         let error = error.with_status(status.as_u16()).with_body(&body).with_retry_after(wait);
         if status == StatusCode::UNAUTHORIZED && matches!(self.endpoint.auth, Auth::None) {
-            return error.with_hint("no API key is configured for this provider; set one");
+            return error.with_hint(
+                "no API key is configured for this provider: name the variable that holds it with `key_env` \
+                 in its [providers] table",
+            );
         }
         error
     }
@@ -292,35 +297,51 @@ impl HttpProvider {
         }
     }
 
+    /// Sets the worst case aside before anything is sent. May lower the request's limit.
+    async fn pay(&self, request: &mut Request, cx: &CallCx) -> Result<Ticket, Error> {
+        if cx.cancel.is_cancelled() {
+            return Err(self.own(aborted()));
+        }
+        let paid = Ticket::buy(&self.catalog, &self.endpoint.name, request, cx).await;
+        paid.map_err(|e| self.own(e))
+    }
+
     fn timeouts(&self, cx: &CallCx) -> Timeouts {
         cx.timeouts.unwrap_or(self.endpoint.timeouts)
     }
 }
 
 impl Provider for HttpProvider {
-    fn complete<'a>(&'a self, request: Request, cx: &'a CallCx) -> Fut<'a, Result<Response, Error>> {
+    fn complete<'a>(&'a self, mut request: Request, cx: &'a CallCx) -> Fut<'a, Result<Response, Error>> {
         Box::pin(async move {
+            let mut ticket = self.pay(&mut request, cx).await?;
+            ticket.awaits();
             let call = async {
                 let (response, decode) = self.send(request, cx, Mode::Complete).await?;
                 let body = read_bounded(response, MAX_BODY, Excess::Refuse).await?;
                 self.endpoint.wire.codec().decode_response(&body, &decode)
             };
-            bounded(call, cx, self.timeouts(cx).request).await.map_err(|e| self.own(e))
+            ticket.close(bounded(call, cx, self.timeouts(cx).request).await.map_err(|e| self.own(e)))
         })
     }
 
-    fn stream<'a>(&'a self, request: Request, cx: &'a CallCx) -> Fut<'a, Result<EventStream, Error>> {
+    fn stream<'a>(&'a self, mut request: Request, cx: &'a CallCx) -> Fut<'a, Result<EventStream, Error>> {
         Box::pin(async move {
+            let ticket = self.pay(&mut request, cx).await?;
             let timeouts = self.timeouts(cx);
             let open = async {
                 let (response, decode) = self.send(request, cx, Mode::Stream).await?;
                 headers::check_event_stream(response.headers())?;
                 Ok((response, decode))
             };
-            let (response, decode) = bounded(open, cx, timeouts.request).await.map_err(|e| self.own(e))?;
-            let decoder = self.endpoint.wire.codec().stream_decoder(decode);
-            let provider = self.clone();
-            Ok(stream::events(response, decoder, timeouts.idle, cx.cancel.clone(), move |e| provider.own(e)))
+            let events = bounded(open, cx, timeouts.request).await.map_err(|e| self.own(e)).map(
+                |(response, decode)| {
+                    let decoder = self.endpoint.wire.codec().stream_decoder(decode);
+                    let (provider, cancel) = (self.clone(), cx.cancel.clone());
+                    stream::events(response, decoder, timeouts.idle, cancel, move |e| provider.own(e))
+                },
+            );
+            ticket.follow(events)
         })
     }
 

@@ -31,6 +31,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod accumulate;
+mod budget;
 mod call;
 pub mod catalog;
 mod client;
@@ -42,6 +43,7 @@ pub mod generate;
 pub mod http;
 mod media;
 mod message;
+mod meter;
 pub mod middleware;
 pub mod names;
 mod provider;
@@ -57,9 +59,8 @@ pub mod vendor;
 pub mod wire;
 
 pub use accumulate::Accumulator;
-pub use call::{
-    Budget, CallCx, CallId, Chore, Exhausted, Reservation, SessionId, Timeouts, Traffic, Unlimited,
-};
+pub use budget::{Allowance, Budget, Exhausted, Freed, Reservation, Spending, Unlimited};
+pub use call::{CallCx, CallId, Chore, SessionId, Timeouts, Traffic};
 pub use client::{Client, ClientBuilder, default_client, set_default_client};
 pub use conversation::Messages;
 pub use cost::{Cost, Usd};
@@ -71,6 +72,7 @@ pub use message::{
     Content, Detail, Media, MediaSource, Message, Origin, Part, ResultOutput, Role, Thinking, ToolCall,
     ToolCallKind, ToolResult,
 };
+pub use meter::{Counts, Entry, Tally};
 pub use middleware::Middleware;
 pub use provider::{ByteStream, EventStream, Fut, Passthrough, Provider};
 pub use replay::Replay;

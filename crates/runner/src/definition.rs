@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use junto_core::Mode;
-use junto_llm::{Error, Secret};
+use junto_llm::{Error, Secret, Usd};
 use serde::Deserialize;
 
 use crate::{ClaudeParser, Parser};
@@ -74,6 +74,10 @@ pub struct Options {
     pub resume: Vec<String>,
     /// For a limit of model calls.
     pub max_turns: Vec<String>,
+    /// For a limit of money, in dollars. Absent: the command cannot be held to one, and is not run under a
+    /// budget of money.
+    #[serde(default)]
+    pub max_usd: Vec<String>,
     /// For an answer without any doing, in place of a mode's.
     pub answer: Vec<String>,
 }
@@ -131,6 +135,8 @@ pub struct Invocation<'a> {
     pub resume: Option<&'a str>,
     /// The most model calls.
     pub max_turns: Option<u32>,
+    /// The most money.
+    pub max_usd: Option<Usd>,
 }
 
 impl Definition {
@@ -172,10 +178,12 @@ impl Definition {
             argv.extend_from_slice(&self.options.deltas);
         }
         let max_turns = run.max_turns.map(|turns| turns.to_string());
+        let max_usd = run.max_usd.map(|usd| usd.dollars().to_string());
         for (what, template, value) in [
             ("model", &self.options.model, run.model),
             ("session", &self.options.resume, run.resume),
             ("limit", &self.options.max_turns, max_turns.as_deref()),
+            ("limit", &self.options.max_usd, max_usd.as_deref()),
         ] {
             let Some(value) = value else { continue };
             if value.is_empty() || value.starts_with('-') {
@@ -211,6 +219,7 @@ mod tests {
         model: None,
         resume: None,
         max_turns: None,
+        max_usd: None,
     };
 
     /// What comes after the command's own arguments.
@@ -234,6 +243,10 @@ mod tests {
         check(
             Invocation { model: Some("opus"), resume: Some("id-1"), max_turns: Some(3), ..full },
             &[&mode[..], &["--model", "opus", "--resume", "id-1", "--max-turns", "3"]].concat(),
+        );
+        check(
+            Invocation { max_usd: Some(Usd::from_dollars(0.25)), ..full },
+            &[&mode[..], &["--max-budget-usd", "0.25"]].concat(),
         );
         check(
             Invocation { purpose: Purpose::Work(Mode::WorkspaceWrite), ..PLAIN },

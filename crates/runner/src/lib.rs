@@ -25,6 +25,7 @@ mod provider;
 mod run;
 mod scribe;
 mod session;
+mod share;
 
 pub use agent::CliAgent;
 pub use claude::ClaudeParser;

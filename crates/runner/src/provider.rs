@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::prompt::{flatten, is_possible};
 use crate::run::{Run, Start, Step, directory, no_result};
+use crate::share::{Account, Share};
 use crate::{CliEvent, Definition, Detail, Host, Invocation, Patience, Purpose, Report, Verdict};
 
 /// A command-line agent that is asked for an answer only: it may look, and do nothing.
@@ -37,6 +38,8 @@ impl CliProvider {
     async fn ask(&self, request: Request, cx: &CallCx, detail: Detail) -> Result<Answering, Error> {
         is_possible(&request).map_err(|e| e.with_provider(&self.definition.kind))?;
         let (prompt, warnings) = flatten(&request);
+        let share = Share::of(&*cx.budget, &self.definition, cx.depth)
+            .map_err(|e| e.with_provider(&self.definition.kind))?;
         let start = async {
             let start = Start {
                 definition: &self.definition,
@@ -47,6 +50,7 @@ impl CliProvider {
                     model: request.model.as_deref(),
                     resume: None,
                     max_turns: None,
+                    max_usd: share.most,
                 },
                 prompt,
                 cwd: directory(&self.host, cx.workdir.as_deref()).await?,
@@ -62,6 +66,7 @@ impl CliProvider {
         };
         Ok(Answering {
             run: Some(run),
+            account: Account::new(share, cx, &self.definition.kind),
             cancel: cx.cancel.clone(),
             provider: self.definition.kind.clone(),
             model: request.model.unwrap_or_default(),
@@ -112,6 +117,8 @@ impl Provider for CliProvider {
 struct Answering {
     /// Absent once the answer has ended. Dropping it kills the process.
     run: Option<Run>,
+    /// Settled when the answer has ended.
+    account: Account,
     /// Ends the answer at once.
     cancel: CancellationToken,
     provider: String,
@@ -211,6 +218,7 @@ impl Answering {
             }
             CliEvent::Excuse(words) => self.excuse = Some(words),
             CliEvent::Report(report) => {
+                self.account.report(&report.used);
                 for used in &report.used {
                     let mut sum = &self.usage + &used.usage;
                     let mut raw = self.usage.raw.take().unwrap_or_else(|| json!({}));

@@ -62,6 +62,11 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
+    /// Those of a session that goes on.
+    pub(crate) fn after(usage: Usage, cost: Cost) -> Self {
+        Self { turns: 0, usage, cost: Some(cost) }
+    }
+
     fn spend(&mut self, cost: Cost) {
         self.cost = Some(self.cost.map_or(cost, |sum| sum + cost));
     }
@@ -70,7 +75,7 @@ impl Totals {
 impl Session {
     /// Whether the arguments of an input's process can be put together.
     pub(crate) fn check_arguments(&self) -> Result<(), Error> {
-        self.definition.argv(&self.invocation(None)).map(drop)
+        self.definition.argv(&self.invocation(None, None)).map(drop)
     }
 
     /// Works on inputs until the session is to end, and writes its end.
@@ -197,13 +202,14 @@ impl Session {
         Ok(outcome)
     }
 
-    fn invocation(&self, max_turns: Option<u32>) -> Invocation<'_> {
+    fn invocation(&self, max_turns: Option<u32>, max_usd: Option<Usd>) -> Invocation<'_> {
         Invocation {
             purpose: Purpose::Work(self.mode),
             detail: Detail::Deltas,
             model: self.model.as_deref(),
             resume: self.resumable.as_deref(),
             max_turns,
+            max_usd,
         }
     }
 

@@ -76,14 +76,14 @@ impl Redactor {
     fn mask_part(&self, text: &mut [u8], before: Option<u8>, end: End) -> usize {
         let Some(known) = &self.known else { return text.len() };
         let longest = known.first().map_or(0, |secret| secret.expose().len());
-        let mut done = text.len().saturating_sub(longest);
+        let done = text.len().saturating_sub(longest);
         let (pem, hits) = look(text, known);
         for secret in hits {
             mask_all(text, secret.expose().as_bytes());
         }
-        if pem {
-            done = done.min(pem::mask(text, end));
-        }
+        // What is left for later is left as it is.
+        let ready = if pem { pem::mask(text, before, end) } else { text.len() };
+        let text = text.get_mut(..ready).unwrap_or_default();
         done.min(shapes::mask(text, before, end))
     }
 }

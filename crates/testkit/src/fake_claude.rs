@@ -46,7 +46,8 @@ fn run(argv: &[String]) -> Result<u8, String> {
         // First, because a child inherits which signals are held back.
         escape::leave_behind().map_err(|e| format!("cannot leave a process behind: {e}"))?;
     }
-    signals::handle(behaviour.ignore.clone(), script::interrupted(&session))?;
+    let (end, told) = (script::interrupted(&session), behaviour.told());
+    signals::handle(behaviour.ignore.clone(), end, told)?;
 
     let prompt = read_prompt(&arguments)?;
     if let Some(path) = &behaviour.record {
@@ -96,6 +97,17 @@ fn record(path: &Path, argv: &[String], prompt: &str) -> io::Result<()> {
     writeln!(OpenOptions::new().create(true).append(true).open(path)?, "{run}")
 }
 
+/// Keeps a result that is about to be told, so that a test can look up what the program says it used.
+fn note(told: Option<&Path>, line: &str) -> io::Result<()> {
+    let is_result = |line| serde_json::from_str::<Value>(line).is_ok_and(|value| value["type"] == "result");
+    match told {
+        Some(path) if is_result(line) => {
+            writeln!(OpenOptions::new().create(true).append(true).open(path)?, "{line}")
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The lines of a recording, and the status that was kept beside it.
 fn replayed(path: &Path) -> Result<(Vec<String>, u8), String> {
     let text = fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
@@ -118,6 +130,7 @@ fn perform(behaviour: &Behaviour, lines: &[String]) -> io::Result<()> {
         if behaviour.after == index {
             commit(behaviour.fault.as_ref(), line)?;
         }
+        note(behaviour.told().as_deref(), line)?;
         say(line.as_bytes())?;
         say(b"\n")?;
     }

@@ -14,14 +14,14 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use junto_llm::Wire;
+use junto_llm::{Usage, Wire};
 
 use crate::fault::Outside;
 use crate::log::{Kept, Log, Received};
 use crate::record::{Recorded, Recorder, Secrets};
 use crate::reply::{self, Asked, Reply};
 use crate::route::{Route, route};
-use crate::send::{Body, body};
+use crate::send::{Body, Sent, Watch, body};
 use crate::stage::Stage;
 use crate::strict::Checker;
 
@@ -69,6 +69,26 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         self.0.traffic.send_modify(|traffic| traffic.open -= 1);
+    }
+}
+
+/// Notes what a client was told of what it used, once the reply is over.
+struct Receipt {
+    open: Open,
+    usage: Option<Usage>,
+    usage_at_start: Option<Usage>,
+}
+
+impl Watch for Receipt {
+    fn over(&mut self, sent: Sent) {
+        let told = match sent {
+            Sent::Nothing => None,
+            Sent::Begun => self.usage_at_start.take(),
+            Sent::Whole => self.usage.take(),
+        };
+        if let Some(usage) = told {
+            self.open.0.log().tell(&usage);
+        }
     }
 }
 
@@ -134,7 +154,8 @@ async fn send(
         Err(error) => (not_recorded(reply.wire, &error), None),
     };
     let headers = headers(&reply, number);
-    let mut response = Response::new(body(reply.frames, reply.pace, &reply.fault, tape, hangup, open));
+    let receipt = Receipt { open, usage: reply.usage, usage_at_start: reply.usage_at_start };
+    let mut response = Response::new(body(reply.frames, reply.pace, &reply.fault, tape, hangup, receipt));
     *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     *response.headers_mut() = headers;
     response

@@ -78,6 +78,7 @@ pub(crate) struct Log {
     entries: VecDeque<Kept>,
     bytes: usize,
     total: Usage,
+    told: Usage,
 }
 
 impl Log {
@@ -100,6 +101,15 @@ impl Log {
 
     pub(crate) fn total(&self) -> Usage {
         self.total.clone()
+    }
+
+    /// Notes what a client was told that it used.
+    pub(crate) fn tell(&mut self, usage: &Usage) {
+        self.told += usage;
+    }
+
+    pub(crate) fn told(&self) -> Usage {
+        self.told.clone()
     }
 }
 

@@ -45,6 +45,8 @@ pub(crate) struct Reply {
     pub(crate) pace: Pace,
     pub(crate) fault: Fault,
     pub(crate) usage: Option<Usage>,
+    /// What of it the first frame tells.
+    pub(crate) usage_at_start: Option<Usage>,
     pub(crate) step: Option<usize>,
     pub(crate) wire: Wire,
     content_type: &'static str,
@@ -90,13 +92,19 @@ fn answer(shared: &Shared, asked: &Asked<'_>) -> Result<Reply, Refusal> {
                 Mode::Stream => {
                     let chunk = shared.stage.step(scene.step).and_then(|step: &Step| step.chunk);
                     let events = Events::new(response, chunk.unwrap_or(DEFAULT_CHUNK));
-                    Reply { usage, ..Reply::stream(&seen, asked.path, events, fault) }
+                    let usage_at_start = usage.as_ref().filter(|_| asked.wire == Wire::Anthropic).map(read);
+                    Reply { usage, usage_at_start, ..Reply::stream(&seen, asked.path, events, fault) }
                 }
             }
         }
         _ => failure(asked.wire, fault),
     };
     Ok(Reply { pace, step: Some(scene.step), ..reply })
+}
+
+/// What a request used before anything was answered.
+fn read(usage: &Usage) -> Usage {
+    Usage { output: 0, total: usage.input, reasoning: None, ..usage.clone() }
 }
 
 fn count(shared: &Shared, asked: &Asked<'_>) -> Result<Reply, Refusal> {
@@ -149,16 +157,28 @@ impl Reply {
 
     fn whole(wire: Wire, status: u16, body: &Value, fault: Fault) -> Self {
         let frames = Frames::whole(body, &fault);
-        let pace = Pace::default();
-        Self { status, frames, pace, fault, usage: None, step: None, wire, content_type: JSON }
+        Self::of(wire, status, JSON, frames, fault)
     }
 
     fn stream(seen: &Seen, path: &str, events: Events, fault: Fault) -> Self {
         let framing = framing(seen, path);
         let frames = Frames::stream(seen.wire, events, framing, &fault);
         let content_type = if framing == Framing::Array { JSON } else { EVENTS };
-        let pace = Pace::default();
-        Self { status: 200, frames, pace, fault, usage: None, step: None, wire: seen.wire, content_type }
+        Self::of(seen.wire, 200, content_type, frames, fault)
+    }
+
+    fn of(wire: Wire, status: u16, content_type: &'static str, frames: Frames, fault: Fault) -> Self {
+        Self {
+            status,
+            frames,
+            pace: Pace::default(),
+            fault,
+            usage: None,
+            usage_at_start: None,
+            step: None,
+            wire,
+            content_type,
+        }
     }
 
     /// The headers, for the request with this number.

@@ -56,26 +56,42 @@ impl Break {
     }
 }
 
+/// How much of a body went out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    Nothing,
+    /// The first frame at least, and not all of them.
+    Begun,
+    Whole,
+}
+
+/// Is told when a body is over, and dropped with it.
+pub(crate) trait Watch: Send + 'static {
+    fn over(&mut self, sent: Sent);
+}
+
 /// The body that sends these frames. `hangup` closes the connection; `tape` takes down what is
-/// sent; `held` is dropped with the body.
+/// sent; `watch` is told how it ended.
 pub(crate) fn body(
     frames: Frames,
     pace: Pace,
     fault: &Fault,
     tape: Option<Tape>,
     hangup: CancellationToken,
-    held: impl Send + 'static,
+    watch: impl Watch,
 ) -> Body {
     let sender = Sender {
         frames,
         pace,
         breaks: Break::of(fault),
         sent: 0,
+        whole_frames: 0,
+        is_cut: false,
         is_first: true,
         over: false,
         tape,
         hangup,
-        _held: held,
+        watch,
     };
     let frames = stream::unfold(sender, |mut sender| async move {
         let next = sender.next().await?;
@@ -84,19 +100,33 @@ pub(crate) fn body(
     StreamBody::new(frames).boxed_unsync()
 }
 
-struct Sender<H> {
+struct Sender<W: Watch> {
     frames: Frames,
     pace: Pace,
     breaks: Option<Break>,
     sent: usize,
+    whole_frames: usize,
+    /// Whether a frame went out in part.
+    is_cut: bool,
     is_first: bool,
     over: bool,
     tape: Option<Tape>,
     hangup: CancellationToken,
-    _held: H,
+    watch: W,
 }
 
-impl<H> Sender<H> {
+impl<W: Watch> Drop for Sender<W> {
+    fn drop(&mut self) {
+        let sent = match self.whole_frames {
+            0 => Sent::Nothing,
+            _ if self.is_cut || self.frames.next().is_some() => Sent::Begun,
+            _ => Sent::Whole,
+        };
+        self.watch.over(sent);
+    }
+}
+
+impl<W: Watch> Sender<W> {
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
         if self.over {
             return None;
@@ -110,7 +140,13 @@ impl<H> Sender<H> {
             };
         };
         self.wait().await;
+        let length = frame.len();
         frame.truncate(left.unwrap_or(usize::MAX));
+        if frame.len() < length {
+            self.is_cut = true;
+        } else {
+            self.whole_frames += 1;
+        }
         self.sent += frame.len();
         match self.tape.as_mut().map_or(Ok(()), |tape| tape.write(&frame)) {
             Ok(()) => Some(Ok(frame)),
@@ -149,6 +185,36 @@ mod tests {
     use super::*;
     use serde_json::json;
     use tokio::time::Instant;
+
+    impl Watch for () {
+        fn over(&mut self, _sent: Sent) {}
+    }
+
+    impl Watch for std::sync::mpsc::SyncSender<Sent> {
+        fn over(&mut self, sent: Sent) {
+            self.send(sent).unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn it_is_known_how_much_went_out() {
+        for (read, after, expected) in [
+            (0, None, Sent::Nothing),
+            (1, None, Sent::Whole),
+            (1, Some(4), Sent::Nothing),
+            (1, Some(99), Sent::Whole),
+        ] {
+            let (told, hears) = std::sync::mpsc::sync_channel(1);
+            let fault = Fault { h2_reset: after.map(After), ..Fault::default() };
+            let frames = Frames::whole(&json!("0123456789"), &fault);
+            let mut body = body(frames, Pace::default(), &fault, None, CancellationToken::new(), told);
+            for _ in 0..read {
+                next(&mut body).await.unwrap().unwrap();
+            }
+            drop(body);
+            assert_eq!(hears.try_recv(), Ok(expected), "{read} frames, broken after {after:?}");
+        }
+    }
 
     fn whole(fault: &Fault, pace: Pace, hangup: &CancellationToken) -> Body {
         body(Frames::whole(&json!("0123456789"), fault), pace, fault, None, hangup.clone(), ())

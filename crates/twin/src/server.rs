@@ -141,6 +141,12 @@ impl Twin {
         self.shared.log().total()
     }
 
+    /// The tokens that clients were told of, in replies that are over: of an answer that was broken off only
+    /// what it said before.
+    pub fn usage_told(&self) -> Usage {
+        self.shared.log().told()
+    }
+
     /// Waits until this many requests have come in.
     pub async fn wait_for_requests(&self, count: u64) {
         self.wait_for(|traffic| traffic.received >= count).await;

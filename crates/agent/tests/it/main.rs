@@ -29,6 +29,7 @@ mod t0_states;
 mod t0_tool_contract;
 mod t0_tools;
 mod t1_approval;
+mod t1_budget;
 mod t1_child;
 mod t1_children;
 mod t1_compact;

@@ -68,12 +68,12 @@ async fn the_event_has_the_whole_conversation() {
 async fn the_call_is_booked_and_not_shown() {
     let model = script(ANSWERS.into_iter().chain([Line::Text("## Task\nCount."), Line::Text("Four.")]));
     let limit = |mut config: SessionConfig| {
-        config.limits.max_turns = 4;
+        config.limits.max_turns = 8;
         config
     };
     let mut scene = long(&model, limit).await;
     scene.session.send(Command::Compact).await.unwrap();
-    assert_eq!(scene.ask("Fourth.").await.0, EndReason::Done, "four turns, and a hand-over");
+    assert_eq!(scene.ask("Fourth.").await.0, EndReason::Done, "eight turns, and a hand-over");
     let record = scene.end().await;
     assert_eq!((record.count("call"), record.count("assistant_text_end")), (5, 4));
     let purposes: Vec<CallPurpose> = record

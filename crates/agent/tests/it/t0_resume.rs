@@ -1,12 +1,12 @@
 //! Sessions brought back: how inputs end that had no end, what a host can say about it, and what is refused.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use junto_agent::{OnOpen, Past, Session, SessionConfig};
 use junto_core::{
-    Agent, AgentErrorKind, AgentId, Body, Change, Command, CutOff, Decision, EndReason, Event, EventLog,
-    Input, Journal, Limits, MemoryJournal, Payload, Seq, SessionState, grammar,
+    Agent, AgentErrorKind, AgentId, Body, Change, Command, CutOff, EndReason, Event, EventLog, Input,
+    Journal, Limits, MemoryJournal, Payload, Seq, SessionState, grammar,
 };
 use junto_env::{ExecutionEnvironment, LocalEnvironment};
 use junto_llm::{Effort, Error, ErrorKind, Message, Provider, Request, Role, SessionId, Usage};

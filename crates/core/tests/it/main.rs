@@ -6,3 +6,4 @@ mod t0_gate;
 mod t0_grammar;
 mod t0_question;
 mod t0_schema;
+mod t3_budget;

@@ -2,32 +2,9 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
-
 use super::{End, Middleware, Next, watch_complete, watch_stream};
 use crate::catalog::Catalog;
-use crate::{CallCx, CallId, Cost, Error, EventStream, Fut, Request, Response, SessionId, Usage};
-
-/// What a call used and cost.
-#[derive(Clone, Debug, Serialize)]
-pub struct Entry {
-    /// The call.
-    pub call: CallId,
-    /// The call that caused it.
-    pub parent: Option<CallId>,
-    /// The session it belongs to.
-    pub session: Option<SessionId>,
-    /// The provider's name.
-    pub provider: String,
-    /// The model as it was asked for.
-    pub model: String,
-    /// Tokens used; zero where the call failed before any were counted.
-    pub usage: Usage,
-    /// What it cost. A failed or dropped call's cost is unknown unless nothing was used.
-    pub cost: Cost,
-    /// The failure, if it failed.
-    pub error: Option<Error>,
-}
+use crate::{CallCx, Cost, Entry, Error, EventStream, Fut, Request, Response, Usage};
 
 /// Where rows go.
 type Sink = Arc<dyn Fn(Entry) + Send + Sync>;

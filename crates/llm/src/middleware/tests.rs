@@ -7,9 +7,7 @@ use futures_util::{StreamExt, stream};
 
 use super::*;
 use crate::catalog::Catalog;
-use crate::{
-    Budget, Client, Cost, ErrorKind, Exhausted, Finish, FinishReason, Message, Reservation, SegmentId, Usd,
-};
+use crate::{Client, Cost, ErrorKind, Finish, FinishReason, Message, SegmentId, Usd};
 
 /// Answers `text`, or fails while `failing` is above zero, or never; counts its calls.
 #[derive(Default)]
@@ -136,54 +134,6 @@ async fn the_ledger_has_one_row_per_call_however_it_ends() {
     assert_eq!(costs, [two_mills, two_mills, Cost::Unknown, Cost::Unknown, Cost::Unknown]);
     assert!(rows.iter().all(|r| r.provider == "fake" && r.model == "m" && r.call == cx.call));
     assert_eq!(rows[4].error.as_ref().unwrap().kind(), ErrorKind::Server);
-}
-
-#[derive(Clone, Default)]
-struct Purse(Arc<Mutex<Usd>>);
-
-impl Budget for Purse {
-    fn reserve(&self, worst: Cost) -> Result<Box<dyn Reservation>, Exhausted> {
-        let worst = worst.amount().unwrap_or_default();
-        let mut left = self.0.lock().unwrap();
-        if worst > *left {
-            return Err(Exhausted { message: format!("{worst} is more than the {left} left") });
-        }
-        *left = *left - worst;
-        Ok(Box::new(Held(self.clone(), worst)))
-    }
-}
-
-struct Held(Purse, Usd);
-
-impl Reservation for Held {
-    fn settle(mut self: Box<Self>, actual: Cost) {
-        self.1 = self.1 - actual.amount().unwrap_or_default();
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        *self.0.0.lock().unwrap() += self.1;
-    }
-}
-
-#[tokio::test]
-async fn the_budget_is_reserved_settled_and_given_back() {
-    let fake = Arc::new(Fake::default());
-    let client = client(&fake, vec![Arc::new(BudgetGuard::new(Catalog::parse(MODEL).unwrap()))]);
-    let purse = Purse(Arc::new(Mutex::new(Usd::from_dollars(0.02))));
-    let cx = CallCx { budget: Arc::new(purse.clone()), ..CallCx::new() };
-    client.complete(Request::prompt("x"), &cx).await.unwrap();
-    assert_eq!(*purse.0.lock().unwrap(), Usd::from_dollars(0.018));
-    fake.failing.store(1, Ordering::SeqCst);
-    client.complete(Request::prompt("x"), &cx).await.unwrap_err();
-    assert_eq!(*purse.0.lock().unwrap(), Usd::from_dollars(0.018), "a failed call costs nothing");
-    drain(client.stream(Request::prompt("x"), &cx).await.unwrap()).await;
-    assert_eq!(*purse.0.lock().unwrap(), Usd::from_dollars(0.016));
-    let calls = fake.calls.load(Ordering::SeqCst);
-    let error = client.complete(Request::prompt("x".repeat(10_000)), &cx).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Quota);
-    assert_eq!(fake.calls.load(Ordering::SeqCst), calls, "the provider was not asked");
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep_until};
 use super::{HANDLE_VERSION, Session};
 use crate::run::{Ending, Run, Stall, Start, Step, no_result};
 use crate::scribe::Scribe;
+use crate::share::Share;
 use crate::{CliEvent, ModelUse, Report, Verdict};
 
 /// Why a process is no longer waited for.
@@ -33,6 +34,7 @@ struct Progress {
     report: Option<Report>,
     excuse: Option<String>,
     cost: Option<Cost>,
+    tokens: u64,
     interrupted: bool,
 }
 
@@ -43,19 +45,21 @@ impl Session {
             reason: EndReason::Failed { error: EventError::from(error) },
             text: String::new(),
         };
-        // What it will cost nobody knows before; an empty purse still refuses.
-        let reservation = match self.budget.reserve(Cost::Unknown) {
-            Ok(reservation) => reservation,
-            Err(exhausted) => {
-                let message = exhausted.message;
-                self.log.emit(Body::Warning { code: "budget".to_owned(), message }).await?;
-                return Ok(Outcome { reason: EndReason::Limit, text: String::new() });
-            }
+        let share = match Share::of(&*self.budget, &self.definition, self.depth) {
+            Ok(share) => share,
+            Err(error) => match error.exhausted() {
+                Some(exhausted) => {
+                    let limit = exhausted.to_string();
+                    self.log.emit(Body::TurnLimit { limit, reached: self.totals.turns }).await?;
+                    return Ok(Outcome { reason: EndReason::Limit, text: String::new() });
+                }
+                None => return Ok(failed(&error)),
+            },
         };
         let started = Run::start(Start {
             definition: &self.definition,
             host: &self.host,
-            invocation: self.invocation(self.turns_left()),
+            invocation: self.invocation(self.turns_left(), share.most),
             prompt,
             cwd: self.cwd.clone(),
             depth: self.depth,
@@ -72,7 +76,7 @@ impl Session {
             None => Cost::Unknown,
         };
         self.totals.spend(cost);
-        reservation.settle(cost);
+        share.settle(cost, progress.tokens);
         self.judge(stop, progress, ending.as_ref()).await
     }
 
@@ -145,6 +149,7 @@ impl Session {
             CliEvent::Report(report) => {
                 for ModelUse { model, usage, cost } in report.used.clone() {
                     self.totals.usage += &usage;
+                    progress.tokens = progress.tokens.saturating_add(usage.total);
                     progress.cost = Some(progress.cost.map_or(cost, |sum| sum + cost));
                     let provider = self.definition.kind.clone();
                     let call = Body::Call {

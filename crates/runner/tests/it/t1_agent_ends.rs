@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use junto_core::{
-    Ack, Agent, AgentErrorKind, AgentSpec, Body, Command, EndReason, Limits, Parent, Purse, Seq,
+    Ack, Agent, AgentErrorKind, AgentSpec, Amount, Body, Command, EndReason, Limits, Parent, Purse, Seq,
 };
-use junto_llm::{Budget as _, Cost, Usd};
+use junto_llm::{Allowance, Usd};
 use junto_testkit::fake_claude::{Behaviour, Fault, Ignored};
 use tokio_util::sync::CancellationToken;
 
@@ -182,15 +182,29 @@ async fn turns_are_counted_over_the_whole_session() {
 #[tokio::test]
 async fn the_budget_pays_and_an_empty_one_refuses() {
     let stage = Stage::new(Behaviour::default());
-    let purse = Purse::new(Usd(600_000));
+    let purse = Purse::new(Allowance::usd(Usd(600_000)));
     let parent = Parent { budget: Arc::new(purse.clone()), ..parent() };
     let agent = stage.agent_below(AgentSpec::default(), parent).await.unwrap();
     assert_eq!(submit(&agent, "one").await, EndReason::Done);
-    assert_eq!(purse.spent(), Usd(600_000));
-    assert!(purse.reserve(Cost::Unknown).is_err());
+    assert_eq!(purse.spent(), Amount { usd: Usd(600_000), tokens: 110 });
     assert_eq!(submit(&agent, "two").await, EndReason::Limit);
+    let events = stage.end(agent).await;
+    let runs = stage.runs();
+    assert_eq!((runs.len(), count(&events, "turn_limit")), (1, 1));
+    let argv = runs[0]["argv"].to_string();
+    assert!(argv.contains(r#""--max-budget-usd","0.0006""#), "{argv}");
+}
+
+#[tokio::test]
+async fn what_it_cannot_be_held_to_ends_the_input_before_it_starts() {
+    let stage = Stage::new(Behaviour::default());
+    let purse = Purse::new(Allowance::tokens(1_000_000));
+    let parent = Parent { budget: Arc::new(purse.clone()), ..parent() };
+    let agent = stage.agent_below(AgentSpec::default(), parent).await.unwrap();
+    let EndReason::Failed { error } = submit(&agent, "one").await else { panic!("it failed") };
+    assert_eq!(error.kind, "configuration");
     stage.end(agent).await;
-    assert_eq!(stage.runs().len(), 1);
+    assert_eq!((stage.runs().len(), purse.spent()), (0, Amount::default()));
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::{End, mask_bytes};
 
 /// The shortest run that is looked at.
-const RUN: usize = 20;
+const RUN: usize = 16;
 /// How much of a text before a run is looked at.
 pub(super) const CONTEXT: usize = 96;
 /// A run that is longer is no key.

@@ -185,6 +185,7 @@ proptest! {
         let mut cuts: Vec<_> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
         cuts.sort_unstable();
         let redact = Redactor::default();
-        prop_assert_eq!(streamed(&redact, text.as_bytes(), &cuts), masked(&redact, &text).into_bytes());
+        let streamed = String::from_utf8(streamed(&redact, text.as_bytes(), &cuts)).unwrap();
+        prop_assert_eq!(streamed, masked(&redact, &text));
     }
 }

@@ -16,6 +16,7 @@ pub(crate) struct Life {
 
 pub(crate) fn body_start(model: Option<&str>, workdir: &str) -> Body {
     let abilities = Abilities {
+        compact: false,
         steer: Steer::Now,
         approve: Approve::PerCall,
         resume: true,
@@ -44,6 +45,7 @@ pub(crate) fn body_call(usage: Usage, cost: Cost) -> Body {
         cost,
         answer: None,
         end: CallEnd::Whole,
+        purpose: junto_core::CallPurpose::Input,
         prefix: None,
     }
 }

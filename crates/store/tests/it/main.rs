@@ -4,9 +4,11 @@
 mod life;
 mod support;
 mod t0_blobs;
+mod t0_export;
 mod t0_index;
 mod t0_journal;
 mod t0_sessions;
+mod t1_snapshots;
 mod t3_damage;
 mod t3_faults;
 mod t3_index;

@@ -27,7 +27,8 @@ pub struct Behaviour {
     pub stderr_bytes: usize,
     /// Its status, whatever was recorded.
     pub exit: Option<u8>,
-    /// A file to which it adds a line of JSON with what it was given.
+    /// A file to which it adds a line of JSON with what it was given. What it tells in the end is added to the
+    /// file [`Behaviour::told`].
     pub record: Option<PathBuf>,
 }
 
@@ -69,6 +70,11 @@ impl Behaviour {
         self.after = after;
         self.fault = Some(fault);
         self
+    }
+
+    /// Where it keeps the results that it told, each a line of JSON, if it records anything.
+    pub fn told(&self) -> Option<PathBuf> {
+        self.record.as_ref().map(|path| path.with_extension("told"))
     }
 
     /// The variables that tell the fake to behave so.

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_macros, reason = "a test says which cell it is in")]
 
 mod compositions;
+mod t1_budget;
 mod t1_compositions;
 mod t1_end_to_end;
 mod t1_fake_claude;

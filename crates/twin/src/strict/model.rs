@@ -53,13 +53,27 @@ pub(super) fn exists(wire: Wire, model: &str) -> Verdict {
 /// What a tiny model can read unless its id says how much.
 const TINY: u64 = 1000;
 
-/// Input windows by how a model's id begins; the first that fits counts.
+/// Input windows by how a model's id begins; the first that fits counts. OpenAI's reasoning models keep
+/// room for the answer free.
 const WINDOWS: &[(&str, u64)] = &[
+    ("claude-opus-4-6", 1_000_000),
+    ("claude-opus-4-7", 1_000_000),
+    ("claude-opus-4-8", 1_000_000),
+    ("claude-sonnet-4-6", 1_000_000),
+    ("claude-opus-5", 1_000_000),
+    ("claude-sonnet-5", 1_000_000),
+    ("claude-fable-5", 1_000_000),
+    ("claude-haiku-5", 1_000_000),
     ("gemini-", 1_048_576),
     ("gpt-4.1", 1_047_576),
     ("gpt-4o", 128_000),
+    ("gpt-5.4-mini", 272_000),
+    ("gpt-5.4-nano", 272_000),
+    ("gpt-5.4", 922_000),
+    ("gpt-5.5", 922_000),
+    ("gpt-5.6", 922_000),
     ("gpt-5", 272_000),
-    ("gpt-6", 272_000),
+    ("gpt-6", 922_000),
 ];
 
 /// The most tokens the model can read. Ids that contain `tiny` have a thousand, or as many as follow

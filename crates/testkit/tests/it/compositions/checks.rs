@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
-use junto::core::{Body, Delta, EndReason, Event, Item, Payload, Seq, Subscription, grammar};
+use junto::core::{Amount, Body, Delta, EndReason, Event, Item, Payload, Seq, Subscription, grammar};
 use junto::env::survivors;
+use junto::llm::Usage;
 
-use super::stage::{LONG, Stage, tokens};
+use super::stage::{LONG, Stage, Tokens, tokens};
+use super::table;
 
 /// Everything that a reader of a log saw who read along to the end.
 pub(crate) async fn record(mut reader: Subscription) -> Vec<Item> {
@@ -85,32 +87,57 @@ fn whole(payload: &Payload) -> String {
     }
 }
 
-/// What is true of the world when the mind has gone: the books agree with the models, which have
-/// nothing more to do, and no process is left.
+/// What is true of the world when the mind has gone: the books agree to the token with what the models say
+/// that they were used for, these have nothing more to do, and no process is left.
 pub(crate) async fn check_world(stage: Stage, events: &[Event]) {
-    let booked = tokens(events.iter().filter_map(|event| match &event.body {
-        Body::Call { usage, .. } => Some(usage),
-        _ => None,
-    }));
-    let Body::SessionEnd { usage, .. } = &events[events.len() - 1].body else { unreachable!() };
-    assert_eq!(tokens([usage]), booked, "the session's sum is that of its calls and its children's");
-    for played in &stage.twins {
-        played.twin.wait_until_idle().await;
+    let booked = check_books(events);
+    for twin in &stage.twins {
+        twin.wait_until_idle().await;
     }
-    let (least, most) = stage.charged();
-    assert!(
-        least.0 <= booked.0 && booked.0 <= most.0 && least.1 <= booked.1 && booked.1 <= most.1,
-        "booked {booked:?}, charged {least:?} to {most:?}"
-    );
-    let Stage { env, twins, served, .. } = stage;
-    if let Some(served) = served {
-        served.close().await;
+    let told = stage.told();
+    let Stage { env, twins, served, purse, host, event, .. } = stage;
+    assert_eq!(purse.reserved(), Amount::default(), "all is settled");
+    // The program has a purse of its own; and of what breaks off the worst is assumed.
+    if host != table::Host::Program && event != table::Event::Crash {
+        assert_eq!(purse.spent().tokens, booked.0 + booked.1, "everybody is paid once");
+    }
+    match served {
+        None => assert_eq!(booked, told, "booked, and told by those who were asked"),
+        Some(served) => {
+            let passed_on = served.close().await;
+            assert_eq!(passed_on, told, "what the gateway reports, and what it was told");
+            // Of an answer that breaks off not every wire has told the client before what was read for it.
+            if event != table::Event::Crash {
+                assert_eq!(booked, passed_on, "booked, and passed on by the gateway");
+            }
+        }
     }
     let left = tokio::task::spawn_blocking(move || survivors::after(&env, LONG));
     assert_eq!(left.await.unwrap(), []);
-    for played in twins {
-        played.twin.close().await;
+    for twin in twins {
+        twin.close().await;
     }
+}
+
+/// What was used by all calls: the same as the session's sum, and as the sum of the calls that were really
+/// made, where one stands for several.
+fn check_books(events: &[Event]) -> Tokens {
+    let usages: Vec<&Usage> = events
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::Call { usage, .. } => Some(usage),
+            _ => None,
+        })
+        .collect();
+    let booked = tokens(usages.iter().copied());
+    let rows = usages.iter().flat_map(|usage| {
+        let calls: Vec<&Usage> = usage.calls.iter().map(|call| &call.usage).collect();
+        if calls.is_empty() { vec![*usage] } else { calls }
+    });
+    assert_eq!(tokens(rows), booked, "one row for each call that was really made");
+    let Body::SessionEnd { usage, .. } = &events[events.len() - 1].body else { unreachable!() };
+    assert_eq!(tokens([usage]), booked, "the session's sum is that of its calls and its children's");
+    booked
 }
 
 /// An end, without its details.

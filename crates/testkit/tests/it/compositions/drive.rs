@@ -254,7 +254,7 @@ impl Run {
                 None
             }
             Mind::CouncilWithCli => {
-                self.stage.twins[0].twin.wait_for_requests(1).await;
+                self.stage.twins[0].wait_for_requests(1).await;
                 Some(self.stage.at_pipe("pipe").await)
             }
             _ => {

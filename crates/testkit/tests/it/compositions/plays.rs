@@ -51,9 +51,10 @@ pub(crate) fn worker(event: Event) -> (Play, Options) {
     (Play::of(steps), Options { fault, ..Options::default() })
 }
 
-/// A model that begins an answer and falls silent.
+/// A model that says nothing, not even what it read: nobody could tell whether that was heard before it was
+/// told to stop.
 pub(crate) fn silent() -> (Play, Options) {
-    let stall = breaking(Fault { stall: Some(After(6000)), ..Fault::default() });
+    let stall = breaking(Fault { stall: Some(After(0)), ..Fault::default() });
     (Play::of([stall, Step::text(ANSWER)]), Options::default())
 }
 

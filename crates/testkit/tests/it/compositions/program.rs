@@ -45,7 +45,7 @@ pub(crate) async fn run(mind: Mind, event: Event) {
             match mind {
                 Mind::Cli | Mind::CliChild => drop(junto.until(talks).await),
                 Mind::CouncilWithCli => {
-                    stage.twins[0].twin.wait_for_requests(1).await;
+                    stage.twins[0].wait_for_requests(1).await;
                     held = Some(stage.at_pipe("pipe").await);
                 }
                 _ => drop(junto.until(says_up).await),
@@ -243,8 +243,8 @@ fn variables(stage: &Stage) -> BTreeMap<&'static str, String> {
         ("HOME", text(&home)),
         ("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", text(&install_claude(stage)))),
     ]);
-    for (played, wire) in stage.twins.iter().zip(wires) {
-        let (url, key) = (played.twin.base_url(*wire), played.twin.key().to_owned());
+    for (twin, wire) in stage.twins.iter().zip(wires) {
+        let (url, key) = (twin.base_url(*wire), twin.key().to_owned());
         match wire {
             Wire::Responses => variables.extend([("OPENAI_BASE_URL", url), ("OPENAI_API_KEY", key)]),
             _ => variables.extend([("ANTHROPIC_BASE_URL", url), ("ANTHROPIC_API_KEY", key)]),

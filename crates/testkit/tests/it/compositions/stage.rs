@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use junto::core::Purse;
 use junto::council::{self, Council, Member};
 use junto::env::{ExecutionEnvironment, LocalEnvironment};
-use junto::llm::{Endpoint, HttpProvider, Provider, Secret, Usage, Wire, retry};
+use junto::llm::{Allowance, Endpoint, HttpProvider, Provider, Secret, Usage, Wire, retry};
 use junto::runner::{CliProvider, Definition, Host as CliHost, Patience};
 use junto::twin::{Options, Play, Twin};
 use junto::{AskFirst, Cli, Kind, Native, Workshop};
@@ -31,35 +32,20 @@ const EAGER: retry::Policy =
 /// A mind in a host, ready for an event.
 pub(crate) struct Stage {
     pub(crate) mind: Mind,
+    pub(crate) host: Host,
     pub(crate) event: Event,
     pub(crate) env: Arc<LocalEnvironment>,
     pub(crate) workshop: Workshop,
     /// The models, the root's first.
-    pub(crate) twins: Vec<Played>,
+    pub(crate) twins: Vec<Twin>,
     pub(crate) served: Option<Served>,
+    /// Pays for everything, without a limit.
+    pub(crate) purse: Purse,
     cast: Cast,
-}
-
-/// A model and what it plays.
-pub(crate) struct Played {
-    pub(crate) twin: Twin,
-    play: Play,
 }
 
 /// Tokens read and written.
 pub(crate) type Tokens = (u64, u64);
-
-impl Played {
-    /// What it charged, and the part of that for answers that were not broken off.
-    fn charged(&self) -> (Tokens, Tokens) {
-        let whole = self.twin.requests().into_iter().filter_map(|request| {
-            let broken = request.step.is_some_and(|step| self.play.steps[step].fault.is_some());
-            request.usage.filter(|_| !broken)
-        });
-        let total = self.twin.usage_total();
-        ((total.input, total.output), whole.fold((0, 0), |sum, usage| add(sum, (usage.input, usage.output))))
-    }
-}
 
 pub(crate) fn add(a: Tokens, b: Tokens) -> Tokens {
     (a.0 + b.0, a.1 + b.1)
@@ -70,7 +56,7 @@ struct Cast {
     dir: TempDir,
     env: Arc<LocalEnvironment>,
     behaviour: Behaviour,
-    twins: Vec<Played>,
+    twins: Vec<Twin>,
 }
 
 impl Stage {
@@ -111,6 +97,8 @@ impl Stage {
         let made = Arc::clone(&env) as Arc<dyn ExecutionEnvironment>;
         let mut builder =
             Workshop::builder(cast.dir.path(), move |_| Ok(Arc::clone(&made))).retry(EAGER).kind(ROOT, root);
+        let purse = Purse::new(Allowance::UNLIMITED);
+        builder = builder.budget(Arc::new(purse.clone()));
         builder = match mind {
             Mind::NativeChild if host != Host::Program => {
                 builder.kind(WORKER, Kind::Native(cast.native(Wire::Responses, plays::worker(event))))
@@ -122,7 +110,7 @@ impl Stage {
             builder = builder.policy(Arc::new(AskFirst), junto::core::OnReject::EndTurn);
         }
         let twins = std::mem::take(&mut cast.twins);
-        Self { mind, event, env, workshop: builder.build(), twins, served, cast }
+        Self { mind, host, event, env, workshop: builder.build(), twins, served, purse, cast }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -138,7 +126,7 @@ impl Stage {
 
     /// Checks that what was said while it worked has reached the root's model.
     pub(crate) fn check_steered(&self) {
-        if let Some(asked) = self.twins.first().and_then(|played| played.twin.requests().pop()) {
+        if let Some(asked) = self.twins.first().and_then(|twin| twin.requests().pop()) {
             assert!(asked.body.to_string().contains(STEERING), "{}", asked.body);
         }
     }
@@ -153,21 +141,25 @@ impl Stage {
         self.cast.dir.path()
     }
 
-    /// The least and the most that can have been booked. They differ only by what was broken off:
-    /// how much of that was used its provider alone knows.
-    pub(crate) fn charged(&self) -> (Tokens, Tokens) {
-        let text = std::fs::read_to_string(self.path("runs.jsonl")).unwrap_or_default();
-        let runs = text.lines().count() as u64;
-        let (input, output) = self.cast.reported();
-        let most = (runs * input, runs * output);
-        let whole = matches!(self.event, Event::Plain | Event::Tools | Event::Steer | Event::Reject);
-        let mut sums = (if whole { most } else { (0, 0) }, most);
-        for played in &self.twins {
-            let (total, whole) = played.charged();
-            sums = (add(sums.0, whole), add(sums.1, total));
-        }
-        sums
+    /// What the models and the command said that they used, by their own count.
+    pub(crate) fn told(&self) -> Tokens {
+        let text = std::fs::read_to_string(self.behaviour().told().unwrap()).unwrap_or_default();
+        let by_command = text.lines().map(|line| reported(&serde_json::from_str(line).unwrap()));
+        let by_models = self.twins.iter().map(|twin| tokens([&twin.usage_told()]));
+        by_command.chain(by_models).fold((0, 0), add)
     }
+}
+
+/// What a result of the command says that was used since the one before.
+fn reported(result: &Value) -> Tokens {
+    let models = ["model_usage_since_last_result", "modelUsage"].map(|field| result[field].as_object());
+    let used = models.into_iter().flatten().next().into_iter().flat_map(|models| models.values());
+    let each = used.map(|used| {
+        let number = |field: &str| used[field].as_u64().unwrap_or_default();
+        let read = ["inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"].map(number);
+        (read.iter().sum(), number("outputTokens"))
+    });
+    each.fold((0, 0), add)
 }
 
 /// A provider's name in the catalog, and a model of it.
@@ -223,9 +215,9 @@ impl Cast {
     }
 
     fn twin(&mut self, wire: Wire, (play, options): (Play, Options)) -> Arc<dyn Provider> {
-        let twin = Twin::start(play.clone(), options).unwrap();
+        let twin = Twin::start(play, options).unwrap();
         let endpoint = Endpoint::new(model(wire).0, wire, twin.base_url(wire)).key(twin.key());
-        self.twins.push(Played { twin, play });
+        self.twins.push(twin);
         Arc::new(HttpProvider::new(endpoint).unwrap())
     }
 
@@ -243,21 +235,6 @@ impl Cast {
         let Cli { definition, variables, patience } = self.cli();
         let host = CliHost { variables, patience, ..CliHost::new(self.env.clone()) };
         Arc::new(CliProvider::new(definition, host))
-    }
-
-    /// What one run of the command reports: as its recording has it, or its script.
-    fn reported(&self) -> Tokens {
-        let Some(recording) = &self.behaviour.replay else { return (100, 10) };
-        let text = std::fs::read_to_string(recording).unwrap();
-        let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let Some(result) = lines.rev().find(|line| line["type"] == "result") else { return (0, 0) };
-        let models = result["modelUsage"].as_object().cloned().unwrap_or_default();
-        let usages = models.values().map(|used| {
-            let number = |field: &str| used[field].as_u64().unwrap_or_default();
-            let read = ["inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"].map(number);
-            (read.iter().sum(), number("outputTokens"))
-        });
-        usages.fold((0, 0), add)
     }
 }
 

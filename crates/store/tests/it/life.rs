@@ -1,7 +1,7 @@
 //! Events of sessions, made by hand.
 
 use jiff::{SignedDuration, Timestamp};
-use junto_core::{Abilities, AgentId, Approve, Body, CallEnd, EndReason, Event, Input, Seq, Steer, VERSION};
+use junto_core::{Abilities, AgentId, Approve, Body, CallEnd, CallPurpose, EndReason, Event, Input, Seq, Steer, VERSION};
 use junto_llm::{CallId, Cost, SessionId, Usage, Usd};
 
 /// Writes the events of one session, second by second.
@@ -45,7 +45,7 @@ pub(crate) fn body_call(usage: Usage, cost: Cost) -> Body {
         cost,
         answer: None,
         end: CallEnd::Whole,
-        purpose: junto_core::CallPurpose::Input,
+        purpose: CallPurpose::Input,
         prefix: None,
     }
 }

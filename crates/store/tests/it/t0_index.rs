@@ -1,6 +1,6 @@
 //! What the index says of sessions that it is told of event by event.
 
-use junto_core::{AgentId, Body, Change};
+use junto_core::{AgentId, Body, Change, Event};
 use junto_llm::{CallId, Cost, LeafCall, SessionId, Usage, Usd};
 use junto_store::{By, CallFilter, Filter, Index, Options, Redactor, Standing, Store};
 
@@ -21,7 +21,13 @@ fn scene() -> Scene {
 
 impl Scene {
     fn tell(&self, life: &Life) {
-        life.events.iter().for_each(|event| self.index.note(event));
+        self.tell_events(&life.events);
+    }
+
+    fn tell_events<'a>(&self, events: impl IntoIterator<Item = &'a Event>) {
+        for event in events {
+            self.index.note(event);
+        }
     }
 
     fn titles(&self, filter: &Filter) -> Vec<String> {
@@ -180,11 +186,11 @@ fn after_a_gap_nothing_is_taken_until_the_journal_was_read() {
     let mut life = Life::new("s1", "/work", 0);
     life.turn("One", 1, 1).turn("Two", 1, 1);
     let (before, after) = life.events.split_at(4);
-    before.iter().for_each(|event| scene.index.note(event));
-    after.iter().skip(1).for_each(|event| scene.index.note(event));
+    scene.tell_events(before);
+    scene.tell_events(after.iter().skip(1));
     let row = scene.index.sessions(&Filter::default()).unwrap().remove(0);
     assert_eq!((row.turns, row.updated), (1, second(3)));
-    after.iter().for_each(|event| scene.index.note(event));
+    scene.tell_events(after);
     assert_eq!(scene.index.sessions(&Filter::default()).unwrap()[0].turns, 2);
 }
 

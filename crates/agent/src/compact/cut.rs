@@ -155,7 +155,8 @@ impl<'a> Conversation<'a> {
         let mut turns = 0;
         for unit in self.units().into_iter().rev().filter(|unit| unit.end <= start) {
             let is_turn = self.is_turn(&unit);
-            if is_turn && turns == keep_turns.max(1) {
+            let is_cut = self.is_old_pin(unit.start) && sum(self.get(unit.clone())) > most_pin;
+            if is_cut || is_turn && turns == keep_turns.max(1) {
                 break;
             }
             let places = unit.clone().zip(self.get(unit.clone()));

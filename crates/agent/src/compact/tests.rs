@@ -25,7 +25,7 @@ enum Happening {
 fn happening() -> impl Strategy<Value = Happening> {
     let call = (0..400_usize, 0..6000_usize, prop::bool::weighted(0.1));
     prop_oneof![
-        2 => (1..600_usize, prop::bool::weighted(0.2)).prop_map(|(n, pinned)| Happening::Input(n, pinned)),
+        2 => (prop_oneof![1..600_usize, 1..9000_usize], prop::bool::weighted(0.2)).prop_map(|(n, pinned)| Happening::Input(n, pinned)),
         1 => (1..300_usize, prop::bool::weighted(0.2)).prop_map(|(n, pinned)| Happening::Steered(n, pinned)),
         1 => (1..800_usize).prop_map(Happening::Text),
         1 => (1..300_usize).prop_map(Happening::Paused),

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use junto_agent::{Past, Session, SessionConfig};
 use junto_core::{
-    Action, Agent, AgentId, BlobId, Body, Command, Decision, Durability, EndReason, Event, EventLog, Fut,
-    Input, Item, Journal, JournalError, MemoryJournal, OnReject, Permit, Plan, PlanStep, Policy, Seq,
-    StepStatus, Subscription, Tool, ToolCx, ToolError, ToolOutcome, Verdict, Via, When, grammar,
+    Action, Agent, AgentId, BlobId, Body, CallPurpose, Command, Decision, Durability, EndReason, Event,
+    EventLog, Fut, Input, Item, Journal, JournalError, MemoryJournal, OnReject, Permit, Plan, PlanStep,
+    Policy, Seq, StepStatus, Subscription, Tool, ToolCx, ToolError, ToolOutcome, Verdict, Via, When, grammar,
 };
 use junto_env::{ExecutionEnvironment, LocalEnvironment};
 use junto_llm::{
@@ -291,8 +291,16 @@ impl Stage {
 
 /// How many model calls of the session itself have come to an end, good or bad.
 pub(crate) fn answers(events: &[Event], root: &AgentId) -> usize {
-    let own: Vec<&str> = events.iter().filter(|e| e.agent == *root).map(|e| e.body.name()).collect();
-    let calls = own.iter().filter(|name| **name == "call").count();
+    let own: Vec<&Event> = events.iter().filter(|e| e.agent == *root).collect();
+    // A hand-over that came to nothing is asked for again.
+    let counts = |at: usize| match &own[at].body {
+        Body::Call { purpose: CallPurpose::Compaction, .. } => {
+            own[at..].iter().any(|event| event.body.name() == "compacted")
+        }
+        body => body.name() == "call",
+    };
+    let calls = (0..own.len()).filter(|at| counts(*at)).count();
+    let own: Vec<&str> = own.iter().map(|event| event.body.name()).collect();
     // One that failed before it had begun has no `call`.
     let failed = own.windows(2).filter(|pair| pair[1] == "error" && pair[0] != "call").count();
     calls + failed

@@ -7,8 +7,10 @@ use junto_core::{Ack, Agent, Body, CallPurpose, Command, CompactMethod, CompactR
 use junto_llm::{Error, ErrorKind, Message, Role};
 
 use crate::ledger::compactions;
+use crate::revival::Stage;
 use crate::scene::Scene;
 use crate::script::{Line, Script, script};
+use crate::t0_resume::check_every_cut;
 
 /// What a session was told and answered before it is made shorter.
 async fn long(model: &Arc<Script>, change: impl FnOnce(SessionConfig) -> SessionConfig) -> Scene {
@@ -66,12 +68,12 @@ async fn the_event_has_the_whole_conversation() {
 async fn the_call_is_booked_and_not_shown() {
     let model = script(ANSWERS.into_iter().chain([Line::Text("## Task\nCount."), Line::Text("Four.")]));
     let limit = |mut config: SessionConfig| {
-        config.limits.max_turns = 4;
+        config.limits.max_turns = 8;
         config
     };
     let mut scene = long(&model, limit).await;
     scene.session.send(Command::Compact).await.unwrap();
-    assert_eq!(scene.ask("Fourth.").await.0, EndReason::Done, "four turns, and a hand-over");
+    assert_eq!(scene.ask("Fourth.").await.0, EndReason::Done, "eight turns, and a hand-over");
     let record = scene.end().await;
     assert_eq!((record.count("call"), record.count("assistant_text_end")), (5, 4));
     let purposes: Vec<CallPurpose> = record
@@ -88,6 +90,30 @@ async fn the_call_is_booked_and_not_shown() {
     assert_eq!(purposes[3], CallPurpose::Compaction);
     assert_eq!(purposes.iter().filter(|purpose| purpose.is_input()).count(), 4);
     assert_eq!(record.session_end().1.total, 5 * 11, "all of them are paid for");
+}
+
+/// Cut off anywhere and brought back, a session that was made shorter asks what it would have asked.
+#[tokio::test]
+async fn it_is_brought_back_as_it_was_made() {
+    let lines = || {
+        let hand_over = Line::Text("## Task\nMeasure.");
+        vec![Line::Text("One."), Line::Text("Two."), hand_over, Line::Text("Three."), Line::Text("Four.")]
+    };
+    let inputs = [("First.", 200), ("Second.", 300), ("Third.", 2200), ("Fourth.", 1)];
+    let inputs = inputs.map(|(text, count)| Input::text(text.repeat(count)));
+    let stage = Stage::new(inputs, |config| SessionConfig {
+        on_overflow: Overflow::Compact,
+        context_window: Some(6000),
+        compaction: Compaction { keep_turns: 1, ..Compaction::default() },
+        ..config
+    });
+    let whole = check_every_cut(&stage, lines).await;
+    let made = whole.events.iter().filter(|event| event.body.name() == "compacted").count();
+    assert_eq!((made, whole.requests.len()), (1, 5));
+    let asked = &whole.requests[3].messages;
+    assert!(asked.iter().any(|message| message.text().contains("## Task\nMeasure.")));
+    assert!(asked.iter().any(|message| message.text().starts_with("First.")));
+    assert!(!asked.iter().any(|message| message.text().starts_with("Second.")));
 }
 
 /// A host that has room left keeps its conversation when the provider fails.

@@ -41,7 +41,7 @@ async fn go_on(stage: &Stage, whole: &Performance, past: Past, lines: Vec<Line>)
 
 /// Plays a session, cuts it off after each of its events and brings it back with the rest of its lines: from
 /// then on it asks exactly what it asked before, and its inputs end as they did.
-async fn check_every_cut(stage: &Stage, lines: impl Fn() -> Vec<Line>) -> Performance {
+pub(crate) async fn check_every_cut(stage: &Stage, lines: impl Fn() -> Vec<Line>) -> Performance {
     let model: Arc<dyn Provider> = script(lines());
     let whole = stage.play(&model).await;
     for cut in 1..=whole.events.len() {

@@ -12,7 +12,9 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod ask;
+mod fork;
 mod kept;
+mod turns;
 mod workshop;
 
 pub use ask::AskFirst;
@@ -26,7 +28,9 @@ pub use junto_llm as llm;
 pub use junto_runner as runner;
 pub use junto_store as store;
 pub use junto_twin as twin;
+pub use fork::fork;
 pub use kept::Kept;
+pub use turns::{Doing, SnapshotPolicy, Turns};
 pub use workshop::{Adjust, Cli, Kind, Native, Workshop, WorkshopBuilder};
 
 /// What most programs need.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use junto_llm::Secret;
 
 mod pem;
+mod runs;
 mod shapes;
 mod stream;
 
@@ -77,14 +78,12 @@ impl Redactor {
         let Some(known) = &self.known else { return text.len() };
         let longest = known.first().map_or(0, |secret| secret.expose().len());
         let done = text.len().saturating_sub(longest);
-        let (pem, hits) = look(text, known);
-        for secret in hits {
+        for secret in hits(text, known) {
             mask_all(text, secret.expose().as_bytes());
         }
-        // What is left for later is left as it is.
-        let ready = if pem { pem::mask(text, before, end) } else { text.len() };
-        let text = text.get_mut(..ready).unwrap_or_default();
-        done.min(shapes::mask(text, before, end))
+        let seen = shapes::mask(text, before, end);
+        let pem = if seen.has_dashes { pem::mask(text, before, end) } else { text.len() };
+        done.min(seen.done).min(pem)
     }
 }
 
@@ -95,30 +94,26 @@ impl Default for Redactor {
     }
 }
 
-/// Whether there is a key in PEM in a text, and which of the secrets are. Nearly always neither, so this
-/// is what has to be quick.
-fn look<'a>(text: &[u8], known: &'a [Secret]) -> (bool, Vec<&'a Secret>) {
-    let (mut pem, mut hits) = (false, Vec::new());
-    let mut rest = text;
-    loop {
-        let (part, next) = match std::str::from_utf8(rest) {
+/// Which of the secrets may be in a text. Nearly always none, so this is what has to be quick.
+fn hits<'a>(text: &[u8], known: &'a [Secret]) -> Vec<&'a Secret> {
+    let mut hits = Vec::new();
+    let mut rest = if known.is_empty() { None } else { Some(text) };
+    while let Some(text) = rest {
+        let part;
+        (part, rest) = match std::str::from_utf8(text) {
             Ok(part) => (part, None),
             Err(error) => {
-                let valid = rest.get(..error.valid_up_to()).unwrap_or_default();
-                let skipped = error.valid_up_to() + error.error_len().unwrap_or(rest.len());
-                (std::str::from_utf8(valid).unwrap_or_default(), rest.get(skipped..))
+                let valid = text.get(..error.valid_up_to()).unwrap_or_default();
+                let skipped = error.valid_up_to() + error.error_len().unwrap_or(text.len());
+                (std::str::from_utf8(valid).unwrap_or_default(), text.get(skipped..))
             }
         };
-        pem |= part.contains(pem::MARK);
         hits.extend(known.iter().filter(|secret| {
             let secret = secret.expose();
             part.contains(secret.get(..secret.floor_char_boundary(PROBE)).unwrap_or(secret))
         }));
-        match next {
-            Some(next) => rest = next,
-            None => return (pem, hits),
-        }
     }
+    hits
 }
 
 /// Masks every occurrence of a secret.

@@ -134,8 +134,8 @@ fn streamed(redact: &Redactor, text: &[u8], cuts: &[usize]) -> Vec<u8> {
         out.extend(stream.push(&text[from..cut]));
         from = cut;
     }
-    assert_eq!(out.len() + stream.held_len(), text.len());
     out.extend(stream.held());
+    assert_eq!(out.len(), text.len());
     out
 }
 
@@ -165,7 +165,7 @@ fn little_is_held_back_of_what_never_ends() {
     for piece in ["-----BEGIN PRIVATE KEY-----\n".to_owned(), "QUJD".repeat(100_000), "QUJD".repeat(100_000)]
     {
         stream.push(piece.as_bytes());
-        assert!(stream.held_len() <= 32 * 1024, "{}", stream.held_len());
+        assert!(stream.held().len() <= 32 * 1024);
     }
 }
 

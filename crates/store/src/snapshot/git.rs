@@ -113,6 +113,17 @@ impl Git {
         self.run(&["update-ref", name, &commit], &self.index, None).await.map(drop)
     }
 
+    /// The tree that is kept under a name.
+    pub(super) async fn kept(&self, name: &str) -> Result<Option<Tree>> {
+        if !self.folder.join("info/attributes").exists() {
+            return Ok(None);
+        }
+        let list = ["for-each-ref", "--format=%(tree)", name];
+        let found = self.run(&list, &self.index, None).await?;
+        let found = String::from_utf8_lossy(&found).trim().to_owned();
+        if found.is_empty() { Ok(None) } else { Tree::new(found).map(Some) }
+    }
+
     pub(super) async fn changes(&self, from: &Tree, to: &Tree) -> Result<Vec<FileChange>> {
         let list = ["diff-tree", "-r", "-z", "--raw", "--no-renames", from.id(), to.id()];
         changes::read(&self.run(&list, &self.index, None).await?)

@@ -35,12 +35,12 @@ pub(crate) struct Host {
     asked: VecDeque<Asked>,
     /// The question that the person sees.
     shown: Option<AskId>,
-    heard: Heard,
+    heard: SoFar,
 }
 
 /// What a program has said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Heard {
+enum SoFar {
     #[default]
     Nothing,
     Nonsense,
@@ -102,12 +102,12 @@ impl Host {
             Presence::Person => Ears::Asleep,
             Presence::Program => Ears::Open(listen()),
         };
-        Self { presence, output, ears, asked: VecDeque::new(), shown: None, heard: Heard::default() }
+        Self { presence, output, ears, asked: VecDeque::new(), shown: None, heard: SoFar::default() }
     }
 
     /// Whether a program has spoken, and nothing it said was a command.
     pub(super) fn heard_only_nonsense(&self) -> bool {
-        self.heard == Heard::Nonsense
+        self.heard == SoFar::Nonsense
     }
 
     /// Whether inputs may come from standard input.
@@ -138,12 +138,12 @@ impl Host {
             Presence::Program if line.trim().is_empty() => None,
             Presence::Program => match orders::parse(line) {
                 Ok(order) => {
-                    self.heard = Heard::Commands;
+                    self.heard = SoFar::Commands;
                     Some(order)
                 }
                 Err(error) => {
-                    if self.heard == Heard::Nothing {
-                        self.heard = Heard::Nonsense;
+                    if self.heard == SoFar::Nothing {
+                        self.heard = SoFar::Nonsense;
                     }
                     self.output.warning(&format!("this line is no command: {error}"));
                     None

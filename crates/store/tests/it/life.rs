@@ -1,7 +1,9 @@
 //! Events of sessions, made by hand.
 
 use jiff::{SignedDuration, Timestamp};
-use junto_core::{Abilities, AgentId, Approve, Body, CallEnd, CallPurpose, EndReason, Event, Input, Seq, Steer, VERSION};
+use junto_core::{
+    Abilities, AgentId, Approve, Body, CallEnd, CallPurpose, EndReason, Event, Input, Seq, Steer, VERSION,
+};
 use junto_llm::{CallId, Cost, SessionId, Usage, Usd};
 
 /// Writes the events of one session, second by second.

@@ -42,7 +42,8 @@ fn end_of(events: &[Event], at: Option<u32>) -> Option<usize> {
         let first = numbered.iter().filter(is_own).find(|(_, e)| matches!(e.body, Body::UserInput { .. }));
         return Some(first.map_or(events.len(), |(place, _)| *place));
     }
-    let ends = numbered.iter().filter(is_own).filter(|(_, event)| matches!(event.body, Body::InputEnd { .. }));
+    let ends =
+        numbered.iter().filter(is_own).filter(|(_, event)| matches!(event.body, Body::InputEnd { .. }));
     let mut wanted = ends.rev().filter(|(_, event)| at.is_none_or(|turn| event.turn == turn));
     wanted.next().map(|(place, _)| place + 1)
 }

@@ -18,6 +18,7 @@ mod turns;
 mod workshop;
 
 pub use ask::AskFirst;
+pub use fork::fork;
 pub use junto_agent as agent;
 pub use junto_core as core;
 pub use junto_council as council;
@@ -28,7 +29,6 @@ pub use junto_llm as llm;
 pub use junto_runner as runner;
 pub use junto_store as store;
 pub use junto_twin as twin;
-pub use fork::fork;
 pub use kept::Kept;
 pub use turns::{Doing, SnapshotPolicy, Turns};
 pub use workshop::{Adjust, Cli, Kind, Native, Workshop, WorkshopBuilder};

@@ -123,9 +123,8 @@ impl Turns {
     }
 
     async fn between(&self, from: &str, to: &str, doing: Doing) -> Result<Undone> {
-        let missing = |name: &str| {
-            Error::new(ErrorKind::NotFound, name, "the files were not snapshotted then")
-        };
+        let missing =
+            |name: &str| Error::new(ErrorKind::NotFound, name, "the files were not snapshotted then");
         let then = self.snapshots.find(from).await?.ok_or_else(|| missing(from))?;
         let now = self.snapshots.find(to).await?.ok_or_else(|| missing(to))?;
         self.snapshots.undo(&then, &now, doing == Doing::Dry).await

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use junto_agent::{Environments, Overflow, Past, Profile, Session, SessionConfig, ToolRegistry, tools};
 use junto_core::{
-    Agent, AgentError, AgentErrorKind, AgentKind, AgentSpec, Body, EventLog, Fut, Journal, OnReject, Open, Parent,
-    Policy, ResumeHandle, Spawner, Workdir,
+    Agent, AgentError, AgentErrorKind, AgentKind, AgentSpec, Body, EventLog, Fut, Journal, OnReject, Open,
+    Parent, Policy, ResumeHandle, Spawner, Workdir,
 };
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;

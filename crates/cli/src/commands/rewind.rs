@@ -34,7 +34,8 @@ pub(crate) async fn rewind(
     }
     let last = last_turn(&kept.past);
     if args.to > last {
-        let message = format!("session {} has no turn {}: its last is turn {last}", saved::short(&id), args.to);
+        let message =
+            format!("session {} has no turn {}: its last is turn {last}", saved::short(&id), args.to);
         return Err(Failure::usage(message, format!("`junto export {}` shows its turns", saved::short(&id))));
     }
     let workdir = kept.past.workdir();
@@ -143,7 +144,8 @@ async fn go_back(
         Ok(Arc::new(local) as Arc<dyn ExecutionEnvironment>)
     });
     let kind = AgentKind::Native.name();
-    let workshop = workshop.store(store.clone()).kind(kind, Kind::Native(Native::new(Arc::new(Nobody)))).build();
+    let workshop =
+        workshop.store(store.clone()).kind(kind, Kind::Native(Native::new(Arc::new(Nobody)))).build();
     let spec = AgentSpec { kind: kind.to_owned(), ..AgentSpec::default() };
     let agent = workshop.resume(spec, kept, CancellationToken::new()).await.map_err(|error| {
         let message = format!("session {id} cannot be rewound: {error}");

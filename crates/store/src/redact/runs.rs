@@ -4,11 +4,13 @@
 //! sixteen such bits in a row are found with four shifts. In prose and code nearly every block is done
 //! with that.
 
+use std::ops::Range;
+
 /// The shortest run that is found.
-const RUN: u32 = 16;
+pub(super) const RUN: u32 = 16;
 const BLOCK: usize = 64;
 
-/// Where runs of at least [`RUN`] letters, digits, `-` and `_` begin in a text.
+/// Runs of at least [`RUN`] letters, digits, `-` and `_` in a text.
 pub(super) struct Runs<'a> {
     text: &'a [u8],
     /// Where the block begins whose starts are handed out.
@@ -17,6 +19,8 @@ pub(super) struct Runs<'a> {
     starts: u64,
     this: Bits,
     next: Bits,
+    /// The bytes of this block and of the next that belong to words.
+    words: u128,
     /// Whether there are five dashes in a row somewhere in what was looked at.
     pub(super) has_dashes: bool,
 }
@@ -32,7 +36,8 @@ impl<'a> Runs<'a> {
     /// The runs of a text, before which stands nothing that belongs to them.
     pub(super) fn new(text: &'a [u8]) -> Self {
         let next = Bits::at(text, 0);
-        let mut runs = Self { text, at: 0, starts: 0, this: Bits::default(), next, has_dashes: false };
+        let mut runs =
+            Self { text, at: 0, starts: 0, this: Bits::default(), next, words: 0, has_dashes: false };
         runs.step(0);
         runs
     }
@@ -43,10 +48,10 @@ impl<'a> Runs<'a> {
         self.at = at;
         self.this = self.next;
         self.next = Bits::at(self.text, at + BLOCK);
-        let words = u128::from(self.this.words) | u128::from(self.next.words) << 64;
-        let begins = !(words << 1 | u128::from(before));
+        self.words = u128::from(self.this.words) | u128::from(self.next.words) << 64;
+        let begins = !(self.words << 1 | u128::from(before));
         #[expect(clippy::cast_possible_truncation, reason = "the starts in this block are wanted")]
-        let starts = (in_a_row::<RUN>(words) & begins) as u64;
+        let starts = (in_a_row::<RUN>(self.words) & begins) as u64;
         self.starts = starts;
         let dashes = u128::from(self.this.dashes) | u128::from(self.next.dashes) << 64;
         self.has_dashes |= in_a_row::<4>(dashes) & dashes >> 4 != 0;
@@ -54,9 +59,9 @@ impl<'a> Runs<'a> {
 }
 
 impl Iterator for Runs<'_> {
-    type Item = usize;
+    type Item = Range<usize>;
 
-    fn next(&mut self) -> Option<usize> {
+    fn next(&mut self) -> Option<Range<usize>> {
         while self.starts == 0 {
             let next = self.at + BLOCK;
             if next >= self.text.len() {
@@ -64,9 +69,14 @@ impl Iterator for Runs<'_> {
             }
             self.step(next);
         }
-        let start = self.at + self.starts.trailing_zeros() as usize;
+        let start = self.starts.trailing_zeros();
         self.starts &= self.starts - 1;
-        Some(start)
+        let end = start + (self.words >> start).trailing_ones();
+        let (start, mut end) = (self.at + start as usize, self.at + end as usize);
+        if end == self.at + 2 * BLOCK {
+            end += self.text.get(end..).unwrap_or_default().iter().take_while(|byte| is_word(**byte)).count();
+        }
+        Some(start..end)
     }
 }
 
@@ -134,7 +144,8 @@ mod tests {
                 let mut text = vec![b' '; start];
                 text.extend(std::iter::repeat_n(b'x', length));
                 text.extend(b" abc ");
-                let expected: Vec<_> = (length >= RUN as usize).then_some(start).into_iter().collect();
+                let expected: Vec<_> =
+                    (length >= RUN as usize).then_some(start..start + length).into_iter().collect();
                 assert_eq!(Runs::new(&text).collect::<Vec<_>>(), expected, "{start} {length}");
             }
             let mut dashes = vec![b' '; start];

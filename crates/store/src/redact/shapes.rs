@@ -4,8 +4,10 @@
 
 use std::ops::Range;
 
+use junto_llm::Secret;
+
 use super::runs::{Runs, is_word};
-use super::{End, mask_bytes};
+use super::{End, find, mask_bytes};
 
 /// How much of a text before a run is looked at.
 pub(super) const CONTEXT: usize = 96;
@@ -78,24 +80,24 @@ pub(super) struct Seen {
     pub(super) has_dashes: bool,
 }
 
-/// Masks the keys in a text. If more may follow, a key at the end is left for later.
-pub(super) fn mask(text: &mut [u8], before: Option<u8>, end: End) -> Seen {
+/// Masks the keys in a text, and the known secrets that are within long words. If more may follow, a key
+/// at the end is left for later.
+pub(super) fn mask(text: &mut [u8], known: &[Secret], before: Option<u8>, end: End) -> Seen {
     let tail = if end == End::Open { tail_start(text) } else { text.len() };
     // What comes before may be the beginning of the first run.
     let first = usize::from(before.is_some_and(is_word));
     let mut keys: Vec<Range<usize>> = Vec::new();
     let mut last_end = 0;
     let mut runs = Runs::new(text);
-    for start in runs.by_ref() {
-        let run = start..words_end(text, start);
+    for run in runs.by_ref() {
         if run.end > tail {
             continue;
         }
         let last_key = keys.last().map_or(first, |key| key.end);
-        if run.start >= last_key
-            && let Some(key) = key_in(text, &run, last_end, last_key)
-        {
-            keys.push(key);
+        let key = if run.start < last_key { None } else { key_in(text, &run, last_end, last_key) };
+        match key {
+            Some(key) => keys.push(key),
+            None => keys.extend(known_in(text, &run, known)),
         }
         last_end = run.end;
     }
@@ -110,6 +112,22 @@ pub(super) fn mask(text: &mut [u8], before: Option<u8>, end: End) -> Seen {
 fn tail_start(text: &[u8]) -> usize {
     let start = text.iter().rposition(|byte| !is_wide(*byte)).map_or(0, |at| at + 1);
     if text.len() - start < LONGEST { start } else { text.len() }
+}
+
+/// The known secrets in a run.
+fn known_in(text: &[u8], run: &Range<usize>, known: &[Secret]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let word = text.get(run.clone()).unwrap_or_default();
+    for secret in known.iter().map(|secret| secret.expose().as_bytes()) {
+        let mut from = 0;
+        while secret.len() <= word.len()
+            && let Some(at) = find(word, secret, from)
+        {
+            from = at + secret.len();
+            found.push(run.start + at..run.start + from);
+        }
+    }
+    found
 }
 
 /// The key that a run is, or is part of.
@@ -130,11 +148,22 @@ fn key_in(text: &[u8], run: &Range<usize>, last_end: usize, last_key: usize) -> 
     named_key(text, run, last_end, last_key)
 }
 
-/// Whether a word is a key. Two bytes tell nearly always that it is none.
+/// Whether a word is a key. The first byte tells nearly always that it is none.
 fn fits_any(word: &[u8]) -> bool {
-    let Some(beginning) = word.first_chunk::<2>() else { return false };
-    SHAPES.iter().any(|shape| shape.prefix.first_chunk() == Some(beginning) && shape.fits(word))
+    word.first().is_some_and(|first| FIRST[usize::from(*first)])
+        && SHAPES.iter().any(|shape| shape.fits(word))
 }
+
+/// What the shapes begin with.
+const FIRST: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut n = 0;
+    while n < SHAPES.len() {
+        table[SHAPES[n].prefix[0] as usize] = true;
+        n += 1;
+    }
+    table
+};
 
 /// The key that stands after a name which tells it, and which is no part of another key.
 fn named_key(text: &[u8], run: &Range<usize>, last_end: usize, last_key: usize) -> Option<Range<usize>> {
@@ -182,10 +211,6 @@ fn is_wide(byte: u8) -> bool {
 /// What may stand between a name and its key.
 fn is_between(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'"' | b'\'' | b'\\' | b':' | b'=')
-}
-
-fn words_end(text: &[u8], from: usize) -> usize {
-    from + text.get(from..).unwrap_or_default().iter().take_while(|byte| is_word(**byte)).count()
 }
 
 fn wide_end(text: &[u8], from: usize) -> usize {

@@ -43,8 +43,10 @@ pub(crate) struct Host {
 enum SoFar {
     #[default]
     Nothing,
+    /// Nothing that was a command.
     Nonsense,
-    Commands,
+    /// Commands; or there was work without any.
+    Sense,
 }
 
 /// Whether standard input is read.
@@ -105,7 +107,7 @@ impl Host {
         Self { presence, output, ears, asked: VecDeque::new(), shown: None, heard: SoFar::default() }
     }
 
-    /// Whether a program has spoken, and nothing it said was a command.
+    /// Whether a program has spoken, nothing it said was a command, and nothing was worked on.
     pub(super) fn heard_only_nonsense(&self) -> bool {
         self.heard == SoFar::Nonsense
     }
@@ -138,7 +140,7 @@ impl Host {
             Presence::Program if line.trim().is_empty() => None,
             Presence::Program => match orders::parse(line) {
                 Ok(order) => {
-                    self.heard = SoFar::Commands;
+                    self.heard = SoFar::Sense;
                     Some(order)
                 }
                 Err(error) => {
@@ -209,6 +211,10 @@ impl Host {
             Body::Answered { ask, .. } | Body::Replied { ask, .. } => {
                 self.asked.retain(|asked| asked.wants.ask() != ask);
                 self.ask();
+                return None;
+            }
+            Body::InputEnd { .. } => {
+                self.heard = SoFar::Sense;
                 return None;
             }
             // A question that was withdrawn ends with its call.

@@ -169,6 +169,10 @@ impl Git {
     ) -> Result<ExecResult> {
         let mut command = CommandSpec::argv(["git"].into_iter().chain(args.iter().copied()));
         command.variables = self.variables(index);
+        if args.first() == Some(&"init") {
+            // A repository without a tree of its own is not made for one.
+            command.variables.remove("GIT_WORK_TREE");
+        }
         command.stdin = input.map_or(Stdin::Empty, |bytes| Stdin::Bytes(Bytes::from(bytes)));
         let unsupported = |message| Error::new(ErrorKind::Unsupported, "git", message);
         let ended = exec(&*self.env, command, LIMIT, &CancellationToken::new(), sink)

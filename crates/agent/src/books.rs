@@ -110,7 +110,8 @@ mod tests {
     /// The provider, the tokens, how many calls they are the sum of, and the cost.
     fn check(answer: &Answer, made: Vec<Entry>, expected: Option<(&str, u64, usize, Cost)>) {
         let booked = Booked::of(answer, made, &Catalog::empty(), None);
-        let found = booked.as_ref().map(|b| (b.provider.as_str(), b.usage.total, b.usage.calls.len(), b.cost));
+        let found =
+            booked.as_ref().map(|b| (b.provider.as_str(), b.usage.total, b.usage.calls.len(), b.cost));
         assert_eq!(found, expected);
     }
 

@@ -14,7 +14,8 @@ mod settings;
 use std::collections::BTreeMap;
 
 use junto_core::{
-    AgentError, AgentErrorKind, AgentId, Body, EndReason, Event, EventLog, JournalError, Plan, Prefix, ResumeHandle,
+    AgentError, AgentErrorKind, AgentId, Body, EndReason, Event, EventLog, JournalError, Plan, Prefix,
+    ResumeHandle,
 };
 use junto_llm::{Cost, Usage};
 

@@ -208,7 +208,11 @@ mod tests {
     fn an_allowance_covers_what_is_no_more_than_it() {
         let of = |usd: Option<Usd>, tokens| Allowance { usd, tokens };
         let check = |allowance: Allowance, cost: Cost, tokens, expected| {
-            assert_eq!(allowance.covers(Spending { cost, tokens }), expected, "{allowance:?} {cost:?} {tokens}");
+            assert_eq!(
+                allowance.covers(Spending { cost, tokens }),
+                expected,
+                "{allowance:?} {cost:?} {tokens}"
+            );
         };
         check(Allowance::UNLIMITED, Cost::Unknown, u64::MAX, true);
         check(of(Some(CENT), None), Cost::Estimated(CENT), u64::MAX, true);

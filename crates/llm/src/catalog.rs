@@ -160,7 +160,11 @@ impl Price {
     }
 
     /// How many tokens of output this much pays for, after the worst that the input can cost.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float-to-int cast saturates")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a float-to-int cast saturates"
+    )]
     pub fn output_for(&self, usd: Usd, input: u64) -> u64 {
         let (_, rate) = self.worst_rates(input);
         let left = usd - self.worst(input, 0);
@@ -181,7 +185,9 @@ impl Price {
     fn worst_rates(&self, input: u64) -> (f64, f64) {
         let dearest = [self.cache_read, self.cache_write].into_iter().flatten().fold(self.input, f64::max);
         match self.long_prompt {
-            Some(long) if input > long.above => (dearest * long.input.max(1.0), self.output * long.output.max(1.0)),
+            Some(long) if input > long.above => {
+                (dearest * long.input.max(1.0), self.output * long.output.max(1.0))
+            }
             _ => (dearest, self.output),
         }
     }

@@ -13,11 +13,11 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 
+pub use crate::meter::Entry;
 pub use breaker::CircuitBreaker;
 pub use budget::BudgetGuard;
 pub use cache::ResponseCache;
 pub use ledger::Ledger;
-pub use crate::meter::Entry;
 pub use log::Log;
 pub use record::{Record, Replay};
 pub use throttle::Throttle;

@@ -11,8 +11,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::prompt::{flatten, is_possible};
-use crate::share::{Account, Share};
 use crate::run::{Run, Start, Step, directory, no_result};
+use crate::share::{Account, Share};
 use crate::{CliEvent, Definition, Detail, Host, Invocation, Patience, Purpose, Report, Verdict};
 
 /// A command-line agent that is asked for an answer only: it may look, and do nothing.

@@ -6,9 +6,7 @@
 //! run may go over by one answer. What it then really took is booked, and nothing more is started if that
 //! was all.
 
-use junto_llm::{
-    Budget, CallCx, Cost, Entry, Error, ErrorKind, Reservation, Spending, Usage, Usd,
-};
+use junto_llm::{Budget, CallCx, Cost, Entry, Error, ErrorKind, Reservation, Spending, Usage, Usd};
 
 use crate::{Definition, ModelUse};
 
@@ -29,7 +27,8 @@ impl Share {
         let left = budget.left();
         let kind = &definition.kind;
         if left.tokens.is_some() {
-            let message = format!("{kind} cannot be held to a number of tokens: it asks its models by itself");
+            let message =
+                format!("{kind} cannot be held to a number of tokens: it asks its models by itself");
             return Err(Error::configuration(message).with_hint("limit money instead, or use a native agent"));
         }
         let Some(usd) = left.usd else {
@@ -66,7 +65,13 @@ pub(crate) struct Account {
 
 impl Account {
     pub(crate) fn new(share: Share, cx: &CallCx, provider: &str) -> Self {
-        Self { share: Some(share), cx: cx.clone(), provider: provider.to_owned(), used: Vec::new(), reported: false }
+        Self {
+            share: Some(share),
+            cx: cx.clone(),
+            provider: provider.to_owned(),
+            used: Vec::new(),
+            reported: false,
+        }
     }
 
     /// The command told what it used since it last did.
@@ -85,7 +90,8 @@ impl Drop for Account {
         let tokens = self.used.iter().map(|used| used.usage.total).sum();
         share.settle(cost, tokens);
         let Some(tally) = &self.cx.tally else { return };
-        let entry = |model: &str, usage: Usage, cost| Entry::new(&self.cx, &self.provider, model, usage, cost);
+        let entry =
+            |model: &str, usage: Usage, cost| Entry::new(&self.cx, &self.provider, model, usage, cost);
         for ModelUse { model, usage, cost } in &self.used {
             tally.add(entry(model, usage.clone(), *cost));
         }

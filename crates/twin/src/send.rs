@@ -198,9 +198,12 @@ mod tests {
 
     #[tokio::test]
     async fn it_is_known_how_much_went_out() {
-        for (read, after, expected) in
-            [(0, None, Sent::Nothing), (1, None, Sent::Whole), (1, Some(4), Sent::Nothing), (1, Some(99), Sent::Whole)]
-        {
+        for (read, after, expected) in [
+            (0, None, Sent::Nothing),
+            (1, None, Sent::Whole),
+            (1, Some(4), Sent::Nothing),
+            (1, Some(99), Sent::Whole),
+        ] {
             let (told, hears) = std::sync::mpsc::sync_channel(1);
             let fault = Fault { h2_reset: after.map(After), ..Fault::default() };
             let frames = Frames::whole(&json!("0123456789"), &fault);

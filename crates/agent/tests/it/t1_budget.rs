@@ -73,10 +73,7 @@ async fn the_call_that_could_break_the_budget_is_not_made() {
 async fn each_input_has_its_share() {
     on_each_wire(async |wire| {
         let purse = Purse::new(Allowance::tokens(200_000));
-        let steps = vec![
-            counted(shell("echo hello"), 15_000, 40_000),
-            Step::text("Hello."),
-        ];
+        let steps = vec![counted(shell("echo hello"), 15_000, 40_000), Step::text("Hello.")];
         let mut stand = stand(wire, steps, &purse, Allowance::tokens(60_000)).await;
         stand.scene.submit("Say hello").await;
         assert_eq!(stand.scene.input_end().await.0, EndReason::Limit, "{wire:?}");
@@ -108,8 +105,14 @@ async fn a_longest_answer_that_cannot_be_paid_is_made_shorter_and_nothing_else_i
         }
         let record = stand.end(&[]).await;
         assert_eq!(warnings(&record, "max_tokens_lowered"), 2, "{wire:?}");
-        let Some(Body::SessionEnd { cost, .. }) = record.events.last().map(|event| &event.body) else { panic!() };
-        assert_eq!((Some(purse.spent().usd), purse.reserved()), (cost.amount(), Amount::default()), "{wire:?}");
+        let Some(Body::SessionEnd { cost, .. }) = record.events.last().map(|event| &event.body) else {
+            panic!()
+        };
+        assert_eq!(
+            (Some(purse.spent().usd), purse.reserved()),
+            (cost.amount(), Amount::default()),
+            "{wire:?}"
+        );
     }
 }
 

@@ -13,8 +13,8 @@ use junto_core::{Amount, Purse};
 use junto_llm::catalog::Catalog;
 use junto_llm::middleware::BudgetGuard;
 use junto_llm::{
-    Allowance, CallCx, Client, Error, ErrorKind, EventStream, Finish, FinishReason, Fut, Provider,
-    Request, Response, SegmentId, StreamEvent, Usage, Usd,
+    Allowance, CallCx, Client, Error, ErrorKind, EventStream, Finish, FinishReason, Fut, Provider, Request,
+    Response, SegmentId, StreamEvent, Usage, Usd,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -105,7 +105,8 @@ fn call() -> impl Strategy<Value = Call> {
 }
 
 fn case() -> impl Strategy<Value = Case> {
-    let purse = (any::<usize>(), prop::option::of(0_u32..3_000_000), prop::option::weighted(0.3, 0_u32..300_000));
+    let purse =
+        (any::<usize>(), prop::option::of(0_u32..3_000_000), prop::option::weighted(0.3, 0_u32..300_000));
     let caller = (any::<usize>(), prop::collection::vec(call(), 1..6));
     (prop::collection::vec(purse, 1..6), prop::collection::vec(caller, 1..8)).prop_map(|(purses, callers)| {
         let below = |(place, (of, usd, tokens)): (usize, (usize, Option<u32>, Option<u32>))| {
@@ -241,7 +242,8 @@ async fn make(world: &Arc<World>, purse: &Purse, plan: Call) {
         .build()
         .unwrap();
     let cx = CallCx { budget: Arc::new(purse.clone()), ..CallCx::new() };
-    let request = Request { max_tokens: plan.max_tokens, ..Request::prompt("x".repeat(plan.prompt)).model("m") };
+    let request =
+        Request { max_tokens: plan.max_tokens, ..Request::prompt("x".repeat(plan.prompt)).model("m") };
     let answer = async {
         if plan.streamed {
             let mut events = client.stream(request, &cx).await?;
@@ -284,7 +286,8 @@ async fn make(world: &Arc<World>, purse: &Purse, plan: Call) {
 fn purses(below: &[Below]) -> Vec<Purse> {
     let mut purses: Vec<Purse> = Vec::new();
     for Below { of, usd, tokens } in below {
-        let limit = Allowance { usd: usd.map(|micro| Usd(i64::from(micro) * 1000)), tokens: tokens.map(u64::from) };
+        let limit =
+            Allowance { usd: usd.map(|micro| Usd(i64::from(micro) * 1000)), tokens: tokens.map(u64::from) };
         let purse = match purses.get(*of) {
             Some(outer) => Purse::within(Arc::new(outer.clone()), limit),
             None => Purse::new(limit),
@@ -337,8 +340,11 @@ fn no_budget_is_broken_whatever_calls_cost_and_however_they_end() {
     let catalog = Catalog::parse(MODEL).unwrap();
     runner
         .run(&case(), |case| {
-            let runtime =
-                tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_time()
+                .start_paused(true)
+                .build()
+                .unwrap();
             let counts = runtime.block_on(run(case, catalog.clone()));
             let mut sums = sums.lock().unwrap();
             *sums = std::array::from_fn(|i| sums[i] + counts[i]);

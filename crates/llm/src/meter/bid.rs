@@ -3,9 +3,7 @@
 use super::bound::Output;
 use super::tally::Asked;
 use crate::catalog::Price;
-use crate::{
-    Allowance, CallCx, Cost, Error, ErrorKind, Exhausted, Request, Reservation, Spending, Warning,
-};
+use crate::{Allowance, CallCx, Cost, Error, ErrorKind, Exhausted, Request, Reservation, Spending, Warning};
 
 /// The shortest answer that a limit is lowered to: in less than this little can be said that makes sense.
 pub(super) const SENSIBLE: u64 = 2048;

@@ -188,7 +188,12 @@ mod tests {
     use crate::Effort;
 
     fn model() -> ModelInfo {
-        ModelInfo { context_window: 50_000, max_output: 9000, reasoning: Reasoning::Budget, ..ModelInfo::default() }
+        ModelInfo {
+            context_window: 50_000,
+            max_output: 9000,
+            reasoning: Reasoning::Budget,
+            ..ModelInfo::default()
+        }
     }
 
     #[test]

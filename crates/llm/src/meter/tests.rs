@@ -234,8 +234,18 @@ async fn what_was_used_is_booked_however_a_call_ends() {
     let known = Usage::new(500, 0);
     // Streamed or not; tokens and cost of the row, if there is one; what was spent.
     let checks: [(bool, Play, Option<(u64, Cost)>, std::ops::Range<i64>); 7] = [
-        (true, Play::Answers(answer.clone()), Some((520, Cost::Estimated(Usd(nano(500, 20))))), nano(500, 20)..nano(500, 20) + 1),
-        (false, Play::Answers(answer.clone()), Some((520, Cost::Estimated(Usd(nano(500, 20))))), nano(500, 20)..nano(500, 20) + 1),
+        (
+            true,
+            Play::Answers(answer.clone()),
+            Some((520, Cost::Estimated(Usd(nano(500, 20))))),
+            nano(500, 20)..nano(500, 20) + 1,
+        ),
+        (
+            false,
+            Play::Answers(answer.clone()),
+            Some((520, Cost::Estimated(Usd(nano(500, 20))))),
+            nano(500, 20)..nano(500, 20) + 1,
+        ),
         // Who does not count is believed the worst.
         (true, Play::Answers(Usage::default()), Some((0, Cost::Unknown)), worst.clone()),
         (false, Play::Refuses, None, 0..1),

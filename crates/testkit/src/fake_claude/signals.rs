@@ -10,11 +10,7 @@ use super::Ignored;
 
 /// Listens from now on, on a thread of its own: an interrupt ends the turn with `interrupted` and
 /// status 0; a termination ends the program at once.
-pub(super) fn handle(
-    ignore: Vec<Ignored>,
-    interrupted: String,
-    told: Option<PathBuf>,
-) -> Result<(), String> {
+pub(super) fn handle(ignore: Vec<Ignored>, interrupted: String, told: Option<PathBuf>) -> Result<(), String> {
     let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
     signals.thread_block().map_err(|e| format!("cannot hold signals back: {e}"))?;
     std::thread::spawn(move || {

@@ -64,9 +64,7 @@ pub async fn replay(
 ) -> Result<Replayed> {
     let events = store.read(session)?.events;
     let record = Record::read(store, session, &events)?;
-    let failed = |error: String| {
-        junto_store::Error::new(junto_store::ErrorKind::Invalid, session, error)
-    };
+    let failed = |error: String| junto_store::Error::new(junto_store::ErrorKind::Invalid, session, error);
     let player = Arc::new(Player::default());
     let log = EventLog::in_memory(clock);
     let config = SessionConfig {
@@ -225,7 +223,12 @@ impl Record {
                         }
                     };
                     if let Some(turn) = &mut turn {
-                        turn.calls.push(Recorded { seq: event.seq, prefix: *prefix, answer, said: Vec::new() });
+                        turn.calls.push(Recorded {
+                            seq: event.seq,
+                            prefix: *prefix,
+                            answer,
+                            said: Vec::new(),
+                        });
                     }
                 }
                 Body::ToolCallEnd { call_id, name, output, is_error, seen, .. } => {

@@ -76,6 +76,11 @@ async fn copy(store: &Store, from: &SessionId, to: &SessionId, mut events: Vec<E
     }
     for event in &mut events {
         event.session = to.clone();
+        if let Body::SessionStart { setup: Some(setup), .. } = &mut event.body
+            && event.parent.is_none()
+        {
+            setup.forked_from = Some(from.clone());
+        }
     }
     for batch in events.chunks(BATCH) {
         opened.journal.append(batch, Durability::Synced).await.map_err(failed)?;

@@ -107,12 +107,12 @@ fn write(tables: &mut Tables<'_>, note: &Note) -> rusqlite::Result<()> {
     )?;
     match &note.change {
         Change::None => {}
-        Change::Started { kind, model, workdir } => {
+        Change::Started { kind, model, workdir, forked_from } => {
             if note.is_root() {
                 run(
-                    "UPDATE sessions SET created = ?2, agent = ?3, kind = ?4, model = ?5, workdir = ?6
+                    "UPDATE sessions SET created = ?2, agent = ?3, kind = ?4, model = ?5, workdir = ?6, parent = ?7
                      WHERE id = ?1",
-                    params![session, at, agent, kind, model, workdir],
+                    params![session, at, agent, kind, model, workdir, forked_from.as_ref().map(|from| &from.0)],
                 )?;
             }
             run(

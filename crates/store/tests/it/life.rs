@@ -2,7 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 use junto_core::{
-    Abilities, AgentId, Approve, Body, CallEnd, CallPurpose, EndReason, Event, Input, Seq, Steer, VERSION,
+    Abilities, AgentId, Approve, Body, CallEnd, CallPurpose, EndReason, Event, Input, Limits, Seq, Setup,
+    Steer, VERSION,
 };
 use junto_llm::{CallId, Cost, SessionId, Usage, Usd};
 
@@ -32,6 +33,23 @@ pub(crate) fn body_start(model: Option<&str>, workdir: &str) -> Body {
         abilities,
         setup: None,
     }
+}
+
+/// The start of a session that was forked off another.
+pub(crate) fn body_fork(from: &SessionId) -> Body {
+    let Body::SessionStart { kind, model, workdir, abilities, .. } = body_start(Some("m"), "/work") else {
+        unreachable!()
+    };
+    let setup = Setup {
+        system: "".into(),
+        provider: None,
+        effort: None,
+        profile: None,
+        dialect: None,
+        limits: Limits::default(),
+        forked_from: Some(from.clone()),
+    };
+    Body::SessionStart { kind, model, workdir, abilities, setup: Some(setup) }
 }
 
 pub(crate) fn body_input(text: &str) -> Body {

@@ -56,6 +56,7 @@ pub trait Watch: Send + std::marker::Sync {
 ///
 /// - When `append` returns, the kernel has the events: a crash of the process loses nothing. With
 ///   [`Durability::Synced`] the disk has them, and all before them, unless [`Sync::Never`] was chosen.
+/// - Appending nothing, synced, makes everything before it safe.
 /// - When `append` fails, or is dropped before it is done, the events are not there, and what follows
 ///   may have their positions.
 /// - A payload is on the disk before the event that names it is written.

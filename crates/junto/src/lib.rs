@@ -14,6 +14,7 @@
 mod ask;
 mod fork;
 mod kept;
+mod replay;
 mod turns;
 mod workshop;
 
@@ -30,6 +31,7 @@ pub use junto_runner as runner;
 pub use junto_store as store;
 pub use junto_twin as twin;
 pub use kept::Kept;
+pub use replay::{Divergence, Replayed, replay};
 pub use turns::{Doing, SnapshotPolicy, Turns};
 pub use workshop::{Adjust, Cli, Kind, Native, Workshop, WorkshopBuilder};
 

@@ -1,10 +1,11 @@
 //! What the files were at the beginning and at the end of each turn.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use junto_core::{BlobId, Body, Durability, Event, Fut, Journal, JournalError, Seq};
-use junto_store::{Error, ErrorKind, Extent, Result, Snapshots, Undone};
+use junto_store::{Error, ErrorKind, Extent, Result, Snapshots, Tree, Undone};
 
 /// Whether the files of sessions that are kept are snapshotted, and who hears that they cannot be.
 #[derive(Clone)]
@@ -109,7 +110,8 @@ impl Turns {
     /// # Errors
     /// `not_found` if the turn was not snapshotted; else as [`Snapshots::undo`].
     pub async fn undo(&self, turn: u32, doing: Doing) -> Result<Undone> {
-        self.between(&before(turn), &after(turn), doing).await
+        let (begin, end) = (self.tree(&before(turn)).await?, self.tree(&after(turn)).await?);
+        self.snapshots.undo(&begin, &end, doing == Doing::Dry).await
     }
 
     /// Takes back what was done to the files after a turn had ended, up to the end of a later one; 0 is
@@ -118,16 +120,29 @@ impl Turns {
     /// # Errors
     /// As [`Turns::undo`].
     pub async fn rewind(&self, to: u32, from: u32, doing: Doing) -> Result<Undone> {
-        let then = if to == 0 { before(1) } else { after(to) };
-        self.between(&then, &after(from), doing).await
+        let then = self.tree(&if to == 0 { before(1) } else { after(to) }).await?;
+        let mut undone = Undone::default();
+        // A file is the session's, and nobody else's, if it is as one of these turns left it: the files may
+        // have gone back before.
+        for turn in (to.saturating_add(1)..=from).rev() {
+            let Some(end) = self.snapshots.find(&after(turn)).await? else { continue };
+            let Undone { files, left } = self.snapshots.undo(&then, &end, doing == Doing::Dry).await?;
+            undone.files.extend(files);
+            undone.left.extend(left);
+        }
+        let mut told = HashSet::new();
+        undone.files.retain(|change| told.insert(change.path.clone()));
+        // Left alone is what is still different.
+        let now = self.snapshots.take("now").await?;
+        let different = self.snapshots.changes(&then, &now).await?;
+        let different: HashSet<String> = different.into_iter().map(|change| change.path).collect();
+        undone.left.retain(|path| different.contains(path) && told.insert(path.clone()));
+        Ok(undone)
     }
 
-    async fn between(&self, from: &str, to: &str, doing: Doing) -> Result<Undone> {
-        let missing =
-            |name: &str| Error::new(ErrorKind::NotFound, name, "the files were not snapshotted then");
-        let then = self.snapshots.find(from).await?.ok_or_else(|| missing(from))?;
-        let now = self.snapshots.find(to).await?.ok_or_else(|| missing(to))?;
-        self.snapshots.undo(&then, &now, doing == Doing::Dry).await
+    async fn tree(&self, name: &str) -> Result<Tree> {
+        let missing = || Error::new(ErrorKind::NotFound, name, "the files were not snapshotted then");
+        self.snapshots.find(name).await?.ok_or_else(missing)
     }
 }
 

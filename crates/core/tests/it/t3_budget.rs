@@ -13,8 +13,8 @@ use junto_core::{Amount, Purse};
 use junto_llm::catalog::Catalog;
 use junto_llm::middleware::BudgetGuard;
 use junto_llm::{
-    Allowance, CallCx, Client, Error, ErrorKind, EventStream, Finish, FinishReason, Fut, Provider,
-    Request, Response, SegmentId, StreamEvent, Usage, Usd,
+    Allowance, CallCx, Client, Error, ErrorKind, EventStream, Finish, FinishReason, Fut, Provider, Request,
+    Response, SegmentId, StreamEvent, Usage, Usd,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};

@@ -78,6 +78,7 @@ impl Restored {
                 calls.ended(ToolResult::error(&call.id, message));
             }
             self.history.results(calls.into_results());
+            self.turns = self.turns.saturating_add(1);
         }
         self.log.commit(Body::InputEnd { reason: reason.clone(), text: open.text.into() }).await?;
         self.last_end = Some(reason);

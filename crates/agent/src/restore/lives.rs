@@ -33,8 +33,9 @@ pub(super) struct Life {
     over: bool,
     totals: Totals,
     turns: u32,
-    /// Whether the results of the last answer's calls were counted.
-    has_results: bool,
+    /// Whether there are results of the last answer's calls that are not counted: a round that was cut off
+    /// is counted when it is gone on with.
+    uncounted: bool,
     children: u32,
 }
 
@@ -104,7 +105,7 @@ impl Life {
             over: false,
             totals: Totals::default(),
             turns: 0,
-            has_results: false,
+            uncounted: false,
             children: 0,
         }
     }
@@ -112,6 +113,19 @@ impl Life {
     fn take(&mut self, event: &Event) {
         self.seat.turn = event.turn;
         let seq = event.seq;
+        let goes_on = matches!(
+            event.body,
+            Body::Call { .. }
+                | Body::UserInput { .. }
+                | Body::SteeringInjected { .. }
+                | Body::LoopDetection { .. }
+                | Body::TurnLimit { .. }
+                | Body::Compacted { .. }
+                | Body::InputEnd { .. }
+        );
+        if goes_on && std::mem::take(&mut self.uncounted) {
+            self.turns = self.turns.saturating_add(1);
+        }
         let segment = |kind| Segment { kind, call: event.corr.clone() };
         match &event.body {
             Body::SessionResumed { .. } => {
@@ -137,9 +151,7 @@ impl Life {
                 if let Some(of) = of {
                     self.calls.remove(of);
                 }
-                if *via == Via::Loop && !std::mem::replace(&mut self.has_results, true) {
-                    self.turns = self.turns.saturating_add(1);
-                }
+                self.uncounted |= *via == Via::Loop;
             }
             Body::Ask { request } => drop(self.asked.insert(request.ask.clone())),
             Body::Question { ask, .. } => drop(self.asked.insert(ask.clone())),
@@ -149,7 +161,6 @@ impl Life {
             Body::Call { usage, cost, answer, .. } => {
                 self.totals.add(usage, *cost);
                 self.turns = self.turns.saturating_add(u32::from(answer.is_some()));
-                self.has_results = false;
             }
             // Names may have been left out.
             Body::Child { name, .. } => {

@@ -88,7 +88,8 @@ async fn limits_and_circles_are_kept() {
         let circles = [again(), again(), again(), again(), again(), again()];
         circles.into_iter().chain([Line::Text("Well."), again(), again()]).collect()
     };
-    let limits = Limits { max_turns: 8, max_tool_rounds: 0 };
+    // What was said, answers and results: fourteen turns in the first input, two in the second.
+    let limits = Limits { max_turns: 18, max_tool_rounds: 0 };
     let inputs = ["one", "two", "three"].map(Input::text);
     let stage = Stage::new(inputs, move |config| SessionConfig { limits, stop_on_loop: true, ..config });
     let whole = check_every_cut(&stage, lines).await;

@@ -78,6 +78,7 @@ impl Restored {
                 calls.ended(ToolResult::error(&call.id, message));
             }
             self.history.results(calls.into_results());
+            self.turns = self.turns.saturating_add(1);
         }
         self.log.commit(Body::InputEnd { reason: reason.clone(), text: open.text.into() }).await?;
         self.last_end = Some(reason);
@@ -92,7 +93,9 @@ impl Restored {
 /// As [`Restored::close_gaps`].
 pub(crate) async fn close_all(events: &[Event], log: &EventLog) -> Result<(EventLog, Totals), JournalError> {
     let mut lives = Lives::default();
-    events.iter().for_each(|event| lives.take(event));
+    for event in events {
+        lives.take(event);
+    }
     let own = events.first().and_then(|first| lives.of(&first.agent));
     let Some(own) = own else { return Ok((log.clone(), Totals::default())) };
     let log = log.rejoin(own.seat());

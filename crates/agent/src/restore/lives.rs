@@ -12,7 +12,7 @@ use crate::totals::Totals;
 pub(super) struct Lives {
     /// In the order in which they began, so that children come after their parents.
     order: Vec<AgentId>,
-    lives: HashMap<AgentId, Life>,
+    of: HashMap<AgentId, Life>,
     /// What children are called by their parents.
     names: HashMap<AgentId, String>,
 }
@@ -33,8 +33,9 @@ pub(super) struct Life {
     over: bool,
     totals: Totals,
     turns: u32,
-    /// Whether there are results that were not counted: they are one turn when the round is over.
-    has_results: bool,
+    /// Whether there are results of the last answer's calls that are not counted: a round that was cut off
+    /// is counted when it is gone on with.
+    uncounted: bool,
     children: u32,
 }
 
@@ -60,12 +61,12 @@ impl Lives {
             self.names.insert(agent.clone(), name.clone());
         }
         if let (Body::SessionEnd { usage, cost, .. }, Some(parent)) = (&event.body, &event.parent)
-            && let Some(parent) = self.lives.get(parent)
+            && let Some(parent) = self.of.get(parent)
         {
             // As the parent books a child that ends.
             parent.totals.add(usage, *cost);
         }
-        let life = self.lives.entry(event.agent.clone()).or_insert_with(|| {
+        let life = self.of.entry(event.agent.clone()).or_insert_with(|| {
             self.order.push(event.agent.clone());
             Life::new(event)
         });
@@ -73,7 +74,7 @@ impl Lives {
     }
 
     pub(super) fn of(&self, agent: &AgentId) -> Option<&Life> {
-        self.lives.get(agent)
+        self.of.get(agent)
     }
 
     /// The children that have no end, and theirs: the youngest first, so that each ends before its parent.
@@ -104,26 +105,27 @@ impl Life {
             over: false,
             totals: Totals::default(),
             turns: 0,
-            has_results: false,
+            uncounted: false,
             children: 0,
         }
     }
 
     fn take(&mut self, event: &Event) {
         self.seat.turn = event.turn;
-        let ends_round = matches!(
+        let seq = event.seq;
+        let goes_on = matches!(
             event.body,
             Body::Call { .. }
+                | Body::UserInput { .. }
                 | Body::SteeringInjected { .. }
                 | Body::LoopDetection { .. }
                 | Body::TurnLimit { .. }
+                | Body::Compacted { .. }
                 | Body::InputEnd { .. }
-                | Body::UserInput { .. }
         );
-        if ends_round && std::mem::take(&mut self.has_results) {
+        if goes_on && std::mem::take(&mut self.uncounted) {
             self.turns = self.turns.saturating_add(1);
         }
-        let seq = event.seq;
         let segment = |kind| Segment { kind, call: event.corr.clone() };
         match &event.body {
             Body::SessionResumed { .. } => {
@@ -149,7 +151,7 @@ impl Life {
                 if let Some(of) = of {
                     self.calls.remove(of);
                 }
-                self.has_results |= *via == Via::Loop;
+                self.uncounted |= *via == Via::Loop;
             }
             Body::Ask { request } => drop(self.asked.insert(request.ask.clone())),
             Body::Question { ask, .. } => drop(self.asked.insert(ask.clone())),

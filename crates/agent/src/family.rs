@@ -176,8 +176,12 @@ impl Family {
     /// # Errors
     /// `limit` if there may be no more children, or none at all; else what kept the child from starting.
     pub(crate) async fn spawn(self: &Arc<Self>, errand: Errand) -> Result<Arc<Child>, AgentError> {
-        self.check_room()?;
-        let (family, name) = (Arc::clone(self), self.name_of(&errand.call));
+        let name = self.name_of(&errand.call);
+        if let Err(error) = self.check_room() {
+            self.give_back(&name);
+            return Err(error);
+        }
+        let family = Arc::clone(self);
         let birth = self.births.spawn(async move { family.give_birth(name, errand).await });
         birth.await.unwrap_or_else(|_| {
             Err(AgentError::new(AgentErrorKind::Process, "the agent crashed before it had started"))
@@ -205,7 +209,23 @@ impl Family {
     }
 
     fn next_name(&self) -> String {
-        format!("agent-{}", self.born.fetch_add(1, Ordering::Relaxed) + 1)
+        name(self.born.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// Nothing came of a call for which a name was set aside.
+    pub(crate) fn release_name(&self, call: &CallId) {
+        let unused = self.name_of(call);
+        self.give_back(&unused);
+    }
+
+    /// Takes a name back that nobody got, if it was the last.
+    fn give_back(&self, unused: &str) {
+        let born = self.born.load(Ordering::Relaxed);
+        if name(born) == unused {
+            let last = born.saturating_sub(1);
+            // If another was given meanwhile, a number is left out.
+            let _ = self.born.compare_exchange(born, last, Ordering::Relaxed, Ordering::Relaxed);
+        }
     }
 
     /// That another child may be started.
@@ -341,4 +361,9 @@ impl Family {
         self.followers.close();
         self.followers.wait().await;
     }
+}
+
+/// The name of a child by its number.
+fn name(number: u32) -> String {
+    format!("agent-{number}")
 }

@@ -117,6 +117,7 @@ impl SessionConfig {
             profile: self.profile.as_ref().map(|profile| profile.id.clone()),
             dialect: self.profile.as_ref().map(|profile| profile.dialect().name().to_owned()),
             limits: self.limits,
+            forked_from: None,
         };
         Body::SessionStart {
             kind: self.kind.clone(),

@@ -1,6 +1,7 @@
 //! What events hold so that a session can be brought back: with these a reader has the conversation byte
 //! for byte, and not only what a person wants to see of it.
 
+use junto_llm::SessionId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,10 @@ pub struct Setup {
     /// When it had to stop.
     #[serde(default)]
     pub limits: Limits,
+    /// The session of whose events this one's begin with copies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub forked_from: Option<SessionId>,
 }
 
 /// What a model saw of a tool's output, where that is not the whole of it and nothing else.

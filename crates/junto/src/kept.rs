@@ -1,7 +1,9 @@
 //! A session that was kept, opened to go on with.
 
+use std::sync::Arc;
+
 use junto_agent::Past;
-use junto_core::{Clock, EventLog, Seq};
+use junto_core::{Journal, Seq};
 use junto_llm::SessionId;
 use junto_store::{Opened, Recovery, Result, Store};
 
@@ -42,9 +44,8 @@ impl Kept {
         &self.opened.recovery
     }
 
-    /// The log that goes on, and what it holds.
-    pub(crate) fn into_log(self, clock: Clock) -> (EventLog, Past) {
-        let Self { session, opened, past } = self;
-        (EventLog::new(session, opened.journal, opened.last, clock), past)
+    /// The journal that goes on, and what it holds.
+    pub(crate) fn into_parts(self) -> (Arc<dyn Journal>, Past) {
+        (self.opened.journal, self.past)
     }
 }

@@ -12,10 +12,14 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod ask;
+mod fork;
 mod kept;
+mod replay;
+mod turns;
 mod workshop;
 
 pub use ask::AskFirst;
+pub use fork::fork;
 pub use junto_agent as agent;
 pub use junto_core as core;
 pub use junto_council as council;
@@ -27,6 +31,8 @@ pub use junto_runner as runner;
 pub use junto_store as store;
 pub use junto_twin as twin;
 pub use kept::Kept;
+pub use replay::{Divergence, Replayed, replay};
+pub use turns::{Doing, SnapshotPolicy, Turns};
 pub use workshop::{Adjust, Cli, Kind, Native, Workshop, WorkshopBuilder};
 
 /// What most programs need.

@@ -6,17 +6,18 @@ use std::sync::Arc;
 
 use junto_agent::{Environments, Overflow, Past, Profile, Session, SessionConfig, ToolRegistry, tools};
 use junto_core::{
-    Agent, AgentError, AgentErrorKind, AgentKind, AgentSpec, Body, EventLog, Fut, OnReject, Open, Parent,
-    Policy, ResumeHandle, Spawner, Workdir,
+    Agent, AgentError, AgentErrorKind, AgentKind, AgentSpec, Body, EventLog, Fut, Journal, OnReject, Open,
+    Parent, Policy, ResumeHandle, Spawner, Workdir,
 };
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;
 use junto_llm::{Allowance, Budget, Effort, Provider, Secret, SessionId, Unlimited, retry};
 use junto_runner::{CliAgent, Definition, Host, Patience};
-use junto_store::Store;
+use junto_store::{Snapshots, Store};
 use tokio_util::sync::CancellationToken;
 
-use crate::Kept;
+use crate::turns::Snapshotting;
+use crate::{Kept, SnapshotPolicy};
 
 /// Makes the environment for a working directory.
 type MakeEnv = Arc<dyn Fn(&Path) -> Result<Arc<dyn ExecutionEnvironment>, junto_env::Error> + Send + Sync>;
@@ -141,6 +142,7 @@ struct Inner {
     workdir: std::path::PathBuf,
     clock: junto_core::Clock,
     store: Option<Store>,
+    snapshots: Option<SnapshotPolicy>,
     catalog: Catalog,
     policy: Arc<dyn Policy>,
     on_reject: OnReject,
@@ -166,6 +168,7 @@ impl Workshop {
             workdir: workdir.as_ref().to_owned(),
             clock: Arc::new(now),
             store: None,
+            snapshots: None,
             catalog: Catalog::builtin(),
             policy: Arc::new(Open),
             on_reject: OnReject::default(),
@@ -206,7 +209,11 @@ impl Workshop {
         cancel: CancellationToken,
     ) -> Result<Arc<dyn Agent>, AgentError> {
         let parent = self.nobody(cancel);
-        let (log, past) = kept.into_log(Arc::clone(&self.0.clock));
+        let env = self.env(&spec.workdir, &parent)?;
+        let (session, last) = (kept.session().clone(), kept.last());
+        let (journal, past) = kept.into_parts();
+        let journal = self.snapshotting(journal, &session, env);
+        let log = EventLog::new(session, journal, last, Arc::clone(&self.0.clock));
         match self.kind(&spec.kind)? {
             Kind::Native(native) => {
                 let config = self.config(native, &spec, &parent, log)?;
@@ -235,7 +242,7 @@ impl Workshop {
         let parent = self.nobody(cancel);
         match self.kind(&spec.kind)? {
             Kind::Native(native) => {
-                let log = self.log(&parent)?;
+                let log = self.log(&spec, &parent)?;
                 Session::start(self.config(native, &spec, &parent, log)?).await
             }
             Kind::Cli(_) => {
@@ -270,16 +277,35 @@ impl Workshop {
     }
 
     /// Where an agent's events go: to its parent's log, else to a session of its own.
-    fn log(&self, parent: &Parent) -> Result<EventLog, AgentError> {
+    fn log(&self, spec: &AgentSpec, parent: &Parent) -> Result<EventLog, AgentError> {
         let clock = Arc::clone(&self.0.clock);
         match (&parent.log, &self.0.store) {
             (Some(log), _) => Ok(log.child()),
             (None, None) => Ok(EventLog::in_memory(clock)),
             (None, Some(store)) => {
+                // First what may fail, so that no session is left that never began.
+                let env = self.env(&spec.workdir, parent)?;
                 let session = SessionId::fresh();
                 let opened = store.create(&session).map_err(|error| not_kept(&error))?;
-                Ok(EventLog::new(session, opened.journal, opened.last, clock))
+                let journal = self.snapshotting(opened.journal, &session, env);
+                Ok(EventLog::new(session, journal, opened.last, clock))
             }
+        }
+    }
+
+    /// The journal, with snapshots of the files if they are wanted.
+    fn snapshotting(
+        &self,
+        journal: Arc<dyn Journal>,
+        session: &SessionId,
+        env: Arc<dyn ExecutionEnvironment>,
+    ) -> Arc<dyn Journal> {
+        match (&self.0.store, &self.0.snapshots) {
+            (Some(store), Some(policy)) => {
+                let snapshots = Snapshots::new(store.root(), env, session.clone(), policy.extent);
+                Arc::new(Snapshotting::new(journal, snapshots, policy.clone()))
+            }
+            _ => journal,
         }
     }
 
@@ -370,7 +396,7 @@ impl Spawner for Workshop {
                 return Err(AgentError::new(AgentErrorKind::Limit, "agents may not be nested any deeper"));
             }
             let kind = self.kind(&spec.kind)?;
-            let log = self.log(&parent)?;
+            let log = self.log(&spec, &parent)?;
             match kind {
                 Kind::Native(native) => {
                     let config = self.config(native, &spec, &parent, log)?;
@@ -442,6 +468,13 @@ impl WorkshopBuilder {
     /// journal. By default no session is kept.
     pub fn store(mut self, store: Store) -> Self {
         self.0.store = Some(store);
+        self
+    }
+
+    /// Has the files snapshotted at the turns of sessions that are kept, so that [`crate::Turns`] can take
+    /// changes back. By default they are not.
+    pub fn snapshots(mut self, policy: SnapshotPolicy) -> Self {
+        self.0.snapshots = Some(policy);
         self
     }
 

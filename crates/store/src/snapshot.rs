@@ -84,8 +84,20 @@ impl Snapshots {
             return Err(Error::new(ErrorKind::Unsupported, self.git.workspace().display(), message));
         }
         let tree = self.git.write_tree().await?;
-        self.git.keep(&tree, &format!("refs/junto/{}/{name}", self.session)).await?;
+        self.git.keep(&tree, &self.reference(name)).await?;
         Ok(tree)
+    }
+
+    /// The snapshot that is kept under a name; none if there is none.
+    ///
+    /// # Errors
+    /// `unsupported` if there is no git; else what git says.
+    pub async fn find(&self, name: &str) -> Result<Option<Tree>> {
+        self.git.kept(&self.reference(name)).await
+    }
+
+    fn reference(&self, name: &str) -> String {
+        format!("refs/junto/{}/{name}", self.session)
     }
 
     /// What changed between two snapshots, by path.

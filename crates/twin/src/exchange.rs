@@ -154,7 +154,10 @@ async fn send(
         Err(error) => (not_recorded(reply.wire, &error), None),
     };
     let headers = headers(&reply, number);
-    let receipt = Receipt { open, usage: reply.usage, usage_at_start: reply.usage_at_start };
+    // A stream that ends in an error never tells the whole.
+    let fails = reply.fault.error_event.is_some();
+    let usage = if fails { reply.usage_at_start.clone() } else { reply.usage };
+    let receipt = Receipt { open, usage, usage_at_start: reply.usage_at_start };
     let mut response = Response::new(body(reply.frames, reply.pace, &reply.fault, tape, hangup, receipt));
     *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     *response.headers_mut() = headers;

@@ -33,7 +33,7 @@ pub(super) struct Life {
     over: bool,
     totals: Totals,
     turns: u32,
-    /// Whether the results of the last answer's calls were counted.
+    /// Whether there are results that were not counted: they are one turn when the round is over.
     has_results: bool,
     children: u32,
 }
@@ -111,6 +111,18 @@ impl Life {
 
     fn take(&mut self, event: &Event) {
         self.seat.turn = event.turn;
+        let ends_round = matches!(
+            event.body,
+            Body::Call { .. }
+                | Body::SteeringInjected { .. }
+                | Body::LoopDetection { .. }
+                | Body::TurnLimit { .. }
+                | Body::InputEnd { .. }
+                | Body::UserInput { .. }
+        );
+        if ends_round && std::mem::take(&mut self.has_results) {
+            self.turns = self.turns.saturating_add(1);
+        }
         let seq = event.seq;
         let segment = |kind| Segment { kind, call: event.corr.clone() };
         match &event.body {
@@ -134,10 +146,10 @@ impl Life {
             }
             Body::ToolCallStart { call, via } => drop(self.calls.insert(seq, (call.clone(), *via))),
             Body::ToolCallEnd { of, via, .. } => {
-                of.iter().for_each(|of| drop(self.calls.remove(of)));
-                if *via == Via::Loop && !std::mem::replace(&mut self.has_results, true) {
-                    self.turns = self.turns.saturating_add(1);
+                if let Some(of) = of {
+                    self.calls.remove(of);
                 }
+                self.has_results |= *via == Via::Loop;
             }
             Body::Ask { request } => drop(self.asked.insert(request.ask.clone())),
             Body::Question { ask, .. } => drop(self.asked.insert(ask.clone())),
@@ -147,7 +159,6 @@ impl Life {
             Body::Call { usage, cost, answer, .. } => {
                 self.totals.add(usage, *cost);
                 self.turns = self.turns.saturating_add(u32::from(answer.is_some()));
-                self.has_results = false;
             }
             // Names may have been left out.
             Body::Child { name, .. } => {

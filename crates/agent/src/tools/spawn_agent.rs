@@ -94,9 +94,14 @@ impl SpawnAgent {
             return Err(ToolError("the task is empty".to_owned()));
         }
         // Before anything is waited for: the calls of a round come here in their order.
-        self.family.set_name_aside(&CallId(call.id.clone()));
+        let id = CallId(call.id.clone());
+        self.family.set_name_aside(&id);
         let workdir = match working_dir {
-            Some(path) => Workdir::Path(PathBuf::from(directory(&*cx.env, &path).await?.as_path())),
+            Some(path) => {
+                let real = directory(&*cx.env, &path).await;
+                let real = real.inspect_err(|_| self.family.release_name(&id))?;
+                Workdir::Path(PathBuf::from(real.as_path()))
+            }
             None => Workdir::Shared,
         };
         let spec = AgentSpec {

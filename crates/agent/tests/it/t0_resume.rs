@@ -88,7 +88,7 @@ async fn limits_and_circles_are_kept() {
         let circles = [again(), again(), again(), again(), again(), again()];
         circles.into_iter().chain([Line::Text("Well."), again(), again()]).collect()
     };
-    let limits = Limits { max_turns: 8, max_tool_rounds: 0 };
+    let limits = Limits { max_turns: 19, max_tool_rounds: 0 };
     let inputs = ["one", "two", "three"].map(Input::text);
     let stage = Stage::new(inputs, move |config| SessionConfig { limits, stop_on_loop: true, ..config });
     let whole = check_every_cut(&stage, lines).await;

@@ -74,13 +74,13 @@ async fn each_input_has_its_share() {
     on_each_wire(async |wire| {
         let purse = Purse::new(Allowance::tokens(200_000));
         let steps = vec![counted(shell("echo hello"), 15_000, 40_000), Step::text("Hello.")];
-        let mut stand = stand(wire, steps, &purse, Allowance::tokens(70_000)).await;
+        let mut stand = stand(wire, steps, &purse, Allowance::tokens(60_000)).await;
         stand.scene.submit("Say hello").await;
         assert_eq!(stand.scene.input_end().await.0, EndReason::Limit, "{wire:?}");
         stand.scene.submit("Go on").await;
         assert_eq!(stand.scene.input_end().await.0, EndReason::Done, "{wire:?}: a new share");
         let record = stand.end(&[]).await;
-        assert!(limits(&record)[0].starts_with("the turn's budget of 70000 tokens: 15000 tokens left"));
+        assert!(limits(&record)[0].starts_with("the turn's budget of 60000 tokens: 5000 tokens left"));
     })
     .await;
 }
@@ -152,7 +152,7 @@ async fn attempts_that_failed_cost_nothing_and_each_that_began_is_booked() {
     let purse = Purse::new(Allowance::tokens(1_000_000));
     let budget = Arc::new(purse.clone());
     // Refused once; then it breaks off before any content; then it answers.
-    let cut = Fault { drop_after_bytes: Some(After(700)), ..Fault::default() };
+    let cut = Fault { error_event: Some(After(1)), ..Fault::default() };
     let steps = vec![Step { fault: Some(cut), times: Some(1), ..Step::text("Hello.") }, Step::text("Hello.")];
     let options = Options { fault: Some(Fault::status(503).times(1)), ..Options::default() };
     let change = |config| SessionConfig { budget, ..config };

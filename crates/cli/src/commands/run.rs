@@ -82,7 +82,7 @@ pub(crate) async fn fork(
     environment: &Environment,
     output: &Output,
 ) -> Result<Exit, Failure> {
-    let made = super::fork::fork(&args.id, args.at, environment, output)?;
+    let made = super::fork::fork(&args.id, args.at, environment, output).await?;
     let waits = args.prompt.is_none() && args.work.input == InputForm::Text;
     if waits {
         output.data(&format!("{made}\n"))?;

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &SessionsArgs, environment: &Environment, output: &Outpu
 }
 
 fn row_json(row: &SessionRow) -> Value {
-    let SessionRow { id, title, workdir, kind, model, created, updated, turns, state, parent, spent } = row;
+    let SessionRow { id, title, workdir, kind, model, created, updated, turns, state, spent, .. } = row;
     json!({
         "id": id,
         "title": title,
@@ -62,7 +62,6 @@ fn row_json(row: &SessionRow) -> Value {
         "updated": updated.to_string(),
         "turns": turns,
         "state": state,
-        "forked_from": parent,
         "calls": spent.calls,
         "input": spent.usage.input,
         "output": spent.usage.output,

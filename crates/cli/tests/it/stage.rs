@@ -1,5 +1,7 @@
 //! A twin, and a machine that is configured to ask it.
 
+use std::fmt::Write as _;
+
 use junto::llm::Wire;
 use junto::twin::{Options, Play, Received, Twin};
 use tokio::runtime::Runtime;
@@ -83,10 +85,11 @@ impl Stage {
         let config = self.machine.path(".config/junto/config.toml");
         let mut text = std::fs::read_to_string(&config).unwrap();
         for model in models {
-            text.push_str(&format!(
+            let _ = write!(
+                text,
                 "[[models]]\nid = \"{model}\"\nprovider = \"local\"\nname = \"{model}\"\ncontext_window = 9_000\n\
                  max_output = 900\nreleased = \"2026-01-01\"\nprice = {{ input = 1e6, output = 1e6 }}\n"
-            ));
+            );
         }
         std::fs::write(&config, text).unwrap();
     }

@@ -1,11 +1,10 @@
-use std::io::{BufRead, BufReader, Read as _};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::{Child, ChildStderr};
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use junto::llm::{
-    CallCx, Client, Endpoint, Error, ErrorKind, HttpProvider, Passthrough as _, Request, StreamEvent, Wire,
-};
+use junto::llm::{CallCx, Client, Endpoint, Error, ErrorKind, HttpProvider, Request, StreamEvent, Wire};
 use junto::twin::{Fault, Play, Step};
 
 use crate::Machine;
@@ -152,10 +151,15 @@ fn calls_that_fail_are_noted_with_what_to_do() {
 fn requests_that_make_no_sense_are_noted() {
     let stage = Stage::on_any_wire(Play::default());
     let gateway = Gateway::start(&stage.machine, &[]);
-    let client = HttpProvider::new(Endpoint::new("gateway", Wire::Anthropic, &gateway.url)).unwrap();
-    run(client.send("/v1/messages", Default::default(), "{".into(), &CallCx::new())).unwrap();
-    let odd = r#"{"model": "any-1", "messages": 3}"#;
-    run(client.send("/v1/messages", Default::default(), odd.into(), &CallCx::new())).unwrap();
+    for body in ["{", r#"{"model": "any-1", "messages": 3}"#] {
+        let mut stream = TcpStream::connect(gateway.url.strip_prefix("http://").unwrap()).unwrap();
+        let length = body.len();
+        write!(stream, "POST /v1/messages HTTP/1.1\r\nhost: gateway\r\nconnection: close\r\n").unwrap();
+        write!(stream, "content-length: {length}\r\n\r\n{body}").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    }
     let (code, said) = gateway.end();
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("\na request · failed: 400, invalid_request: the body is not JSON"), "{said}");

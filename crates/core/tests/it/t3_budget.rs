@@ -13,13 +13,13 @@ use junto_core::{Amount, Purse};
 use junto_llm::catalog::Catalog;
 use junto_llm::middleware::BudgetGuard;
 use junto_llm::{
-    Allowance, CallCx, Client, Error, ErrorKind, EventStream, Finish, FinishReason, Fut, Provider,
-    Request, Response, SegmentId, StreamEvent, Usage, Usd,
+    Allowance, CallCx, Client, Error, ErrorKind, EventStream, Finish, FinishReason, Fut, Provider, Request,
+    Response, SegmentId, StreamEvent, Usage, Usd,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-const CASES: u32 = 300;
+const CASES: u32 = 200;
 
 const MODEL: &str = r#"
 [[model]]
@@ -123,6 +123,7 @@ fn case() -> impl Strategy<Value = Case> {
 
 /// What is true at every moment.
 struct World {
+    catalog: Catalog,
     purses: Vec<Purse>,
     started: AtomicU64,
     refused: AtomicU64,
@@ -146,7 +147,6 @@ impl World {
 struct Model {
     world: Arc<World>,
     plan: Call,
-    catalog: Catalog,
 }
 
 impl Model {
@@ -174,7 +174,7 @@ impl Model {
             End::Hangs => future::pending().await,
             End::Answers => {
                 let usage = self.usage(request);
-                let cost = self.catalog.cost("p", "m", &usage).amount().unwrap();
+                let cost = self.world.catalog.cost("p", "m", &usage).amount().unwrap();
                 let mut used = self.world.used.lock().unwrap();
                 *used = Amount { usd: used.usd + cost, tokens: used.tokens + usage.total };
                 Ok(usage)
@@ -233,8 +233,8 @@ impl Provider for Model {
 
 async fn make(world: &Arc<World>, purse: &Purse, plan: Call) {
     tokio::time::sleep(Duration::from_millis(plan.pause.into())).await;
-    let catalog = Catalog::parse(MODEL).unwrap();
-    let model = Model { world: Arc::clone(world), plan: plan.clone(), catalog: catalog.clone() };
+    let catalog = world.catalog.clone();
+    let model = Model { world: Arc::clone(world), plan: plan.clone() };
     let client = Client::builder()
         .provider("p", Arc::new(model))
         .catalog(catalog.clone())
@@ -298,8 +298,9 @@ fn purses(below: &[Below]) -> Vec<Purse> {
 }
 
 /// Runs a case, and gives how many calls were started, refused, and given up while they waited for others.
-async fn run(case: Case) -> [u64; 3] {
+async fn run(case: Case, catalog: Catalog) -> [u64; 3] {
     let world = Arc::new(World {
+        catalog,
         purses: purses(&case.purses),
         started: AtomicU64::new(0),
         refused: AtomicU64::new(0),
@@ -336,6 +337,7 @@ fn no_budget_is_broken_whatever_calls_cost_and_however_they_end() {
         TestRng::from_seed(RngAlgorithm::ChaCha, &[23; 32]),
     );
     let sums = Mutex::new([0; 3]);
+    let catalog = Catalog::parse(MODEL).unwrap();
     runner
         .run(&case(), |case| {
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -343,7 +345,7 @@ fn no_budget_is_broken_whatever_calls_cost_and_however_they_end() {
                 .start_paused(true)
                 .build()
                 .unwrap();
-            let counts = runtime.block_on(run(case));
+            let counts = runtime.block_on(run(case, catalog.clone()));
             let mut sums = sums.lock().unwrap();
             *sums = std::array::from_fn(|i| sums[i] + counts[i]);
             Ok(())

@@ -90,7 +90,8 @@ impl Session {
             tokio::select! {
                 biased;
                 () = self.kill.cancelled() => break Stop::Killed,
-                () = self.close.cancelled() => break Stop::Closed,
+                // One that was interrupted ends by itself, and tells then what it used.
+                () = self.close.cancelled(), if !progress.interrupted => break Stop::Closed,
                 told = self.commands.recv() => match told {
                     None => break Stop::Killed,
                     Some(told) => if self.meanwhile(told) && overdue.is_none() {

@@ -145,7 +145,8 @@ impl Writer {
 
     /// Takes back what nobody relies on, if it is the last that was written.
     pub(crate) fn withdraw(&mut self, written: &Written) {
-        if self.writes == written.number && self.kept <= written.start && self.len == written.end {
+        let is_last = self.writes == written.number && self.len == written.end;
+        if is_last && self.kept <= written.start && self.failure().is_none() {
             self.last = written.before;
             self.cut_back(written.start);
         }

@@ -113,6 +113,17 @@ impl Git {
         self.run(&["update-ref", name, &commit], &self.index, None).await.map(drop)
     }
 
+    /// The tree that is kept under a name.
+    pub(super) async fn kept(&self, name: &str) -> Result<Option<Tree>> {
+        if !self.folder.join("info/attributes").exists() {
+            return Ok(None);
+        }
+        let list = ["for-each-ref", "--format=%(tree)", name];
+        let found = self.run(&list, &self.index, None).await?;
+        let found = String::from_utf8_lossy(&found).trim().to_owned();
+        if found.is_empty() { Ok(None) } else { Tree::new(found).map(Some) }
+    }
+
     pub(super) async fn changes(&self, from: &Tree, to: &Tree) -> Result<Vec<FileChange>> {
         let list = ["diff-tree", "-r", "-z", "--raw", "--no-renames", from.id(), to.id()];
         changes::read(&self.run(&list, &self.index, None).await?)
@@ -158,6 +169,10 @@ impl Git {
     ) -> Result<ExecResult> {
         let mut command = CommandSpec::argv(["git"].into_iter().chain(args.iter().copied()));
         command.variables = self.variables(index);
+        if args.first() == Some(&"init") {
+            // A repository without a tree of its own is not made for one.
+            command.variables.remove("GIT_WORK_TREE");
+        }
         command.stdin = input.map_or(Stdin::Empty, |bytes| Stdin::Bytes(Bytes::from(bytes)));
         let unsupported = |message| Error::new(ErrorKind::Unsupported, "git", message);
         let ended = exec(&*self.env, command, LIMIT, &CancellationToken::new(), sink)

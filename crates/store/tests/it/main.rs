@@ -1,4 +1,5 @@
 //! Behaviour of the store.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![allow(clippy::disallowed_methods, reason = "tests make folders, clocks and processes of their own")]
 
 mod life;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use junto_core::{AgentId, BlobId, Body, Durability, Event, Journal, Payload, Seq, VERSION};
 use junto_llm::SessionId;
 use junto_store::files::Faulty;
-use junto_store::{Options, Store};
+use junto_store::{Options, Store, Watch};
 
 /// Where the stores are.
 pub(crate) const ROOT: &str = "/state";
@@ -22,9 +22,16 @@ pub(crate) fn journal_path() -> PathBuf {
     PathBuf::from(ROOT).join("sessions").join(session().0).join("journal.jsonl")
 }
 
-/// Options that do not depend on the time.
+/// Options that do not depend on the time. Nobody hears of events: what is on other files than those of
+/// the disk is none of the index's business.
 pub(crate) fn options() -> Options {
-    Options { clock: Arc::new(|| Timestamp::UNIX_EPOCH), ..Options::default() }
+    Options { clock: Arc::new(|| Timestamp::UNIX_EPOCH), watch: Some(Arc::new(Deaf)), ..Options::default() }
+}
+
+struct Deaf;
+
+impl Watch for Deaf {
+    fn written(&self, _event: &Event) {}
 }
 
 /// A store on these files.

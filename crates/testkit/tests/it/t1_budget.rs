@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use junto::core::{Agent as _, Amount, Body, Command, EndReason, Purse, Seq};
+use junto::core::{Amount, Body, Command, EndReason, Purse, Seq};
 use junto::council::{Council, Member, Options as CouncilOptions};
 use junto::env::{ExecutionEnvironment, LocalEnvironment};
 use junto::llm::{Allowance, Cost, Endpoint, HttpProvider, Usage, Usd, Wire};

@@ -39,8 +39,6 @@ pub(crate) struct Drive {
     closing: Option<Fut<'static, Outcome>>,
     interrupted: bool,
     out_of_time: bool,
-    /// Whether an input was worked on to its end.
-    worked: bool,
     /// Why nothing more is shown.
     failure: Option<Failure>,
 }
@@ -60,7 +58,6 @@ impl Drive {
             closing: None,
             interrupted: false,
             out_of_time: false,
-            worked: false,
             failure: None,
         }
     }
@@ -127,7 +124,7 @@ impl Drive {
         };
         match self.failure {
             Some(failure) => Err(failure),
-            None if !self.worked && self.host.heard_only_nonsense() => Err(Failure::usage(
+            None if self.host.heard_only_nonsense() => Err(Failure::usage(
                 "standard input had no line that is a command",
                 "write each as a line of JSON, as in {\"command\": \"submit\", \"input\": {\"text\": \"Fix the failing test.\"}}",
             )),
@@ -196,7 +193,6 @@ impl Drive {
     fn follow(&mut self, event: &Event) {
         match &event.body {
             Body::InputEnd { .. } => {
-                self.worked = true;
                 self.open = self.open.saturating_sub(1);
                 if self.open == 0 && !self.stays {
                     self.close();

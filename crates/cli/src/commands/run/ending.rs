@@ -111,13 +111,13 @@ mod tests {
 
     #[test]
     fn hints_are_those_of_ask() {
+        use ErrorKind as K;
         let hint = |kind: ErrorKind| {
             let error = Error::new(kind, "x");
             let told = EndReason::Failed { error: EventError::from(&error) };
             let failure = ending(&End { reason: told, limit: None, short: None }, &[]).unwrap_err();
             assert_eq!(failure, Failure::from(error), "{kind:?}");
         };
-        use ErrorKind as K;
         for kind in
             [K::InvalidRequest, K::Authentication, K::RateLimit, K::Server, K::Configuration, K::NoObject]
         {

@@ -35,16 +35,18 @@ pub(crate) struct Host {
     asked: VecDeque<Asked>,
     /// The question that the person sees.
     shown: Option<AskId>,
-    heard: Heard,
+    heard: SoFar,
 }
 
 /// What a program has said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Heard {
+enum SoFar {
     #[default]
     Nothing,
+    /// Nothing that was a command.
     Nonsense,
-    Commands,
+    /// Commands; or there was work without any.
+    Sense,
 }
 
 /// Whether standard input is read.
@@ -102,12 +104,12 @@ impl Host {
             Presence::Person => Ears::Asleep,
             Presence::Program => Ears::Open(listen()),
         };
-        Self { presence, output, ears, asked: VecDeque::new(), shown: None, heard: Heard::default() }
+        Self { presence, output, ears, asked: VecDeque::new(), shown: None, heard: SoFar::default() }
     }
 
-    /// Whether a program has spoken, and nothing it said was a command.
+    /// Whether a program has spoken, nothing it said was a command, and nothing was worked on.
     pub(super) fn heard_only_nonsense(&self) -> bool {
-        self.heard == Heard::Nonsense
+        self.heard == SoFar::Nonsense
     }
 
     /// Whether inputs may come from standard input.
@@ -138,12 +140,12 @@ impl Host {
             Presence::Program if line.trim().is_empty() => None,
             Presence::Program => match orders::parse(line) {
                 Ok(order) => {
-                    self.heard = Heard::Commands;
+                    self.heard = SoFar::Sense;
                     Some(order)
                 }
                 Err(error) => {
-                    if self.heard == Heard::Nothing {
-                        self.heard = Heard::Nonsense;
+                    if self.heard == SoFar::Nothing {
+                        self.heard = SoFar::Nonsense;
                     }
                     self.output.warning(&format!("this line is no command: {error}"));
                     None
@@ -209,6 +211,10 @@ impl Host {
             Body::Answered { ask, .. } | Body::Replied { ask, .. } => {
                 self.asked.retain(|asked| asked.wants.ask() != ask);
                 self.ask();
+                return None;
+            }
+            Body::InputEnd { .. } => {
+                self.heard = SoFar::Sense;
                 return None;
             }
             // A question that was withdrawn ends with its call.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use junto::Kept;
 use junto::core::{Body, Change};
 use junto::llm::{SessionId, Spending};
+use junto::store::Store;
 
 use super::flags::Flags;
 use crate::args::{AgentKind, WorkArgs};
@@ -16,6 +17,7 @@ use crate::{connect, saved};
 
 /// A session that is gone on with. Nobody else can go on with it meanwhile.
 pub(super) struct Past {
+    store: Store,
     kept: Kept,
     kind: AgentKind,
     flags: Flags,
@@ -37,10 +39,10 @@ impl Past {
         if let Some(fault) = saved::faults(&id, kept.recovery()) {
             output.warning(&fault);
         }
-        Self::of(kept)
+        Self::of(store, kept)
     }
 
-    fn of(kept: Kept) -> Result<Self, Failure> {
+    fn of(store: Store, kept: Kept) -> Result<Self, Failure> {
         let past = &kept.past;
         let kind = match past.events().first().map(|event| &event.body) {
             Some(Body::SessionStart { kind, .. }) => AgentKind::named(kind)
@@ -54,7 +56,12 @@ impl Past {
         })?;
         let flags = Flags::in_events(past.events());
         let (provider, model, workdir) = (past.provider(), past.model(), past.workdir());
-        Ok(Self { kind, flags, provider, model, workdir, kept })
+        Ok(Self { store, kind, flags, provider, model, workdir, kept })
+    }
+
+    /// Where it is kept.
+    pub(super) fn store(&self) -> &Store {
+        &self.store
     }
 
     pub(super) fn id(&self) -> &SessionId {

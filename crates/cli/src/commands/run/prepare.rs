@@ -8,7 +8,8 @@ use junto::core::{Agent, AgentSpec, Limits, OnReject, Purse, Seq};
 use junto::env::variables::Inherit;
 use junto::env::{ExecutionEnvironment, LocalEnvironment};
 use junto::llm::{Allowance, Usd};
-use junto::{AskFirst, Kind, Workshop, WorkshopBuilder};
+use junto::store::{ErrorKind, Extent, Store};
+use junto::{AskFirst, Kind, SnapshotPolicy, Workshop, WorkshopBuilder};
 use tokio_util::sync::CancellationToken;
 
 use super::drive::refused;
@@ -129,8 +130,9 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
         None => workshop,
     };
     let workshop = match &begin {
-        Begin::New(_) if saves => workshop.store(saved::open(&config, environment)?),
-        _ => workshop,
+        Begin::New(_) if saves => keeping(workshop, saved::open(&config, environment)?, &config, output),
+        Begin::New(_) => workshop,
+        Begin::Again(past) => keeping(workshop, past.store().clone(), &config, output),
     };
     // Our own agent may hand work to it, if it is there.
     let workshop = if kind == AgentKind::Claude || claude::is_installed(environment) {
@@ -191,6 +193,24 @@ fn workshop(directory: &Path, environment: &Environment, inherit: Inherit) -> Wo
         let local = local.variables(variables.clone()).inherit(inherit.clone()).build()?;
         Ok(Arc::new(local) as Arc<dyn ExecutionEnvironment>)
     })
+}
+
+/// A workshop that keeps its sessions, and snapshots of the files if they are wanted.
+fn keeping(workshop: WorkshopBuilder, store: Store, config: &Config, output: &Output) -> WorkshopBuilder {
+    let workshop = workshop.store(store);
+    let (extent, silent) = match config.text("store.snapshots") {
+        Some(("off", _)) => return workshop,
+        Some(("on", _)) => (Extent::Any, None),
+        // That there is no git, or the folder is large, is no fault where nobody asked for snapshots.
+        _ => (Extent::Moderate, Some(ErrorKind::Unsupported)),
+    };
+    let output = output.clone();
+    let on_fault = move |error: &junto::store::Error| {
+        if Some(error.kind()) != silent {
+            output.warning(&format!("the files are not kept, so that nothing can be undone: {error}"));
+        }
+    };
+    workshop.snapshots(SnapshotPolicy { extent, on_fault: Arc::new(on_fault) })
 }
 
 /// Which variables commands inherit.

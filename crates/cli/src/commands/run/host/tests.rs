@@ -13,7 +13,7 @@ fn host(presence: Presence) -> (Host, mpsc::Sender<Heard>) {
             ears: Ears::Open(lines),
             asked: VecDeque::new(),
             shown: None,
-            heard: Heard::Nothing,
+            heard: SoFar::Nothing,
         },
         sender,
     )

@@ -54,6 +54,12 @@ pub(crate) fn quietly(command: &mut Command) -> bool {
         .is_ok_and(|s| s.success())
 }
 
+/// What the program wrote to its standard output if it ended well; nothing of it is shown.
+pub(crate) fn said(command: &mut Command) -> Option<String> {
+    let output = command.stdin(Stdio::null()).output().ok()?;
+    String::from_utf8(output.stdout).ok().filter(|_| output.status.success())
+}
+
 /// The command as one would type it, the program by its short name.
 fn show(command: &Command) -> String {
     let program = Path::new(command.get_program());

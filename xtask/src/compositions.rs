@@ -3,7 +3,8 @@
 use std::fs;
 
 use crate::Outcome;
-use crate::command::{cargo, root, run};
+use crate::command::{root, run};
+use crate::setup;
 
 /// Where the tests write the table.
 const TABLE: &str = "target/compositions.md";
@@ -11,7 +12,7 @@ const TABLE: &str = "target/compositions.md";
 /// Runs every cell, and prints the table if all of them hold.
 pub(crate) fn print() -> Outcome {
     // The command is among the hosts: its own package is named so that it is built.
-    run(cargo().args([
+    run(setup::cargo_nextest()?.args([
         "nextest",
         "run",
         "-p",

@@ -22,7 +22,7 @@ struct Group {
 }
 
 /// The code whose mistakes would be silent: text in a wrong place, output that is lost, a loop that does
-/// not end.
+/// not end, a permit nobody gave.
 const GROUPS: &[Group] = &[
     Group { name: "patch", package: "junto-patch", files: &["crates/patch/src/**/*.rs"] },
     Group {
@@ -35,6 +35,7 @@ const GROUPS: &[Group] = &[
         package: "junto-agent",
         files: &["crates/agent/src/turn.rs", "crates/agent/src/loops.rs", "crates/agent/src/round.rs"],
     },
+    Group { name: "policy", package: "junto-core", files: &["crates/core/src/gate.rs"] },
 ];
 
 /// The tests that judge a mutant: those that need no peers and are not about faults of the machine.

@@ -10,17 +10,15 @@ use std::process::Command;
 
 use crate::Outcome;
 use crate::cache::{self, Cache};
-use crate::command::{self, capture, cargo, quietly};
+use crate::command::{self, capture, cargo, said};
 
 /// The whole Python environment, pinned.
 const PYTHON_LOCK: &str = include_str!("../requirements.lock");
 /// The oldest Python that the pinned packages run on.
 const PYTHON_MIN: (u32, u32) = (3, 11);
-/// Installed when there is none.
+/// Installed unless the one that is there is this one; so are the next two.
 const NEXTEST: &str = "0.9.143";
-/// Installed when there is none.
 const CARGO_FUZZ: &str = "0.13.1";
-/// Installed when there is none.
 const CARGO_MUTANTS: &str = "27.1.0";
 /// The peer of grep and glob. Always this one, whatever is installed: its answers are compared.
 const RIPGREP: &str = "15.2.0";
@@ -72,6 +70,13 @@ pub(crate) fn ensure() -> Outcome<Tools> {
     let ripgrep = ripgrep_in(&cache)?;
     let path = cargo_command(&cache, "nextest", NEXTEST)?;
     Ok(Tools { python, ripgrep, path })
+}
+
+/// Cargo that finds the pinned `cargo nextest`, for tests that need nothing else.
+pub(crate) fn cargo_nextest() -> Outcome<Command> {
+    let mut command = cargo();
+    command.env("PATH", cargo_command(&Cache::open()?, "nextest", NEXTEST)?);
+    Ok(command)
 }
 
 /// The search path on which `cargo fuzz` is found.
@@ -129,13 +134,13 @@ fn python(cache: &Cache) -> Outcome<PathBuf> {
     Ok(venv.join("bin/python"))
 }
 
-/// Finds or installs a cargo command; returns the search path on which it is.
+/// Finds or installs this version of a cargo command; returns the search path on which it is.
 fn cargo_command(cache: &Cache, name: &str, version: &str) -> Outcome<OsString> {
     let path = env::var_os("PATH").unwrap_or_default();
-    if quietly(cargo().args([name, "--version"])) {
+    let package = format!("cargo-{name}");
+    if said(cargo().args([name, "--version"])).is_some_and(|said| is_version(&said, &package, version)) {
         return Ok(path);
     }
-    let package = format!("cargo-{name}");
     let dir = cache.ensure(&package, version, |dir| {
         eprintln!("setup: installing {package} {version}");
         command::run(cargo().args(["install", &package, "--locked", "--version", version, "--root"]).arg(dir))
@@ -144,7 +149,41 @@ fn cargo_command(cache: &Cache, name: &str, version: &str) -> Outcome<OsString> 
     env::join_paths(dirs).map_err(|e| format!("cannot extend the search path: {e}"))
 }
 
+/// Whether a program that was asked for its version says that it is this one.
+fn is_version(said: &str, package: &str, version: &str) -> bool {
+    let mut words = said.split_whitespace();
+    words.next() == Some(package) && words.next() == Some(version)
+}
+
 fn on_path(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).any(|dir: PathBuf| Path::new(&dir).join(program).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_pinned_version_is_taken() {
+        let check = |said: &str, expected: bool| {
+            assert_eq!(is_version(said, "cargo-nextest", "0.9.143"), expected, "{said:?}");
+        };
+        check("cargo-nextest 0.9.143 (60fa45f63 2026-08-04)\nrelease: 0.9.143\n", true);
+        check("cargo-nextest 0.9.143\n", true);
+        check("cargo-nextest 0.9.14\n", false);
+        check("cargo-nextest 0.9.144 (0.9.143)\n", false);
+        check("cargo 0.9.143\n", false);
+        check("", false);
+    }
+
+    /// What is installed may be nothing, or another version.
+    #[test]
+    fn whoever_runs_nextest_takes_it_from_here() {
+        for entry in std::fs::read_dir(command::root().join("xtask/src")).unwrap() {
+            let path = entry.unwrap().path();
+            let Ok(text) = std::fs::read_to_string(&path) else { continue };
+            assert!(!text.contains("\"nextest\"") || text.contains("setup::"), "{}", path.display());
+        }
+    }
 }

@@ -17,6 +17,9 @@ const COVERS: &[(&str, &[&str])] = &[
     ("read_file", &["read_many_files"]),
 ];
 
+/// Of tools that can be covered, those whose work is that of several: a patch also makes and deletes files.
+const NEEDS: &[(&str, &[&str])] = &[("apply_patch", &["edit_file", "write_file"])];
+
 /// What a session may do in the vendors' dialects, whether or not the vendor has a tool for it: it changes
 /// nothing.
 const FREE: &[&str] = &["update_plan"];
@@ -24,6 +27,12 @@ const FREE: &[&str] = &["update_plan"];
 /// The tool of ours that a vendor's name stands for.
 pub(crate) fn ours(name: &str) -> Option<&'static str> {
     native::named(name).find_map(|row| row.ours.first().copied())
+}
+
+/// The tool of ours that a tool is or does the work of.
+fn stands_for(tool: &dyn Tool) -> &str {
+    let name = tool.spec().name.as_str();
+    if native::is_native(tool) { ours(name).unwrap_or(name) } else { name }
 }
 
 /// The tools that could be meant by a name that no tool of the session has, ours before the vendors'. A
@@ -40,6 +49,13 @@ pub(crate) fn meant(registry: &ToolRegistry, name: &str) -> Vec<Arc<dyn Tool>> {
         } else {
             by_ours.push(name);
             by_ours.extend(COVERS.iter().filter(|(ours, _)| *ours == name).flat_map(|(_, covered)| *covered));
+        }
+    }
+    let has = |wanted: &str| registry.iter().any(|tool| stands_for(&**tool) == wanted);
+    for (covered, needed) in NEEDS {
+        if !has(covered) && !needed.iter().all(|name| has(name)) {
+            by_ours.retain(|name| name != covered);
+            by_native.retain(|name| name != covered);
         }
     }
     if !by_native.is_empty() {
@@ -97,11 +113,17 @@ mod tests {
         }
         check(&registry(&["apply_patch", "shell"]), "Edit", 1);
         check(&registry(&["apply_patch", "shell"]), "edit_file", 0);
-        check(&registry(&["edit_file"]), "apply_patch", 1);
+        // A patch also makes and deletes files.
+        check(&registry(&["edit_file"]), "apply_patch", 0);
+        check(&registry(&["edit_file", "write_file"]), "apply_patch", 1);
         check(&ToolRegistry::default(), "Bash", 0);
         let claude = Profile::anthropic().with_dialect(Dialect::Native).tools;
         check(&claude, "read_file", 2);
         check(&claude, "shell", 2);
         check(&claude, "exec_command", 1);
+        check(&claude, "apply_patch", 2);
+        let editor: ToolRegistry = claude.iter().filter(|tool| tool.spec().name == "Edit").cloned().collect();
+        check(&editor, "edit_file", 1);
+        check(&editor, "apply_patch", 0);
     }
 }

@@ -27,6 +27,11 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    /// None: the step ended before the model was asked.
+    pub(crate) fn not_asked() -> Self {
+        Self { response: Response::empty("", ""), began: false, end: Ended::Interrupted }
+    }
+
     /// What of it enters the conversation: a whole answer verbatim, unless it says nothing, which no provider
     /// takes back; of one that was broken off its text. Reasoning without its signature and calls that nobody
     /// ran would not be taken back either.
@@ -69,13 +74,22 @@ pub(crate) enum Delivery {
     Whole,
 }
 
+/// Who hears what the model says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// Whoever reads the log.
+    Everybody,
+    /// Only who asked: it is no answer to an input. Retries are in the log all the same.
+    Nobody,
+}
+
 /// Makes a model call. Retries, text, reasoning and progress are in the log as they come. The token in
 /// `cx` ends it, and closes the connection.
 pub(crate) async fn ask(
     log: &EventLog,
     provider: &Arc<dyn Provider>,
     policy: retry::Policy,
-    delivery: Delivery,
+    (delivery, audience): (Delivery, Audience),
     request: Request,
     cx: &CallCx,
 ) -> Result<Answer, JournalError> {
@@ -84,7 +98,7 @@ pub(crate) async fn ask(
         let _ = tell.try_send(attempt.clone());
     });
     let mut events = open(Arc::clone(provider), policy, observer, delivery, request, cx.clone());
-    let mut telling = Telling { log, call: &cx.call, open: BTreeMap::new() };
+    let mut telling = Telling { log, call: &cx.call, audience, open: BTreeMap::new() };
     let mut accumulator = Accumulator::new();
     let mut whole = None;
     let mut began = false;
@@ -163,6 +177,7 @@ fn open(
 struct Telling<'a> {
     log: &'a EventLog,
     call: &'a CallId,
+    audience: Audience,
     /// The segments of text and reasoning that have not ended.
     open: BTreeMap<SegmentId, Segment>,
 }
@@ -182,6 +197,9 @@ enum Kind {
 
 impl Telling<'_> {
     async fn event(&mut self, event: &StreamEvent) -> Result<(), JournalError> {
+        if self.audience == Audience::Nobody {
+            return Ok(());
+        }
         match event {
             StreamEvent::TextStart { id } => self.begin(*id, Kind::Text).await,
             StreamEvent::ReasoningStart { id } => self.begin(*id, Kind::Reasoning).await,

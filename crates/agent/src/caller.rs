@@ -71,8 +71,10 @@ impl Caller for SessionCaller {
 
     fn plan(&self, plan: Plan) -> Fut<'_, Result<(), ToolError>> {
         Box::pin(async move {
-            let noted = self.log.emit(Body::Plan { plan }).await;
-            noted.map(drop).map_err(|error| ToolError(error.to_string()))
+            let noted = self.log.emit(Body::Plan { plan: plan.clone() }).await;
+            noted.map_err(|error| ToolError(error.to_string()))?;
+            self.status.set_plan(plan);
+            Ok(())
         })
     }
 

@@ -11,8 +11,8 @@ use junto_llm::catalog::Catalog;
 use junto_llm::{Allowance, Budget, Effort, Provider, Unlimited, retry};
 use tokio_util::sync::CancellationToken;
 
-use crate::ToolRegistry;
 use crate::profile::Profile;
+use crate::{Compaction, ToolRegistry};
 
 /// Makes the environment for another working directory, which is absolute.
 pub type Environments =
@@ -26,6 +26,9 @@ pub enum Overflow {
     Close,
     /// Only the input fails, and the host may go on with a model that has a larger window.
     Fail,
+    /// The conversation is made shorter, also before it comes to that: see [`Compaction`]. Where that
+    /// does not help, only the input fails.
+    Compact,
 }
 
 /// What a session is made of. [`SessionConfig::new`] takes what has no default; the rest is set field
@@ -114,6 +117,8 @@ pub struct SessionConfig {
     pub context_window: Option<u64>,
     /// What is done when that is not enough.
     pub on_overflow: Overflow,
+    /// How the conversation is made shorter, with [`Overflow::Compact`] or when somebody asks for it.
+    pub compaction: Compaction,
     /// Whether the model is told when it makes the same calls with the same results over and over. By
     /// default it is, once for each input.
     pub enable_loop_detection: bool,
@@ -159,6 +164,7 @@ impl SessionConfig {
             environments: None,
             context_window: None,
             on_overflow: Overflow::default(),
+            compaction: Compaction::default(),
             enable_loop_detection: true,
             loop_detection_window: 10,
             stop_on_loop: false,

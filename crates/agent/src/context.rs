@@ -31,6 +31,11 @@ impl Size {
         }
     }
 
+    /// A conversation of about so many tokens, which nobody has counted.
+    pub(crate) fn about(tokens: u64) -> Self {
+        Self { counted: tokens, characters: 0 }
+    }
+
     pub(crate) fn tokens(&self) -> u64 {
         self.counted.saturating_add(self.characters / CHARACTERS_PER_TOKEN)
     }
@@ -56,7 +61,7 @@ impl Gauge {
 }
 
 /// The characters of a message that a model reads. Pictures are not counted.
-fn characters(message: &Message) -> u64 {
+pub(crate) fn characters(message: &Message) -> u64 {
     let count = |text: &str| text.chars().count();
     let of = |content: &Content| match content {
         Content::Text(text) | Content::RedactedThinking(text) => count(text),

@@ -58,6 +58,8 @@ struct Papers {
     steering: VecDeque<Said>,
     /// Inputs of their own, for afterwards.
     follow_ups: VecDeque<Said>,
+    /// Somebody wants the conversation shorter.
+    compact: bool,
     /// The input under way; absent while the session is idle.
     work: Option<Work>,
 }
@@ -71,7 +73,8 @@ struct Work {
 
 impl Desk {
     pub(crate) fn new(session: CancellationToken, settings: Settings) -> Self {
-        let papers = Papers { settings, steering: VecDeque::new(), follow_ups: VecDeque::new(), work: None };
+        let (steering, follow_ups) = (VecDeque::new(), VecDeque::new());
+        let papers = Papers { settings, steering, follow_ups, compact: false, work: None };
         Self { session, papers: Mutex::new(papers) }
     }
 
@@ -155,6 +158,17 @@ impl Desk {
         check_room(&papers.follow_ups)?;
         papers.follow_ups.push_back(said);
         Ok(Ack::Queued)
+    }
+
+    /// The conversation is to be made shorter before the next model call.
+    pub(crate) fn compact(&self) -> Ack {
+        self.papers().compact = true;
+        Ack::Queued
+    }
+
+    /// Whether that was asked for since this was last looked at.
+    pub(crate) fn take_compact(&self) -> bool {
+        std::mem::take(&mut self.papers().compact)
     }
 
     /// Ends the input under way.

@@ -11,6 +11,7 @@ mod state;
 mod tests;
 mod words;
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -33,6 +34,9 @@ pub(crate) use self::words::{TOO_DEEP, refusal, reports};
 use crate::panics::caught;
 use crate::totals::Totals;
 
+/// How many names are set aside at most: far more than one round asks for.
+const MOST_NAMED: usize = 256;
+
 /// The children of a session, and what it takes to have more.
 pub(crate) struct Family {
     spawner: Option<Arc<dyn Spawner>>,
@@ -51,7 +55,9 @@ pub(crate) struct Family {
     max_children: usize,
     /// How many children there were, for their names.
     born: AtomicU32,
-    /// Those that were not closed, in the order in which they came.
+    /// Names that were set aside for calls which may start a child; the oldest first.
+    named: Mutex<VecDeque<(CallId, String)>>,
+    /// Those that were not closed, in the order of their names.
     children: Mutex<Vec<Arc<Child>>>,
     /// Children that are being started: waited for before the family is closed, so that none is left out.
     births: TaskTracker,
@@ -114,6 +120,7 @@ impl Family {
             places: Arc::new(Semaphore::new(max_children.min(Semaphore::MAX_PERMITS))),
             max_children,
             born: AtomicU32::new(born),
+            named: Mutex::default(),
             children: Mutex::default(),
             births: TaskTracker::new(),
             followers: TaskTracker::new(),
@@ -169,15 +176,60 @@ impl Family {
     /// # Errors
     /// `limit` if there may be no more children, or none at all; else what kept the child from starting.
     pub(crate) async fn spawn(self: &Arc<Self>, errand: Errand) -> Result<Arc<Child>, AgentError> {
-        let (family, name) = (Arc::clone(self), self.check_room()?);
+        let name = self.name_of(&errand.call);
+        if let Err(error) = self.check_room() {
+            self.give_back(&name);
+            return Err(error);
+        }
+        let family = Arc::clone(self);
         let birth = self.births.spawn(async move { family.give_birth(name, errand).await });
         birth.await.unwrap_or_else(|_| {
             Err(AgentError::new(AgentErrorKind::Process, "the agent crashed before it had started"))
         })
     }
 
-    /// That another child may be started; a name for it.
-    fn check_room(&self) -> Result<String, AgentError> {
+    /// Sets a name aside for a call that may start a child, so that the children of one round are named in
+    /// the order of its calls, whichever of them is there first.
+    pub(crate) fn set_name_aside(&self, call: &CallId) {
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        if named.iter().any(|(known, _)| known == call) {
+            return;
+        }
+        if named.len() == MOST_NAMED {
+            named.pop_front();
+        }
+        named.push_back((call.clone(), self.next_name()));
+    }
+
+    /// The name that was set aside for a call, or another.
+    fn name_of(&self, call: &CallId) -> String {
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = named.iter().position(|(known, _)| known == call);
+        at.and_then(|at| named.remove(at)).map_or_else(|| self.next_name(), |(_, name)| name)
+    }
+
+    fn next_name(&self) -> String {
+        name(self.born.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// Nothing came of a call for which a name was set aside.
+    pub(crate) fn release_name(&self, call: &CallId) {
+        let unused = self.name_of(call);
+        self.give_back(&unused);
+    }
+
+    /// Takes a name back that nobody got, if it was the last.
+    fn give_back(&self, unused: &str) {
+        let born = self.born.load(Ordering::Relaxed);
+        if name(born) == unused {
+            let last = born.saturating_sub(1);
+            // If another was given meanwhile, a number is left out.
+            let _ = self.born.compare_exchange(born, last, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// That another child may be started.
+    fn check_room(&self) -> Result<(), AgentError> {
         if self.cancel.is_cancelled() {
             return Err(AgentError::closed());
         }
@@ -190,7 +242,7 @@ impl Family {
         if self.places.available_permits() == 0 {
             return Err(self.crowded());
         }
-        Ok(format!("agent-{}", self.born.fetch_add(1, Ordering::Relaxed) + 1))
+        Ok(())
     }
 
     fn crowded(&self) -> AgentError {
@@ -216,7 +268,7 @@ impl Family {
         let child = Arc::new(Child::new(Arc::clone(&agent), name.clone(), spec, task.clone(), place));
         let reader = agent.log().subscribe(agent.log().last().next());
         self.followers.spawn(follow::follow(child.followed(), reader, Arc::clone(&self.totals)));
-        self.children().push(Arc::clone(&child));
+        self.take_in(&child);
         let begun = async {
             self.log.emit_for(&call, Body::Child { agent: child.id().clone(), name, kind, task }).await?;
             child.begin().await
@@ -228,6 +280,14 @@ impl Family {
                 Err(error)
             }
         }
+    }
+
+    /// Puts a child among the others, in the order of their names.
+    fn take_in(&self, child: &Arc<Child>) {
+        let order = |child: &Child| (child.name().len(), child.name().to_owned());
+        let mut children = self.children();
+        let at = children.partition_point(|other| order(other) < order(child));
+        children.insert(at, Arc::clone(child));
     }
 
     /// Waits until children have nothing to do, the time is up, or the token is cancelled; whichever it
@@ -301,4 +361,9 @@ impl Family {
         self.followers.close();
         self.followers.wait().await;
     }
+}
+
+/// The name of a child by its number.
+fn name(number: u32) -> String {
+    format!("agent-{number}")
 }

@@ -9,6 +9,7 @@ use junto_llm::Counts;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::compact::Shortening;
 use crate::context::Gauge;
 use crate::desk::{Desk, Settings};
 use crate::family::{Family, Home, TOO_DEEP};
@@ -37,6 +38,7 @@ pub(crate) const ABILITIES: Abilities = Abilities {
     resume: true,
     interrupt: true,
     follow_up: true,
+    compact: true,
 };
 
 /// A session that has not begun: its tools, its family and its sums. Nothing runs yet, and nothing was
@@ -45,11 +47,10 @@ pub(crate) struct Frame {
     /// With its profile applied.
     pub(crate) config: SessionConfig,
     pub(crate) toolbox: Arc<Toolbox>,
-    /// Also the configuration's budget.
-    wallet: Arc<Wallet>,
     pub(crate) totals: Arc<Totals>,
     pub(crate) family: Arc<Family>,
     pub(crate) status: Arc<Status>,
+    wallet: Arc<Wallet>,
     /// Ends everything in it.
     cancel: CancellationToken,
 }
@@ -61,7 +62,7 @@ pub(crate) struct Mind {
     pub(crate) loops: Loops,
     /// What its requests so far began with.
     pub(crate) prefixes: Prefixes,
-    /// Model calls so far.
+    /// The turns so far.
     pub(crate) turns: u32,
     /// The model that answered last, by its own name.
     pub(crate) answered_by: Option<String>,
@@ -116,6 +117,7 @@ impl SessionConfig {
             profile: self.profile.as_ref().map(|profile| profile.id.clone()),
             dialect: self.profile.as_ref().map(|profile| profile.dialect().name().to_owned()),
             limits: self.limits,
+            forked_from: None,
         };
         Body::SessionStart {
             kind: self.kind.clone(),
@@ -140,25 +142,24 @@ impl Frame {
     ///
     /// # Errors
     /// As [`Frame::new`].
-    pub(crate) fn with_children_born(mut config: SessionConfig, born: u32) -> Result<Self, AgentError> {
+    pub(crate) fn with_children_born(config: SessionConfig, born: u32) -> Result<Self, AgentError> {
         let cancel = config.cancel.child_token();
-        let wallet = Arc::new(Wallet::new(Arc::clone(&config.budget), config.turn_budget));
-        config.budget = wallet.clone();
         let totals = Arc::new(Totals::default());
+        let wallet = Arc::new(Wallet::new(Arc::clone(&config.budget), config.turn_budget));
         let family = Arc::new(Family::new(Home {
             spawner: config.spawner.clone(),
             log: config.log.clone(),
             depth: config.depth,
             max_depth: config.max_depth,
             max_children: config.max_children,
-            budget: Arc::clone(&config.budget),
+            budget: wallet.clone(),
             totals: Arc::clone(&totals),
             cancel: cancel.clone(),
             born,
         }));
         let status = Arc::new(Status::new());
         let toolbox = Arc::new(toolbox(&config, &family, &status)?);
-        Ok(Self { config, toolbox, wallet, totals, family, status, cancel })
+        Ok(Self { config, toolbox, totals, family, status, wallet, cancel })
     }
 
     pub(crate) fn log(&self) -> &EventLog {
@@ -167,8 +168,9 @@ impl Frame {
 
     /// Lets it begin. Must be called within a Tokio runtime, which runs it.
     pub(crate) fn begin(self, mind: Mind) -> Session {
-        let Self { config, toolbox, wallet, totals, family, status, cancel } = self;
+        let Self { config, toolbox, totals, family, status, wallet, cancel } = self;
         let Mind { settings, history, loops, prefixes, turns, answered_by, moved, open } = mind;
+        let history = history.with_turns(turns);
         let goes_on = open.is_some();
         let Unfinished { rounds, text, left } =
             open.unwrap_or_else(|| Unfinished { rounds: 0, text: String::new(), left: None });
@@ -191,16 +193,19 @@ impl Frame {
                 profile: config.profile,
                 catalog: config.catalog,
                 retry: config.retry,
-                budget: config.budget,
+                budget: wallet.clone(),
                 counts: Counts::default(),
                 totals,
                 loops,
                 gauge: Gauge::default(),
                 prefixes,
                 context_window: config.context_window,
+                on_overflow: config.on_overflow,
+                compaction: config.compaction,
+                shortening: Shortening::default(),
+                status: Arc::clone(&status),
                 ask_on_question: config.ask_on_question,
                 depth: config.depth,
-                turns,
                 rounds,
                 moved,
                 left,
@@ -216,7 +221,6 @@ impl Frame {
             wallet,
             door: Arc::clone(&door),
             status: Arc::clone(&status),
-            on_overflow: config.on_overflow,
             goes_on,
             orders: received,
         };

@@ -8,9 +8,9 @@
 //! Where to read: `turn.rs` is the loop, from top to bottom. Around it, `call.rs` is one model call,
 //! `round.rs` one round of tools, `toolbox.rs` the way of one tool call (look up, validate, judge,
 //! run, tell), `truncate.rs` what the model sees of its output, `desk.rs` what was said and waits for its
-//! moment, `loops.rs` notices a model that goes in circles and `context.rs` a window that gets full, and
-//! `task.rs` is the one task that owns all of it. `frame.rs` puts a session together; `resume.rs` and
-//! `restore/` bring one back from its events.
+//! moment, `loops.rs` notices a model that goes in circles and `context.rs` a window that gets full,
+//! `compact.rs` makes room in it, and `task.rs` is the one task that owns all of it. `frame.rs` puts a session
+//! together; `resume.rs` and `restore/` bring one back from its events.
 //!
 //! What this crate does not do: it starts no process and opens no file but through the environment,
 //! it runs no tool but through the gate, and it knows no model by name.
@@ -20,6 +20,7 @@ mod alias;
 mod books;
 mod call;
 mod caller;
+mod compact;
 mod config;
 mod configure;
 mod context;
@@ -53,6 +54,7 @@ mod truncate;
 mod turn;
 mod wallet;
 
+pub use compact::Compaction;
 pub use config::{Environments, Overflow, SessionConfig};
 pub use family::{Subagent, SubagentStatus};
 pub use function::{FunctionTool, tool};

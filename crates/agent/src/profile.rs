@@ -232,6 +232,11 @@ impl Profile {
         self.rebuilt()
     }
 
+    /// Whether its file lists its tools: then they have the names that stand there, whatever the dialect.
+    pub fn lists_tools(&self) -> bool {
+        self.listed.is_some()
+    }
+
     /// The profile with this model.
     pub fn with_model(mut self, model: impl Into<String>) -> Self {
         self.model = Some(model.into());
@@ -247,11 +252,37 @@ impl Profile {
     /// What a model can do: what the catalog knows, else what the profile says. Without a name it is the
     /// model that the provider takes by default.
     pub fn capabilities_of(&self, catalog: &Catalog, model: Option<&str>) -> Capabilities {
-        self.model_info(catalog, model).map_or(self.capabilities, |info| Capabilities {
-            reasoning: info.reasoning != Reasoning::None,
-            context_window: Some(info.context_window),
-            ..self.capabilities
-        })
+        with_catalog(self.capabilities, self.model_info(catalog, model))
+    }
+
+    /// What a model can do, as [`Self::capabilities_of`], at this provider: one of another family's is not
+    /// taken for one of the profile's.
+    pub(crate) fn capabilities_at(
+        &self,
+        provider: Option<&str>,
+        catalog: &Catalog,
+        model: Option<&str>,
+    ) -> Capabilities {
+        let Some(other) = self.other_family(provider) else { return self.capabilities_of(catalog, model) };
+        let known = match model {
+            Some(name) => catalog.get(name),
+            None => catalog.latest(other.name(), None),
+        };
+        with_catalog(builtin::of(other).capabilities, known)
+    }
+
+    /// The fields for a request to this provider: the profile's, over those that its family asks for where
+    /// it is another.
+    pub(crate) fn options_at(&self, provider: Option<&str>) -> Map<String, Value> {
+        let Some(other) = self.other_family(provider) else { return self.options.clone() };
+        let mut options = options::defaults(other);
+        file::lay_over(&mut options, self.options.clone());
+        options
+    }
+
+    /// The family of a vendor's provider, if it is not the profile's.
+    fn other_family(&self, provider: Option<&str>) -> Option<Family> {
+        provider.and_then(Family::named).filter(|family| *family != self.family)
     }
 
     /// What the catalog knows of the model that is asked under this name, or without one.
@@ -292,6 +323,15 @@ impl Profile {
         (self.tools, self.made) = (tools, made.into());
         self
     }
+}
+
+/// What a model can do: what the catalog knows of it, else what is said of its family.
+fn with_catalog(of_family: Capabilities, known: Option<&ModelInfo>) -> Capabilities {
+    known.map_or(of_family, |info| Capabilities {
+        reasoning: info.reasoning != Reasoning::None,
+        context_window: Some(info.context_window),
+        ..of_family
+    })
 }
 
 /// Our name for a tool.

@@ -14,12 +14,13 @@ mod settings;
 use std::collections::BTreeMap;
 
 use junto_core::{
-    AgentError, AgentErrorKind, AgentId, Body, EndReason, Event, EventLog, JournalError, Plan, Prefix,
-    ResumeHandle,
+    AgentError, AgentErrorKind, AgentId, Body, CallPurpose, EndReason, Event, EventLog, JournalError, Plan,
+    Prefix, ResumeHandle,
 };
 use junto_llm::{Cost, Usage};
 
 pub(crate) use self::branch::branch;
+pub(crate) use self::close::close_all;
 use self::conversation::Conversation;
 pub(crate) use self::conversation::{OpenInput, Unread};
 use self::lives::Lives;
@@ -105,7 +106,7 @@ pub(crate) async fn restore(events: &[Event], log: &EventLog, rules: Rules) -> R
 fn last_prefix(events: &[Event], agent: &AgentId) -> Option<Prefix> {
     let of_agent = events.iter().rev().filter(|event| event.agent == *agent);
     let mut calls = of_agent.filter_map(|event| match &event.body {
-        Body::Call { prefix, .. } => Some(*prefix),
+        Body::Call { prefix, purpose: CallPurpose::Input, .. } => Some(*prefix),
         _ => None,
     });
     calls.next().flatten()

@@ -135,6 +135,19 @@ impl Past {
         restore::spent(&self.events)
     }
 
+    /// Prepares the log of a session whose own agent is not ours, such as a command-line agent, so that it
+    /// can go on: says that it does, and ends everything that was under way. Gives the log as that agent
+    /// goes on writing to it, and what the agent has used so far.
+    ///
+    /// # Errors
+    /// `invalid` if the events are not those of the log; `journal` if the log cannot be written.
+    pub async fn rejoin(&self, log: &EventLog) -> Result<(EventLog, Usage, Cost), AgentError> {
+        check_last(&self.events, log)?;
+        let (log, totals) = restore::close_all(&self.events, log).await?;
+        let (usage, cost) = totals.get();
+        Ok((log, usage, cost))
+    }
+
     /// What brings agents of the session back that are of other kinds, by agent: each one's last handle.
     /// The session's children are over when it is brought back; a host starts one again with
     /// [`junto_core::AgentSpec::resume`].
@@ -238,7 +251,10 @@ fn go_on(frame: Frame, restored: Restored, settings: Settings, moved: bool) -> S
         }
         Unfinished { rounds, text, left: calls }
     });
-    let Restored { history, loops, prefix, turns, answered_by, .. } = restored;
+    let Restored { history, loops, prefix, plan, turns, answered_by, .. } = restored;
+    if let Some(plan) = plan {
+        frame.status.set_plan(plan);
+    }
     let prefixes = Prefixes::after(prefix.as_ref());
     frame.begin(Mind { settings, history, loops, prefixes, turns, answered_by, moved, open })
 }
@@ -246,6 +262,10 @@ fn go_on(frame: Frame, restored: Restored, settings: Settings, moved: bool) -> S
 /// That the events are those of the log.
 fn check(events: &[Event], log: &EventLog) -> Result<(), AgentError> {
     restore::root(events)?;
+    check_last(events, log)
+}
+
+fn check_last(events: &[Event], log: &EventLog) -> Result<(), AgentError> {
     let last = events.last().map(|event| event.seq).unwrap_or_default();
     if last == log.last() {
         return Ok(());

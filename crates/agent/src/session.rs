@@ -32,6 +32,8 @@ use crate::{SessionConfig, ToolRegistry, profile};
 /// - `Interrupt` ends the input under way, and what children work on, also while the session itself is
 ///   idle. The session goes on, with the next queued input if there is one. `Abort` ends the session;
 ///   inputs that are still queued end as interrupted.
+/// - `Compact` makes the conversation shorter before the next model call ([`crate::Compaction`] says how),
+///   also where [`crate::Overflow`] does not say that this is done by itself.
 /// - `Configure` holds from the next model call on, and a `configured` event tells of it. A provider that
 ///   is not there, a model that is known to be another's, or a directory that cannot be worked in is an
 ///   error, and nothing changes then.

@@ -2,15 +2,21 @@
 
 use std::sync::Arc;
 
-use junto_core::{Body, EndReason, EventError, EventLog, JournalError, Limits, OnReject, Prefix};
-use junto_llm::catalog::Catalog;
-use junto_llm::{
-    Budget, CallCx, Counts, Error, ErrorKind, Finish, Message, Provider, Request, Tally, Traffic, retry,
+use junto_core::{
+    Body, CallPurpose, EndReason, EventError, EventLog, JournalError, Limits, OnReject, Prefix,
 };
+use junto_llm::catalog::{Catalog, ModelInfo};
+use junto_llm::{
+    Budget, CallCx, Chore, Counts, Error, ErrorKind, Finish, Message, Provider, Request, Tally, Traffic,
+    retry,
+};
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::books::Booked;
-use crate::call::{self, Answer, Delivery, Ended};
+use crate::call::{self, Answer, Audience, Delivery, Ended};
+use crate::compact::{Compaction, Made, Shortening};
+use crate::config::Overflow;
 use crate::context::Gauge;
 use crate::desk::{Desk, Settings};
 use crate::history::History;
@@ -20,6 +26,7 @@ use crate::prefix::Prefixes;
 use crate::profile::{Capabilities, Profile};
 use crate::round::{Calls, Order};
 use crate::said::{Said, is_question, json};
+use crate::status::Status;
 use crate::toolbox::Toolbox;
 use crate::totals::Totals;
 
@@ -49,11 +56,13 @@ pub(crate) struct State {
     pub(crate) prefixes: Prefixes,
     /// How many tokens the model takes in, where the host knows better than the catalog.
     pub(crate) context_window: Option<u64>,
+    pub(crate) on_overflow: Overflow,
+    pub(crate) compaction: Compaction,
+    pub(crate) shortening: Shortening,
+    pub(crate) status: Arc<Status>,
     /// Whether the host wants to know that an answer ends in a question.
     pub(crate) ask_on_question: bool,
     pub(crate) depth: u8,
-    /// Model calls so far.
-    pub(crate) turns: u32,
     /// Rounds of tools for the current input so far.
     pub(crate) rounds: u32,
     /// Whether it was brought back in a place that the model does not know of.
@@ -69,7 +78,7 @@ impl State {
     pub(crate) fn begin_input(&mut self, input: &Said) {
         self.text.clear();
         self.rounds = 0;
-        self.history.say(input);
+        self.history.begin(input);
         self.loops.begin_input();
     }
 
@@ -81,9 +90,10 @@ impl State {
             let limit = format!("at most {max_tool_rounds} rounds of tools for one input");
             return Some(Body::TurnLimit { limit, reached: self.rounds });
         }
-        if over(max_turns, self.turns) {
-            let limit = format!("at most {max_turns} model calls in the session");
-            return Some(Body::TurnLimit { limit, reached: self.turns });
+        let turns = self.history.turns();
+        if over(max_turns, turns) {
+            let limit = format!("at most {max_turns} turns in the session");
+            return Some(Body::TurnLimit { limit, reached: turns });
         }
         None
     }
@@ -101,17 +111,44 @@ impl State {
         Ok(())
     }
 
-    /// Asks the model, and books what it used. `step` ends the call.
+    /// Asks the model for the next step, and books what it used. Makes room in its window before, where
+    /// that is due. `step` ends the call.
     pub(crate) async fn ask(&mut self, step: &CancellationToken) -> Result<Answer, JournalError> {
+        if self.keep_room(step).await? == Made::Interrupted {
+            return Ok(Answer::not_asked());
+        }
         self.check_context().await?;
-        self.turns = self.turns.saturating_add(1);
         let settings = self.desk.settings();
         let kit = self.toolbox.kit();
         let request = self.request(&settings, &kit);
         let prefix = self.prefixes.of(&request, self.history.marks(), &kit);
+        let traffic = if self.rounds == 0 { Traffic::Ask } else { Traffic::Continuation };
+        let answer = self.call(request, Some(prefix), &settings, traffic, step).await?;
+        self.text = answer.response.text();
+        if let Ended::Whole = answer.end {
+            self.history.count(&answer.response.usage);
+            self.had_room();
+        }
+        Ok(answer)
+    }
+
+    /// Makes a model call, and books what it used. What a chore comes to is not shown, and does not enter the
+    /// conversation. `step` ends the call.
+    pub(crate) async fn call(
+        &mut self,
+        request: Request,
+        prefix: Option<Prefix>,
+        settings: &Settings,
+        traffic: Traffic,
+        step: &CancellationToken,
+    ) -> Result<Answer, JournalError> {
+        let audience = match traffic {
+            Traffic::Ask | Traffic::Continuation => Audience::Everybody,
+            Traffic::Background(_) => Audience::Nobody,
+        };
         let cx = CallCx {
             session: Some(self.log.session().clone()),
-            traffic: if self.rounds == 0 { Traffic::Ask } else { Traffic::Continuation },
+            traffic,
             workdir: Some(self.toolbox.env().facts().cwd.as_path().to_owned()),
             depth: self.depth,
             budget: Arc::clone(&self.budget),
@@ -120,24 +157,21 @@ impl State {
             cancel: step.clone(),
             ..CallCx::new()
         };
-        let streams = self.capabilities(&settings).streaming;
+        let streams = self.capabilities(settings).streaming;
         let delivery = if streams { Delivery::InPieces } else { Delivery::Whole };
-        let answer = call::ask(&self.log, &self.provider, self.retry, delivery, request, &cx).await?;
-        self.text = answer.response.text();
-        let entering = answer.entering();
-        self.book(&answer, entering.as_ref(), &settings, &cx, prefix).await?;
+        let way = (delivery, audience);
+        let answer = call::ask(&self.log, &self.provider, self.retry, way, request, &cx).await?;
+        let entering = answer.entering().filter(|_| audience == Audience::Everybody);
+        self.book(&answer, entering.as_ref(), settings, &cx, prefix).await?;
         if let Some(message) = entering {
             self.history.enter(message);
-        }
-        if let Ended::Whole = answer.end {
-            self.history.count(&answer.response.usage);
         }
         Ok(answer)
     }
 
     /// The prefix (system prompt, tools, everything said so far) has the same bytes each time, so that
     /// providers find it in their caches.
-    fn request(&self, settings: &Settings, kit: &Kit) -> Request {
+    pub(crate) fn request(&self, settings: &Settings, kit: &Kit) -> Request {
         Request {
             model: settings.model.clone(),
             provider: settings.provider.clone(),
@@ -146,7 +180,7 @@ impl State {
             // Who may call several is not told so: it is every provider's default.
             parallel_tool_calls: (!self.capabilities(settings).parallel_tool_calls).then_some(false),
             reasoning_effort: settings.effort.clone(),
-            provider_options: self.profile.as_ref().map(|p| p.options.clone()).unwrap_or_default(),
+            provider_options: self.options(settings),
             ..Request::default()
         }
     }
@@ -162,8 +196,14 @@ impl State {
 
     /// What the model can do that is asked with these settings.
     pub(crate) fn capabilities(&self, settings: &Settings) -> Capabilities {
-        let model = settings.model.as_deref();
-        let of = |profile: &Profile| profile.capabilities_of(&self.catalog, model);
+        let (provider, model) = (settings.provider.as_deref(), settings.model.as_deref());
+        let of = |profile: &Profile| profile.capabilities_at(provider, &self.catalog, model);
+        self.profile.as_ref().map(of).unwrap_or_default()
+    }
+
+    /// What is asked of the provider beside the conversation.
+    fn options(&self, settings: &Settings) -> Map<String, Value> {
+        let of = |profile: &Profile| profile.options_at(settings.provider.as_deref());
         self.profile.as_ref().map(of).unwrap_or_default()
     }
 
@@ -175,23 +215,27 @@ impl State {
     }
 
     /// How many tokens the model takes in, if anybody knows.
-    fn window(&self) -> Option<u64> {
-        let settings = self.desk.settings();
-        let names = [settings.model.as_deref(), self.answered_by.as_deref()];
-        let known = || names.into_iter().flatten().find_map(|model| self.catalog.get(model));
-        let of_model = || known().map(|model| model.context_window);
-        let of_profile = || self.capabilities(&settings).context_window;
+    pub(crate) fn window(&self) -> Option<u64> {
+        let of_model = || self.model_info().map(|model| model.context_window);
+        let of_profile = || self.capabilities(&self.desk.settings()).context_window;
         self.context_window.or_else(of_model).or_else(of_profile)
     }
 
-    async fn warn(&self, code: &str, message: String) -> Result<(), JournalError> {
+    /// What the catalog knows of the model that is asked.
+    pub(crate) fn model_info(&self) -> Option<&ModelInfo> {
+        let settings = self.desk.settings();
+        let names = [settings.model.as_deref(), self.answered_by.as_deref()];
+        names.into_iter().flatten().find_map(|model| self.catalog.get(model))
+    }
+
+    pub(crate) async fn warn(&self, code: &str, message: String) -> Result<(), JournalError> {
         self.log.emit(Body::Warning { code: code.to_owned(), message }).await.map(drop)
     }
 
     /// The end of an input whose model call failed for good, or was not made since the budget is spent.
     pub(crate) async fn failed(&self, error: &Error) -> Result<EndReason, JournalError> {
         if let Some(exhausted) = error.exhausted() {
-            let limit = Body::TurnLimit { limit: exhausted.to_string(), reached: self.turns };
+            let limit = Body::TurnLimit { limit: exhausted.to_string(), reached: self.history.turns() };
             self.log.emit(limit).await?;
             return Ok(EndReason::Limit);
         }
@@ -221,7 +265,7 @@ impl State {
         entering: Option<&Message>,
         asked: &Settings,
         cx: &CallCx,
-        prefix: Prefix,
+        prefix: Option<Prefix>,
     ) -> Result<(), JournalError> {
         let made = cx.tally.as_ref().map(Tally::take).unwrap_or_default();
         let Some(booked) = Booked::of(answer, made, &self.catalog, asked.model.as_deref()) else {
@@ -235,11 +279,15 @@ impl State {
             provider,
             model,
             response_id: (!response.id.is_empty()).then(|| response.id.clone()),
-            usage,
+            usage: self.catalog.priced(usage),
             cost,
             answer: entering.and_then(json),
             end: answer.how(),
-            prefix: Some(prefix),
+            purpose: match cx.traffic {
+                Traffic::Background(Chore::Compaction) => CallPurpose::Compaction,
+                _ => CallPurpose::Input,
+            },
+            prefix,
         };
         self.log.emit_for(&cx.call, call).await?;
         let short = match response.finish_reason.unified {

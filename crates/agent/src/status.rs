@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use junto_core::SessionState;
+use junto_core::{Plan, SessionState};
 use tokio::sync::watch;
 
 /// What a session is doing. Its task says so; the tools it runs show while they ask the user something.
@@ -10,6 +10,8 @@ use tokio::sync::watch;
 pub(crate) struct Status {
     shown: watch::Sender<SessionState>,
     truth: Mutex<Truth>,
+    /// What it means to do, as it said last.
+    plan: Mutex<Option<Plan>>,
 }
 
 #[derive(Debug)]
@@ -32,7 +34,8 @@ impl Status {
     /// A session that waits for its first input.
     pub(crate) fn new() -> Self {
         let truth = Truth { state: SessionState::Idle, questions: 0 };
-        Self { shown: watch::Sender::new(truth.state), truth: Mutex::new(truth) }
+        let shown = watch::Sender::new(truth.state);
+        Self { shown, truth: Mutex::new(truth), plan: Mutex::default() }
     }
 
     /// For looking at it, now and as it changes.
@@ -51,6 +54,16 @@ impl Status {
         let mut truth = self.truth();
         truth.state = state;
         self.show(&truth);
+    }
+
+    /// What the session means to do, as it said last.
+    pub(crate) fn plan(&self) -> Option<Plan> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The session has another plan.
+    pub(crate) fn set_plan(&self, plan: Plan) {
+        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan);
     }
 
     /// A tool asks the user, until what is returned is dropped. Only for the input under way: what a call

@@ -46,7 +46,6 @@ pub(crate) struct Life {
     pub(crate) wallet: Arc<Wallet>,
     pub(crate) door: Arc<Door>,
     pub(crate) status: Arc<Status>,
-    pub(crate) on_overflow: Overflow,
     /// Whether an input was under way when the session was cut off, and is to be gone on with.
     pub(crate) goes_on: bool,
     /// Bounded: a host that commands faster than the session listens waits.
@@ -85,7 +84,7 @@ impl Life {
     fn is_fatal(&self, reason: &EndReason) -> bool {
         let EndReason::Failed { error } = reason else { return false };
         error.kind == ErrorKind::Authentication.as_str()
-            || error.kind == ErrorKind::ContextLength.as_str() && self.on_overflow == Overflow::Close
+            || error.kind == ErrorKind::ContextLength.as_str() && self.state.on_overflow == Overflow::Close
     }
 
     /// The next input: the one that was cut off, a queued one, else the next that is submitted. None once
@@ -279,6 +278,7 @@ impl Reception {
                 let answered = self.toolbox.questions().reply(ask, reply.clone());
                 self.or_a_child(answered, &command).await
             }
+            Command::Compact => Ok(self.desk.compact()),
             Command::Configure { change } => self.configure(change).await,
         }
     }

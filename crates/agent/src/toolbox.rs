@@ -7,7 +7,7 @@ use junto_core::{
     Action, AgentError, Body, EventLog, Gate, JournalError, Payload, Permit, Questions, Rejected, Seen, Seq,
     Tool, ToolCx, ToolOutcome, ToolOutput, Via,
 };
-use junto_env::{ExecutionEnvironment, Jobs, RealPath};
+use junto_env::{ExecutionEnvironment, Jobs, RealPath, SeenFiles};
 use junto_llm::{ResultOutput, ToolCall, ToolResult};
 use tokio_util::sync::CancellationToken;
 
@@ -40,6 +40,8 @@ pub(crate) struct Toolbox {
     status: Arc<Status>,
     /// Commands in the background; ended with the session.
     jobs: Arc<Jobs>,
+    /// What files were like when the model saw them last.
+    seen: Arc<SeenFiles>,
     writing: PathQueues,
     log: EventLog,
     limits: OutputLimits,
@@ -88,8 +90,9 @@ impl Toolbox {
         let (kit, env) = (RwLock::new(Arc::new(Kit::new(tools)?)), RwLock::new(env));
         let questions = Arc::new(Questions::new(log.clone()));
         let jobs = Arc::new(Jobs::new(ToolCx::MOST_JOBS));
+        let seen = Arc::new(SeenFiles::new(ToolCx::MOST_SEEN));
         let writing = PathQueues::default();
-        Ok(Self { kit, env, gate, questions, status, jobs, writing, log, limits, withheld: None })
+        Ok(Self { kit, env, gate, questions, status, jobs, seen, writing, log, limits, withheld: None })
     }
 
     /// Says why tools are not there that a model may look for.
@@ -248,6 +251,7 @@ impl Toolbox {
             cancel: stop.clone(),
             caller: Arc::clone(&caller) as _,
             jobs: Arc::clone(&self.jobs),
+            seen: Arc::clone(&self.seen),
         };
         let out_of_patience = async {
             stop.cancelled().await;
@@ -279,6 +283,7 @@ impl Toolbox {
             of,
             call_id: call.id.clone(),
             name: call.name.clone(),
+            call: of.is_none().then(|| call.clone()),
             output: Payload::from(&outcome.output),
             is_error: outcome.is_error,
             seen: if via == Via::Loop { seen(&outcome, &result) } else { None },

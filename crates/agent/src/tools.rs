@@ -149,6 +149,14 @@ pub(crate) fn below(path: &RealPath, cwd: &RealPath) -> String {
     }
 }
 
+/// What a model is told that would replace a file which is not what it saw.
+pub(crate) fn outdated(path: &RealPath) -> ToolError {
+    ToolError(format!(
+        "{path} was changed since you last read or wrote it, so it was left alone; read it again and decide \
+         anew"
+    ))
+}
+
 /// The arguments that name a file and nothing else of interest.
 #[derive(Deserialize)]
 struct FileArgument {

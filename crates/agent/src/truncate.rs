@@ -124,13 +124,13 @@ fn beginning(removed: u64) -> String {
 }
 
 /// The first characters of a text.
-fn first(text: &str, count: usize) -> &str {
+pub(crate) fn first(text: &str, count: usize) -> &str {
     let end = text.char_indices().nth(count).map_or(text.len(), |(at, _)| at);
     text.split_at(end).0
 }
 
 /// The last characters of a text.
-fn last(text: &str, count: usize) -> &str {
+pub(crate) fn last(text: &str, count: usize) -> &str {
     let before = text.char_indices().rev().nth(count);
     let start = before.map_or(0, |(at, character)| at + character.len_utf8());
     text.split_at(start).1

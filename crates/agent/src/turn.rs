@@ -52,7 +52,11 @@ pub(crate) async fn turn(state: &mut State, entry: &Entry) -> Result<EndReason, 
             match answer.end {
                 Ended::Whole => {}
                 Ended::Interrupted => continue,
-                Ended::Failed(error) => return state.failed(&error).await,
+                // What was too long is asked again once it is shorter; every other failure stands.
+                Ended::Failed(error) => match state.make_room(error, &step).await? {
+                    Ok(()) => continue,
+                    Err(error) => return state.failed(&error).await,
+                },
             }
             state.check_context().await?;
 

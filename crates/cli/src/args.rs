@@ -3,6 +3,7 @@
 mod demo;
 mod profile;
 mod run;
+mod sessions;
 
 use std::path::PathBuf;
 
@@ -12,7 +13,11 @@ use crate::config::FlagValue;
 
 pub(crate) use self::demo::{DemoArgs, DemoProfile};
 pub(crate) use self::profile::{CaptureArgs, CapturedAgent, DialectName, ProfileArgs, ProfileCommand};
-pub(crate) use self::run::{AgentKind, InputForm, RunArgs};
+pub(crate) use self::run::{AgentKind, InputForm, RunArgs, WorkArgs};
+pub(crate) use self::sessions::{
+    CostArgs, CostBy, ExportArgs, ExportFormat, ForkArgs, LATEST, ReplayArgs, ResumeArgs, RewindArgs,
+    SessionsArgs, UndoArgs,
+};
 
 /// Models, command-line agents and councils of them behind one interface.
 #[derive(Debug, Parser)]
@@ -27,6 +32,9 @@ const EXAMPLES: &str = "\
 Examples:
   junto demo                               see agents mend a program, without any key
   junto run \"Fix the failing test.\"        let an agent work in this folder
+  junto sessions                           the sessions of this folder
+  junto resume                             go on with the latest of them
+  junto cost                               what model calls have cost, day by day
   junto gateway                            answer clients of the model APIs
   junto ask \"What is a junto?\"             ask the default model
   git diff | junto ask \"Review this.\"      ask about what is piped in
@@ -45,6 +53,22 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Let an agent work on a task in this folder
     Run(RunArgs),
+    /// List the sessions of this folder, newest first
+    Sessions(SessionsArgs),
+    /// Go on with a session
+    Resume(ResumeArgs),
+    /// Begin a new session with the first turns of another
+    Fork(ForkArgs),
+    /// Take a session back to the end of an earlier turn, with its files if they were kept
+    Rewind(RewindArgs),
+    /// Take back what the last turn of a session did to the files
+    Undo(UndoArgs),
+    /// Write a session as Markdown, JSON or a web page
+    Export(ExportArgs),
+    /// Run a session again against its own recorded answers, and tell where it goes another way
+    Replay(ReplayArgs),
+    /// Tell what model calls have used and cost, and why caches were missed
+    Cost(CostArgs),
     /// Answer clients of the Anthropic and OpenAI APIs from the configured providers
     Gateway(GatewayArgs),
     /// Watch agents mend a program, one for each profile; their models are scripted, so this needs no key
@@ -98,7 +122,7 @@ pub(crate) struct SettingArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
     /// The most tokens the answer may have
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens: Option<u64>,
 }
 
@@ -113,7 +137,7 @@ impl SettingArgs {
 }
 
 /// Which model, and how it thinks.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ModelArgs {
     /// The provider to ask
     #[arg(long, value_name = "NAME")]

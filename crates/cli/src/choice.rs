@@ -43,10 +43,10 @@ pub(crate) fn settle(config: &Config, environment: &Environment) -> Result<Choic
 /// only its provider knows. A provider that was chosen more specifically than the model (a flag
 /// before a variable before a file), or that was given as a flag too, is asked whatever the name
 /// says. Otherwise the name may tell its provider, and the `provider` setting is for names that do
-/// not.
+/// not, or whose provider cannot be asked. Nobody is asked for another's model whom the user did not set.
 ///
 /// # Errors
-/// If the name can only be an alias, and there is none.
+/// If the name can only be an alias, and there is none; or if it begins with what is almost a provider.
 pub(crate) fn choose(
     config: &Config,
     catalog: &Catalog,
@@ -79,9 +79,13 @@ pub(crate) fn choose(
         (None, Some((owner, model))) => return Ok(Choice::of(Some(owner), Some(model))),
         (None, None) => {
             let beside = provider.filter(|(_, origin)| origin.weight() == model_origin.weight());
-            let known = catalog.get(target).map(|info| info.provider.as_str());
-            let known = known.filter(|owner| beside.is_none() && usable.iter().any(|p| p.name == **owner));
-            (known.or(provider.map(|(name, _)| name)), target)
+            let known = beside.is_none().then(|| owner(target, catalog, usable)).flatten();
+            let known = known.filter(|owner| provider.is_none() || is_usable(owner, usable));
+            let set = provider.map(|(name, _)| name);
+            if catalog.get(target).is_none() {
+                check_owner(target, set, config)?;
+            }
+            (known.or(set), target)
         }
     };
     check_name(model, owner, config, catalog, usable)?;
@@ -92,6 +96,32 @@ pub(crate) fn choose(
 fn split<'a>(target: &'a str, config: &Config) -> Option<(&'a str, &'a str)> {
     let (owner, model) = target.split_once('/')?;
     config.providers().iter().any(|p| p.name == owner).then_some((owner, model))
+}
+
+/// Whose model this is, as far as the catalog knows: of several, one that can be asked.
+fn owner<'a>(model: &str, catalog: &'a Catalog, usable: &[ProviderSettings]) -> Option<&'a str> {
+    let first = catalog.get(model)?;
+    let able = || usable.iter().find_map(|provider| catalog.of(&provider.name, model));
+    let info = if is_usable(&first.provider, usable) { first } else { able().unwrap_or(first) };
+    Some(&info.provider)
+}
+
+fn is_usable(name: &str, usable: &[ProviderSettings]) -> bool {
+    usable.iter().any(|provider| provider.name == name)
+}
+
+/// Refuses `PROVIDER/MODEL` whose first part is almost a provider. Only a compatible server that the user
+/// set may have a model of such a name.
+fn check_owner(target: &str, set: Option<&str>, config: &Config) -> Result<(), Failure> {
+    let Some((owner, _)) = target.split_once('/') else { return Ok(()) };
+    let providers = config.providers();
+    let names = providers.iter().map(|provider| provider.name.as_str());
+    let is_compatible =
+        set.is_some_and(|set| providers.iter().any(|p| p.name == set && p.wire == Wire::Chat));
+    if is_compatible || nearest(owner, names.clone()).is_none() {
+        return Ok(());
+    }
+    Err(connect::unknown_provider(owner, names))
 }
 
 /// Refuses a name that is a plain word and that neither aliases nor catalog know. The vendors' ids
@@ -170,11 +200,50 @@ mod tests {
         check("", &[("model", "org/some-model")], None, Some("org/some-model"));
         check("aliases.fast = \"openai/mini-1\"", &[("model", "fast")], Some("openai"), Some("mini-1"));
         check(
+            "aliases.fast = \"small\"\naliases.small = \"openai/mini-1\"",
+            &[("model", "fast")],
+            Some("openai"),
+            Some("mini-1"),
+        );
+        check(
             "aliases.big = \"claude-opus-5-5\"",
             &[("model", "big")],
             Some("anthropic"),
             Some("claude-opus-5-5"),
         );
+    }
+
+    /// A provider that listens on this machine.
+    const LOCAL: &str = "[providers.local]\nwire = \"chat\"\nbase_url = \"http://x\"\n";
+    /// A model of the user's own.
+    const OWN: &str = "[[models]]\nid = \"tiny\"\nprovider = \"local\"\nname = \"Tiny\"\n\
+                       context_window = 10\nmax_output = 5\nreleased = \"2026-01-01\"\n";
+
+    #[test]
+    fn a_known_model_stays_with_its_provider_whatever_keys_there_are() {
+        let check = |file: &str, model: &str, provider: &str| {
+            let choice = choice(file, &[("ANTHROPIC_API_KEY", "")], &[("model", model)]);
+            assert_eq!(choice, Ok(Choice::of(Some(provider), Some(model))), "{file} {model}");
+        };
+        check("", "claude-opus-5-5", "anthropic");
+        check(OWN, "tiny", "local");
+        check(&format!("{OWN}{LOCAL}"), "tiny", "local");
+        // The user's word counts more.
+        check(&format!("provider = \"local\"\n{LOCAL}"), "claude-opus-5-5", "local");
+        // Two have it, and one of them can be asked.
+        let both = OWN.replace("tiny", "claude-opus-5-5");
+        check(&format!("{both}{LOCAL}"), "claude-opus-5-5", "local");
+    }
+
+    #[test]
+    fn what_is_almost_a_provider_is_named() {
+        let refused = |file: &str| choice(file, &[], &[("model", "antropic/claude-opus-5-5")]).unwrap_err();
+        let expected = ["unknown provider \"antropic\"; did you mean \"anthropic\"?"];
+        assert_eq!(refused("").errors, expected);
+        assert_eq!(refused("provider = \"openai\"").errors, expected);
+        // A compatible server has models of all names.
+        let local = format!("provider = \"local\"\n{LOCAL}");
+        check(&local, &[("model", "antropic/x-1")], Some("local"), Some("antropic/x-1"));
     }
 
     #[test]

@@ -15,6 +15,11 @@ use crate::failure::{Exit, Failure};
 /// What it is called among the kinds of agents and among the members of a council.
 pub(crate) const NAME: &str = "claude";
 
+/// Whether its program is there to be started.
+pub(crate) fn is_installed(environment: &Environment) -> bool {
+    environment.has_program(NAME)
+}
+
 /// The agent. Its program is looked for when one is started, and not before.
 ///
 /// # Errors

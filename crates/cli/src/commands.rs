@@ -2,17 +2,24 @@
 
 mod ask;
 mod config;
+mod cost;
 mod demo;
+mod export;
+mod fork;
 mod gateway;
 mod models;
 pub(crate) mod profile;
+mod replay;
+mod rewind;
 mod run;
+mod sessions;
 
 use clap::CommandFactory;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, WorkArgs};
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
+use crate::interrupts::Interrupts;
 use crate::output::paint::Color;
 use crate::output::{Output, Talk};
 
@@ -20,13 +27,10 @@ use crate::output::{Output, Talk};
 pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
     let talk = match &cli.command {
         Some(Command::Ask(args)) if args.quiet => Talk::Quiet,
-        Some(Command::Run(args)) if args.quiet => Talk::Quiet,
+        command if work(command).is_some_and(|work| work.quiet) => Talk::Quiet,
         _ => Talk::Normal,
     };
-    let color = match &cli.command {
-        Some(Command::Run(args)) => args.color,
-        _ => Color::Auto,
-    };
+    let color = work(&cli.command).map_or(Color::Auto, |work| work.color);
     let output = Output::of_process(talk, color, environment);
     let result = match cli.command {
         None => output.data(&Cli::command().render_help().to_string()).map(|()| Exit::Done),
@@ -34,6 +38,14 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
         Some(Command::Models(args)) => models::run(&args, environment, &output),
         Some(Command::Config(args)) => config::run(args.command, environment, &output),
         Some(Command::Run(args)) => on_runtime(run::run(args, environment, &output)),
+        Some(Command::Resume(args)) => on_runtime(run::resume(args, environment, &output)),
+        Some(Command::Fork(args)) => on_runtime(run::fork(args, environment, &output)),
+        Some(Command::Sessions(args)) => sessions::run(&args, environment, &output),
+        Some(Command::Rewind(args)) => interruptible(rewind::rewind(args, environment, &output)),
+        Some(Command::Undo(args)) => interruptible(rewind::undo(args, environment, &output)),
+        Some(Command::Export(args)) => export::run(&args, environment, &output),
+        Some(Command::Replay(args)) => interruptible(replay::run(args, environment, &output)),
+        Some(Command::Cost(args)) => cost::run(&args, environment, &output),
         Some(Command::Gateway(args)) => on_runtime(gateway::run(args, environment, &output)),
         Some(Command::Demo(args)) => on_runtime(demo::run(&args, environment, &output)),
         Some(Command::Profile(args)) => interruptible(profile::run(args.command, environment, &output)),
@@ -44,14 +56,24 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
     })
 }
 
-/// Runs a command until it ends or the user interrupts it. An interrupt drops what it was doing,
-/// which closes its connections.
+/// How the agent works that a command starts, if it starts one.
+fn work(command: &Option<Command>) -> Option<&WorkArgs> {
+    match command.as_ref()? {
+        Command::Run(args) => Some(&args.work),
+        Command::Resume(args) => Some(&args.work),
+        Command::Fork(args) => Some(&args.work),
+        _ => None,
+    }
+}
+
+/// Runs a command until it ends or is interrupted. An interrupt drops what it was doing, which closes its
+/// connections and ends what it started.
 fn interruptible(command: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
     on_runtime(async {
+        let mut interrupts = Interrupts::listen()?;
         tokio::select! {
-            // Asked first, so that we listen for interrupts before the command does anything.
             biased;
-            Ok(()) = tokio::signal::ctrl_c() => Err(Failure::interrupted()),
+            () = interrupts.next() => Err(Failure::interrupted()),
             result = command => result,
         }
     })

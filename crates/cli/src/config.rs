@@ -5,6 +5,7 @@
 //! The keys are one table ([`schema::KEYS`]). No secret is ever part of the configuration: it holds
 //! only the names of the variables that hold keys.
 
+mod aliases;
 mod check;
 mod files;
 mod problem;
@@ -26,14 +27,18 @@ use junto::llm::{Timeouts, Wire};
 use crate::environment::Environment;
 use crate::failure::Failure;
 
+pub(crate) use aliases::circles;
 pub(crate) use files::{Files, Project};
 pub(crate) use junto::llm::vendor::VENDORS;
 pub(crate) use problem::{Problem, failure as problems_failure};
-pub(crate) use schema::{DIALECTS, ENV_POLICIES};
+pub(crate) use schema::{DIALECTS, ENV_POLICIES, OVERFLOWS};
 pub(crate) use settings::{KeyPath, Layer, Origin, Setting, Settings, in_order};
 pub(crate) use trust::Trust;
 pub(crate) use value::{Value, duration, duration_text};
 pub(crate) use vendors::vendor;
+
+/// Variables of ours that are no settings.
+const OTHER_VARIABLES: &[&str] = &["JUNTO_CONFIG", crate::saved::STATE_VARIABLE];
 
 /// A value given by a flag.
 #[derive(Clone, Debug)]
@@ -78,7 +83,8 @@ impl Config {
     pub(crate) fn load(environment: &Environment, flags: &[FlagValue]) -> Result<Self, Failure> {
         let (layer, notes) = layers(environment, flags);
         let config = Self { settings: layer.settings, notes };
-        let problems = [layer.problems, config.incomplete_providers()].concat();
+        let circles = aliases::circles(&config.settings);
+        let problems = [layer.problems, config.incomplete_providers(&layer.spoiled), circles].concat();
         if problems.is_empty() { Ok(config) } else { Err(problems_failure(&problems)) }
     }
 
@@ -109,6 +115,19 @@ impl Config {
         }
     }
 
+    /// A number.
+    pub(crate) fn number(&self, key: &str) -> Option<f64> {
+        match self.setting(key)?.value {
+            Value::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// A yes or no; one that nobody set is a no.
+    pub(crate) fn flag(&self, key: &str) -> bool {
+        matches!(self.setting(key), Some(Setting { value: Value::Flag(true), .. }))
+    }
+
     /// Sets a text where nobody else did.
     pub(crate) fn suppose(&mut self, key: &str, text: &str) {
         if self.setting(key).is_none() {
@@ -120,7 +139,7 @@ impl Config {
 
     /// Whether caches are used on wires where one must ask for it.
     pub(crate) fn auto_cache(&self) -> bool {
-        !matches!(self.setting("auto_cache"), Some(Setting { value: Value::Flag(false), .. }))
+        self.flag("auto_cache")
     }
 
     /// The timeouts.
@@ -152,12 +171,9 @@ impl Config {
         names.into_iter().filter_map(|name| self.provider(&name)).collect()
     }
 
-    /// What a name stands for, if it is an alias.
+    /// What a name stands for in the end, if it is an alias: what it stands for may be one, too.
     pub(crate) fn alias(&self, name: &str) -> Option<&str> {
-        match &self.settings.get(&KeyPath::of(&["aliases", name]))?.value {
-            Value::Text(target) => Some(target),
-            _ => None,
-        }
+        aliases::resolve(&self.settings, name)
     }
 
     /// The aliases and what they stand for.
@@ -226,13 +242,15 @@ impl Config {
         })
     }
 
-    /// Providers that no layer told how or where to reach them.
-    fn incomplete_providers(&self) -> Vec<Problem> {
+    /// Providers that no layer told how or where to reach them, be it wrongly.
+    fn incomplete_providers(&self, spoiled: &BTreeSet<KeyPath>) -> Vec<Problem> {
         let mut problems = Vec::new();
         for name in self.provider_names() {
             let of_it = |path: &KeyPath| matches!(path.segments(), [section, owner, ..] if section == "providers" && *owner == name);
             for needed in ["wire", "base_url"] {
-                if !self.settings.contains_key(&KeyPath::of(&["providers", &name, needed]))
+                let path = KeyPath::of(&["providers", &name, needed]);
+                if !self.settings.contains_key(&path)
+                    && !spoiled.contains(&path)
                     && let Some((_, setting)) = self.settings.iter().find(|(path, _)| of_it(path))
                 {
                     problems.push(Problem::at(
@@ -244,6 +262,11 @@ impl Config {
         }
         problems
     }
+}
+
+/// The key of this path, as flags name it; none if there is no such key (any more).
+pub(crate) fn known_key(path: &str) -> Option<&'static str> {
+    schema::KEYS.iter().map(|key| key.path).find(|known| *known == path)
 }
 
 /// Reads and checks one file as a layer; a file that is not there is an empty one.
@@ -325,7 +348,7 @@ fn variables(environment: &Environment) -> (Layer, Vec<String>) {
         }
     }
     let known: Vec<&str> =
-        schema::KEYS.iter().filter_map(|key| key.variable).chain(["JUNTO_CONFIG"]).collect();
+        schema::KEYS.iter().filter_map(|key| key.variable).chain(OTHER_VARIABLES.iter().copied()).collect();
     let doubts = environment
         .names_from("JUNTO_")
         .filter(|name| !known.contains(name))

@@ -121,7 +121,8 @@ pub(crate) fn check_provider(name: &str, config: &Config, environment: &Environm
     let providers = config.providers();
     match providers.iter().find(|provider| provider.name == name) {
         Some(provider) if Access::of(provider, environment) == Access::Absent => {
-            Err(Failure::usage(format!("provider \"{name}\" has no key"), key_hint(provider)))
+            let hint = format!("{}, or name another provider with --provider", key_hint(provider));
+            Err(Failure::usage(format!("provider \"{name}\" has no key"), hint))
         }
         Some(_) => Ok(()),
         None => Err(unknown_provider(name, providers.iter().map(|p| p.name.as_str()))),

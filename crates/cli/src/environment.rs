@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// The environment variables and the working directory, read once at the start and then passed as
@@ -53,6 +54,21 @@ impl Environment {
     /// All variables, for the environments of agents, which choose among them.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
+    /// The time.
+    #[expect(clippy::disallowed_methods, reason = "the binary is where the world's clock comes in")]
+    pub(crate) fn now() -> jiff::Timestamp {
+        jiff::Timestamp::now()
+    }
+
+    /// Whether a program of this name is in the PATH.
+    pub(crate) fn has_program(&self, name: &str) -> bool {
+        let folders = self.raw("PATH").unwrap_or_default();
+        std::env::split_paths(folders).any(|folder| {
+            let found = std::fs::metadata(self.directory.join(folder).join(name));
+            found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+        })
     }
 
     /// The working directory.

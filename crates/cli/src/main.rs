@@ -12,6 +12,8 @@ mod environment;
 mod failure;
 mod interrupts;
 mod output;
+mod saved;
+mod when;
 
 use std::process::ExitCode;
 

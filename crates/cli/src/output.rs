@@ -109,11 +109,18 @@ impl Output {
         terminal::width()
     }
 
-    /// Writes data to standard output at once.
+    /// Writes text for people to standard output at once, without control characters: also what is piped
+    /// is looked at on a terminal in the end.
     ///
     /// # Errors
     /// A silent end if the reader has gone; a failure if the disk is full or the like.
     pub(crate) fn data(&self, text: &str) -> Result<(), Failure> {
+        self.write_out(&harmless(text))
+    }
+
+    /// Writes data for programs, such as JSON, as it is; only a terminal gets it without control
+    /// characters. Otherwise as [`Self::data`].
+    pub(crate) fn exact(&self, text: &str) -> Result<(), Failure> {
         if self.out.terminal { self.write_out(&harmless(text)) } else { self.write_out(text) }
     }
 

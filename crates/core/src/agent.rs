@@ -41,6 +41,7 @@ pub trait Agent: Send + Sync {
 
 /// What an agent can be asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an ability of its own")]
 pub struct Abilities {
     /// Whether it takes messages while it works.
     pub steer: Steer,
@@ -52,6 +53,9 @@ pub struct Abilities {
     pub interrupt: bool,
     /// Whether it takes another input after the first.
     pub follow_up: bool,
+    /// Whether it can be told to make its conversation shorter.
+    #[serde(default)]
+    pub compact: bool,
 }
 
 /// When a steering message takes effect at the earliest.
@@ -215,7 +219,9 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Limits {
-    /// Model calls in the whole session.
+    /// Turns in the whole session. What is said to the agent is one, and so is each answer of its model, the
+    /// results of each round of tools, and each message that steers it. A command-line agent counts as it
+    /// does.
     pub max_turns: u32,
     /// Rounds of tools for one input.
     pub max_tool_rounds: u32,

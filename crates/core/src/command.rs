@@ -47,6 +47,8 @@ pub enum Command {
         /// The answer.
         reply: Reply,
     },
+    /// Make the conversation shorter before the next model call.
+    Compact,
     /// Change how you work, from the next model call on.
     Configure {
         /// What changes.
@@ -64,6 +66,13 @@ pub struct Addressed {
     /// What it is told.
     #[serde(flatten)]
     pub command: Command,
+}
+
+impl From<Command> for Addressed {
+    /// For the agent that is spoken to.
+    fn from(command: Command) -> Self {
+        Self { agent: None, command }
+    }
 }
 
 impl Addressed {
@@ -93,12 +102,23 @@ pub struct Input {
     /// Pictures, by local path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<PathBuf>,
+    /// Whether it stays in the conversation word for word, however often that is made shorter. A session's
+    /// first input always does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pinned: bool,
 }
 
 impl Input {
     /// A text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), images: Vec::new() }
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// This input, pinned.
+    #[must_use]
+    pub fn pinned(mut self) -> Self {
+        self.pinned = true;
+        self
     }
 }
 
@@ -135,6 +155,13 @@ pub enum Decision {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+    /// Nobody can decide. It is not done, and the model is told and goes on, whatever a refusal does
+    /// otherwise ([`OnReject`](crate::OnReject)).
+    Unanswered {
+        /// Why, for the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
 }
 
 /// What can be changed between two model calls. What is absent stays as it is.
@@ -149,7 +176,7 @@ pub struct Change {
     /// Another effort; an empty text is the provider's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
-    /// How many model calls the session may make from its start; zero is no limit.
+    /// How many turns the session may have from its start, as in [`Limits`](crate::Limits); zero is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
     /// How many rounds of tools an input may take; zero is no limit.

@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Abilities, AgentError, AgentId, ApprovalRequest, AskId, CallEnd, Change, CutOff, Decision, Input,
-    Payload, Plan, Prefix, Question, Reply, ResumeHandle, Seen, Seq, Setup, Via,
+    Abilities, AgentError, AgentId, ApprovalRequest, AskId, CallEnd, CallPurpose, Change, CompactMethod,
+    CompactReason, CutOff, Decision, Dropped, Input, Payload, Plan, Prefix, Question, Reply, ResumeHandle,
+    Seen, Seq, Setup, Via,
 };
 
 /// The version of the event format.
@@ -121,6 +122,9 @@ pub enum Body {
         /// How it ended.
         #[serde(default, skip_serializing_if = "CallEnd::is_whole")]
         end: CallEnd,
+        /// What it was for.
+        #[serde(default, skip_serializing_if = "CallPurpose::is_input")]
+        purpose: CallPurpose,
         /// What its request began with, where its maker knows the request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prefix: Option<Prefix>,
@@ -143,6 +147,10 @@ pub enum Body {
         call_id: String,
         /// The tool.
         name: String,
+        /// The call itself, if it never started: otherwise its start has it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<serde_json::Value>")]
+        call: Option<ToolCall>,
         /// The whole output.
         output: Payload,
         /// Whether it failed.
@@ -199,6 +207,28 @@ pub enum Body {
     Configured {
         /// What was changed.
         change: Change,
+    },
+    /// The conversation was made shorter. From here on the model sees `messages` in the place of everything
+    /// before; this log keeps what was there.
+    Compacted {
+        /// What made it necessary.
+        why: CompactReason,
+        /// How it was done.
+        how: CompactMethod,
+        /// What the model does not see any more.
+        dropped: Dropped,
+        /// About how many tokens the conversation had, the tools included.
+        tokens_before: u64,
+        /// About how many it has now.
+        tokens_after: u64,
+        /// The whole conversation from here on, system prompt included: a JSON array of messages.
+        messages: Payload,
+        /// Which of these messages are pinned, by their place from 0: no compaction takes them out.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pinned: Vec<u32>,
+        /// Which of them is the latest input, by its place from 0: it is pinned until the next one comes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<u32>,
     },
     /// A limit stopped the input.
     TurnLimit {
@@ -306,6 +336,7 @@ impl Body {
             Self::Plan { .. } => "plan",
             Self::SteeringInjected { .. } => "steering_injected",
             Self::Configured { .. } => "configured",
+            Self::Compacted { .. } => "compacted",
             Self::TurnLimit { .. } => "turn_limit",
             Self::LoopDetection { .. } => "loop_detection",
             Self::Progress { .. } => "progress",
@@ -325,7 +356,8 @@ impl Body {
         match self {
             Self::AssistantTextEnd { text, .. }
             | Self::ReasoningEnd { text, .. }
-            | Self::InputEnd { text, .. } => vec![text],
+            | Self::InputEnd { text, .. }
+            | Self::Compacted { messages: text, .. } => vec![text],
             Self::ToolCallEnd { output, seen, .. } => {
                 let seen = seen.iter_mut().flat_map(|seen| [seen.text.as_mut(), seen.images.as_mut()]);
                 std::iter::once(output).chain(seen.flatten()).collect()

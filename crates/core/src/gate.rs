@@ -108,6 +108,8 @@ pub enum Rejected {
     Denied(String),
     /// Somebody said no.
     Refused(Option<String>),
+    /// Nobody was there to say anything.
+    Unanswered(Option<String>),
     /// The wait was cancelled.
     Cancelled,
     /// The journal could not be written, so nothing may happen.
@@ -121,6 +123,8 @@ impl Rejected {
             Self::Denied(reason) => format!("not allowed by the policy: {reason}"),
             Self::Refused(Some(reason)) => format!("the user refused: {reason}"),
             Self::Refused(None) => "the user refused".to_owned(),
+            Self::Unanswered(Some(reason)) => format!("not allowed: {reason}"),
+            Self::Unanswered(None) => "not allowed: nobody is there to decide".to_owned(),
             Self::Cancelled => "cancelled before it ran".to_owned(),
             Self::Failed(error) => error.to_string(),
         }
@@ -159,10 +163,8 @@ impl Gate {
             Verdict::Deny { reason } => return Err(Rejected::Denied(reason)),
             Verdict::Ask { proposed } => {
                 if let Some(decision) = self.take_recalled(&call, &actions, via) {
-                    return match decision {
-                        Decision::Allow { .. } => self.start(call, actions, via).await,
-                        Decision::Reject { reason } => Err(Rejected::Refused(reason)),
-                    };
+                    allowed(decision)?;
+                    return self.start(call, actions, via).await;
                 }
                 let ask = AskId::fresh();
                 let request = ApprovalRequest {
@@ -211,10 +213,7 @@ impl Gate {
         let decision = open.answer(cancel).await.ok_or(Rejected::Cancelled)?;
         let answered = Body::Answered { ask, decision: decision.clone() };
         self.log.commit(answered).await.map_err(|e| Rejected::Failed(e.into()))?;
-        match decision {
-            Decision::Allow { .. } => Ok(()),
-            Decision::Reject { reason } => Err(Rejected::Refused(reason)),
-        }
+        allowed(decision)
     }
 
     /// Gives the answer to a question.
@@ -223,5 +222,14 @@ impl Gate {
     /// `invalid` if nobody waits for it (any more).
     pub fn answer(&self, ask: &AskId, decision: Decision) -> Result<(), AgentError> {
         self.waiting.answer(ask, decision)
+    }
+}
+
+/// What a decision means for the call.
+fn allowed(decision: Decision) -> Result<(), Rejected> {
+    match decision {
+        Decision::Allow { .. } => Ok(()),
+        Decision::Reject { reason } => Err(Rejected::Refused(reason)),
+        Decision::Unanswered { reason } => Err(Rejected::Unanswered(reason)),
     }
 }

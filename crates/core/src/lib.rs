@@ -15,6 +15,7 @@ mod agent;
 mod budget;
 mod caller;
 mod command;
+mod compacted;
 mod delta;
 mod error;
 mod event;
@@ -43,6 +44,7 @@ pub use agent::{
 pub use budget::{Amount, Purse};
 pub use caller::{Alone, Caller};
 pub use command::{Ack, Addressed, Change, Command, Decision, Input, When};
+pub use compacted::{CompactMethod, CompactReason, Dropped};
 pub use delta::Delta;
 pub use error::{AgentError, AgentErrorKind};
 pub use event::{Body, EndReason, Event, EventError, VERSION, event_schema};
@@ -56,7 +58,7 @@ pub use payload::Payload;
 pub use plan::{Plan, PlanStep, StepStatus};
 pub use prefix::{Fingerprint, Prefix};
 pub use question::{Choice, Question, Questions, Reply};
-pub use record::{CallEnd, CutOff, Seen, Setup};
+pub use record::{CallEnd, CallPurpose, CutOff, Seen, Setup};
 pub use spool::Spool;
 pub use tool::{Tool, ToolCx, ToolError, ToolHost, ToolOutcome};
 

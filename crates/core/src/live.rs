@@ -8,7 +8,7 @@ use tokio::sync::broadcast;
 use crate::{Delta, Item, Seq};
 
 /// How many items a reader may be behind before it has to catch up from the journal.
-pub(crate) const BEHIND: usize = 4096;
+pub(crate) const BEHIND: usize = 1024;
 /// How many bytes of deltas may wait for the slowest reader before tools' output is left out. A tool says
 /// in a second what a terminal shows in an hour.
 const WAITING: usize = 8 * 1024 * 1024;
@@ -20,20 +20,24 @@ pub(crate) struct Live {
     waiting: Arc<AtomicUsize>,
 }
 
-/// An item on its way.
-#[derive(Clone)]
-pub(crate) struct Sent {
-    pub(crate) item: Item,
-    /// Goes when the last reader has taken it.
-    _weight: Option<Arc<Weight>>,
-}
+/// An item on its way. Small, because the place for each of those that a reader may be behind is there from
+/// the start, in every session.
+pub(crate) type Sent = Arc<Parcel>;
 
-struct Weight {
+pub(crate) struct Parcel {
+    item: Item,
+    /// The bytes that wait as long as some reader has not taken it.
     bytes: usize,
     waiting: Arc<AtomicUsize>,
 }
 
-impl Drop for Weight {
+impl Parcel {
+    pub(crate) fn item(&self) -> Item {
+        self.item.clone()
+    }
+}
+
+impl Drop for Parcel {
     fn drop(&mut self) {
         self.waiting.fetch_sub(self.bytes, Ordering::Relaxed);
     }
@@ -49,8 +53,7 @@ impl Live {
     }
 
     pub(crate) fn event(&self, item: Item) {
-        // An error only says that nobody reads along.
-        let _ = self.sender.send(Sent { item, _weight: None });
+        self.send(item, 0);
     }
 
     pub(crate) fn delta(&self, delta: Delta) {
@@ -58,9 +61,14 @@ impl Live {
             return;
         }
         let bytes = delta.text().len();
+        self.send(Item::Delta(delta), bytes);
+    }
+
+    fn send(&self, item: Item, bytes: usize) {
         self.waiting.fetch_add(bytes, Ordering::Relaxed);
-        let weight = Arc::new(Weight { bytes, waiting: Arc::clone(&self.waiting) });
-        let _ = self.sender.send(Sent { item: Item::Delta(delta), _weight: Some(weight) });
+        let waiting = Arc::clone(&self.waiting);
+        // An error only says that nobody reads along.
+        let _ = self.sender.send(Arc::new(Parcel { item, bytes, waiting }));
     }
 
     /// A piece of a tool's output, unless nobody reads along or somebody is far behind.

@@ -329,8 +329,8 @@ impl Subscription {
                 return Ok(Item::Event(Arc::new(event)));
             }
             match self.live.try_recv() {
-                Ok(Sent { item, .. }) => {
-                    if let Some(item) = self.live_item(item).await? {
+                Ok(sent) => {
+                    if let Some(item) = self.live_item(sent.item()).await? {
                         return Ok(item);
                     }
                 }
@@ -342,8 +342,8 @@ impl Subscription {
                         continue;
                     }
                     match self.live.recv().await {
-                        Ok(Sent { item, .. }) => {
-                            if let Some(item) = self.live_item(item).await? {
+                        Ok(sent) => {
+                            if let Some(item) = self.live_item(sent.item()).await? {
                                 return Ok(item);
                             }
                         }

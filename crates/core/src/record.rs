@@ -1,6 +1,7 @@
 //! What events hold so that a session can be brought back: with these a reader has the conversation byte
 //! for byte, and not only what a person wants to see of it.
 
+use junto_llm::SessionId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,10 @@ pub struct Setup {
     /// When it had to stop.
     #[serde(default)]
     pub limits: Limits,
+    /// The session of whose events this one's begin with copies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub forked_from: Option<SessionId>,
 }
 
 /// What a model saw of a tool's output, where that is not the whole of it and nothing else.
@@ -61,6 +66,25 @@ impl CallEnd {
     /// Whether the answer is whole, and the model's last word on what it was asked.
     pub fn is_whole(&self) -> bool {
         *self == Self::Whole
+    }
+}
+
+/// What a model call was for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CallPurpose {
+    /// For the input under way.
+    #[default]
+    Input,
+    /// To make the conversation shorter. Nothing of its answer enters the conversation before a `compacted`
+    /// event says so.
+    Compaction,
+}
+
+impl CallPurpose {
+    /// Whether it was for the input under way.
+    pub fn is_input(&self) -> bool {
+        *self == Self::Input
     }
 }
 

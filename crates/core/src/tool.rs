@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use junto_env::{ExecutionEnvironment, Jobs};
+use junto_env::{ExecutionEnvironment, Jobs, SeenFiles};
 use junto_llm::{Media, ToolCall, ToolSpec};
 use tokio_util::sync::CancellationToken;
 
@@ -38,16 +38,21 @@ pub struct ToolCx {
     pub caller: Arc<dyn Caller>,
     /// Commands that run on after the call that started them. They end with the session.
     pub jobs: Arc<Jobs>,
+    /// What files were like when the model saw them last.
+    pub seen: Arc<SeenFiles>,
 }
 
 impl ToolCx {
     /// How many commands of one session may run in the background at once.
     pub const MOST_JOBS: usize = 16;
+    /// Of how many files a session remembers what they were like.
+    pub const MOST_SEEN: usize = 1024;
 
     /// For a tool that runs without a session.
     pub fn alone(env: Arc<dyn ExecutionEnvironment>) -> Self {
         let jobs = Arc::new(Jobs::new(Self::MOST_JOBS));
-        Self { env, cancel: CancellationToken::new(), caller: Arc::new(Alone), jobs }
+        let seen = Arc::new(SeenFiles::new(Self::MOST_SEEN));
+        Self { env, cancel: CancellationToken::new(), caller: Arc::new(Alone), jobs, seen }
     }
 }
 

@@ -47,6 +47,7 @@ mod path;
 pub mod plain;
 mod process;
 mod search;
+mod seen_files;
 #[cfg(feature = "suite")]
 pub mod suite;
 #[cfg(target_os = "linux")]
@@ -74,3 +75,4 @@ pub use search::{
     Case, FileCount, FileLines, Filter, Found, FoundFile, Grep, Hits, Limits, Line, Order, Search, Show,
     Target,
 };
+pub use seen_files::SeenFiles;

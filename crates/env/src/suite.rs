@@ -46,6 +46,7 @@ macro_rules! env_suite {
             input_is_given
             variables_and_directory_are_given
             files_and_commands_see_the_same
+            a_link_is_not_what_it_leads_to
             what_cannot_start_is_an_error
             dropping_a_process_ends_its_tree
             closing_a_process_asks_it_first

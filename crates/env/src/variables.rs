@@ -40,15 +40,15 @@ pub struct Custom {
 }
 
 impl Inherit {
-    /// Whether a child inherits a variable of this name.
-    pub fn lets_through(&self, name: &OsStr) -> bool {
+    /// Whether a child inherits this variable.
+    pub fn lets_through(&self, name: &OsStr, value: &OsStr) -> bool {
         match self {
-            Self::All => is_core(name) || !is_secret(name),
-            Self::Core => is_core(name),
+            Self::All => (is_core(name) || !is_secret(name)) && !has_password(name, value),
+            Self::Core => is_core(name) && !has_password(name, value),
             Self::None => false,
             Self::Custom(Custom { base, include, exclude }) => {
                 let matches = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, name));
-                !matches(exclude) && (matches(include) || base.lets_through(name))
+                !matches(exclude) && (matches(include) || base.lets_through(name, value))
             }
         }
     }
@@ -118,7 +118,13 @@ const CORE: &[&str] = &[
     "REQUESTS_CA_BUNDLE",
     "SSL_CERT_DIR",
     "SSL_CERT_FILE",
+    // Without this, git asks for passwords. It is a way to the keys, which stay where they are.
+    "SSH_AUTH_SOCK",
 ];
+
+/// How the world is reached from behind a proxy, in upper or lower case; always given like the core, unless
+/// the address has a password in it.
+const PROXIES: &[&str] = &["ALL_PROXY", "FTP_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"];
 
 /// How the names of secrets end, in upper case; an `S` may follow.
 const SECRET: &[&str] = &[
@@ -150,17 +156,31 @@ pub fn select<'a>(
     base: impl IntoIterator<Item = (&'a OsString, &'a OsString)>,
     extra: impl IntoIterator<Item = (&'a OsString, &'a OsString)>,
 ) -> Variables {
-    let inherited = base.into_iter().filter(|(name, _)| inherit.lets_through(name));
+    let inherited = base.into_iter().filter(|(name, value)| inherit.lets_through(name, value));
     inherited.chain(extra).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// Whether a variable is one that every program may need.
 pub fn is_core(name: &OsStr) -> bool {
-    let name = name.to_string_lossy();
-    CORE.iter().any(|core| match core.strip_suffix('*') {
-        Some(start) => name.starts_with(start),
-        None => name == *core,
-    })
+    let text = name.to_string_lossy();
+    let in_core = CORE.iter().any(|core| match core.strip_suffix('*') {
+        Some(start) => text.starts_with(start),
+        None => text == *core,
+    });
+    in_core || is_proxy(name)
+}
+
+fn is_proxy(name: &OsStr) -> bool {
+    PROXIES.iter().any(|proxy| name == *proxy || name == proxy.to_ascii_lowercase().as_str())
+}
+
+/// Whether a variable is the address of a proxy with the password in it.
+fn has_password(name: &OsStr, value: &OsStr) -> bool {
+    let address = value.to_string_lossy();
+    let place = address.split_once("://").map_or(&*address, |(_, place)| place);
+    let host = place.split(['/', '?', '#']).next().unwrap_or_default();
+    let user = host.rsplit_once('@').map_or("", |(user, _)| user);
+    is_proxy(name) && user.contains(':')
 }
 
 /// Whether a name fits a pattern, in any case.
@@ -210,6 +230,30 @@ mod tests {
         check(&Inherit::Core, &base, &[], &["PATH", "LC_ALL", "CARGO_HOME"]);
         check(&Inherit::None, &base, &[], &[]);
         check(&Inherit::None, &base, &["GITHUB_TOKEN"], &["GITHUB_TOKEN"]);
+    }
+
+    #[test]
+    fn proxies_are_reached_but_their_passwords_are_kept_back() {
+        for (name, value, core) in [
+            ("HTTPS_PROXY", "http://proxy:3128", true),
+            ("https_proxy", "http://proxy:3128/", true),
+            ("HTTP_PROXY", "proxy:3128", true),
+            ("all_proxy", "socks5://user@proxy:1080", true),
+            ("NO_PROXY", "localhost,10.0.0.0/8,[::1]", true),
+            ("http_proxy", "http://me:pass@proxy:3128", false),
+            ("HTTP_PROXY", "me:pass@proxy:3128", false),
+            ("HTTPS_PROXY", "http://me:p@ss@proxy", false),
+            ("MY_PROXY", "http://proxy:3128", false),
+            ("Http_Proxy", "http://proxy:3128", false),
+            ("SSH_AUTH_SOCK", "/run/agent", true),
+        ] {
+            let (name, value) = (OsStr::new(name), OsStr::new(value));
+            assert_eq!(Inherit::Core.lets_through(name, value), core, "{name:?} {value:?}");
+            let own = Custom { include: vec!["*_proxy".to_owned()], ..Custom::default() };
+            assert!(Inherit::Custom(own).lets_through(name, value), "{name:?} {value:?}");
+        }
+        let with_password = Inherit::All.lets_through("http_proxy".as_ref(), "http://me:pass@proxy".as_ref());
+        assert!(!with_password);
     }
 
     #[test]
@@ -320,7 +364,7 @@ mod tests {
 
     #[test]
     fn no_core_name_looks_like_a_secret() {
-        for name in CORE {
+        for name in CORE.iter().chain(PROXIES) {
             assert!(!is_secret(OsStr::new(name)), "{name}");
         }
     }

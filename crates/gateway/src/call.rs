@@ -6,8 +6,8 @@ use junto_llm::{CallCx, Origin, Wire};
 use tokio_util::sync::DropGuard;
 
 use crate::admit::Permit;
+use crate::report::Meter;
 use crate::route::Target;
-use crate::usage::{Meter, Sink, Via};
 
 /// A call under way.
 pub(crate) struct Call {
@@ -22,7 +22,7 @@ pub(crate) struct Call {
     /// What the call holds while it lasts.
     pub(crate) held: Held,
     /// Who keeps the books.
-    pub(crate) sink: Option<Sink>,
+    pub(crate) meter: Meter,
 }
 
 /// What a call holds until its answer is over or its client has gone. Dropping it cancels whatever
@@ -48,10 +48,5 @@ impl Call {
     pub(crate) fn origin(&self) -> Arc<Origin> {
         let (provider, model) = (self.target.name.clone(), self.model().to_owned());
         Arc::new(Origin { wire: self.wire, provider, model })
-    }
-
-    /// A meter for this call.
-    pub(crate) fn meter(&self, via: Via) -> Meter {
-        Meter::new(self.sink.clone(), &self.cx, &self.target.name, self.model(), via)
     }
 }

@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admit::Admission;
 use crate::auth::ClientKey;
+use crate::report::{CallReport, Sink};
 use crate::route::{ClientKeyUse, Routes, Target};
-use crate::usage::{Sink, UsageReport};
 use crate::{serve, surface};
 
 /// Answers clients of the model APIs from the providers it was given. Cheap to clone.
@@ -127,9 +127,10 @@ impl Builder {
         self
     }
 
-    /// Tells `sink` what each call used, once, when its answer is over or its client has gone. The
-    /// sink is called between two pieces of answers, so it should hand on and return.
-    pub fn on_usage(mut self, sink: impl Fn(UsageReport) + Send + Sync + 'static) -> Self {
+    /// Tells `sink` what became of each call, once: when its answer is over, when it has failed or was
+    /// refused, or when its client has gone. The sink is called between two pieces of answers, so it
+    /// should hand on and return.
+    pub fn on_call(mut self, sink: impl Fn(CallReport) + Send + Sync + 'static) -> Self {
         self.sink = Some(Arc::new(sink));
         self
     }

@@ -45,18 +45,18 @@ mod live;
 mod passthrough;
 mod progress;
 mod reply;
+mod report;
 mod route;
 mod sealed;
 mod serve;
 mod surface;
 mod tee;
 mod translate;
-mod usage;
 
 pub use classify::{Classified, classify};
 pub use gateway::{Builder, Gateway, Progress, Settings};
+pub use report::{CallEnd, CallReport, Via};
 pub use route::Target;
-pub use usage::{UsageReport, Via};
 
 /// The examples of the README, compiled.
 #[cfg(doctest)]

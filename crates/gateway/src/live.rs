@@ -14,8 +14,8 @@ use tokio::time::{Instant, timeout_at};
 use crate::call::{Call, Held};
 use crate::gateway::Settings;
 use crate::progress::Narrator;
+use crate::report::Meter;
 use crate::sealed::Sealer;
-use crate::usage::{Meter, Via};
 
 /// Events that are ready together are written together, up to about this many bytes.
 const BATCH: usize = 16 * 1024;
@@ -120,9 +120,8 @@ impl Live {
         request: Request,
         label: Label,
     ) -> Result<Body, Error> {
-        let meter = call.meter(Via::Translation);
         let sealer = Sealer::new(call.origin());
-        let Call { wire, target, cx, held, .. } = call;
+        let Call { wire, target, cx, held, meter, .. } = call;
         let opening = Box::pin(async move { target.provider.stream(request, &cx).await });
         let mut live = Self {
             source: Source::Opening(opening),
@@ -159,6 +158,7 @@ impl Live {
                 tracing::debug!(%error, "a streamed answer failed");
                 let mut out = Vec::new();
                 self.encoder.error(&error, &mut out);
+                self.meter.fail(None, error);
                 Some(out.into())
             }
         }

@@ -12,7 +12,6 @@ use crate::headers;
 use crate::reply::Failure;
 use crate::sealed;
 use crate::tee::Tee;
-use crate::usage::Via;
 
 /// Whether a call can go through as it is: its provider speaks the client's wire and knows the
 /// model by the client's name for it, and there is nothing of ours in it to be taken out.
@@ -31,7 +30,7 @@ pub(crate) async fn answer(call: Call, head: &Parts, body: Bytes) -> Result<Resp
     let headers = headers::to_provider(&head.headers, call.target.client_key);
     let answer = passthrough.send(&path, headers, body, &call.cx).await?;
     let (answer, bytes) = answer.into_parts();
-    let tee = Tee::new(&answer, call.origin(), call.meter(Via::Passthrough));
+    let tee = Tee::new(&answer, call.origin(), call.meter.clone());
     let mut response = Response::new(relay(Relay { tee, bytes, _held: call.held }));
     *response.status_mut() = answer.status;
     *response.headers_mut() = headers::to_client(&answer.headers);
@@ -60,12 +59,17 @@ fn relay(relay: Relay) -> Body {
         let mut relay = relay?;
         // The client has the last chunk by now; the next has not come yet.
         relay.tee.catch_up();
-        match relay.bytes.next().await? {
-            Ok(chunk) => {
+        match relay.bytes.next().await {
+            Some(Ok(chunk)) => {
                 relay.tee.later(chunk.clone());
                 Some((Ok::<Bytes, Error>(chunk), Some(relay)))
             }
-            Err(error) => {
+            None => {
+                relay.tee.over();
+                None
+            }
+            Some(Err(error)) => {
+                relay.tee.broke(&error);
                 // The error ends the connection, and with it what is not written yet.
                 tokio::task::yield_now().await;
                 Some((Err(error), None))

@@ -38,6 +38,11 @@ impl Failure {
             .into()
     }
 
+    /// What went wrong.
+    pub(crate) fn error(&self) -> &Error {
+        &self.error
+    }
+
     /// The failure as the wire says it.
     pub(crate) fn into_response(self, wire: Wire) -> Response {
         let (status, mut envelope) = wire.codec().encode_error(&self.error);

@@ -15,6 +15,7 @@ use crate::body::Unread;
 use crate::call::{Call, Held};
 use crate::gateway::Gateway;
 use crate::reply::{self, Failure};
+use crate::report::{Meter, Via};
 use crate::{body, passthrough, translate};
 
 type Request = axum::extract::Request;
@@ -61,21 +62,25 @@ fn wire_of(path: &str) -> Wire {
 async fn answer(gateway: &Gateway, wire: Wire, request: Request) -> Response {
     let cx = CallCx::new();
     let id = cx.call.clone();
+    let meter = Meter::new(gateway.0.sink.clone(), &cx);
     let result = match admit(gateway, wire, request.headers()) {
-        Ok(place) => call(gateway, wire, request, cx, place).await,
+        Ok(place) => call(gateway, wire, request, cx, place, meter.clone()).await,
         Err(failure) => {
             body::discard(request.into_body()).await;
             Err(failure)
         }
     };
-    let mut response = result.unwrap_or_else(|failure| refuse(failure, wire, &id));
+    let mut response = result.unwrap_or_else(|failure| refuse(failure, wire, &id, &meter));
     reply::identify(&mut response, wire, &id);
     response
 }
 
-fn refuse(failure: Failure, wire: Wire, call: &CallId) -> Response {
+fn refuse(failure: Failure, wire: Wire, call: &CallId, meter: &Meter) -> Response {
     tracing::debug!(%call, ?failure, "a call failed before its first byte");
-    failure.into_response(wire)
+    let error = failure.error().clone();
+    let response = failure.into_response(wire);
+    meter.fail(Some(response.status()), error);
+    response
 }
 
 /// What can be refused before the body is read.
@@ -99,6 +104,7 @@ async fn call(
     request: Request,
     mut cx: CallCx,
     place: Place,
+    meter: Meter,
 ) -> Result<Response, Failure> {
     // Whoever drops this future, or later the answer's body, ends the call.
     let cancel = cx.cancel.clone().drop_guard();
@@ -113,9 +119,10 @@ async fn call(
         return Err(Failure::new(ErrorKind::NotFound, format!("model: no route leads to `{asked}`")));
     };
     crate::classify(wire, &head.headers, &body).apply(&mut cx);
+    meter.route(&cx, &target.name, target.model.as_deref().unwrap_or(&asked));
     let permit = place.run().await.ok_or_else(|| Failure::overloaded(wire))?;
     let held = Held { _cancel: cancel, _permit: permit };
-    let call = Call { wire, target, asked, cx, held, sink: gateway.0.sink.clone() };
+    let call = Call { wire, target, asked, cx, held, meter };
     dispatch(gateway, call, &head, bytes, body).await
 }
 
@@ -144,6 +151,7 @@ async fn dispatch(
         call = %call.cx.call, model = call.asked, provider = call.target.name, traffic = ?call.cx.traffic,
         passes, "a call begins"
     );
+    call.meter.via(if passes { Via::Passthrough } else { Via::Translation });
     if passes {
         drop(body);
         passthrough::answer(call, head, bytes).await

@@ -1,4 +1,4 @@
-//! Reads a copy of the bytes that go through, for what they say about usage.
+//! Reads a copy of the bytes that go through, for what they say about usage and how they end.
 //!
 //! It never delays them: a chunk is looked at after it was handed on. And it never disturbs them:
 //! what it cannot read it stops reading.
@@ -6,16 +6,18 @@
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use http::header;
 use http::response::Parts;
+use http::{StatusCode, header};
 use junto_llm::names::NameMap;
 use junto_llm::wire::{DecodeCx, StreamDecoder};
-use junto_llm::{Origin, StreamEvent, sse};
+use junto_llm::{Error, ErrorKind, Origin, StreamEvent, Wire, sse};
 
-use crate::usage::Meter;
+use crate::report::Meter;
 
 /// The largest whole answer that is kept to be read at its end.
 const MOST: usize = 32 * 1024 * 1024;
+/// The most that is kept of a refusal.
+const MOST_OF_REFUSAL: usize = 64 * 1024;
 
 /// Reads along with one answer.
 pub(crate) struct Tee {
@@ -30,6 +32,8 @@ enum Reader {
     Events { sse: sse::Decoder, decoder: Box<dyn StreamDecoder>, batch: Vec<StreamEvent> },
     /// A whole answer, read at its end.
     Whole { bytes: BytesMut, cx: DecodeCx },
+    /// The provider's refusal, read at its end.
+    Refusal { bytes: BytesMut, status: StatusCode, wire: Wire },
     /// Nothing that could be read, or not any more.
     Off,
 }
@@ -43,7 +47,9 @@ impl Tee {
             DecodeCx { origin, names: Arc::new(NameMap::default()), warnings: Vec::new(), rate_limit: None };
         let encoded = head.headers.contains_key(header::CONTENT_ENCODING);
         let kind = text(header::CONTENT_TYPE).trim_start().to_ascii_lowercase();
-        let reader = if !head.status.is_success() || encoded {
+        let reader = if !head.status.is_success() {
+            Reader::Refusal { bytes: BytesMut::new(), status: head.status, wire }
+        } else if encoded {
             Reader::Off
         } else if kind.starts_with("text/event-stream") {
             let decoder = wire.codec().stream_decoder(cx);
@@ -75,10 +81,21 @@ impl Tee {
                         _ => {}
                     }
                 }
+                // What makes no sense to us may make sense to the client; an error event is one to both.
+                if let Err(error) = &result
+                    && error.kind() != ErrorKind::Stream
+                {
+                    self.meter.fail(None, theirs(error));
+                }
                 result.is_ok()
             }
             Reader::Whole { bytes, .. } if chunk.len() <= MOST - bytes.len() => {
                 bytes.extend_from_slice(&chunk);
+                true
+            }
+            Reader::Refusal { bytes, .. } => {
+                let room = chunk.len().min(MOST_OF_REFUSAL - bytes.len());
+                bytes.extend_from_slice(&chunk[..room]);
                 true
             }
             Reader::Whole { .. } | Reader::Off => false,
@@ -88,41 +105,78 @@ impl Tee {
         }
     }
 
-    /// At the end of the bytes, or where they were cut off.
-    fn end(&mut self) {
+    /// When the provider has sent everything.
+    pub(crate) fn over(&mut self) {
+        match self.end() {
+            Ok(()) => {}
+            Err(Some(error)) => self.meter.fail(None, error),
+            Err(None) => self.meter.unread(),
+        }
+    }
+
+    /// When the provider broke off.
+    pub(crate) fn broke(&mut self, error: &Error) {
+        self.catch_up();
+        self.meter.fail(None, error.clone());
+    }
+
+    /// At the end of the bytes, or where they were cut off. The error is why a stream is not complete;
+    /// none if nothing could be read.
+    fn end(&mut self) -> Result<(), Option<Error>> {
         self.catch_up();
         match std::mem::replace(&mut self.reader, Reader::Off) {
             Reader::Events { mut sse, mut decoder, mut batch } => {
-                // The last event may lack the line that ends it. Whether the rest makes sense is
-                // between the provider and the client.
-                let _ = sse.finish(|frame| decoder.frame(frame, &mut batch));
-                let _ = decoder.end(&mut batch);
-                if let Some(StreamEvent::Finish { usage, .. }) = batch.last() {
-                    self.meter.finish(usage);
+                // The last event may lack the line that ends it.
+                let rest = sse.finish(|frame| decoder.frame(frame, &mut batch));
+                let result = rest.and_then(|()| decoder.end(&mut batch));
+                match batch.last() {
+                    Some(StreamEvent::Finish { usage, .. }) => {
+                        self.meter.finish(usage);
+                        Ok(())
+                    }
+                    _ => result.map_err(Some),
                 }
             }
             Reader::Whole { bytes, cx } => {
-                if let Ok(response) = cx.origin.wire.codec().decode_response(&bytes, &cx) {
-                    self.meter.finish(&response.usage);
-                }
+                let response = cx.origin.wire.codec().decode_response(&bytes, &cx).map_err(|_| None)?;
+                self.meter.finish(&response.usage);
+                Ok(())
             }
-            Reader::Off => {}
+            Reader::Refusal { bytes, status, wire } => {
+                let error = wire.codec().decode_error(status.as_u16(), &bytes);
+                self.meter.fail(Some(status), theirs(&error));
+                Ok(())
+            }
+            Reader::Off => Err(None),
         }
     }
 }
 
 impl Drop for Tee {
+    /// The client has gone, or the server, which may know how many bytes there are, asks for no more.
     fn drop(&mut self) {
-        self.end();
+        self.catch_up();
+        let unread = matches!(self.reader, Reader::Off);
+        if self.end().is_err() && unread {
+            self.meter.unread();
+        }
+    }
+}
+
+/// A provider's error without its words: they went to the client, and may hold what is nobody else's
+/// business.
+fn theirs(error: &Error) -> Error {
+    let told = Error::new(error.kind(), "the provider's own words went to the client");
+    match error.status() {
+        Some(status) => told.with_status(status),
+        None => told,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::usage::{Sink, UsageReport, Via};
-    use junto_llm::{CallCx, Wire};
-    use std::sync::Mutex;
+    use crate::report::tests::told;
 
     const WHOLE: &str = r#"{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn","usage":{"input_tokens":7,"output_tokens":2}}"#;
     const STREAM: &str = concat!(
@@ -133,54 +187,92 @@ mod tests {
         "\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
     );
 
-    /// What is told of an answer that came in these chunks.
-    fn told(status: u16, kind: &str, coding: Option<&str>, chunks: &[&[u8]]) -> Vec<(u64, u64, bool)> {
-        let reports = Arc::new(Mutex::new(Vec::new()));
-        let book = Arc::clone(&reports);
-        let sink: Sink = Arc::new(move |r: UsageReport| {
-            book.lock().unwrap().push((r.usage.input, r.usage.output, r.complete));
-        });
+    const JSON: &str = "application/json";
+    const EVENTS: &str = "text/event-stream; charset=utf-8";
+
+    /// How the bytes end.
+    #[derive(Clone, Copy)]
+    enum Last {
+        Over,
+        Left,
+        Broke,
+    }
+
+    fn head(status: u16, kind: &str, coding: Option<&str>) -> Parts {
         let mut head = http::Response::builder().status(status).header("content-type", kind);
         if let Some(coding) = coding {
             head = head.header("content-encoding", coding);
         }
-        let head = head.body(()).unwrap().into_parts().0;
+        head.body(()).unwrap().into_parts().0
+    }
+
+    /// Checks what is told of an answer that came in these chunks.
+    #[track_caller]
+    fn check(head: &Parts, chunks: &[&[u8]], last: Last, expected: (u64, u64, &str)) {
         let origin = Arc::new(Origin { wire: Wire::Anthropic, provider: "p".into(), model: "m".into() });
-        let meter = Meter::new(Some(sink), &CallCx::new(), "p", "m", Via::Passthrough);
-        let mut tee = Tee::new(&head, origin, meter);
-        for chunk in chunks {
-            tee.later(Bytes::copy_from_slice(chunk));
-        }
-        drop(tee);
-        let reports = reports.lock().unwrap();
-        reports.clone()
+        let told = told(|meter| {
+            let mut tee = Tee::new(head, origin, meter);
+            for chunk in chunks {
+                tee.later(Bytes::copy_from_slice(chunk));
+            }
+            match last {
+                Last::Over => tee.over(),
+                Last::Left => {}
+                Last::Broke => tee.broke(&Error::new(ErrorKind::Network, "cut")),
+            }
+        });
+        let (input, output, end) = expected;
+        assert_eq!(told, [(input, output, end.to_owned())]);
     }
 
     #[test]
     fn usage_is_found_however_the_bytes_are_cut() {
-        let (json, events) = ("application/json", "text/event-stream; charset=utf-8");
-        assert_eq!(told(200, json, None, &[WHOLE.as_bytes()]), [(7, 2, true)]);
-        assert_eq!(told(200, events, None, &[STREAM.as_bytes()]), [(7, 2, true)]);
+        let (json, events) = (head(200, JSON, None), head(200, EVENTS, None));
+        let complete = (7, 2, "complete");
+        for last in [Last::Over, Last::Left, Last::Broke] {
+            check(&events, &[STREAM.as_bytes()], last, complete);
+        }
+        for last in [Last::Over, Last::Left] {
+            check(&json, &[WHOLE.as_bytes()], last, complete);
+            check(&events, &[STREAM.trim_end().as_bytes()], last, complete);
+        }
         for cut in 1..STREAM.len() {
             let (a, b) = STREAM.as_bytes().split_at(cut);
-            assert_eq!(told(200, events, None, &[a, b]), [(7, 2, true)], "{cut}");
+            check(&events, &[a, b], Last::Left, complete);
         }
-        assert_eq!(told(200, events, None, &[STREAM.trim_end().as_bytes()]), [(7, 2, true)]);
     }
 
     #[test]
-    fn what_cannot_be_read_is_not_reported() {
-        let (json, events) = ("application/json", "text/event-stream");
-        assert_eq!(told(500, json, None, &[WHOLE.as_bytes()]), []);
-        assert_eq!(told(200, json, Some("gzip"), &[WHOLE.as_bytes()]), []);
-        assert_eq!(told(200, json, None, &[b"<html>"]), []);
-        assert_eq!(told(200, json, None, &[]), []);
-        assert_eq!(told(200, events, None, &[b"data: oops\n\n", STREAM.as_bytes()]), []);
+    fn what_cannot_be_read_is_said_to_be_so() {
+        let unread = (0, 0, "unread");
+        for last in [Last::Over, Last::Left] {
+            check(&head(200, JSON, Some("gzip")), &[WHOLE.as_bytes()], last, unread);
+            check(&head(200, EVENTS, None), &[b"data: oops\n\n", STREAM.as_bytes()], last, unread);
+        }
+        check(&head(200, JSON, None), &[b"<html>"], Last::Over, unread);
+        check(&head(200, JSON, None), &[], Last::Over, unread);
     }
 
     #[test]
     fn an_answer_that_was_cut_off_is_reported_as_far_as_it_came() {
+        let events = head(200, EVENTS, None);
         let half = STREAM.split("event: message_delta").next().unwrap();
-        assert_eq!(told(200, "text/event-stream", None, &[half.as_bytes()]), [(7, 1, false)]);
+        check(&events, &[half.as_bytes()], Last::Left, (7, 1, "broken off"));
+        check(&events, &[half.as_bytes()], Last::Over, (7, 1, "begun stream"));
+        check(&events, &[half.as_bytes()], Last::Broke, (7, 1, "begun network"));
+        check(&head(200, JSON, None), &[b"{"], Last::Left, (0, 0, "broken off"));
+    }
+
+    #[test]
+    fn refusals_and_error_events_are_failures() {
+        let refusal = br#"{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}"#;
+        for last in [Last::Over, Last::Left] {
+            check(&head(429, JSON, None), &[refusal], last, (0, 0, "429 rate_limit"));
+            check(&head(500, "text/html", Some("gzip")), &[b"\x1f\x8b"], last, (0, 0, "500 server"));
+        }
+        let large = vec![b' '; MOST_OF_REFUSAL];
+        check(&head(429, JSON, None), &[&large, &large, refusal], Last::Over, (0, 0, "429 rate_limit"));
+        let event = b"event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"busy\"}}\n\n";
+        check(&head(200, EVENTS, None), &[event], Last::Left, (0, 0, "begun server"));
     }
 }

@@ -12,7 +12,6 @@ use crate::gateway::Settings;
 use crate::live::{Label, Live};
 use crate::reply::{self, Failure};
 use crate::sealed::{self, Sealer};
-use crate::usage::Via;
 
 /// Answers a call. What fails before the first byte is a [`Failure`]; what fails later is told in
 /// the stream.
@@ -27,9 +26,8 @@ pub(crate) async fn answer(
     let label = Label::new(&call);
     match mode {
         Mode::Complete => {
-            let mut meter = call.meter(Via::Translation);
             let mut response = call.target.provider.complete(request, &call.cx).await?;
-            meter.finish(&response.usage);
+            call.meter.finish(&response.usage);
             label.apply(&mut response.id, &mut response.model);
             Sealer::new(call.origin()).seal_all(&mut response);
             Ok(reply::json(StatusCode::OK, &call.wire.codec().encode_response(&response)))

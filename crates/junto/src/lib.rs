@@ -7,14 +7,18 @@
 //! of both: all are just compositions, and this crate is where they are put together.
 //!
 //! - [`prelude`]: what most programs need;
-//! - [`Workshop`]: makes agents of every kind by name;
+//! - [`Workshop`]: makes agents of every kind by name, and brings those back whose sessions were kept;
 //! - the crates themselves, under their own names.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod ask;
+mod fork;
+mod kept;
+mod turns;
 mod workshop;
 
 pub use ask::AskFirst;
+pub use fork::fork;
 pub use junto_agent as agent;
 pub use junto_core as core;
 pub use junto_council as council;
@@ -23,17 +27,21 @@ pub use junto_gateway as gateway;
 pub use junto_kernel as kernel;
 pub use junto_llm as llm;
 pub use junto_runner as runner;
+pub use junto_store as store;
 pub use junto_twin as twin;
-pub use workshop::{Cli, Kind, Native, Workshop, WorkshopBuilder};
+pub use kept::Kept;
+pub use turns::{Doing, SnapshotPolicy, Turns};
+pub use workshop::{Adjust, Cli, Kind, Native, Workshop, WorkshopBuilder};
 
 /// What most programs need.
 pub mod prelude {
-    pub use crate::{AskFirst, Cli, Kind, Native, Workshop};
+    pub use crate::{AskFirst, Cli, Kept, Kind, Native, Workshop};
     pub use junto_core::{
         Agent, AgentSpec, Body, Command, Decision, Delta, EndReason, Event, Input, Item, Mode, Seq, Workdir,
     };
     pub use junto_env::LocalEnvironment;
     pub use junto_llm::{CallCx, Client, Endpoint, HttpProvider, Message, Provider, Request, Wire};
+    pub use junto_store::Store;
     pub use tokio_util::sync::CancellationToken;
 }
 

@@ -25,6 +25,9 @@ use junto_llm::{
 use junto_twin::{Options, Play, Step, Twin};
 use serde_json::{Value, json};
 
+/// Long enough that no single busy moment of the machine decides.
+const CALLS: usize = 5000;
+
 fn main() {
     let mut table = Table::default();
     for wire in Wire::ALL {
@@ -234,7 +237,7 @@ fn encode(wire: Wire, table: &mut Table) {
         black_box(serde_json::to_vec(&body).unwrap());
     };
     let (long, short) = (history(2000), history(1000));
-    let (a, b) = side_by_side(30, || run(&long), || run(&short));
+    let (a, b) = side_by_side(200, || run(&long), || run(&short));
     let figures = format!(
         "2,000 messages in {:.2} ms; 1,000 in {:.2} ms",
         a.as_secs_f64() * 1e3,
@@ -262,7 +265,7 @@ async fn complete(wire: Wire, table: &mut Table) {
     let bare = reqwest::Client::builder().tcp_nodelay(true).build().unwrap();
     let url = format!("http://{}{}", twin.addr(), seen.path);
     let (mut a, mut b) = (Vec::new(), Vec::new());
-    for _ in 0..1000 {
+    for _ in 0..CALLS {
         let begin = Instant::now();
         black_box(client.complete(request.clone(), &CallCx::new()).await.unwrap());
         a.push(begin.elapsed());

@@ -255,6 +255,11 @@ impl Catalog {
         self.find(name, |_| true)
     }
 
+    /// The same among one provider's models.
+    pub fn of(&self, provider: &str, name: &str) -> Option<&ModelInfo> {
+        self.find(name, |m| m.provider == provider)
+    }
+
     /// The models, or a provider's, in the order of the file.
     pub fn list(&self, provider: Option<&str>) -> Vec<&ModelInfo> {
         self.models.iter().filter(|m| provider.is_none_or(|p| m.provider == p)).collect()
@@ -293,11 +298,6 @@ impl Catalog {
             return cost;
         }
         self.of(provider, model).and_then(|m| m.price).map_or(Cost::Unknown, |price| price.cost(usage))
-    }
-
-    /// The model that this provider calls so.
-    pub(crate) fn of(&self, provider: &str, model: &str) -> Option<&ModelInfo> {
-        self.find(model, |m| m.provider == provider)
     }
 
     /// This usage with a cost for each call it is made of whose price is known here and that has none.

@@ -141,7 +141,9 @@ impl Client {
                     Error::configuration(format!(
                         "the request names no model and the catalog has none for `{name}`"
                     ))
-                    .with_hint("name a model")
+                    .with_hint(
+                        "name a model: with `--model`, with `model` in the configuration, or in the request",
+                    )
                 })?
             }
         });

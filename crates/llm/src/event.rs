@@ -149,14 +149,24 @@ pub enum StreamEvent {
 }
 
 impl StreamEvent {
-    /// Whether this hands on a piece of the answer, after which a stream must not be retried.
+    /// Whether this hands on a piece of the answer, after which a stream must not be retried. That a text
+    /// or reasoning begins is none: nothing of it is there yet.
     pub fn is_content(&self) -> bool {
-        !matches!(
-            self,
+        match self {
             Self::StreamStart { .. }
-                | Self::Progress { .. }
-                | Self::ProviderEvent { .. }
-                | Self::StepFinish { .. }
-        )
+            | Self::TextStart { .. }
+            | Self::ReasoningStart { .. }
+            | Self::Progress { .. }
+            | Self::ProviderEvent { .. }
+            | Self::StepFinish { .. } => false,
+            Self::TextDelta { text, .. } | Self::ReasoningDelta { text, .. } => !text.is_empty(),
+            Self::TextEnd { .. }
+            | Self::ReasoningEnd { .. }
+            | Self::ToolCallStart { .. }
+            | Self::ToolCallDelta { .. }
+            | Self::ToolCallEnd { .. }
+            | Self::Part { .. }
+            | Self::Finish { .. } => true,
+        }
     }
 }

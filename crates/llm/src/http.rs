@@ -6,7 +6,7 @@ mod headers;
 mod stream;
 
 use std::fmt;
-use std::sync::{Arc, Once, OnceLock};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -130,6 +130,7 @@ pub struct HttpProvider {
     /// of several providers most are never asked.
     client: Arc<OnceLock<reqwest::Client>>,
     headers: HeaderMap,
+    last_url: Arc<Mutex<Option<(String, reqwest::Url)>>>,
     catalog: Catalog,
 }
 
@@ -151,6 +152,7 @@ impl HttpProvider {
             endpoint: Arc::new(endpoint),
             client: Arc::default(),
             headers,
+            last_url: Arc::default(),
             catalog: Catalog::builtin(),
         })
     }
@@ -202,7 +204,7 @@ impl HttpProvider {
         let wire = self.endpoint.wire;
         let model = request.model.clone().ok_or_else(|| {
             Error::configuration("the request names no model")
-                .with_hint("name a model, or use a Client, which takes the latest")
+                .with_hint("set `Request::model`, or use a Client, which takes the latest")
         })?;
         let names = Arc::new(NameMap::for_request(&request, wire));
         let origin = Arc::new(Origin { wire, provider: self.endpoint.name.clone(), model });
@@ -223,16 +225,16 @@ impl HttpProvider {
         let body = serde_json::to_vec(&body).map_err(|e| {
             Error::new(ErrorKind::InvalidRequest, "the request cannot be written as JSON").with_source(e)
         })?;
-        let mut extra = HeaderMap::new();
+        let mut all = self.headers.clone();
         for (name, value) in headers {
             let value = HeaderValue::try_from(value).map_err(|e| {
                 Error::configuration(format!("the value of header `{name}` is not valid")).with_source(e)
             })?;
-            extra.insert(HeaderName::from_static(name), value);
+            all.insert(HeaderName::from_static(name), value);
         }
         let accept = if mode == Mode::Stream { "text/event-stream" } else { "application/json" };
-        extra.insert(header::ACCEPT, HeaderValue::from_static(accept));
-        let response = self.post(&path, extra, body.into()).await?;
+        all.insert(header::ACCEPT, HeaderValue::from_static(accept));
+        let response = self.post(&path, all, body.into()).await?;
         let rate_limit = headers::rate_limit(response.headers());
         if !response.status().is_success() {
             return Err(self.failure(response).await);
@@ -240,17 +242,25 @@ impl HttpProvider {
         Ok((response, DecodeCx { origin, names, warnings, rate_limit }))
     }
 
-    async fn post(&self, path: &str, extra: HeaderMap, body: Bytes) -> Result<reqwest::Response, Error> {
-        let url = format!("{}{path}", self.endpoint.base_url.trim_end_matches('/'));
-        let mut headers = self.headers.clone();
-        headers.extend(extra);
-        self.client()?
-            .post(url)
-            .headers(headers)
-            .body(body)
-            .send()
-            .await
-            .map_err(|e| network(e, "cannot reach the provider"))
+    async fn post(&self, path: &str, headers: HeaderMap, body: Bytes) -> Result<reqwest::Response, Error> {
+        let call = self.client()?.post(self.url(path)?).headers(headers).body(body);
+        call.send().await.map_err(|e| network(e, "cannot reach the provider"))
+    }
+
+    /// The URL of one of the wire's paths. The last one is kept: a provider is asked at the same path over
+    /// and over, and to read a URL takes as long as to read a short answer.
+    fn url(&self, path: &str) -> Result<reqwest::Url, Error> {
+        let mut last = self.last_url.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, url)) = &*last
+            && known == path
+        {
+            return Ok(url.clone());
+        }
+        let text = format!("{}{path}", self.endpoint.base_url.trim_end_matches('/'));
+        let url = reqwest::Url::parse(&text)
+            .map_err(|e| Error::configuration(format!("`{path}` makes no URL: {e}")).with_source(e))?;
+        *last = Some((path.to_owned(), url.clone()));
+        Ok(url)
     }
 
     /// Turns an answer that is no success into an error.
@@ -270,7 +280,10 @@ impl HttpProvider {
         let wait = retry_after.or(error.retry_after());
         let error = error.with_status(status.as_u16()).with_body(&body).with_retry_after(wait);
         if status == StatusCode::UNAUTHORIZED && matches!(self.endpoint.auth, Auth::None) {
-            return error.with_hint("no API key is configured for this provider; set one");
+            return error.with_hint(
+                "no API key is configured for this provider: name the variable that holds it with `key_env` \
+                 in its [providers] table",
+            );
         }
         error
     }
@@ -351,9 +364,10 @@ impl Passthrough for HttpProvider {
     ) -> Fut<'a, Result<http::Response<ByteStream>, Error>> {
         Box::pin(async move {
             let timeouts = self.timeouts(cx);
-            let response = bounded(self.post(path, headers, body), cx, timeouts.request)
-                .await
-                .map_err(|e| self.own(e))?;
+            let mut all = self.headers.clone();
+            all.extend(headers);
+            let response =
+                bounded(self.post(path, all, body), cx, timeouts.request).await.map_err(|e| self.own(e))?;
             let mut answer = http::Response::builder().status(response.status());
             if let Some(headers) = answer.headers_mut() {
                 headers.clone_from(response.headers());

@@ -3,6 +3,7 @@
 //! A retry repeats one model call, never a multi-step operation, and a stream only while nothing of
 //! it was handed on. Callers compose it; providers and clients never retry by themselves.
 
+use std::collections::VecDeque;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -12,6 +13,9 @@ use futures_util::{StreamExt, stream};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Error, ErrorKind, EventStream, StreamEvent};
+
+/// How many beginnings of segments are held back at most; one more counts as content.
+const MOST_HELD: usize = 64;
 
 /// How often and how patiently to try again.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,7 +110,8 @@ where
 }
 
 /// Opens a stream, and opens it again as the policy says, also when it breaks before any content
-/// was handed on.
+/// was handed on. That a text or reasoning begins is held back until there is something of it, so that
+/// nobody has seen a beginning that another attempt makes again.
 ///
 /// # Errors
 /// As [`call`].
@@ -126,7 +131,11 @@ where
         open: O,
         current: Option<EventStream>,
         retry: u32,
-        /// Whether the first event went out: a later attempt's is left out.
+        /// Beginnings of segments that have nothing in them yet.
+        held: Vec<StreamEvent>,
+        /// What comes next.
+        ready: VecDeque<StreamEvent>,
+        /// Whether the start of the answer went out: a later attempt's is left out.
         started: bool,
         /// Whether content was handed on: then nothing is tried again, whoever the error is from.
         delivered: bool,
@@ -147,12 +156,17 @@ where
         open,
         current: Some(first),
         retry,
+        held: Vec::new(),
+        ready: VecDeque::new(),
         started: false,
         delivered: false,
         over: false,
     };
     Ok(EventStream::new(stream::unfold(run, |mut run| async move {
         loop {
+            if let Some(event) = run.ready.pop_front() {
+                return Some((Ok(event), run));
+            }
             if run.over {
                 return None;
             }
@@ -167,15 +181,30 @@ where
                 },
             };
             let item = match step {
-                None => return None,
+                None => {
+                    run.over = true;
+                    run.ready.extend(run.held.drain(..));
+                    continue;
+                }
                 Some(Ok(StreamEvent::StreamStart { .. })) if run.started => continue,
+                Some(Ok(event)) if run.delivered => Ok(event),
+                Some(Ok(event)) if event.is_content() || run.held.len() == MOST_HELD => {
+                    run.delivered = true;
+                    run.ready.extend(run.held.drain(..));
+                    run.ready.push_back(event);
+                    continue;
+                }
+                Some(Ok(event)) if begins_segment(&event) => {
+                    run.held.push(event);
+                    continue;
+                }
                 Some(Ok(event)) => {
-                    run.started = true;
-                    run.delivered |= event.is_content();
+                    run.started |= matches!(event, StreamEvent::StreamStart { .. });
                     Ok(event)
                 }
                 Some(Err(error)) => {
                     run.current = None;
+                    run.held.clear();
                     let error = if run.delivered { error.after_content() } else { error };
                     match pause(&run.policy, &mut run.retry, error, &run.cancel, &run.observer).await {
                         Ok(()) => continue,
@@ -189,6 +218,12 @@ where
             return Some((item, run));
         }
     })))
+}
+
+/// Whether this is a segment's beginning, or a piece of it with nothing in it.
+fn begins_segment(event: &StreamEvent) -> bool {
+    use StreamEvent::{ReasoningDelta, ReasoningStart, TextDelta, TextStart};
+    matches!(event, TextStart { .. } | ReasoningStart { .. } | TextDelta { .. } | ReasoningDelta { .. })
 }
 
 /// Waits before the next attempt, or gives the error back if there is none.
@@ -282,20 +317,30 @@ mod tests {
             rate_limit: None,
         };
         let id = crate::SegmentId(0);
+        let begin = || Ok(StreamEvent::TextStart { id });
+        let think = || Ok(StreamEvent::ReasoningStart { id });
+        let more = |text: &str| Ok(StreamEvent::TextDelta { id, text: text.into() });
+        let cut = || Err(Error::stream("cut"));
         let check = async |first: Vec<Result<StreamEvent, Error>>, expected: usize, ends_well: bool| {
-            let mut attempts = vec![first, vec![Ok(start()), Ok(StreamEvent::TextStart { id })]];
+            let mut attempts = vec![first, vec![Ok(start()), begin(), more("hi")]];
             attempts.reverse();
             let events = stream(Policy::default(), CancellationToken::new(), silent(), move || {
                 let next = attempts.pop().unwrap_or_default();
                 async move { Ok(EventStream::new(stream::iter(next))) }
             });
             let seen: Vec<_> = events.await.unwrap().collect().await;
-            assert_eq!(seen.len(), expected);
-            assert_eq!(seen.last().unwrap().is_ok(), ends_well);
+            assert_eq!(seen.len(), expected, "{seen:?}");
+            assert_eq!(seen.last().unwrap().is_ok(), ends_well, "{seen:?}");
         };
-        check(vec![Ok(start()), Err(Error::stream("cut"))], 2, true).await;
-        check(vec![Ok(start()), Ok(StreamEvent::TextStart { id }), Err(Error::stream("cut"))], 3, false)
-            .await;
+        check(vec![Ok(start()), cut()], 3, true).await;
+        // A beginning with nothing in it is handed on once, and by the attempt that goes on with it.
+        check(vec![Ok(start()), begin(), cut()], 3, true).await;
+        check(vec![Ok(start()), think(), cut()], 3, true).await;
+        check(vec![Ok(start()), begin(), more(""), cut()], 3, true).await;
+        check(vec![Ok(start()), begin(), more("he"), cut()], 4, false).await;
+        check(vec![Ok(start()), begin()], 2, true).await;
+        let endless = std::iter::once(Ok(start())).chain((0..=MOST_HELD).map(|_| begin())).chain([cut()]);
+        check(endless.collect(), MOST_HELD + 3, false).await;
         check(vec![Err(Error::new(ErrorKind::Authentication, "no"))], 1, false).await;
     }
 }

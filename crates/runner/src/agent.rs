@@ -7,6 +7,7 @@ use junto_core::{
     Abilities, Ack, Agent, AgentError, AgentErrorKind, AgentSpec, Approve, Body, Command, EndReason,
     EventError, EventLog, Fut, Outcome, Parent, ResumeHandle, Steer, Workdir,
 };
+use junto_llm::{Cost, Usage};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -44,6 +45,7 @@ impl CliAgent {
         resume: true,
         interrupt: true,
         follow_up: true,
+        compact: false,
     };
 
     /// Begins a session. No process is started before the first input.
@@ -57,6 +59,33 @@ impl CliAgent {
         spec: AgentSpec,
         parent: Parent,
         log: EventLog,
+    ) -> Result<Self, AgentError> {
+        Self::begin(definition, host, spec, parent, log, Beginning::New).await
+    }
+
+    /// Goes on with a session whose handle the spec has. The log holds its past, and that it goes on;
+    /// `spent` is what it has used. Otherwise as [`CliAgent::start`].
+    ///
+    /// # Errors
+    /// As [`CliAgent::start`].
+    pub async fn resume(
+        definition: Definition,
+        host: Host,
+        spec: AgentSpec,
+        parent: Parent,
+        log: EventLog,
+        spent: (Usage, Cost),
+    ) -> Result<Self, AgentError> {
+        Self::begin(definition, host, spec, parent, log, Beginning::Again(spent)).await
+    }
+
+    async fn begin(
+        definition: Definition,
+        host: Host,
+        spec: AgentSpec,
+        parent: Parent,
+        log: EventLog,
+        beginning: Beginning,
     ) -> Result<Self, AgentError> {
         if parent.depth >= host.max_depth {
             let message = format!("{} would have {} agents above it", definition.kind, parent.depth);
@@ -95,17 +124,30 @@ impl CliAgent {
             close: close.clone(),
             kill: kill.clone(),
             resumable: resume,
-            totals: Totals::default(),
+            totals: match &beginning {
+                Beginning::New => Totals::default(),
+                Beginning::Again((usage, cost)) => Totals::after(usage.clone(), *cost),
+            },
             waiting: VecDeque::new(),
         };
         session.check_arguments().map_err(|e| invalid(e.to_string()))?;
-        log.emit(start).await?;
+        if let Beginning::New = beginning {
+            log.emit(start).await?;
+        }
         tokio::spawn(async move {
             let outcome = session.run().await;
             ended.send_replace(Some(outcome));
         });
         Ok(Self { log, commands, close, _kill: kill.drop_guard(), outcome })
     }
+}
+
+/// How a session begins.
+enum Beginning {
+    /// With its first event.
+    New,
+    /// After so much was used.
+    Again((Usage, Cost)),
 }
 
 /// The session that a handle stands for.

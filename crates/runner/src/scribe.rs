@@ -97,5 +97,6 @@ impl<'a> Scribe<'a> {
 
 /// The end of one of the command's own tool calls.
 fn ended(of: Seq, call_id: String, name: String, output: Payload, is_error: bool) -> Body {
-    Body::ToolCallEnd { of: Some(of), call_id, name, output, is_error, seen: None, via: Via::Loop }
+    let (of, call) = (Some(of), None);
+    Body::ToolCallEnd { of, call_id, name, call, output, is_error, seen: None, via: Via::Loop }
 }

@@ -62,6 +62,11 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
+    /// Those of a session that goes on.
+    pub(crate) fn after(usage: Usage, cost: Cost) -> Self {
+        Self { turns: 0, usage, cost: Some(cost) }
+    }
+
     fn spend(&mut self, cost: Cost) {
         self.cost = Some(self.cost.map_or(cost, |sum| sum + cost));
     }
@@ -167,6 +172,7 @@ impl Session {
             }
             Command::Configure { .. } => Err(AgentError::unsupported("change more than its model")),
             Command::Steer { .. } => Err(AgentError::unsupported("be steered while it works")),
+            Command::Compact => Err(AgentError::unsupported("be told when to make its conversation shorter")),
             Command::Answer { .. } | Command::Reply { .. } => {
                 Err(AgentError::unsupported("ask, so there is nothing to answer"))
             }

@@ -31,6 +31,8 @@ pub enum ErrorKind {
     Denied,
     /// There is no room: the disk is full, or a quota is.
     Full,
+    /// It cannot be done here.
+    Unsupported,
     /// Anything else the system says.
     Io,
 }

@@ -112,7 +112,7 @@ impl DiskJournal {
             Sync::Never => false,
         };
         let unsettled = loop {
-            match shared.write(events)? {
+            match shared.write(events, sync)? {
                 Attempt::Written(written) => break written,
                 Attempt::Names(blobs) => {
                     self.blocking(move |shared| blobs.iter().try_for_each(|id| shared.blobs.settle(id)))
@@ -120,12 +120,14 @@ impl DiskJournal {
                 }
             }
         };
-        if sync {
+        if let Some(unsettled) = unsettled {
             self.sync(unsettled.written.number).await?;
+            unsettled.keep();
         }
-        unsettled.keep();
         if let Some(watch) = &shared.watch {
-            events.iter().for_each(|event| watch.written(event));
+            for event in events {
+                watch.written(event);
+            }
         }
         Ok(())
     }
@@ -147,7 +149,8 @@ impl DiskJournal {
 
 /// What became of events that were to be written.
 enum Attempt<'a> {
-    Written(Unsettled<'a>),
+    /// They were; what is to be synced before it counts is unsettled.
+    Written(Option<Unsettled<'a>>),
     /// They name these payloads, which have to be completed first.
     Names(Vec<BlobId>),
 }
@@ -179,7 +182,7 @@ impl Shared {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self, events: &[Event]) -> Result<Attempt<'_>> {
+    fn write(&self, events: &[Event], sync: bool) -> Result<Attempt<'_>> {
         let mut writer = self.writer();
         let lines = writer.encode(events, &self.session, &self.redact)?;
         let names = self.blobs.named_in(lines);
@@ -187,7 +190,11 @@ impl Shared {
             return Ok(Attempt::Names(names));
         }
         let written = writer.write()?;
-        Ok(Attempt::Written(Unsettled { shared: self, written, is_kept: false }))
+        if !sync {
+            writer.keep(&written);
+            return Ok(Attempt::Written(None));
+        }
+        Ok(Attempt::Written(Some(Unsettled { shared: self, written, is_kept: false })))
     }
 
     fn sync_all(&self) -> Result<()> {

@@ -8,17 +8,21 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod error;
+mod export;
 #[doc(hidden)]
 pub mod files;
 mod index;
 mod journal;
 mod ledger;
 mod redact;
+mod snapshot;
 mod store;
 
 pub use error::{Error, ErrorKind, Result};
+pub use export::Format;
 pub use index::{CallFilter, Filter, Index, Refreshed, Renewed, RunRow, SessionRow, Standing, TurnRow};
 pub use journal::{Cut, Damage, DiskJournal, Header, Recovery, Watch};
 pub use ledger::{Book, Booking, By, CacheVerdict, CallRow, CostRow, PrefixPart, explain, table, verdict};
 pub use redact::Redactor;
+pub use snapshot::{Extent, FileChange, Kind as ChangeKind, Snapshots, Tree, Undone};
 pub use store::{Events, Opened, Options, Recorded, Store, Sync};

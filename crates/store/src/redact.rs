@@ -6,6 +6,7 @@ use std::sync::Arc;
 use junto_llm::Secret;
 
 mod pem;
+mod runs;
 mod shapes;
 mod stream;
 
@@ -29,8 +30,19 @@ const MASK: &[u8] = b"[redacted]";
 /// or a picture in base64 is not touched.
 #[derive(Clone, Debug)]
 pub struct Redactor {
-    /// What is known, the longest first. None: everything is left as it is.
-    known: Option<Arc<[Secret]>>,
+    /// None: everything is left as it is.
+    known: Option<Arc<Known>>,
+}
+
+/// The secrets that are known.
+#[derive(Debug, Default)]
+struct Known {
+    /// Those that can only be within a long word, which most keys are. They are looked for in those alone.
+    words: Vec<Secret>,
+    /// All others.
+    others: Vec<Secret>,
+    /// The length of the longest.
+    longest: usize,
 }
 
 /// Whether more may follow on a text.
@@ -44,21 +56,17 @@ impl Redactor {
     /// Knows the shapes of keys, and these secrets. Those of fewer than eight bytes are left alone: the
     /// key of a local server may be any word.
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
-        let mut known: Vec<Secret> = Vec::new();
+        let mut known = Known::default();
         for secret in secrets {
             // As it stands in a text, in JSON, and in JSON that stands in JSON as a text.
             let mut form = secret.expose().to_owned();
             for _ in 0..3 {
                 let end = form.floor_char_boundary(LONGEST);
-                let looked_for = Secret::new(form.get(..end).unwrap_or_default());
-                if looked_for.expose().len() >= SHORTEST && !known.contains(&looked_for) {
-                    known.push(looked_for);
-                }
+                known.add(Secret::new(form.get(..end).unwrap_or_default()));
                 form = escaped(&form);
             }
         }
-        known.sort_by_key(|secret| Reverse(secret.expose().len()));
-        Self { known: Some(known.into()) }
+        Self { known: Some(Arc::new(known)) }
     }
 
     /// Leaves everything as it is.
@@ -75,16 +83,26 @@ impl Redactor {
     /// more may follow.
     fn mask_part(&self, text: &mut [u8], before: Option<u8>, end: End) -> usize {
         let Some(known) = &self.known else { return text.len() };
-        let longest = known.first().map_or(0, |secret| secret.expose().len());
-        let mut done = text.len().saturating_sub(longest);
-        let (pem, hits) = look(text, known);
-        for secret in hits {
+        for secret in hits(text, &known.others) {
             mask_all(text, secret.expose().as_bytes());
         }
-        if pem {
-            done = done.min(pem::mask(text, end));
+        let seen = shapes::mask(text, &known.words, before, end);
+        let pem = if seen.has_dashes { pem::mask(text, before, end) } else { text.len() };
+        text.len().saturating_sub(known.longest).min(seen.done).min(pem)
+    }
+}
+
+impl Known {
+    fn add(&mut self, secret: Secret) {
+        let text = secret.expose();
+        self.longest = self.longest.max(text.len());
+        let is_word = text.len() >= runs::RUN as usize && text.bytes().all(runs::is_word);
+        let known = if is_word { &mut self.words } else { &mut self.others };
+        if text.len() >= SHORTEST && !known.contains(&secret) {
+            known.push(secret);
+            // One may be the beginning of another.
+            known.sort_by_key(|secret| Reverse(secret.expose().len()));
         }
-        done.min(shapes::mask(text, before, end))
     }
 }
 
@@ -95,30 +113,26 @@ impl Default for Redactor {
     }
 }
 
-/// Whether there is a key in PEM in a text, and which of the secrets are. Nearly always neither, so this
-/// is what has to be quick.
-fn look<'a>(text: &[u8], known: &'a [Secret]) -> (bool, Vec<&'a Secret>) {
-    let (mut pem, mut hits) = (false, Vec::new());
-    let mut rest = text;
-    loop {
-        let (part, next) = match std::str::from_utf8(rest) {
+/// Which of the secrets may be in a text. Nearly always none, so this is what has to be quick.
+fn hits<'a>(text: &[u8], known: &'a [Secret]) -> Vec<&'a Secret> {
+    let mut hits = Vec::new();
+    let mut rest = if known.is_empty() { None } else { Some(text) };
+    while let Some(text) = rest {
+        let part;
+        (part, rest) = match std::str::from_utf8(text) {
             Ok(part) => (part, None),
             Err(error) => {
-                let valid = rest.get(..error.valid_up_to()).unwrap_or_default();
-                let skipped = error.valid_up_to() + error.error_len().unwrap_or(rest.len());
-                (std::str::from_utf8(valid).unwrap_or_default(), rest.get(skipped..))
+                let valid = text.get(..error.valid_up_to()).unwrap_or_default();
+                let skipped = error.valid_up_to() + error.error_len().unwrap_or(text.len());
+                (std::str::from_utf8(valid).unwrap_or_default(), text.get(skipped..))
             }
         };
-        pem |= part.contains(pem::MARK);
         hits.extend(known.iter().filter(|secret| {
             let secret = secret.expose();
             part.contains(secret.get(..secret.floor_char_boundary(PROBE)).unwrap_or(secret))
         }));
-        match next {
-            Some(next) => rest = next,
-            None => return (pem, hits),
-        }
     }
+    hits
 }
 
 /// Masks every occurrence of a secret.

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use junto_llm::{Usage, Wire};
 
 use crate::fault::Outside;
-use crate::log::{Log, Received};
+use crate::log::{Kept, Log, Received};
 use crate::record::{Recorded, Recorder, Secrets};
 use crate::reply::{self, Asked, Reply};
 use crate::route::{Route, route};
@@ -114,21 +114,20 @@ pub(crate) async fn exchange(
         Err((status, message)) => (Bytes::new(), Reply::refused(wire, status, &message)),
     };
 
-    let mut shown = as_json(&bytes);
-    secrets.redact_value(&mut shown);
     let received = Received {
         number,
         wire,
         method: head.method.to_string(),
         path: secrets.redact_path(path),
         headers: secrets.redact_headers(&head.headers),
-        body: shown,
+        body: Value::Null,
         status: reply.status,
         usage: reply.usage.clone(),
         step: reply.step,
     };
-    let recorded = shared.recorder.as_ref().map(|recorder| record(recorder, &received));
-    shared.log().push(received, bytes.len());
+    let kept = Kept { received, body: bytes, secrets: secrets.clone() };
+    let recorded = shared.recorder.as_ref().map(|recorder| record(recorder, &kept.clone().read()));
+    shared.log().push(kept);
     shared.traffic.send_modify(|traffic| traffic.received += 1);
     let reply = match recorded {
         Some(Err(error)) => not_recorded(wire, &error),
@@ -197,12 +196,4 @@ async fn read(incoming: Incoming) -> Result<Bytes, (u16, String)> {
         }
         Err(error) => Err((400, format!("The request could not be read: {error}"))),
     }
-}
-
-fn as_json(bytes: &[u8]) -> Value {
-    if bytes.is_empty() {
-        return Value::Null;
-    }
-    serde_json::from_slice(bytes)
-        .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(bytes).into_owned()))
 }

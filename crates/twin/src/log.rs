@@ -2,9 +2,12 @@
 
 use std::collections::VecDeque;
 
+use bytes::Bytes;
 use serde_json::Value;
 
 use junto_llm::{Usage, Wire};
+
+use crate::record::Secrets;
 
 /// How many requests are kept.
 const MOST: usize = 1000;
@@ -42,31 +45,58 @@ impl Received {
     }
 }
 
+/// A request as it is kept. Its body is read when somebody asks for it: most nobody ever asks for, and to
+/// read one takes as long as to answer it.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    /// Without its body.
+    pub(crate) received: Received,
+    pub(crate) body: Bytes,
+    pub(crate) secrets: Secrets,
+}
+
+impl Kept {
+    /// The whole, without keys.
+    pub(crate) fn read(self) -> Received {
+        let mut body = as_json(&self.body);
+        self.secrets.redact_value(&mut body);
+        Received { body, ..self.received }
+    }
+}
+
+fn as_json(bytes: &[u8]) -> Value {
+    if bytes.is_empty() {
+        return Value::Null;
+    }
+    serde_json::from_slice(bytes)
+        .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(bytes).into_owned()))
+}
+
 /// The latest requests, and the sum of all.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    entries: VecDeque<(Received, usize)>,
+    entries: VecDeque<Kept>,
     bytes: usize,
     total: Usage,
     told: Usage,
 }
 
 impl Log {
-    /// Notes a request whose body had this many bytes; the oldest are forgotten.
-    pub(crate) fn push(&mut self, received: Received, bytes: usize) {
-        if let Some(usage) = &received.usage {
+    /// Notes a request; the oldest are forgotten.
+    pub(crate) fn push(&mut self, kept: Kept) {
+        if let Some(usage) = &kept.received.usage {
             self.total += usage;
         }
-        self.bytes += bytes;
-        self.entries.push_back((received, bytes));
+        self.bytes += kept.body.len();
+        self.entries.push_back(kept);
         while self.entries.len() > MOST || self.bytes > MOST_BYTES {
-            let Some((_, bytes)) = self.entries.pop_front() else { break };
-            self.bytes -= bytes;
+            let Some(oldest) = self.entries.pop_front() else { break };
+            self.bytes -= oldest.body.len();
         }
     }
 
-    pub(crate) fn entries(&self) -> Vec<Received> {
-        self.entries.iter().map(|(received, _)| received.clone()).collect()
+    pub(crate) fn entries(&self) -> Vec<Kept> {
+        self.entries.iter().cloned().collect()
     }
 
     pub(crate) fn total(&self) -> Usage {
@@ -87,8 +117,8 @@ impl Log {
 mod tests {
     use super::*;
 
-    fn received(number: u64) -> Received {
-        Received {
+    fn kept(number: u64, bytes: usize) -> Kept {
+        let received = Received {
             number,
             wire: Wire::Chat,
             method: "POST".into(),
@@ -98,22 +128,23 @@ mod tests {
             status: 200,
             usage: Some(Usage::new(2, 1)),
             step: Some(0),
-        }
+        };
+        Kept { received, body: vec![b' '; bytes].into(), secrets: Secrets::default() }
     }
 
     #[test]
     fn the_log_is_bounded_and_the_sum_is_not() {
         let mut log = Log::default();
         for number in 0..2 * MOST as u64 {
-            log.push(received(number), 1);
+            log.push(kept(number, 1));
         }
         assert_eq!(log.entries().len(), MOST);
-        assert_eq!(log.entries()[0].number, MOST as u64);
+        assert_eq!(log.entries()[0].received.number, MOST as u64);
         assert_eq!(log.total().total, 6 * MOST as u64);
-        log.push(received(0), MOST_BYTES);
+        log.push(kept(0, MOST_BYTES));
         assert_eq!(log.entries().len(), 1);
-        log.push(received(0), 1);
+        log.push(kept(0, 1));
         assert_eq!(log.bytes, 1);
-        assert_eq!(log.entries()[0].header("Accept"), Some("*/*"));
+        assert_eq!(log.entries()[0].received.header("Accept"), Some("*/*"));
     }
 }

@@ -20,7 +20,7 @@ use junto_llm::{Usage, Wire};
 
 use crate::exchange::{Shared, Traffic, exchange};
 use crate::fault::{Fault, Outside};
-use crate::log::{Log, Received};
+use crate::log::{Kept, Log, Received};
 use crate::play::Play;
 use crate::record::Recorder;
 use crate::stage::Stage;
@@ -132,7 +132,8 @@ impl Twin {
     /// What was received, oldest first: the last 1000 requests, or as many as have 64 MiB of bodies
     /// together. A request is in here before its reply is sent.
     pub fn requests(&self) -> Vec<Received> {
-        self.shared.log().entries()
+        let kept = self.shared.log().entries();
+        kept.into_iter().map(Kept::read).collect()
     }
 
     /// The tokens of all requests that were answered.

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use junto_core::{
-    Abilities, Ack, Agent, AgentError, AgentSpec, Approve, Body, CallEnd, Command, EndReason, EventError,
-    EventLog, Fut, Input, Outcome, Parent, Spawner, Steer, When,
+    Abilities, Ack, Agent, AgentError, AgentSpec, Approve, Body, CallEnd, CallPurpose, Command, EndReason,
+    EventError, EventLog, Fut, Input, Outcome, Parent, Spawner, Steer, When,
 };
 use junto_env::LocalEnvironment;
 use junto_llm::{CallId, Cost, Unlimited, Usage, Usd};
@@ -44,6 +44,7 @@ fn body(step: &Step) -> Option<Body> {
             usage: Usage::default(),
             cost: Cost::Unknown,
             answer: None,
+            purpose: CallPurpose::Input,
             end: CallEnd::Whole,
             prefix: None,
         },
@@ -106,7 +107,14 @@ struct Puppet {
 
 impl Agent for Puppet {
     fn abilities(&self) -> Abilities {
-        Abilities { steer: Steer::Now, approve: Approve::No, resume: false, interrupt: true, follow_up: true }
+        Abilities {
+            steer: Steer::Now,
+            approve: Approve::No,
+            resume: false,
+            interrupt: true,
+            follow_up: true,
+            compact: false,
+        }
     }
 
     fn log(&self) -> &EventLog {

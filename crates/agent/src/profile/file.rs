@@ -302,7 +302,7 @@ fn json(value: Value) -> Result<Value, String> {
 }
 
 /// Lays a file's options over a family's: field by field, for each wire.
-fn lay_over(options: &mut Map<String, Value>, over: Map<String, Value>) {
+pub(super) fn lay_over(options: &mut Map<String, Value>, over: Map<String, Value>) {
     for (wire, fields) in over {
         match (options.get_mut(&wire), fields) {
             (Some(Value::Object(old)), Value::Object(new)) => old.extend(new),

@@ -165,3 +165,24 @@ fn base_instructions_speak_of_the_tools_that_are_there() {
         assert!(profile.base.lines().all(|line| line.chars().count() <= 120), "{id} {dialect:?}: long lines");
     }
 }
+
+/// A session that is switched to another vendor asks it for what that vendor's family asks for.
+#[test]
+fn another_vendor_is_asked_as_its_family_is() {
+    let own = Map::from_iter([("anthropic".to_owned(), serde_json::json!({"beta_headers": ["b"]}))]);
+    let profile = Profile { options: own.clone(), ..Profile::anthropic() };
+    for provider in [None, Some("anthropic"), Some("local")] {
+        assert_eq!(profile.options_at(provider), own, "{provider:?}");
+    }
+    for family in [Family::Gemini, Family::OpenAi] {
+        let mut expected = options::defaults(family);
+        expected.extend(own.clone());
+        assert_eq!(profile.options_at(Some(family.name())), expected, "{family:?}");
+    }
+    let catalog = Catalog::builtin();
+    let window = |provider, model| profile.capabilities_at(provider, &catalog, model).context_window;
+    assert_eq!(window(Some("gemini"), Some("unknown-1")), Profile::gemini().capabilities.context_window);
+    assert_eq!(window(Some("local"), Some("unknown-1")), Profile::anthropic().capabilities.context_window);
+    let latest = catalog.latest("openai", None).map(|model| model.context_window);
+    assert_eq!(window(Some("openai"), None), latest);
+}

@@ -1,14 +1,15 @@
 //! Writes the ends that are missing in a log, so that everything that began in it has ended, or goes on.
 
-use junto_core::{AgentId, Body, EndReason, EventLog, JournalError, Payload, Rejected, Seq, Via};
+use junto_core::{AgentId, Body, EndReason, Event, EventLog, JournalError, Payload, Rejected, Seq, Via};
 use junto_llm::{ToolCall, ToolResult};
 
 use super::Restored;
 use super::conversation::{OpenInput, Over};
-use super::lives::{Kind, Life};
+use super::lives::{Kind, Life, Lives};
 use crate::resume::OnOpen;
 use crate::said::is_question;
 use crate::toolbox::CUT_OFF;
+use crate::totals::Totals;
 
 impl Restored {
     /// Says that the session goes on, and ends what does not: children, texts, tool calls, and the input if
@@ -26,7 +27,7 @@ impl Restored {
         let cut_off = self.lives.cut_off(&root);
         self.log.commit(Body::SessionResumed { cut_off }).await?;
         for child in self.lives.children_left(&root) {
-            self.end_child(&child).await?;
+            end_child(&self.log, &self.lives, &child).await?;
         }
         if let Some(own) = self.lives.of(&root) {
             end_segments(&self.log, own).await?;
@@ -82,25 +83,50 @@ impl Restored {
         self.last_end = Some(reason);
         Ok(())
     }
+}
 
-    /// Ends a child, and books what it has used.
-    async fn end_child(&self, child: &AgentId) -> Result<(), JournalError> {
-        let Some(life) = self.lives.of(child) else { return Ok(()) };
-        let log = self.log.rejoin(life.seat());
-        end_segments(&log, life).await?;
-        for (start, (call, via)) in &life.calls {
-            end_call(&log, Some(*start), call, *via, CUT_OFF).await?;
-        }
-        if life.input.is_some() {
-            log.emit(Body::InputEnd { reason: EndReason::Interrupted, text: "".into() }).await?;
-        }
-        let (usage, cost) = life.totals().get();
-        let parent = log.parent().and_then(|parent| self.lives.of(parent)).map(Life::totals);
-        if let Some(parent) = parent {
-            parent.add(&usage, cost);
-        }
-        log.commit(Body::SessionEnd { reason: EndReason::Interrupted, usage, cost }).await.map(drop)
+/// Says that a session of any kind goes on, and ends everything that was under way in it. Gives the log as its
+/// own agent goes on writing to it, and what that agent has used.
+///
+/// # Errors
+/// As [`Restored::close_gaps`].
+pub(crate) async fn close_all(events: &[Event], log: &EventLog) -> Result<(EventLog, Totals), JournalError> {
+    let mut lives = Lives::default();
+    events.iter().for_each(|event| lives.take(event));
+    let own = events.first().and_then(|first| lives.of(&first.agent));
+    let Some(own) = own else { return Ok((log.clone(), Totals::default())) };
+    let log = log.rejoin(own.seat());
+    log.commit(Body::SessionResumed { cut_off: lives.cut_off(log.agent()) }).await?;
+    for child in lives.children_left(log.agent()) {
+        end_child(&log, &lives, &child).await?;
     }
+    end_work(&log, own).await?;
+    Ok((log, own.totals().clone()))
+}
+
+/// Ends a child, and books what it has used.
+async fn end_child(log: &EventLog, lives: &Lives, child: &AgentId) -> Result<(), JournalError> {
+    let Some(life) = lives.of(child) else { return Ok(()) };
+    let log = log.rejoin(life.seat());
+    end_work(&log, life).await?;
+    let (usage, cost) = life.totals().get();
+    let parent = log.parent().and_then(|parent| lives.of(parent)).map(Life::totals);
+    if let Some(parent) = parent {
+        parent.add(&usage, cost);
+    }
+    log.commit(Body::SessionEnd { reason: EndReason::Interrupted, usage, cost }).await.map(drop)
+}
+
+/// Ends what an agent was doing, its input too.
+async fn end_work(log: &EventLog, life: &Life) -> Result<(), JournalError> {
+    end_segments(log, life).await?;
+    for (start, (call, via)) in &life.calls {
+        end_call(log, Some(*start), call, *via, CUT_OFF).await?;
+    }
+    if life.input.is_some() {
+        log.commit(Body::InputEnd { reason: EndReason::Interrupted, text: "".into() }).await?;
+    }
+    Ok(())
 }
 
 /// Ends the texts that were being written. What they said so far was live only, and is lost.
@@ -131,6 +157,7 @@ async fn end_call(
         of,
         call_id: call.id.clone(),
         name: call.name.clone(),
+        call: of.is_none().then(|| call.clone()),
         output: message.into(),
         is_error: true,
         seen: None,

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use junto_core::{
-    ApprovalRequest, AskId, Body, CallEnd, Decision, EndReason, Event, EventLog, Payload, Seen, Seq, Via,
+    ApprovalRequest, AskId, Body, CallEnd, CallPurpose, Decision, EndReason, Event, EventLog, Payload, Seen,
+    Seq, Via,
 };
 use junto_llm::{Media, Message, ResultOutput, ToolResult};
 use serde::de::DeserializeOwned;
 
-use crate::history::History;
+use crate::history::{History, Pins};
 use crate::loops::Loops;
 use crate::round::Calls;
 use crate::said::Said;
@@ -75,7 +76,7 @@ impl<'a> Conversation<'a> {
             Body::UserInput { input, pictures } => {
                 self.end_round();
                 let pictures = self.media(seq, pictures.as_ref()).await;
-                self.history.say(&Said::recalled(input.clone(), pictures));
+                self.history.begin(&Said::recalled(input.clone(), pictures));
                 self.loops.begin_input();
                 self.open = Some(OpenInput::default());
             }
@@ -85,7 +86,13 @@ impl<'a> Conversation<'a> {
                 self.history.say(&Said::recalled(input.clone(), pictures));
                 self.over(None);
             }
+            // What it came to, a `compacted` event tells, if it came to anything.
+            Body::Call { purpose: CallPurpose::Compaction, model, .. } => {
+                self.end_round();
+                self.answered_by = Some(model.clone());
+            }
             Body::Call { .. } => self.call(event).await,
+            Body::Compacted { .. } => self.compacted(event).await,
             Body::ToolCallStart { call, via: Via::Loop } => {
                 if let Some(open) = &mut self.open {
                     open.decided.retain(|(request, _)| request.call != *call);
@@ -149,6 +156,18 @@ impl<'a> Conversation<'a> {
                 open.over = Some(Over::Failed(EndReason::Failed { error: error.clone() }));
             }
         }
+    }
+
+    async fn compacted(&mut self, event: &Event) {
+        let Body::Compacted { messages, pinned, input, tokens_after, .. } = &event.body else { return };
+        self.end_round();
+        // The model is asked again, also if its call has failed because of the length.
+        self.over(None);
+        let Some(messages) = self.json(event.seq, messages).await else { return };
+        let place = |place: u32| place as usize;
+        let pinned = pinned.iter().copied().map(place).collect();
+        let pins = Pins { pinned, input: input.map(place) };
+        self.history.replace(messages, pins, *tokens_after);
     }
 
     async fn tool_ended(&mut self, event: &Event) {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use junto_core::{AgentId, AskId, Body, CallEnd, CutOff, Event, Seq, Via};
+use junto_core::{AgentId, AskId, Body, CallPurpose, CutOff, Event, Seq, Via};
 use junto_llm::{CallId, ToolCall};
 
 use crate::totals::Totals;
@@ -33,8 +33,8 @@ pub(super) struct Life {
     over: bool,
     totals: Totals,
     turns: u32,
-    /// Whether the last model call failed after it had begun, so that its `error` is not another one.
-    broke: bool,
+    /// Whether there are results that were not counted: they are one turn when the round is over.
+    has_results: bool,
     children: u32,
 }
 
@@ -104,13 +104,25 @@ impl Life {
             over: false,
             totals: Totals::default(),
             turns: 0,
-            broke: false,
+            has_results: false,
             children: 0,
         }
     }
 
     fn take(&mut self, event: &Event) {
         self.seat.turn = event.turn;
+        let ends_round = matches!(
+            event.body,
+            Body::Call { .. }
+                | Body::SteeringInjected { .. }
+                | Body::LoopDetection { .. }
+                | Body::TurnLimit { .. }
+                | Body::InputEnd { .. }
+                | Body::UserInput { .. }
+        );
+        if ends_round && std::mem::take(&mut self.has_results) {
+            self.turns = self.turns.saturating_add(1);
+        }
         let seq = event.seq;
         let segment = |kind| Segment { kind, call: event.corr.clone() };
         match &event.body {
@@ -119,7 +131,13 @@ impl Life {
                 self.asked.clear();
             }
             Body::SessionEnd { .. } => self.over = true,
-            Body::UserInput { .. } => self.input = Some(event.turn),
+            Body::UserInput { .. } => {
+                self.input = Some(event.turn);
+                self.turns = self.turns.saturating_add(1);
+            }
+            Body::SteeringInjected { .. } | Body::LoopDetection { stops: false, .. } => {
+                self.turns = self.turns.saturating_add(1);
+            }
             Body::InputEnd { .. } => self.input = None,
             Body::AssistantTextStart {} => drop(self.segments.insert(seq, segment(Kind::Text))),
             Body::ReasoningStart {} => drop(self.segments.insert(seq, segment(Kind::Reasoning))),
@@ -127,19 +145,24 @@ impl Life {
                 self.segments.remove(of);
             }
             Body::ToolCallStart { call, via } => drop(self.calls.insert(seq, (call.clone(), *via))),
-            Body::ToolCallEnd { of: Some(of), .. } => drop(self.calls.remove(of)),
+            Body::ToolCallEnd { of, via, .. } => {
+                of.iter().for_each(|of| drop(self.calls.remove(of)));
+                self.has_results |= *via == Via::Loop;
+            }
             Body::Ask { request } => drop(self.asked.insert(request.ask.clone())),
             Body::Question { ask, .. } => drop(self.asked.insert(ask.clone())),
             Body::Answered { ask, .. } | Body::Replied { ask, .. } => drop(self.asked.remove(ask)),
-            Body::Call { usage, cost, end, .. } => {
+            // Calls that make room are paid, and are no turns.
+            Body::Call { purpose: CallPurpose::Compaction, usage, cost, .. } => self.totals.add(usage, *cost),
+            Body::Call { usage, cost, answer, .. } => {
                 self.totals.add(usage, *cost);
-                self.turns = self.turns.saturating_add(1);
-                self.broke = matches!(end, CallEnd::Failed { .. });
+                self.turns = self.turns.saturating_add(u32::from(answer.is_some()));
             }
-            Body::Error { .. } if !std::mem::take(&mut self.broke) => {
-                self.turns = self.turns.saturating_add(1);
+            // Names may have been left out.
+            Body::Child { name, .. } => {
+                let number = name.rsplit('-').next().and_then(|number| number.parse().ok());
+                self.children = self.children.saturating_add(1).max(number.unwrap_or(0));
             }
-            Body::Child { .. } => self.children = self.children.saturating_add(1),
             _ => {}
         }
     }
@@ -153,12 +176,12 @@ impl Life {
         &self.totals
     }
 
-    /// Its model calls, but for those that nothing came of and nobody was told of.
+    /// Its turns: what was said to it, its answers, and the results of each round of tools.
     pub(super) fn turns(&self) -> u32 {
         self.turns
     }
 
-    /// How many children it has had.
+    /// The number of the last child it has had.
     pub(super) fn children(&self) -> u32 {
         self.children
     }

@@ -4,28 +4,30 @@ mod commit;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use junto_core::{Action, Fut, Permit, Tool, ToolCx, ToolError, ToolOutcome};
 use junto_env::text::{Content, TextFile};
-use junto_env::{ErrorKind, ExecutionEnvironment, RealPath, Stamp};
+use junto_env::{ErrorKind, ExecutionEnvironment, RealPath, SeenFiles, Stamp};
 use junto_llm::{ToolCall, ToolSpec};
 use junto_patch::{Applied, Change, File, Operation, Patch, Placed, Stage};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 
-use self::commit::{Step, commit};
+use self::commit::{Done, Step, commit};
 use super::edit_file::MOST;
 use super::write_file::as_it_was;
-use super::{arguments, below, resolve};
+use super::{arguments, below, outdated, resolve};
 
 /// How many bytes of files are held for one patch. All are kept until it is done, to be put back.
 const MOST_IN_ALL: u64 = 2 * MOST;
 
 /// Applies a patch in the v4a format ([`junto_patch::Patch`]). The whole patch is worked out in memory
 /// before anything is written. If a write fails nevertheless, what was written before it is put back,
-/// so that a patch that fails leaves all files as they were; directories that it made may stay.
+/// so that a patch that fails leaves all files as they were; directories that it made may stay. What a
+/// symbolic link leads to is changed under its own name, and neither deleted nor moved.
 pub struct ApplyPatch(ToolSpec);
 
 #[derive(Deserialize)]
@@ -117,11 +119,39 @@ fn names(patch: &Patch) -> Vec<&str> {
     names
 }
 
+/// The paths that a patch takes away: what it deletes, and what it moves elsewhere.
+fn taken_away(patch: &Patch) -> Vec<&str> {
+    let taken = patch.operations.iter().filter_map(|operation| match operation {
+        Operation::Delete { path } => Some(path),
+        Operation::Update { path, moved_to: Some(to), .. } if to != path => Some(path),
+        Operation::Update { .. } | Operation::Add { .. } => None,
+    });
+    taken.map(String::as_str).collect()
+}
+
+/// Refuses a name that is a symbolic link: what it leads to, maybe far from here, would be taken away,
+/// and the link would be left behind.
+async fn refuse_link(env: &dyn ExecutionEnvironment, name: &str, real: &RealPath) -> Result<(), ToolError> {
+    let given = Path::new(name);
+    let (Some(parent), Some(last)) = (given.parent().and_then(Path::to_str), given.file_name()) else {
+        return Ok(());
+    };
+    let folder = resolve(env, if parent.is_empty() { "." } else { parent }).await?;
+    if name == "~" || folder.as_path().join(last) == real.as_path() {
+        return Ok(());
+    }
+    Err(ToolError(format!(
+        "{name} is a symbolic link to {real}, and a patch neither deletes nor moves what a link leads to; \
+         nothing was changed"
+    )))
+}
+
 impl ApplyPatch {
     async fn apply(permit: &Permit, cx: &ToolCx) -> Result<String, ToolError> {
         let patch = parse(permit.call())?;
         let (patch, paths) = resolved(patch, permit)?;
         let files = read(&*cx.env, &patch, paths).await?;
+        refuse_outdated(&patch, &files, &cx.seen)?;
         let applied = {
             let before = |path: &str| files.get(path).map_or(File::Missing, Before::file);
             junto_patch::apply(&patch, before).map_err(|error| {
@@ -136,9 +166,13 @@ impl ApplyPatch {
         let steps = steps(&*cx.env, &patch, applied.changes, &files).await?;
         // In a task of its own: whoever drops this call must not leave half of a patch behind.
         let done = tokio::spawn(commit(Arc::clone(&cx.env), steps)).await;
-        let note = done
+        let Done { note, written } = done
             .unwrap_or_else(|error| Err(format!("the patch was broken off: {error}")))
             .map_err(ToolError)?;
+        for (path, stamp) in written {
+            let before = files.values().find(|file| file.path == path).and_then(Before::stamp);
+            cx.seen.changed(&path, before, stamp);
+        }
         Ok(report + &note)
     }
 }
@@ -188,6 +222,21 @@ async fn read(
         files.insert(name, Before { path, held });
     }
     Ok(files)
+}
+
+/// Refuses a patch that adds a file in the place of one that was changed since the model saw it. An update
+/// shows by its context that it is about what is there.
+fn refuse_outdated(patch: &Patch, files: &Files, seen: &SeenFiles) -> Result<(), ToolError> {
+    for operation in &patch.operations {
+        if let Operation::Add { path, .. } = operation
+            && let Some(file) = files.get(path)
+            && let Some(stamp) = file.stamp()
+            && seen.is_outdated(&file.path, stamp)
+        {
+            return Err(outdated(&file.path));
+        }
+    }
+    Ok(())
 }
 
 async fn opaque(env: &dyn ExecutionEnvironment, path: &RealPath, size: u64) -> Result<Held, ToolError> {
@@ -321,9 +370,13 @@ impl Tool for ApplyPatch {
     fn actions<'a>(&'a self, call: &'a ToolCall, cx: &'a ToolCx) -> Fut<'a, Result<Vec<Action>, ToolError>> {
         Box::pin(async move {
             let patch = parse(call)?;
+            let taken_away = taken_away(&patch);
             let mut actions = Vec::new();
             for name in names(&patch) {
                 let path = resolve(&*cx.env, name).await?;
+                if taken_away.contains(&name) {
+                    refuse_link(&*cx.env, name, &path).await?;
+                }
                 actions.extend([Action::Read { path: path.clone() }, Action::Write { path }]);
             }
             Ok(actions)

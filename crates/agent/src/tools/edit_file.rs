@@ -6,7 +6,7 @@ use junto_core::{Action, Fut, Permit, Tool, ToolCx, ToolError, ToolOutcome};
 use junto_env::text::{Content, TextFile};
 use junto_env::{ErrorKind, ExecutionEnvironment, Kind, RealPath};
 use junto_llm::{ToolCall, ToolSpec};
-use junto_patch::{Edit, Strategy, Which, replace};
+use junto_patch::{Edit, Place, Strategy, Which, replace};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -15,11 +15,11 @@ use super::{arguments, file_of, near};
 
 /// The largest file that is edited, in bytes.
 pub(super) const MOST: u64 = 8 * 1024 * 1024;
-/// How many places are shown after the edit.
-const PLACES: usize = 3;
+/// How many excerpts are shown after the edit.
+const EXCERPTS: usize = 3;
 /// How many lines are shown before and after a place.
 const AROUND: usize = 2;
-/// How many lines, and how many bytes, are shown of a place.
+/// How many lines, and how many bytes, an excerpt has.
 const SHOWN: (usize, usize) = (20, 2000);
 
 /// Replaces a text in a file, if the file has not changed since it was read for that. Keeps encoding,
@@ -65,12 +65,13 @@ impl EditFile {
         let which = if replace_all { Which::All } else { Which::TheOne };
         let edit = replace(&file.text, &old_string, &new_string, which)
             .map_err(|error| ToolError(format!("{path}: {error}")))?;
-        file.write_back(&*cx.env, &edit.text).await.map_err(|error| match error.kind() {
+        let stamp = file.write_back(&*cx.env, &edit.text).await.map_err(|error| match error.kind() {
             ErrorKind::Changed => ToolError(format!(
                 "{path} was changed by somebody else just now, so it was left alone; read it again"
             )),
             _ => ToolError(format!("{error}; nothing was written")),
         })?;
+        cx.seen.changed(path, Some(file.stamp), stamp);
         Ok(report(path, &edit))
     }
 }
@@ -85,14 +86,14 @@ async fn read(
         Ok(content) => content,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let miss = near::miss(env, path, places).await;
-            return Err(ToolError(format!("{miss}; write_file makes a new file")));
+            return Err(ToolError(format!("{miss}; a new file has to be written whole")));
         }
         Err(error) => return Err(error.into()),
     };
     Err(ToolError(match content {
         Content::Text(file) => return Ok(file),
         Content::TooLarge { kind: Kind::Text, size } => {
-            format!("{path} is too large to edit ({size} bytes, at most {MOST}); use the shell")
+            format!("{path} is too large to edit ({size} bytes, at most {MOST}); a command can change it")
         }
         Content::Binary { what, .. } | Content::TooLarge { kind: Kind::Binary(what), .. } => {
             format!("{path} is a binary file ({what}), so it cannot be edited as text")
@@ -117,18 +118,55 @@ fn report(path: &RealPath, edit: &Edit) -> String {
         Strategy::Fuzzy => "; old_string is not in the file, and what is most like it was replaced: check it",
     };
     let mut report = format!("replaced {times} in {path}{how}\n");
-    for place in edit.places.iter().take(PLACES) {
-        let (first, last) = (*place.after.lines.start(), *place.after.lines.end());
-        let from = first.saturating_sub(AROUND).max(1);
-        let (lines, bytes) = SHOWN;
-        let limit = (last.saturating_sub(from) + 1 + AROUND).min(lines);
-        report += &excerpt(&edit.text, Lines { bytes, ..Lines::new(from as u64, limit as u64) });
-        report.push_str("...\n");
+    let total = edit.text.lines().count();
+    let windows = windows(&edit.places);
+    for (window, next) in windows.iter().zip(windows.iter().skip(1).map(Some).chain([None])) {
+        let Window { from, to, .. } = *window;
+        let limit = to.min(total).saturating_sub(from) + 1;
+        let bytes = SHOWN.1;
+        let shown = excerpt(&edit.text, Lines { bytes, ..Lines::new(from as u64, limit as u64) });
+        let cut = shown.lines().count() < limit;
+        report += &shown;
+        // Not where the next line follows, or there is none.
+        if cut || next.map_or(to < total, |next| next.from > to + 1) {
+            report.push_str("...\n");
+        }
     }
-    if count > PLACES {
-        let _ = writeln!(report, "[and {} places more]", count - PLACES);
+    let left = count.saturating_sub(windows.iter().map(|window| window.places).sum());
+    if left > 0 {
+        let _ = writeln!(report, "[and {left} places more]");
     }
     report
+}
+
+/// Lines that are shown together, and how many places are in them.
+struct Window {
+    from: usize,
+    to: usize,
+    places: usize,
+}
+
+/// What is shown of the first places. Those that are near each other are shown together, and no line twice.
+fn windows(places: &[Place]) -> Vec<Window> {
+    let most = SHOWN.0;
+    let mut windows: Vec<Window> = Vec::new();
+    for place in places {
+        let from = place.after.lines.start().saturating_sub(AROUND).max(1);
+        let to = place.after.lines.end().saturating_add(AROUND);
+        if let Some(window) = windows.last_mut()
+            && (to <= window.to || from <= window.to + 1 && to < window.from + most)
+        {
+            window.to = window.to.max(to);
+            window.places += 1;
+            continue;
+        }
+        if windows.len() == EXCERPTS {
+            break;
+        }
+        let from = windows.last().map_or(from, |last| from.max(last.to + 1));
+        windows.push(Window { from, to: to.clamp(from, from + most - 1), places: 1 });
+    }
+    windows
 }
 
 impl Tool for EditFile {

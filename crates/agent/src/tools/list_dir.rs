@@ -84,7 +84,9 @@ impl ListDir {
             Ok(listing) => Ok(listing.text(path)),
             Err(error) => Err(match error.kind() {
                 ErrorKind::NotFound => ToolError(near::miss(&*cx.env, path, &places).await),
-                ErrorKind::WrongKind => ToolError(format!("{path} is no directory; read_file reads files")),
+                ErrorKind::WrongKind => {
+                    ToolError(format!("{path} is a file and no directory; read it instead"))
+                }
                 _ => error.into(),
             }),
         }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use junto_core::{Action, Fut, Permit, Tool, ToolCx, ToolError, ToolOutcome};
 use junto_env::text::{Content, LineEnding, TextFile};
-use junto_env::{ByteRange, ErrorKind, ExecutionEnvironment, Kind, RealPath};
+use junto_env::{ByteRange, ErrorKind, ExecutionEnvironment, Kind, RealPath, Stamp};
 use junto_llm::{Media, ToolCall, ToolSpec};
 use serde::Deserialize;
 use serde_json::json;
@@ -62,7 +62,7 @@ impl ReadFile {
         let mut reads = permit.reads();
         let path = reads.next().ok_or_else(|| ToolError("no file was named".to_owned()))?;
         let places: Vec<RealPath> = reads.cloned().collect();
-        read(&*cx.env, path, lines, &places).await
+        read(cx, path, lines, &places).await
     }
 }
 
@@ -78,13 +78,29 @@ impl From<String> for Shown {
     }
 }
 
-/// Reads a file for a model. `places` is where to look for what was meant if there is none.
+/// Reads a file for a model, and notes that it was seen. `places` is where to look for what was meant if
+/// there is none.
 pub(super) async fn read(
-    env: &dyn ExecutionEnvironment,
+    cx: &ToolCx,
     path: &RealPath,
     lines: Lines,
     places: &[RealPath],
 ) -> Result<Shown, ToolError> {
+    let (shown, stamp) = look(&*cx.env, path, lines, places).await?;
+    match stamp {
+        Some(stamp) => cx.seen.note(path, stamp),
+        None => cx.seen.forget(path),
+    }
+    Ok(shown)
+}
+
+/// What a model is shown of a file, and what the file was like, if it was read whole for that.
+async fn look(
+    env: &dyn ExecutionEnvironment,
+    path: &RealPath,
+    lines: Lines,
+    places: &[RealPath],
+) -> Result<(Shown, Option<Stamp>), ToolError> {
     let is_notebook = path.as_path().extension() == Some(OsStr::new("ipynb"));
     let most = if is_notebook { NOTEBOOK } else { WHOLE };
     let content = match TextFile::read(env, path, most).await {
@@ -92,17 +108,20 @@ pub(super) async fn read(
         Err(error) => {
             return Err(match error.kind() {
                 ErrorKind::NotFound => ToolError(near::miss(env, path, places).await),
-                ErrorKind::WrongKind if is_directory(env, path).await => {
-                    ToolError(format!("{path} is a directory; list_dir shows what is in it"))
-                }
+                ErrorKind::WrongKind if is_directory(env, path).await => ToolError(format!(
+                    "{path} is a directory, so there are no lines to show; list what is in it"
+                )),
                 _ => error.into(),
             });
         }
     };
     match content {
-        Content::Text(file) if is_notebook => from_notebook(&file, lines),
-        Content::Text(file) => text(&file, lines).map(Shown::from),
-        Content::TooLarge { kind: Kind::Text, .. } => stream(env, path, lines).await.map(Shown::from),
+        Content::Text(file) => {
+            let shown =
+                if is_notebook { from_notebook(&file, lines) } else { text(&file, lines).map(Shown::from) };
+            Ok((shown?, Some(file.stamp)))
+        }
+        Content::TooLarge { kind: Kind::Text, .. } => Ok((stream(env, path, lines).await?.into(), None)),
         Content::TooLarge { kind: Kind::Image(media_type), size } => {
             Err(ToolError(format!("{path}: {}", image::too_large(media_type, size))))
         }
@@ -110,7 +129,7 @@ pub(super) async fn read(
             let name = path.as_path().file_name().unwrap_or_default().to_string_lossy();
             let (picture, line) =
                 image::picture(bytes, &name).map_err(|why| ToolError(format!("{path}: {why}")))?;
-            Ok(Shown { text: line, pictures: vec![picture] })
+            Ok((Shown { text: line, pictures: vec![picture] }, None))
         }
         Content::Binary { what, size } | Content::TooLarge { kind: Kind::Binary(what), size } => {
             Err(ToolError(format!(
@@ -171,7 +190,7 @@ fn from_notebook(file: &TextFile, lines: Lines) -> Result<Shown, ToolError> {
         cells => format!(" The last {cells} did not fit."),
     };
     let note = format!(
-        "[a notebook of {} cells, shown as text: the file itself is JSON, which is what edit_file sees.{left_out}]\n",
+        "[a notebook of {} cells, shown as text: the file itself is JSON, and what is changed in it is that.{left_out}]\n",
         notebook.cells
     );
     let shown = if notebook.text.is_empty() { String::new() } else { number(&notebook.text, lines)? };

@@ -89,7 +89,7 @@ impl ReadManyFiles {
                 continue;
             }
             let lines = Lines { bytes: OF_EACH, ..Lines::new(1, LINES) };
-            let shown = read_file::read(&*cx.env, path, lines, &[]).await;
+            let shown = read_file::read(cx, path, lines, &[]).await;
             batch.push(&below(path, &cx.env.facts().cwd), shown);
         }
         batch.outcome()

@@ -78,7 +78,7 @@ impl SpawnAgent {
                     "kind": kind_schema(&kinds, &kind),
                     "model": {"type": "string", "description": "The model; that of its kind by default"},
                     "working_dir": {"type": "string", "description": "The directory it works in, within yours, and whose files alone it reads and edits; yours by default"},
-                    "max_turns": {"type": "integer", "minimum": 0, "maximum": u32::MAX, "description": "How many model calls it may make; 0, the default, is no limit"},
+                    "max_turns": {"type": "integer", "minimum": 0, "maximum": u32::MAX, "description": "How many turns it may take: its task is one, and so is each of its answers and the results of each round of its tools; 0, the default, is no limit"},
                     "wait": {"type": "boolean", "description": "Whether to wait for its answer, which this call then gives, and to end the agent with the call; false by default"}
                 },
                 "required": ["task"]
@@ -93,8 +93,15 @@ impl SpawnAgent {
         if task.trim().is_empty() {
             return Err(ToolError("the task is empty".to_owned()));
         }
+        // Before anything is waited for: the calls of a round come here in their order.
+        let id = CallId(call.id.clone());
+        self.family.set_name_aside(&id);
         let workdir = match working_dir {
-            Some(path) => Workdir::Path(PathBuf::from(directory(&*cx.env, &path).await?.as_path())),
+            Some(path) => {
+                let real = directory(&*cx.env, &path).await;
+                let real = real.inspect_err(|_| self.family.release_name(&id))?;
+                Workdir::Path(PathBuf::from(real.as_path()))
+            }
             None => Workdir::Shared,
         };
         let spec = AgentSpec {

@@ -7,7 +7,7 @@ use junto_llm::{ToolCall, ToolSpec};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{arguments, file_of};
+use super::{arguments, file_of, outdated};
 
 /// The largest file that is looked at for how it is written. A larger one is replaced as given.
 const LOOKED_AT: u64 = 8 * 1024 * 1024;
@@ -17,7 +17,7 @@ const LOOKED_AT: u64 = 8 * 1024 * 1024;
 /// A text that replaces a text is written as that was: in its encoding, with its byte order mark, and
 /// with its line ends if the new text has only plain ones. A model sees none of these when it reads,
 /// so it cannot mean to change them. What cannot be written that way is written in UTF-8, and the
-/// result says so.
+/// result says so. A file that was changed by somebody else since the model saw it is left alone.
 pub struct WriteFile(ToolSpec);
 
 #[derive(Deserialize)]
@@ -47,13 +47,19 @@ impl WriteFile {
         let Arguments { content } = arguments(permit.call())?;
         let path = permit.writes().next().ok_or_else(|| ToolError("no file was named".to_owned()))?;
         let (Written { bytes, note }, expect) = plan(&*cx.env, path, content).await?;
+        if let Expect::Unchanged(now) = expect
+            && cx.seen.is_outdated(path, now)
+        {
+            return Err(outdated(path));
+        }
         let written = cx.env.write(path, &bytes, expect).await;
-        written.map_err(|error| match error.kind() {
+        let stamp = written.map_err(|error| match error.kind() {
             ErrorKind::Changed | ErrorKind::Exists => ToolError(format!(
                 "{path} was changed by somebody else just now, so it was left alone; read it and decide again"
             )),
             _ => ToolError(format!("{error}; nothing was written")),
         })?;
+        cx.seen.note(path, stamp);
         let done = if expect == Expect::Absent { "created" } else { "replaced" };
         Ok(format!("{done} {path} ({} bytes{note})", bytes.len()))
     }

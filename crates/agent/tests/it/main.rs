@@ -4,6 +4,7 @@
 
 mod checkout;
 mod hand;
+mod ledger;
 #[path = "../../../env/tests/it/memory.rs"]
 mod memory;
 mod nursery;
@@ -13,6 +14,7 @@ mod scene;
 mod script;
 mod site;
 mod stand;
+mod t0_compact;
 mod t0_configure;
 mod t0_file_tools;
 mod t0_file_tools_change;
@@ -30,6 +32,7 @@ mod t1_approval;
 mod t1_budget;
 mod t1_child;
 mod t1_children;
+mod t1_compact;
 mod t1_dod;
 mod t1_failure;
 mod t1_file_tools;

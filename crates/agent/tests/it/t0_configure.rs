@@ -39,7 +39,7 @@ async fn limits() {
     let rounds = Change { max_tool_rounds: Some(2), ..Change::default() };
     assert_eq!(configure(&scene, rounds.clone()).await, Ok(Ack::Done));
     assert_eq!(scene.ask("1").await.0, EndReason::Limit);
-    let turns = Change { max_turns: Some(3), max_tool_rounds: Some(0), ..Change::default() };
+    let turns = Change { max_turns: Some(8), max_tool_rounds: Some(0), ..Change::default() };
     configure(&scene, turns.clone()).await.unwrap();
     assert_eq!(scene.ask("2").await.0, EndReason::Done);
     assert_eq!(scene.ask("3").await.0, EndReason::Limit);

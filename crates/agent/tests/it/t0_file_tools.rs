@@ -155,7 +155,7 @@ async fn what_is_no_file_is_refused_by_every_tool() {
         };
         tokio::time::timeout(Duration::from_mins(1), call).await.expect(path);
     }
-    place.fails(&read, file("dir"), "list_dir").await;
+    place.fails(&read, file("dir"), "list what is in it").await;
     place.works(&read, file("/proc/self/status"), "  1 | Name:").await;
     place.fails(&write, json!({"file_path": "dir/a/b", "content": "x"}), "Not a directory").await;
     place.fails(&ListDir::default(), json!({"path": "dir/a"}), "no directory").await;

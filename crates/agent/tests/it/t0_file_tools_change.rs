@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use junto_agent::tools::{ApplyPatch, EditFile, ListDir, ReadFile, ReadManyFiles, WriteFile};
+use junto_agent::tools::{self, ApplyPatch, EditFile, ListDir, ReadFile, ReadManyFiles, WriteFile};
 use junto_core::Action;
 use junto_env::wrappers::{self, ReadOnly};
 use junto_env::{
@@ -35,7 +35,28 @@ async fn an_edit_shows_what_came_of_it() {
     );
     let all = json!({"file_path": "a", "old_string": "line", "new_string": "row", "replace_all": true});
     let said = place.call(&EditFile::default(), all).await.unwrap();
-    assert!(said.starts_with("replaced 19 times") && said.ends_with("[and 16 places more]\n"), "{said}");
+    // Every line once, and nothing after the last.
+    let lines: Vec<&str> = said.lines().skip(1).collect();
+    assert!(said.starts_with("replaced 19 times") && lines.len() == 21, "{said}");
+    assert!(
+        lines.iter().zip(1..).all(|(line, number)| line.trim().starts_with(&format!("{number} | "))),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn an_edit_of_many_places_shows_some_of_them() {
+    let text: String = (1..=90).map(|n| if n % 20 == 1 { "x\n" } else { "\n" }).collect();
+    let place = Place::with(&[("a", text.as_bytes()), ("end", b"one\ntwo\n")]);
+    let all = json!({"file_path": "a", "old_string": "x", "new_string": "y", "replace_all": true});
+    let said = place.call(&EditFile::default(), all).await.unwrap();
+    assert_eq!(
+        said,
+        "replaced 5 times in PLACE/a\n  1 | y\n  2 | \n  3 | \n...\n 19 | \n 20 | \n 21 | y\n 22 | \n 23 | \n...\n \
+         39 | \n 40 | \n 41 | y\n 42 | \n 43 | \n...\n[and 2 places more]\n"
+    );
+    let said = place.call(&EditFile::default(), edit("end", "two", "2")).await.unwrap();
+    assert_eq!(said, "replaced once in PLACE/end\n  1 | one\n  2 | 2\n", "nothing follows");
 }
 
 #[tokio::test]
@@ -71,7 +92,7 @@ async fn an_edit_that_cannot_be_made_changes_nothing() {
         ("a.txt", "one", "1", "2"),
         ("a.txt", "", "x", "empty"),
         ("a.txt", "one", "one", "same"),
-        ("a.text", "one", "1", "near it: a.txt; write_file makes a new file"),
+        ("a.text", "one", "1", "near it: a.txt; a new file has to be written whole"),
         ("latin", "vu", "\u{1f980}", "does not have the character"),
         ("damaged", "und", "oder", "not valid UTF-8"),
         ("binary", "a", "b", "binary file"),
@@ -85,6 +106,42 @@ async fn an_edit_that_cannot_be_made_changes_nothing() {
     place.fails(&tool, edit("large", "x", "y"), "too large to edit").await;
     std::fs::remove_file(place.path("large")).unwrap();
     assert_eq!(place.files(), before);
+}
+
+#[tokio::test]
+async fn no_error_names_a_tool_that_may_not_be_there() {
+    let notebook = json!({"cells": [{"cell_type": "code", "source": "x = 1", "outputs": []}]}).to_string();
+    let place = Place::with(&[("a.txt", b"one\n"), ("n.ipynb", notebook.as_bytes()), ("binary", &[0; 20])]);
+    place.write("large", "x".repeat(9_000_000));
+    std::fs::create_dir(place.path("dir")).unwrap();
+    let (reader, writer, editor) = (ReadFile::default(), WriteFile::default(), EditFile::default());
+    let (lister, patcher) = (ListDir::default(), ApplyPatch::default());
+    let file = |name: &str| json!({"file_path": name});
+    let content = |name: &str| json!({"file_path": name, "content": ""});
+    let calls: [(&dyn junto_core::Tool, Value); 14] = [
+        (&reader, file("dir")),
+        (&reader, file("gone")),
+        (&reader, file("binary")),
+        (&reader, file("n.ipynb")),
+        (&reader, json!({"file_path": "a.txt", "offset": 9})),
+        (&writer, content("dir")),
+        (&writer, content("a.txt/below")),
+        (&editor, edit("gone", "a", "b")),
+        (&editor, edit("large", "a", "b")),
+        (&editor, edit("dir", "a", "b")),
+        (&editor, edit("binary", "a", "b")),
+        (&lister, json!({"path": "a.txt"})),
+        (&lister, json!({"path": "gone"})),
+        (&patcher, patch("*** Update File: binary\n@@\n-a\n+b\n")),
+    ];
+    let names: Vec<String> = tools::all().iter().map(|tool| tool.spec().name.clone()).collect();
+    for (tool, args) in calls {
+        let said = place.call(tool, args.clone()).await.unwrap_or_else(|error| error);
+        let named = names
+            .iter()
+            .find(|name| said.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == *name));
+        assert_eq!(named, None, "{args}: {said}");
+    }
 }
 
 #[tokio::test]
@@ -183,6 +240,44 @@ async fn a_patch_that_fails_leaves_all_files_as_they_were() {
     }
 }
 
+#[tokio::test]
+async fn a_patch_takes_away_nothing_that_a_link_leads_to() {
+    let elsewhere = Place::with(&[("precious", b"data\n")]);
+    let place = Place::with(&[("near", b"data\n"), ("dir/inner", b"data\n")]);
+    for (target, link) in [
+        (elsewhere.path("precious"), "far"),
+        ("near".into(), "close"),
+        ("nowhere".into(), "dangling"),
+        ("dir".into(), "to_dir"),
+    ] {
+        std::os::unix::fs::symlink(target, place.path(link)).unwrap();
+    }
+    let entries = || {
+        let entries = std::fs::read_dir(place.path("")).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = entries();
+    for link in ["far", "close", "dangling", "dir/../far"] {
+        for body in [
+            format!("*** Delete File: {link}\n"),
+            format!("*** Update File: {link}\n*** Move to: renamed\n@@\n-data\n+DATA\n"),
+        ] {
+            place.fails(&ApplyPatch::default(), patch(&body), "is a symbolic link to ").await;
+        }
+    }
+    assert_eq!(entries(), before);
+    assert_eq!(place.read("near"), b"data\n");
+    assert_eq!(elsewhere.read("precious"), b"data\n");
+    // A link further up the path is only a way to the file, and an update stays where the file is.
+    place.works(&ApplyPatch::default(), patch("*** Delete File: to_dir/inner\n"), "D dir/inner").await;
+    let update = "*** Update File: close\n@@\n-data\n+new\n";
+    place.works(&ApplyPatch::default(), patch(update), "M near").await;
+    assert_eq!(place.read("near"), b"new\n");
+    assert!(std::fs::symlink_metadata(place.path("close")).unwrap().is_symlink());
+}
+
 /// A disk that is full after so many changes, for a moment: one change fails, and then there is room.
 struct Filling {
     inner: LocalEnvironment,
@@ -252,6 +347,47 @@ async fn what_may_only_be_read_is_not_written() {
     place.fails(&WriteFile::default(), json!({"file_path": "a", "content": ""}), "nothing was written").await;
     place.fails(&ApplyPatch::default(), patch("*** Delete File: a\n"), "all files are as they were").await;
     assert_eq!(place.files(), before);
+}
+
+#[tokio::test]
+async fn what_was_changed_since_it_was_seen_is_not_replaced() {
+    let write = |content: &str| json!({"file_path": "a", "content": content});
+    let look = || json!({"file_path": "a"});
+    let add = || patch("*** Add File: a\n+mine\n");
+    let (reader, writer, editor) = (ReadFile::default(), WriteFile::default(), EditFile::default());
+    let (many, patcher) = (ReadManyFiles::default(), ApplyPatch::default());
+    let update = || patch("*** Update File: a\n@@\n-one\n+two\n");
+    // What the model does first, by which it knows the file.
+    let first: [(&dyn junto_core::Tool, Value); 6] = [
+        (&reader, look()),
+        (&reader, json!({"file_path": "a", "offset": 1, "limit": 1})),
+        (&many, json!({"paths": ["a"]})),
+        (&writer, write("one\n")),
+        (&editor, edit("a", "one", "two")),
+        (&patcher, update()),
+    ];
+    for (tool, args) in first {
+        let place = Place::with(&[("a", b"one\n")]);
+        place.works(tool, args.clone(), "").await;
+        // Twice by itself, for what it wrote it has seen.
+        place.works(&writer, write("one\n"), "replaced").await;
+        place.works(tool, args.clone(), "").await;
+        place.write("a", "one, and somebody else's\n");
+        let told = "a was changed since you last read or wrote it, so it was left alone; read it again";
+        place.fails(&writer, write("mine\n"), told).await;
+        place.fails(&patcher, add(), told).await;
+        // A change of a part of it does not show the rest.
+        place.works(&editor, edit("a", "one", "1"), "replaced once").await;
+        place.fails(&writer, write("mine\n"), told).await;
+        assert_eq!(place.read("a"), b"1, and somebody else's\n", "{args}");
+        place.works(&reader, look(), "somebody else's").await;
+        place.works(&writer, write("mine\n"), "replaced").await;
+    }
+    // What was never seen is replaced, and what is gone is made anew.
+    let place = Place::with(&[("a", b"one\n")]);
+    place.works(&writer, write("blind\n"), "replaced").await;
+    std::fs::remove_file(place.path("a")).unwrap();
+    place.works(&writer, write("anew\n"), "created").await;
 }
 
 #[tokio::test]

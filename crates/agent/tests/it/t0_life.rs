@@ -288,12 +288,12 @@ async fn a_cancelled_token_ends_the_session() {
 #[tokio::test]
 async fn limits_stop_the_input() {
     let call = || Line::Calls(vec![("shell", json!({"command": "true"}))]);
-    let limits = Limits { max_turns: 3, max_tool_rounds: 2 };
+    let limits = Limits { max_turns: 8, max_tool_rounds: 2 };
     let model = script([call(), call(), Line::Text("Fine.")]);
     let mut scene = Scene::with(model, |config| SessionConfig { limits, ..config }).await;
     assert_eq!(scene.ask("1").await.0, EndReason::Limit);
     assert_eq!(scene.ask("2").await.0, EndReason::Done, "the rounds are counted for each input");
-    assert_eq!(scene.ask("3").await.0, EndReason::Limit, "the calls are counted for the session");
+    assert_eq!(scene.ask("3").await.0, EndReason::Limit, "the turns are counted for the session");
     let record = scene.end().await;
     let limits: Vec<(String, u32)> = record
         .events
@@ -303,8 +303,32 @@ async fn limits_stop_the_input() {
             _ => None,
         })
         .collect();
-    assert_eq!(limits.iter().map(|(_, reached)| *reached).collect::<Vec<_>>(), [2, 3]);
-    assert!(limits[0].0.contains("rounds") && limits[1].0.contains("model calls"), "{limits:?}");
+    assert_eq!(limits.iter().map(|(_, reached)| *reached).collect::<Vec<_>>(), [2, 8]);
+    assert!(limits[0].0.contains("rounds") && limits[1].0.contains("8 turns"), "{limits:?}");
+}
+
+/// A turn is an entry of the conversation: what was said, an answer, the results of a round, a message that
+/// steers.
+#[tokio::test]
+async fn every_entry_of_the_conversation_is_a_turn() {
+    for (max_turns, calls) in [(1, 0), (2, 1), (3, 1), (4, 2), (5, 2), (6, 3)] {
+        let call =
+            || Line::Calls(vec![("shell", json!({"command": "true"})), ("shell", json!({"command": ":"}))]);
+        let model = script([call(), call(), Line::Text("Fine.")]);
+        let limits = Limits { max_turns, max_tool_rounds: 0 };
+        let mut scene =
+            Scene::with(Arc::clone(&model) as _, |config| SessionConfig { limits, ..config }).await;
+        let expected = if max_turns == 6 { EndReason::Done } else { EndReason::Limit };
+        assert_eq!(scene.ask("1").await.0, expected, "{max_turns}");
+        assert_eq!(model.requests.lock().unwrap().len(), calls, "{max_turns}");
+        scene.end().await;
+    }
+    let model = script([Line::Text("Fine.")]);
+    let limits = Limits { max_turns: 2, max_tool_rounds: 0 };
+    let mut scene = Scene::with(Arc::clone(&model) as _, |config| SessionConfig { limits, ..config }).await;
+    scene.steer("And briefly.", When::Round).await;
+    assert_eq!(scene.ask("1").await.0, EndReason::Limit, "a message that steers is one");
+    scene.end().await;
 }
 
 /// A journal that takes so many events and no more.
@@ -409,7 +433,7 @@ async fn pictures_are_read_when_they_are_said() {
     let mut scene = Scene::start(Arc::clone(&model) as _).await;
     scene.write("cat.png", PNG);
     scene.write("notes.txt", "a cat");
-    let with = |text: &str, image: &str| Input { text: text.into(), images: vec![image.into()] };
+    let with = |text: &str, image: &str| Input { images: vec![image.into()], ..Input::text(text) };
     let nothing = Input::text(" \n");
     for input in [nothing, with("What?", "dog.png"), with("What?", "notes.txt"), with("What?", ".")] {
         for command in [

@@ -1,12 +1,12 @@
 //! Sessions brought back: how inputs end that had no end, what a host can say about it, and what is refused.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use junto_agent::{OnOpen, Past, Session, SessionConfig};
 use junto_core::{
-    Agent, AgentErrorKind, AgentId, Body, Change, Command, CutOff, Decision, EndReason, Event, EventLog,
-    Input, Journal, Limits, MemoryJournal, Payload, Seq, SessionState, grammar,
+    Agent, AgentErrorKind, AgentId, Body, Change, Command, CutOff, EndReason, Event, EventLog, Input,
+    Journal, Limits, MemoryJournal, Payload, Seq, SessionState, grammar,
 };
 use junto_env::{ExecutionEnvironment, LocalEnvironment};
 use junto_llm::{Effort, Error, ErrorKind, Message, Provider, Request, Role, SessionId, Usage};
@@ -41,7 +41,7 @@ async fn go_on(stage: &Stage, whole: &Performance, past: Past, lines: Vec<Line>)
 
 /// Plays a session, cuts it off after each of its events and brings it back with the rest of its lines: from
 /// then on it asks exactly what it asked before, and its inputs end as they did.
-async fn check_every_cut(stage: &Stage, lines: impl Fn() -> Vec<Line>) -> Performance {
+pub(crate) async fn check_every_cut(stage: &Stage, lines: impl Fn() -> Vec<Line>) -> Performance {
     let model: Arc<dyn Provider> = script(lines());
     let whole = stage.play(&model).await;
     for cut in 1..=whole.events.len() {
@@ -88,7 +88,7 @@ async fn limits_and_circles_are_kept() {
         let circles = [again(), again(), again(), again(), again(), again()];
         circles.into_iter().chain([Line::Text("Well."), again(), again()]).collect()
     };
-    let limits = Limits { max_turns: 8, max_tool_rounds: 0 };
+    let limits = Limits { max_turns: 19, max_tool_rounds: 0 };
     let inputs = ["one", "two", "three"].map(Input::text);
     let stage = Stage::new(inputs, move |config| SessionConfig { limits, stop_on_loop: true, ..config });
     let whole = check_every_cut(&stage, lines).await;

@@ -168,7 +168,7 @@ async fn queued_inputs_follow_without_a_pause_and_also_after_an_interrupt() {
 
 #[tokio::test]
 async fn a_limit_leaves_it_idle() {
-    let limits = Limits { max_turns: 1, max_tool_rounds: 0 };
+    let limits = Limits { max_turns: 3, max_tool_rounds: 0 };
     let calls = Line::Calls(vec![("shell", json!({"command": "true"}))]);
     let mut scene = Scene::with(script([calls]), |config| SessionConfig { limits, ..config }).await;
     assert_eq!(scene.ask("1").await.0, EndReason::Limit);

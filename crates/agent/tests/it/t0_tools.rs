@@ -49,6 +49,28 @@ async fn calls_that_make_no_sense_are_told_to_the_model() {
 }
 
 #[tokio::test]
+async fn a_call_that_never_starts_is_in_the_log_with_its_arguments() {
+    let calls = vec![
+        ("fly", json!({"to": "MARKER"})),
+        ("edit_file", json!({"file_path": "MARKER", "old_string": 5})),
+        ("write_file", json!({"file_path": "a/b", "content": "MARKER"})),
+        ("shell", json!({"command": "true"})),
+    ];
+    let mut scene = Scene::start(script([Line::Calls(calls), Line::Text("Done.")])).await;
+    scene.write("a", "");
+    assert_eq!(scene.ask("Go").await.0, EndReason::Done);
+    let record = scene.end().await;
+    let mut ends = 0;
+    for event in &record.events {
+        let Body::ToolCallEnd { of, name, call, .. } = &event.body else { continue };
+        ends += 1;
+        assert_eq!((of.is_some(), call.is_none()), (name == "shell", name == "shell"), "{event:?}");
+        assert!(call.iter().all(|call| call.raw_arguments.contains("MARKER")), "{event:?}");
+    }
+    assert_eq!(ends, 4);
+}
+
+#[tokio::test]
 async fn files_are_read() {
     let write = |name: &'static str, content: &'static [u8]| move |scene: &Scene| scene.write(name, content);
     let read = |args: Value| ("read_file", args);

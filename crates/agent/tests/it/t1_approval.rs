@@ -67,6 +67,22 @@ async fn allowed() {
 }
 
 #[tokio::test]
+async fn unanswered_and_the_model_goes_on() {
+    on_each_wire(async |wire| {
+        for on_reject in [OnReject::EndTurn, OnReject::TellModel] {
+            let mut stand = stand(wire, on_reject).await;
+            stand.scene.submit("Work").await;
+            answer(&mut stand, Decision::Unanswered { reason: Some("nobody is there".into()) }).await;
+            assert_eq!(stand.scene.input_end().await, (EndReason::Done, "So be it.".into()), "{wire:?}");
+            assert!(!stand.scene.path("proof").exists());
+            assert!(stand.last_body().contains("not allowed: nobody is there"), "{wire:?}");
+            stand.end(&[]).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn refused_and_the_turn_ends() {
     on_each_wire(async |wire| {
         let mut stand = stand(wire, OnReject::EndTurn).await;

@@ -100,7 +100,9 @@ async fn a_child_works_while_its_parent_goes_on() {
 async fn several_children_work_side_by_side() {
     on_each_wire(async |wire| {
         let start = |task: &str| Call::new("spawn_agent", json!({"task": task}));
-        let all = Step::calls([start("first"), start("second"), start("third")]);
+        // A directory takes a while to be looked at.
+        let first = Call::new("spawn_agent", json!({"task": "first", "working_dir": "."}));
+        let all = Step::calls([first, start("second"), start("third")]);
         let mut steps = delegates([all, wait(json!({}))]);
         // A pipe has two ends: neither of the two is done without the other.
         for (task, command) in
@@ -112,11 +114,9 @@ async fn several_children_work_side_by_side() {
         let mut stand = family(wire, steps).await;
         let (reason, text) = stand.scene.ask("Delegate").await;
         assert_eq!(reason, EndReason::Done, "{wire:?}");
-        for task in ["first", "second", "third"] {
-            assert!(
-                text.contains(&format!("(success: true, turns used: 2)\n{task} is done.")),
-                "{wire:?}: {text}"
-            );
+        for (task, name) in [("first", "agent-1"), ("second", "agent-2"), ("third", "agent-3")] {
+            let report = format!("{name}: completed (success: true, turns used: 2)\n{task} is done.");
+            assert!(text.contains(&report), "{wire:?}: {text}");
         }
         let heads: Vec<&str> =
             text.lines().filter_map(|line| line.split_once(": completed")).map(|(name, _)| name).collect();
@@ -448,7 +448,7 @@ async fn a_child_that_fails_is_a_result() {
 
 #[tokio::test]
 async fn a_child_stops_at_its_own_limit() {
-    let limited = Step::call("spawn_agent", json!({"task": "subtask", "max_turns": 1}));
+    let limited = Step::call("spawn_agent", json!({"task": "subtask", "max_turns": 3}));
     let mut steps = delegates([limited, wait(json!({}))]);
     steps.push(told("subtask", 0, shell("true")));
     let mut stand = family(junto_llm::Wire::Anthropic, steps).await;

@@ -173,7 +173,7 @@ async fn claude() {
                 json!({"file_path": "src/a.py", "old_string": "two", "new_string": "2", "replace_all": false}),
             ),
             false,
-            &["The file DIR/src/a.py has been updated. It now has:\n1\tone\n2\t2\n"],
+            &["The file DIR/src/a.py has been updated. It now has:\n1\tone\n2\t2"],
         ),
         (
             call("Edit", json!({"file_path": "src/a.py", "old_string": "zzz", "new_string": "q"})),

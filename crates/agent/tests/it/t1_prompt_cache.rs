@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use junto_agent::{Profile, SessionConfig, ToolRegistry, tool};
-use junto_core::{Body, EndReason, ToolCx, When};
+use junto_core::{Body, EndReason, Prefix, ToolCx, When};
 use junto_llm::{Usage, Wire};
 use junto_twin::{Options, Step};
 use schemars::JsonSchema;
@@ -58,6 +58,16 @@ fn calls(record: &Record) -> Vec<(u32, Usage)> {
     record.events.iter().filter_map(call).collect()
 }
 
+/// What the requests of the session's own calls began with.
+fn prefixes(record: &Record) -> Vec<Prefix> {
+    let root = &record.events[0].agent;
+    let prefix = |event: &junto_core::Event| match &event.body {
+        Body::Call { prefix, .. } if &event.agent == root => *prefix,
+        _ => None,
+    };
+    record.events.iter().filter_map(prefix).collect()
+}
+
 /// The least share of a warm call's input that was read from the cache, in percent.
 fn least_share(calls: &[(u32, Usage)]) -> u64 {
     let warm = calls.iter().filter(|(turn, _)| *turn >= WARM);
@@ -80,8 +90,13 @@ async fn most_of_the_input_comes_from_the_cache() {
         }
         let record = stand.end(&[]).await;
         assert!(record.tool_ends().iter().all(|(_, _, is_error)| !is_error), "{:?}", record.tool_ends());
+        let prefixes = prefixes(&record);
+        for (before, now) in prefixes.iter().zip(&prefixes[1..]) {
+            let same = Prefix { messages: now.messages, count: now.count, shared: now.shared, ..*before };
+            assert_eq!((now, now.shared), (&same, Some(before.count)), "{wire:?}: nothing but what is new");
+        }
         let calls = calls(&record);
-        assert_eq!(calls.len(), 2 * TURNS, "{wire:?}");
+        assert_eq!((calls.len(), prefixes.len()), (2 * TURNS, 2 * TURNS), "{wire:?}");
         assert!(least_share(&calls) > 80, "{wire:?}: {}%: {calls:?}", least_share(&calls));
     })
     .await;
@@ -131,7 +146,11 @@ async fn a_prefix_that_changes_is_read_anew() {
             stand.scene.session.register(Arc::new(other)).unwrap();
             assert_eq!(stand.scene.ask("Work").await.0, EndReason::Done, "{wire:?}");
         }
-        let calls = calls(&stand.end(&[]).await);
+        let record = stand.end(&[]).await;
+        let prefixes = prefixes(&record);
+        let changes = prefixes.iter().zip(&prefixes[1..]).filter(|(a, b)| a.tools != b.tools).count();
+        assert_eq!(changes, TURNS - 1, "{wire:?}: the events tell what changed");
+        let calls = calls(&record);
         assert!(least_share(&calls) < 80, "{wire:?}: {}%", least_share(&calls));
     })
     .await;

@@ -6,12 +6,12 @@ use junto_agent::{Past, SessionConfig};
 use junto_core::{Body, Change, EndReason, Event, Input};
 use junto_llm::http::{Endpoint, HttpProvider};
 use junto_llm::{Client, Provider, Wire};
-use junto_twin::{Call, DEFAULT_KEY, Fault, Options, Play, Step, Twin};
+use junto_twin::{Call, DEFAULT_KEY, Fault, Options, Play, Step, Twin, When};
 use serde_json::json;
 
 use crate::nursery::{told, with_children};
-use crate::revival::{NUDGE, Next, PNG, Performance, Stage};
-use crate::stand::{client, model, on_each_wire};
+use crate::revival::{NUDGE, Next, PNG, Performance, Stage, assert_same};
+use crate::stand::{client, model};
 
 fn prop(name: &str, text: &str) -> Call {
     Call::new(name, json!({ "text": text }))
@@ -21,32 +21,31 @@ fn one(name: &str, text: &str) -> Step {
     Step::calls([prop(name, text)])
 }
 
-/// What a long session is made of: calls side by side, long output and larger than an event holds,
-/// pictures, a refusal, steering, a child, a circle, a plan, a server that fails once.
+/// What a long session is made of: calls side by side, some refused, output that is cut and output that is
+/// larger than an event holds, a plan, a picture, steering, a child, a circle, a server that fails once.
 fn steps() -> Vec<Step> {
-    let again = || one("echo", "again");
+    let wild = [("echo", "a"), ("long", "20"), ("fail", "c"), ("danger", "small"), ("danger", "great")];
+    let after = |text: &str| When { after: Some(text.into()), ..When::default() };
+    let circle = Step::calls([prop("echo", "again"), prop("echo", "again"), prop("echo", "again")]);
     let overloaded = Some(Fault::status(503).times(1));
     vec![
-        told("Look around", 0, Step::calls([prop("echo", "a"), prop("long", "4000"), prop("fail", "c")])),
-        told("Look around", 1, one("look", "here")),
-        told("Look around", 2, Step::calls([prop("danger", "small"), prop("danger", "great")])),
-        told("Look around", 3, one("long", "60000")),
-        told("Look around", 4, one("nudge", "me")),
+        told("Look around", 0, Step::calls(wild.map(|(name, text)| prop(name, text)))),
+        told("Look around", 1, Step::calls([prop("long", "800"), prop("mean", "to rest")])),
+        told("Look around", 2, Step { text: Some("A picture first.".into()), ..one("look", "here") }),
+        // Where results have no pictures, they come as the last that was said.
+        one("nudge", "me").when(after("a picture")),
         told(NUDGE, 0, Step::call("spawn_agent", json!({"task": "subtask", "wait": true}))),
         told("subtask", 0, one("echo", "child")),
         told("subtask", 1, Step::text("The child is done.")),
-        told(NUDGE, 1, Step { text: Some("Once more.".into()), ..again() }),
-        told(NUDGE, 2, again()),
-        told(NUDGE, 3, again()),
+        told(NUDGE, 1, circle),
         told("Loop detected", 0, Step { fault: overloaded, ..Step::text("That was it.") }),
-        told("And now?", 0, one("mean", "to rest")),
-        told("And now?", 1, Step::text("Nothing more.").without_thinking()),
+        told("And now?", 0, Step::text("Nothing more.").without_thinking()),
         Step::text("I have lost the thread."),
     ]
 }
 
 fn stage(wire: Wire) -> Stage {
-    let picture = Input { text: "Look around".into(), images: vec!["cat.png".into()] };
+    let picture = Input { images: vec!["cat.png".into()], ..Input::text("Look around") };
     let stage = Stage::new([picture, Input::text("And now?")], move |config| {
         with_children(SessionConfig { model: Some(model(wire).1.into()), ..config })
     });
@@ -54,17 +53,15 @@ fn stage(wire: Wire) -> Stage {
     stage
 }
 
-/// The bodies of the session's own requests from this one on, without those that were tried again.
-fn bodies(twin: &Twin, from: u64) -> Vec<String> {
-    let own = twin.requests().into_iter().filter(|request| request.number > from);
-    let mut bodies: Vec<String> = own.map(|request| request.body.to_string()).collect();
+/// The bodies of the session's own requests after this one, without those that were tried again; and the
+/// number of the last.
+fn bodies(twin: &Twin, after: u64) -> (Vec<String>, u64) {
+    let requests = twin.requests();
+    let new = requests.iter().filter(|request| request.number > after);
+    let mut bodies: Vec<String> = new.map(|request| request.body.to_string()).collect();
     bodies.retain(|body| body.contains("Look around"));
     bodies.dedup();
-    bodies
-}
-
-fn last_number(twin: &Twin) -> u64 {
-    twin.requests().last().map_or(0, |request| request.number)
+    (bodies, requests.last().map_or(0, |request| request.number))
 }
 
 /// What a session that was brought back must have done.
@@ -81,46 +78,64 @@ fn check(whole: &Performance, past: &[Event], after: &Performance, wire: &str) {
     }
     let next = after.requests.first();
     match whole.next_request(past, after) {
-        Next::None => assert_eq!(next, None, "{at}"),
+        Next::None => assert_same(next, None, &at),
         Next::Same(number) => {
-            assert_eq!(next, Some(&whole.requests[number]), "{at}");
+            assert_same(next, Some(&whole.requests[number]), &at);
             assert_eq!(after.requests.len(), whole.requests.len() - number, "{at}");
             assert_eq!(after.ends(), whole.ends(), "{at}");
         }
-        Next::Changed(request) => assert_eq!(next, Some(&*request), "{at}"),
+        Next::Changed(request) => assert_same(next, Some(&*request), &at),
     }
 }
 
-#[tokio::test]
-async fn the_next_request_is_the_one_of_a_run_that_was_never_cut() {
-    on_each_wire(async |wire| {
-        let twin = Twin::start(Play::of(steps()), Options::default()).unwrap();
-        let provider: Arc<dyn Provider> = client(&twin, wire, DEFAULT_KEY);
-        let stage = stage(wire);
-        let whole = stage.play(&provider).await;
-        let answers: Vec<String> = whole.ends().into_iter().map(|(_, text)| text).collect();
-        assert_eq!(answers, ["That was it.", "Nothing more."], "{wire:?}");
-        assert!(whole.events.iter().any(|event| event.body.name() == "retry"), "{wire:?}");
-        let sent = bodies(&twin, 0);
-        assert_eq!(sent.len(), whole.requests.len());
-        // A file that changes does not change what was said.
-        std::fs::remove_file(stage.dir.path().join("cat.png")).unwrap();
-        for cut in 1..=whole.events.len() {
-            let past = &whole.events[..cut];
-            let before = last_number(&twin);
-            if !past.iter().any(|event| event.body.name() == "user_input") {
-                std::fs::write(stage.dir.path().join("cat.png"), PNG).unwrap();
-            }
-            let after = stage.play_on(&provider, Past::new(past), &whole.journal).await;
-            check(&whole, past, &after, &format!("{wire:?}"));
-            if let Next::Same(number) = whole.next_request(past, &after) {
-                assert_eq!(bodies(&twin, before).first(), sent.get(number), "{wire:?}: {cut}");
-            }
-            let _gone = std::fs::remove_file(stage.dir.path().join("cat.png"));
+/// Plays a session, and plays it on from every one of its events: the next request has the bytes of the run
+/// that was never cut.
+async fn cut_everywhere(wire: Wire) {
+    let twin = Twin::start(Play::of(steps()), Options::default()).unwrap();
+    let provider: Arc<dyn Provider> = client(&twin, wire, DEFAULT_KEY);
+    let stage = stage(wire);
+    let picture = stage.dir.path().join("cat.png");
+    let whole = stage.play(&provider).await;
+    let answers: Vec<String> = whole.ends().into_iter().map(|(_, text)| text).collect();
+    assert_eq!(answers, ["That was it.", "Nothing more."], "{wire:?}");
+    assert!(whole.events.iter().any(|event| event.body.name() == "retry"), "{wire:?}");
+    let (sent, mut last) = bodies(&twin, 0);
+    assert_eq!(sent.len(), whole.requests.len());
+    for cut in 1..=whole.events.len() {
+        let past = &whole.events[..cut];
+        // A file that is gone does not change what was said.
+        if past.iter().any(|event| event.body.name() == "user_input") && picture.exists() {
+            std::fs::remove_file(&picture).unwrap();
         }
-        twin.close().await;
-    })
-    .await;
+        let after = stage.play_on(&provider, Past::new(past), &whole.journal).await;
+        check(&whole, past, &after, &format!("{wire:?}"));
+        let (sent_now, now) = bodies(&twin, last);
+        last = now;
+        if let Next::Same(number) = whole.next_request(past, &after) {
+            assert_eq!(sent_now.first(), sent.get(number), "{wire:?}: {cut}");
+        }
+    }
+    twin.close().await;
+}
+
+#[tokio::test]
+async fn the_next_request_is_that_of_a_run_that_was_never_cut_on_anthropic() {
+    cut_everywhere(Wire::Anthropic).await;
+}
+
+#[tokio::test]
+async fn the_next_request_is_that_of_a_run_that_was_never_cut_on_responses() {
+    cut_everywhere(Wire::Responses).await;
+}
+
+#[tokio::test]
+async fn the_next_request_is_that_of_a_run_that_was_never_cut_on_gemini() {
+    cut_everywhere(Wire::Gemini).await;
+}
+
+#[tokio::test]
+async fn the_next_request_is_that_of_a_run_that_was_never_cut_on_chat() {
+    cut_everywhere(Wire::Chat).await;
 }
 
 /// A session that was cut off twice is brought back twice: while calls run side by side, and while a child
@@ -136,7 +151,9 @@ async fn a_session_that_was_brought_back_is_brought_back_again() {
     for text in ["a", "child"] {
         let cut = whole.events.iter().position(|event| runs(event, text)).unwrap() + 1;
         let once = stage.play_on(&provider, Past::new(&whole.events[..cut]), &whole.journal).await;
-        for again in cut + 1..=once.events.len() {
+        let own = |event: &Event| event.agent == once.root && event.body.name() == "call";
+        let next = once.events.iter().skip(cut).position(own).unwrap();
+        for again in cut + 1..=cut + next + 1 {
             let past = &once.events[..again];
             let twice = stage.play_on(&provider, Past::new(past), &once.journal).await;
             check(&once, past, &twice, "twice");
@@ -163,7 +180,7 @@ async fn another_provider_takes_the_conversation_over() {
             let (provider, model) = model(second);
             let change =
                 Change { provider: Some(provider.into()), model: Some(model.into()), ..Change::default() };
-            let before = last_number(&twin);
+            let (_, before) = bodies(&twin, 0);
             let past = Past::new(&whole.events[..past]).change(change);
             let after = stage.play_on(&both, past, &whole.journal).await;
             assert_eq!(after.ends()[1], (EndReason::Done, "Nothing more.".into()), "{first:?} {second:?}");

@@ -1,25 +1,47 @@
-//! What `junto run` takes.
+//! What `junto run` takes, and every command that lets an agent work.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::SettingArgs;
-use crate::config::{DIALECTS, ENV_POLICIES, FlagValue};
+use super::ModelArgs;
+use crate::config::{DIALECTS, ENV_POLICIES, FlagValue, OVERFLOWS};
 use crate::output::paint::Color;
 
 /// What `junto run` takes.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct RunArgs {
     /// The task; if it is not given, what is piped in
     pub(crate) task: Option<String>,
-    /// The kind of agent
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) kind: AgentKind,
+    /// The kind of agent [default: native]
+    #[arg(long, value_enum, conflicts_with = "resume")]
+    pub(crate) kind: Option<AgentKind>,
+    /// Go on with a session: its id or the beginning of it [default: the latest of this folder]
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = super::LATEST)]
+    pub(crate) resume: Option<String>,
+    /// Do not keep the session
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) no_save: bool,
     #[command(flatten)]
-    pub(crate) settings: SettingArgs,
+    pub(crate) work: WorkArgs,
+}
+
+/// How an agent works, whatever it is started for.
+#[derive(Clone, Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub(crate) struct WorkArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// The most tokens one answer may have
+    #[arg(long, value_name = "N")]
+    pub(crate) max_answer_tokens: Option<u64>,
+    /// The most that all model calls together may cost, in dollars; a model of unknown price is not asked
+    #[arg(long, value_name = "USD")]
+    pub(crate) max_usd: Option<String>,
+    /// The most tokens that all model calls together may use, in and out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_tokens: Option<u64>,
     /// How the model is treated: openai, anthropic, gemini, compatible, one you have captured, or a
     /// profile file [default: as its provider asks for]
     #[arg(long, value_name = "NAME|FILE")]
@@ -33,7 +55,11 @@ pub(crate) struct RunArgs {
     /// Ask a council of these instead of one model, each PROVIDER/MODEL or claude, separated by commas
     #[arg(long, value_name = "MEMBERS", value_delimiter = ',')]
     pub(crate) council: Vec<String>,
-    /// The most model calls
+    /// What is done when the conversation gets too long for the model: its older part is summed up, the
+    /// task fails, or the session ends [default: compact]
+    #[arg(long, value_name = "WHAT", value_parser = OVERFLOWS.to_vec())]
+    pub(crate) on_overflow: Option<String>,
+    /// The most turns: inputs, answers of the model, and results of rounds of tools
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_turns: Option<u32>,
     /// The most rounds of tools for one input
@@ -77,11 +103,14 @@ pub(crate) struct RunArgs {
     pub(crate) color: Color,
 }
 
-impl RunArgs {
+impl WorkArgs {
     /// The flags that were given, as a layer of configuration.
     pub(crate) fn values(&self) -> Vec<FlagValue> {
         let number = |number: Option<u32>| number.map(|n| n.to_string());
         let own = [
+            ("max_tokens", "--max-answer-tokens", self.max_answer_tokens.map(|n| n.to_string())),
+            ("limits.max_usd", "--max-usd", self.max_usd.clone()),
+            ("limits.max_tokens", "--max-tokens", self.max_tokens.map(|n| n.to_string())),
             ("profile", "--profile", self.profile.clone()),
             ("dialect", "--dialect", self.dialect.clone()),
             ("instructions", "--instructions", self.instructions.clone()),
@@ -90,9 +119,10 @@ impl RunArgs {
             ("timeouts.run", "--timeout", self.timeout.clone()),
             ("timeouts.command", "--command-timeout", self.command_timeout.clone()),
             ("env_policy", "--env-policy", self.env_policy.clone()),
+            ("on_overflow", "--on-overflow", self.on_overflow.clone()),
         ];
         let own = own.into_iter().filter_map(|(key, flag, text)| Some(FlagValue { key, flag, text: text? }));
-        self.settings.values().into_iter().chain(own).collect()
+        self.model.values().into_iter().chain(own).collect()
     }
 }
 
@@ -117,6 +147,11 @@ pub(crate) enum AgentKind {
 }
 
 impl AgentKind {
+    /// The kind of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [Self::Native, Self::Claude].into_iter().find(|kind| kind.name() == name)
+    }
+
     /// As it is written.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -130,10 +165,11 @@ const EXAMPLES: &str = "\
 Examples:
   junto run \"Fix the failing test.\"
   junto run --ask --max-turns 20 \"Remove what nobody uses.\"
-  junto run --timeout 10m --web -C project \"Bring the dependencies up to date.\"
+  junto run --max-usd 2 --timeout 10m --web -C project \"Bring the dependencies up to date.\"
   junto run --council anthropic/claude-opus-5-5,openai/gpt-6.1-sol \"Find the bug.\"
   junto run --json \"Say what this is.\" | jq -r 'select(.type == \"input_end\").text'
   cat task.md | junto run --cwd project
+  junto run --resume \"Now write the change log.\"
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the provider failed,
 4 stopped at a limit, 5 stopped because an action was refused, 130 interrupted.";

@@ -6,20 +6,20 @@ mod report;
 
 use std::path::Path;
 
-use junto::llm::{Effort, Finish, Message, Request, Response, ResponseFormat, schema};
+use junto::llm::{CallId, Effort, Finish, Message, Request, Response, ResponseFormat, schema};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::args::AskArgs;
 use crate::choice::{self, Choice};
 use crate::config::Config;
-use crate::connect;
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
+use crate::{connect, saved};
 
 use exchange::{Delivery, Exchange};
-pub(crate) use prompt::piped_in;
+pub(crate) use prompt::with_piped;
 pub(crate) use report::closing_line;
 use report::cost;
 
@@ -44,15 +44,21 @@ pub(crate) async fn run(args: AskArgs, environment: &Environment, output: &Outpu
     let exchange = Exchange { client: &client, retry: config.retry(), keys: &config.providers(), output };
     let response = exchange.run(request, delivery).await?;
     let cost = cost(client.catalog(), &response);
+    if let Some(book) = saved::book("ask", &config, environment, output) {
+        let Response { provider, model, usage, .. } = &response;
+        if let Err(error) = book.record(CallId::fresh(), None, provider, model, usage, cost) {
+            output.warning(&format!("`junto cost` will not know of this: {error}"));
+        }
+    }
 
     let object = match &schema {
         Some(schema) if is_complete(&response) => Some(object(&response, schema)?),
         _ => None,
     };
     if args.json {
-        output.data(&format!("{}\n", report::json(&response, cost, object)))?;
+        output.exact(&format!("{}\n", report::json(&response, cost, object)))?;
     } else if let Some(object) = object {
-        output.data(&format!("{object}\n"))?;
+        output.exact(&format!("{object}\n"))?;
     } else if delivery != Delivery::Live {
         output.data(&prompt::with_newline(response.text()))?;
     }

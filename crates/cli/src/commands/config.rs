@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::args::ConfigCommand;
 use crate::config::{
-    Config, Files, KeyPath, Problem, Project, Setting, Trust, Value, file_layer, in_order, is_trusted,
-    problems_failure,
+    Config, Files, KeyPath, Problem, Project, Setting, Trust, Value, circles, file_layer, in_order,
+    is_trusted, problems_failure,
 };
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
@@ -25,7 +25,7 @@ pub(crate) fn run(
         ConfigCommand::Show { settings, json } => {
             let config = Config::load(environment, &settings.values())?;
             notes(&config, output);
-            output.data(&if json { show_json(&config) } else { show(&config) })?;
+            if json { output.exact(&show_json(&config))? } else { output.data(&show(&config))? }
         }
         ConfigCommand::Path => output.data(&paths(&Files::find(environment))?)?,
         ConfigCommand::Validate { file: Some(file) } => validate(&file, output)?,
@@ -114,7 +114,8 @@ fn paths(files: &Files) -> Result<String, Failure> {
 /// Checks one file.
 fn validate(file: &Path, output: &Output) -> Result<(), Failure> {
     let problems = if file.exists() {
-        file_layer(file).problems
+        let layer = file_layer(file);
+        [layer.problems, circles(&layer.settings)].concat()
     } else {
         vec![Problem::in_file(file, "there is no such file")]
     };

@@ -1,22 +1,23 @@
 //! `junto gateway`: the configured providers behind the APIs that clients know.
 
+mod report;
 mod routes;
 
 use std::net::SocketAddr;
 
 use junto::gateway::{Builder, Gateway, Progress, Settings};
 use junto::llm::Secret;
-use junto::llm::catalog::Catalog;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use self::report::Reporter;
 use crate::args::GatewayArgs;
 use crate::config::Config;
-use crate::connect;
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::output::Output;
+use crate::{connect, saved};
 
 /// Runs the command: serves until it is interrupted, then lets running answers finish. A second
 /// interrupt does not wait for them.
@@ -31,7 +32,17 @@ pub(crate) async fn run(
         output.note(note);
     }
     let (builder, target) = routes::routes(Gateway::builder(), &args.council, &config, environment)?;
-    let builder = report(builder, connect::catalog(&config), output.clone());
+    let reporter = Reporter { catalog: connect::catalog(&config), providers: config.providers() };
+    let book = saved::book("gateway", &config, environment, output);
+    let told = output.clone();
+    let builder = builder.on_call(move |report| {
+        if let Some(book) = &book
+            && let Err(error) = reporter.book(&report, book)
+        {
+            told.warning(&format!("`junto cost` will not know of this call: {error}"));
+        }
+        told.note(&reporter.line(&report));
+    });
     let progress = if args.no_progress { Progress::Hidden } else { Progress::Shown };
     let builder = builder.settings(Settings { progress, ..Settings::default() });
     let key = args.key_env.as_deref().map(|name| client_key(name, environment)).transpose()?;
@@ -65,21 +76,6 @@ pub(crate) async fn run(
         () = interrupts.next() => Err(Failure::interrupted()),
         () = serving => Ok(Exit::Done),
     }
-}
-
-/// Tells what each call used.
-fn report(builder: Builder, catalog: Catalog, output: Output) -> Builder {
-    builder.on_usage(move |report| {
-        let cost = catalog.cost(&report.provider, &report.model, &report.usage);
-        output.note(&format!(
-            "{}/{} · in {} out {} · {cost}{}",
-            report.provider,
-            report.model,
-            report.usage.input,
-            report.usage.output,
-            if report.complete { "" } else { " · broken off" }
-        ));
-    })
 }
 
 fn client_key(name: &str, environment: &Environment) -> Result<Secret, Failure> {

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &ModelsArgs, environment: &Environment, output: &Output)
     let providers: Vec<(ProviderSettings, Access)> =
         providers.into_iter().map(|p| (p.clone(), Access::of(&p, environment))).collect();
     if args.json {
-        output.data(&format!("{:#}\n", to_json(&models, &providers, &config)))?;
+        output.exact(&format!("{:#}\n", to_json(&models, &providers, &config)))?;
     } else {
         output.data(&tables(&models, &providers, &config, &catalog))?;
     }

@@ -11,7 +11,7 @@ use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 
-pub(crate) use self::find::{find, folder};
+pub(crate) use self::find::{find, folder, in_the_shadow, shadowed};
 
 /// Runs the command.
 pub(crate) async fn run(

@@ -1,195 +1,142 @@
-//! `junto run`: an agent works on a task.
+//! `junto run` and the other commands that let an agent work.
 
 mod drive;
 mod ending;
+mod flags;
 mod host;
 mod mind;
+mod past;
+mod prepare;
 mod view;
 
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
-use junto::core::{AgentSpec, Input, Limits, OnReject};
-use junto::env::variables::Inherit;
-use junto::env::{ExecutionEnvironment, LocalEnvironment};
-use junto::{AskFirst, Kind, Workshop, WorkshopBuilder};
-use tokio_util::sync::CancellationToken;
+use junto::core::Input;
 
-use self::drive::{Drive, refused};
+use self::drive::Drive;
 use self::host::{Host, Presence};
-use self::mind::Mind;
+use self::past::Past;
+use self::prepare::{Begin, prepare};
 use self::view::{Form, View};
-use crate::args::{AgentKind, InputForm, RunArgs};
-use crate::config::{Config, ProviderSettings};
+use crate::args::{AgentKind, ForkArgs, InputForm, LATEST, ResumeArgs, RunArgs, WorkArgs};
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::output::Output;
 use crate::output::paint::{Painted, Style};
-use crate::{claude, connect};
+use crate::saved;
 
-/// Runs the command.
+/// What an agent is wanted for.
+struct Wish {
+    task: Option<String>,
+    from: From,
+    args: WorkArgs,
+}
+
+/// What it begins with.
+enum From {
+    /// Nothing.
+    Nothing { kind: AgentKind, save: Save },
+    /// A session: its id, or what stands for one.
+    Session(String),
+}
+
+/// Whether a session is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Save {
+    /// As the configuration says.
+    Configured,
+    /// Not at all.
+    No,
+}
+
+/// Runs `junto run`.
 pub(crate) async fn run(args: RunArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+    let RunArgs { task, kind, resume, no_save, work: args } = args;
+    let wish = match resume {
+        Some(id) => {
+            let (id, task) = id_and_prompt(Some(id), task);
+            Wish { task, from: From::Session(id), args }
+        }
+        None => {
+            let save = if no_save { Save::No } else { Save::Configured };
+            Wish { task, from: From::Nothing { kind: kind.unwrap_or_default(), save }, args }
+        }
+    };
+    work(wish, environment, output).await
+}
+
+/// Runs `junto resume`.
+pub(crate) async fn resume(
+    args: ResumeArgs,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Exit, Failure> {
+    let (id, task) = id_and_prompt(args.id, args.prompt);
+    work(Wish { task, from: From::Session(id), args: args.work }, environment, output).await
+}
+
+/// Runs `junto fork`: makes the new session, and lets it work if it was told what to do.
+pub(crate) async fn fork(
+    args: ForkArgs,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Exit, Failure> {
+    let made = super::fork::fork(&args.id, args.at, environment, output).await?;
+    let waits = args.prompt.is_none() && args.work.input == InputForm::Text;
+    if waits {
+        output.data(&format!("{made}\n"))?;
+        output.note(&format!("to let it work: junto resume {} \"…\"", saved::short(&made)));
+        return Ok(Exit::Done);
+    }
+    let wish = Wish { task: args.prompt, from: From::Session(made.0), args: args.work };
+    work(wish, environment, output).await
+}
+
+/// What was given where an id may stand and a prompt may follow. Ids have no spaces, so what has some is
+/// the prompt, for the latest session.
+fn id_and_prompt(id: Option<String>, prompt: Option<String>) -> (String, Option<String>) {
+    match id {
+        Some(text) if prompt.is_none() && text.trim().contains(char::is_whitespace) => {
+            (LATEST.to_owned(), Some(text))
+        }
+        Some(id) => (id, prompt),
+        None => (LATEST.to_owned(), prompt),
+    }
+}
+
+/// Lets an agent work, from its task to its end.
+async fn work(wish: Wish, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
     // Nothing has begun that would have to end.
     let (job, task) = tokio::select! {
         biased;
         () = interrupts.next() => return Err(Failure::interrupted()),
-        prepared = prepare(&args, environment, output) => prepared?,
+        prepared = async {
+            let job = prepare(&wish, environment, output).await?;
+            let task = task(&wish, &job.begin).await?;
+            Ok::<_, Failure>((job, task))
+        } => prepared?,
     };
     output.say(&Painted::new(output.err().paint).styled(Style::DIM, &job.line));
-    let started = job.workshop.start(job.spec, CancellationToken::new()).await;
-    let agent = started.map_err(|error| refused(&error))?;
-    let form = if args.json { Form::Json } else { Form::Text };
-    let view = View::new(form, output.clone(), agent.log().clone());
-    let host = Host::new(presence(&args), output.clone());
-    let drive = Drive::new(agent, view, host, output.clone()).at_most(job.time);
-    let end = drive.run(task, &mut interrupts).await?;
-    ending::ending(&end, &job.providers)
-}
-
-/// An agent that is ready to be started.
-struct Job {
-    workshop: Workshop,
-    spec: AgentSpec,
-    /// How long it may take.
-    time: Option<Duration>,
-    /// Whom it may ask.
-    providers: Vec<ProviderSettings>,
-    /// What is said of it at the start.
-    line: String,
-}
-
-async fn prepare(
-    args: &RunArgs,
-    environment: &Environment,
-    output: &Output,
-) -> Result<(Job, Option<Input>), Failure> {
-    let directory = directory(args.cwd.as_deref(), environment)?;
-    // The project that counts is the one that is worked on.
-    let config = Config::load(&environment.in_directory(&directory), &args.values())?;
-    for note in &config.notes {
-        output.note(note);
+    let (time, providers, kept) = (job.time, job.providers.clone(), job.kept);
+    let begun = job.start().await?;
+    let form = if wish.args.json { Form::Json } else { Form::Text };
+    let log = begun.agent.log().clone();
+    let view = View::new(form, output.clone(), log.clone());
+    let host = Host::new(presence(&wish.args), output.clone());
+    let drive = Drive::new(begun, view, host, output.clone()).at_most(time);
+    let end = drive.run(task, &mut interrupts).await;
+    if kept {
+        let id = log.session();
+        let line = format!("session {id} · to go on: junto resume {} \"…\"", saved::short(id));
+        output.say(&Painted::new(output.err().paint).styled(Style::DIM, &line));
     }
-    check_fit(args)?;
-    let (time, providers, limits) = (config.duration("timeouts.run"), config.providers(), limits(&config));
-    let workshop = workshop(&directory, environment, inherit(&config))
-        .catalog(connect::catalog(&config))
-        .retry(config.retry());
-    // Our own agent may hand work to it.
-    let workshop = workshop.kind(claude::NAME, Kind::Cli(Box::new(claude::agent(environment)?)));
-    let (workshop, model, rules, limits) = match args.kind {
-        AgentKind::Native => {
-            let Mind { native, asked, has_children, warnings } =
-                mind::mind(args, presence(args), config, environment, &directory)?;
-            for warning in warnings {
-                output.warning(&warning);
-            }
-            let workshop = if has_children { workshop } else { workshop.max_depth(0) };
-            let rules = if args.ask { "asks first" } else { "everything is allowed" };
-            (workshop.kind(args.kind.name(), Kind::Native(native)), asked, rules, limits)
-        }
-        AgentKind::Claude => {
-            let model = args.settings.model.model.clone().unwrap_or_else(|| "its own model".to_owned());
-            let limits = Limits { max_tool_rounds: 0, ..limits };
-            (workshop, model, "may change files here; its own rules for the rest", limits)
-        }
-    };
-    let workshop = if args.ask {
-        // Where nobody can be asked, the model must find another way.
-        let nobody = presence(args) == Presence::Nobody;
-        let on_reject = if nobody { OnReject::TellModel } else { OnReject::EndTurn };
-        workshop.policy(Arc::new(AskFirst), on_reject)
-    } else {
-        workshop
-    };
-    let spec = AgentSpec {
-        kind: args.kind.name().to_owned(),
-        model: args.settings.model.model.clone().filter(|_| args.kind == AgentKind::Claude),
-        limits,
-        ..AgentSpec::default()
-    };
-    let line = format!("{} · {model} · {} · {rules}", args.kind.name(), directory.display());
-    Ok((Job { workshop: workshop.build(), spec, time, providers, line }, task(args).await?))
-}
-
-/// A workshop whose agents work in this directory, with the process's variables to choose from.
-fn workshop(directory: &Path, environment: &Environment, inherit: Inherit) -> WorkshopBuilder {
-    let variables: Vec<_> =
-        environment.all().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    Workshop::builder(directory, move |directory| {
-        let local = LocalEnvironment::builder(directory);
-        let local = local.variables(variables.clone()).inherit(inherit.clone()).build()?;
-        Ok(Arc::new(local) as Arc<dyn ExecutionEnvironment>)
-    })
-}
-
-/// Which variables commands inherit.
-fn inherit(config: &Config) -> Inherit {
-    match config.text("env_policy") {
-        Some(("all", _)) => Inherit::All,
-        Some(("none", _)) => Inherit::None,
-        _ => Inherit::Core,
-    }
-}
-
-fn limits(config: &Config) -> Limits {
-    let limit = |key| config.count(key).map_or(0, |number| u32::try_from(number).unwrap_or(u32::MAX));
-    Limits { max_turns: limit("limits.max_turns"), max_tool_rounds: limit("limits.max_rounds") }
-}
-
-/// Refuses flags that would do nothing.
-fn check_fit(args: &RunArgs) -> Result<(), Failure> {
-    let model = &args.settings.model;
-    let of_claude = [
-        ("--ask", args.ask),
-        ("--provider", model.provider.is_some()),
-        ("--effort", model.effort.is_some()),
-        ("--max-tokens", args.settings.max_tokens.is_some()),
-        ("--max-rounds", args.max_rounds.is_some()),
-        ("--council", !args.council.is_empty()),
-        ("--profile", args.profile.is_some()),
-        ("--dialect", args.dialect.is_some()),
-        ("--instructions", args.instructions.is_some()),
-        ("--command-timeout", args.command_timeout.is_some()),
-        ("--tool", !args.tool.is_empty()),
-        ("--no-tool", !args.no_tool.is_empty()),
-        ("--web", args.web),
-    ];
-    let of_council = [("--provider", model.provider.is_some()), ("--model", model.model.is_some())];
-    let (unfit, whom, hint) = match args.kind {
-        AgentKind::Claude => {
-            (&of_claude[..], "for agents of the kind claude", "leave it out, or run the kind native")
-        }
-        AgentKind::Native if !args.council.is_empty() => (
-            &of_council[..],
-            "beside --council",
-            "leave it out: the members of the council say what is asked",
-        ),
-        AgentKind::Native => return Ok(()),
-    };
-    match unfit.iter().find(|(_, given)| *given) {
-        Some((flag, _)) => Err(Failure::usage(format!("{flag} does nothing {whom}"), hint)),
-        None => Ok(()),
-    }
-}
-
-/// Where the agent works.
-fn directory(cwd: Option<&Path>, environment: &Environment) -> Result<PathBuf, Failure> {
-    let directory =
-        cwd.map_or_else(|| environment.directory().to_owned(), |cwd| environment.directory().join(cwd));
-    let fault = |what: String| {
-        let message = format!("cannot work in {}: {what}", directory.display());
-        Failure::usage(message, "name a folder that exists with -C")
-    };
-    let real = directory.canonicalize().map_err(|error| fault(error.to_string()))?;
-    if real.is_dir() { Ok(real) } else { Err(fault("it is no folder".to_owned())) }
+    ending::ending(&end?, &providers)
 }
 
 /// Who is at the other end of standard input.
-fn presence(args: &RunArgs) -> Presence {
+fn presence(args: &WorkArgs) -> Presence {
     if args.input == InputForm::Json {
         Presence::Program
     } else if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
@@ -199,19 +146,49 @@ fn presence(args: &RunArgs) -> Presence {
     }
 }
 
-/// The task: the argument, or what is piped in where there is none. A program that writes commands may
-/// give it later.
-async fn task(args: &RunArgs) -> Result<Option<Input>, Failure> {
-    let text = match (&args.task, args.input) {
-        (Some(task), _) => task.clone(),
+/// The task: the argument, and what is piped in. A program that writes commands may give it later, and a
+/// session that was cut off has one.
+async fn task(wish: &Wish, begin: &Begin) -> Result<Option<Input>, Failure> {
+    let text = match (&wish.task, wish.args.input) {
+        (task, InputForm::Text) => super::ask::with_piped(task.as_deref()).await?,
+        (Some(task), InputForm::Json) => task.clone(),
         (None, InputForm::Json) => return Ok(None),
-        (None, InputForm::Text) => super::ask::piped_in().await?.unwrap_or_default(),
     };
-    if text.trim().is_empty() {
-        return Err(Failure::usage(
+    if !text.trim().is_empty() {
+        return Ok(Some(Input::text(text)));
+    }
+    match begin {
+        Begin::New(_) => Err(Failure::usage(
             "there is no task",
             "give one, as in `junto run \"Fix the failing test.\"`, or pipe it in",
-        ));
+        )),
+        Begin::Again(past) if past.is_cut_off() => Ok(None),
+        Begin::Again(past) => Err(nothing_to_do(past)),
     }
-    Ok(Some(Input::text(text)))
+}
+
+fn nothing_to_do(past: &Past) -> Failure {
+    let id = saved::short(past.id());
+    Failure::usage(
+        format!("there is nothing to go on with: the last input of session {id} has ended"),
+        format!("say what to do next: junto resume {id} \"…\""),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_with_spaces_is_no_id() {
+        let check = |id: Option<&str>, prompt: Option<&str>, expected: (&str, Option<&str>)| {
+            let (id, prompt) = id_and_prompt(id.map(str::to_owned), prompt.map(str::to_owned));
+            assert_eq!((id.as_str(), prompt.as_deref()), expected);
+        };
+        check(None, None, (LATEST, None));
+        check(Some("0199"), None, ("0199", None));
+        check(Some("0199"), Some("go on"), ("0199", Some("go on")));
+        check(Some("go on"), None, (LATEST, Some("go on")));
+        check(Some("continue"), None, ("continue", None));
+    }
 }

@@ -93,7 +93,10 @@ impl Walk {
                 match key.kind.read_toml(name, item) {
                     Ok(_) if self.values == Values::CheckOnly => {}
                     Ok(value) => self.set(path, Setting { key, value, origin: self.origin(offset) }),
-                    Err(message) => self.problem(offset, format!("`{}`: {message}", KeyPath::from(&*path))),
+                    Err(message) => {
+                        self.problem(offset, format!("`{}`: {message}", KeyPath::from(&*path)));
+                        self.layer.spoiled.insert(KeyPath::from(&*path));
+                    }
                 }
             }
             Place::Table => match item.as_table_like() {
@@ -216,7 +219,9 @@ mod tests {
     fn wrong_types_name_line_and_key() {
         check_text(
             "\nmax_tokens = \"many\"",
-            &["config.toml:2: `max_tokens`: expected a whole number, found the string \"many\""],
+            &[
+                "config.toml:2: `max_tokens`: expected a whole number, zero or more, found the string \"many\"",
+            ],
         );
         check_text("timeouts = 3", &["config.toml:1: `timeouts`: expected a table"]);
         check_text("models = 3", &["config.toml:1: `models`: expected entries that start with [[models]]"]);
@@ -230,7 +235,7 @@ mod tests {
 
     #[test]
     fn all_problems_are_listed() {
-        let Layer { settings, problems } = check(Path::new("f"), "a = 1\nmodel = \"m\"\nb = 2\n");
+        let Layer { settings, problems, .. } = check(Path::new("f"), "a = 1\nmodel = \"m\"\nb = 2\n");
         assert_eq!((settings.len(), problems.len()), (1, 2));
     }
 
@@ -242,7 +247,7 @@ mod tests {
             "model = \"sk-ant-0123456789",
             "[providers.x]\nheaders = { x-api-key = \"sk-ant-0123456789\" }",
         ] {
-            let Layer { settings, problems } = check(Path::new("f"), text);
+            let Layer { settings, problems, .. } = check(Path::new("f"), text);
             assert!(settings.is_empty(), "{text}");
             assert_eq!(problems.len(), 1, "{text}");
             assert!(!problems[0].to_string().contains("0123456789"), "{}", problems[0]);
@@ -253,7 +258,7 @@ mod tests {
     fn models_are_read_whole() {
         let entry = "[[models]]\nid = \"m\"\nprovider = \"p\"\nname = \"M\"\ncontext_window = 10\n\
                      max_output = 5\nreleased = \"2026-01-01\"\nprice = { input = 1, output = 2.5 }\n";
-        let Layer { settings, problems } = check(Path::new("f"), entry);
+        let Layer { settings, problems, .. } = check(Path::new("f"), entry);
         assert_eq!(problems, []);
         let (path, setting) = settings.iter().next().unwrap();
         assert_eq!(path.to_string(), "models.\"p/m\"");

@@ -47,6 +47,14 @@ pub(crate) const DIALECTS: &[&str] = &["spec", "native"];
 
 /// Which variables commands inherit.
 pub(crate) const ENV_POLICIES: &[&str] = &["all", "core", "none"];
+/// What can be done when a conversation gets too long for its model.
+pub(crate) const OVERFLOWS: &[&str] = &["close", "fail", "compact"];
+
+/// When the journal of a session is forced onto the disk.
+pub(crate) const SYNCS: &[&str] = &["always", "turn_ends", "never"];
+
+/// When the files of a project are kept turn by turn.
+pub(crate) const SNAPSHOTS: &[&str] = &["auto", "on", "off"];
 
 /// All keys, in the order in which they are shown.
 pub(crate) static KEYS: &[Key] = &[
@@ -63,10 +71,35 @@ pub(crate) static KEYS: &[Key] = &[
     Key::new("env_policy", Kind::Choice(ENV_POLICIES), "which variables the agents' commands inherit")
         .or("core")
         .var("JUNTO_ENV_POLICY"),
-    Key::new("limits.max_turns", Kind::Count, "the most model calls of an agent; 0 is no limit")
-        .var("JUNTO_MAX_TURNS"),
+    Key::new("on_overflow", Kind::Choice(OVERFLOWS), "what is done when a conversation gets too long")
+        .or("compact")
+        .var("JUNTO_ON_OVERFLOW"),
+    Key::new(
+        "limits.max_turns",
+        Kind::Count,
+        "the most turns of an agent: inputs, answers, rounds of results; 0 is no limit",
+    )
+    .var("JUNTO_MAX_TURNS"),
     Key::new("limits.max_rounds", Kind::Count, "the most rounds of tools for one input; 0 is no limit")
         .var("JUNTO_MAX_ROUNDS"),
+    Key::new("limits.max_usd", Kind::Number, "the most dollars that all model calls of a session may cost")
+        .var("JUNTO_MAX_USD"),
+    Key::new("limits.max_tokens", Kind::Count, "the most tokens that all model calls of a session may use")
+        .var("JUNTO_MAX_SESSION_TOKENS"),
+    Key::new("store.save", Kind::Flag, "keep sessions, so that they can be resumed")
+        .or("true")
+        .var("JUNTO_SAVE"),
+    Key::new("store.sync", Kind::Choice(SYNCS), "when what was written is forced onto the disk")
+        .or("turn_ends")
+        .var("JUNTO_SYNC"),
+    Key::new(
+        "store.snapshots",
+        Kind::Choice(SNAPSHOTS),
+        "keep the files of each turn, so that they can be brought back; auto: unless the folder is huge",
+    )
+    .or("auto")
+    .var("JUNTO_SNAPSHOTS"),
+    Key::new("store.redact", Kind::Flag, "leave secrets out of what is kept").or("true").var("JUNTO_REDACT"),
     Key::new("auto_cache", Kind::Flag, "place cache breakpoints on wires that need them")
         .or("true")
         .var("JUNTO_AUTO_CACHE"),

@@ -1,6 +1,6 @@
 //! Settings: values, and where each came from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +21,8 @@ pub(crate) struct Layer {
     pub(crate) settings: Settings,
     /// What is wrong.
     pub(crate) problems: Vec<Problem>,
+    /// The keys that were set to something wrong: they are not missing.
+    pub(crate) spoiled: BTreeSet<KeyPath>,
 }
 
 impl Layer {
@@ -30,7 +32,10 @@ impl Layer {
         let name = path.segments().last().map_or("", String::as_str);
         match key.kind.read_text(name, text) {
             Ok(value) => drop(self.settings.insert(path, Setting { key, value, origin })),
-            Err(message) => self.problems.push(Problem::at(origin, message)),
+            Err(message) => {
+                self.problems.push(Problem::at(origin, message));
+                self.spoiled.insert(path);
+            }
         }
     }
 
@@ -38,6 +43,7 @@ impl Layer {
     pub(crate) fn under(&mut self, upper: Self) {
         self.settings.extend(upper.settings);
         self.problems.extend(upper.problems);
+        self.spoiled.extend(upper.spoiled);
     }
 }
 

@@ -117,6 +117,23 @@ fn problems_of_all_layers_come_together() {
 }
 
 #[test]
+fn what_is_wrong_is_not_missing_too() {
+    let check = |user: &str, variables: &[(&str, &str)], expected: &[&str]| {
+        let home = Home::new(user, "");
+        let failure = Config::load(&home.environment(variables), &[]).unwrap_err();
+        assert_eq!(failure.errors.len(), expected.len(), "{failure:?}");
+        for (error, part) in failure.errors.iter().zip(expected) {
+            assert!(error.contains(part), "{part} in {error}");
+        }
+    };
+    let address = "expected an address that starts with http:// or https://";
+    check("", &[("OPENAI_BASE_URL", "nonsense")], &[address]);
+    check("[providers.x]\nwire = \"chat\"\nbase_url = \"nonsense\"", &[], &[address]);
+    check("[providers.x]\nwire = \"chat\"\nbase_url = 3", &[], &[address]);
+    check("[providers.x]\nwire = \"chat\"", &[], &["`providers.x` has no `base_url`"]);
+}
+
+#[test]
 fn misspelled_variables_are_noticed_and_others_left_alone() {
     let home = Home::new("", "");
     let environment =

@@ -74,8 +74,8 @@ impl Kind {
     pub(crate) fn expected(self) -> String {
         match self {
             Self::Text | Self::Header => "a string".to_owned(),
-            Self::Count => "a whole number".to_owned(),
-            Self::Number => "a number".to_owned(),
+            Self::Count => "a whole number, zero or more".to_owned(),
+            Self::Number => "a number, zero or more".to_owned(),
             Self::Flag => "true or false".to_owned(),
             Self::Texts => "a list of strings".to_owned(),
             Self::Choice(words) => {
@@ -124,14 +124,17 @@ impl Kind {
     /// # Errors
     /// What is wrong with it, in words that never repeat a key.
     pub(crate) fn read_text(self, name: &str, text: &str) -> Result<Value, String> {
-        if self == Self::Header && KEY_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
-            return Err(format!("this header carries a key; {NO_KEYS}"));
+        if self == Self::Header {
+            check_header(name, text)?;
         }
         if looks_like_key(text) {
             return Err(format!("this looks like a key; {NO_KEYS}"));
         }
+        if text.is_empty() && matches!(self, Self::Text | Self::Header | Self::Url | Self::Variable) {
+            return Err("must not be empty".to_owned());
+        }
         let value = match self {
-            Self::Text | Self::Header => (!text.is_empty()).then(|| Value::Text(text.to_owned())),
+            Self::Text | Self::Header => Some(Value::Text(text.to_owned())),
             Self::Count => text.parse().ok().map(Value::Count),
             Self::Number => text.parse().ok().filter(|n: &f64| *n >= 0.0 && n.is_finite()).map(Value::Number),
             Self::Flag => text.parse().ok().map(Value::Flag),
@@ -202,6 +205,21 @@ fn found(item: &Item) -> String {
 fn looks_like_key(text: &str) -> bool {
     let hex = text.len() >= 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
     hex || (text.len() >= 12 && KEY_PREFIXES.iter().any(|prefix| text.starts_with(prefix)))
+}
+
+/// Refuses a header that carries a key, or that HTTP does not know.
+fn check_header(name: &str, text: &str) -> Result<(), String> {
+    if KEY_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+        return Err(format!("this header carries a key; {NO_KEYS}"));
+    }
+    let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    if name.is_empty() || !name.bytes().all(is_token) {
+        return Err("a header's name has only letters, digits and dashes, and no spaces".to_owned());
+    }
+    if text.contains(|c: char| c.is_control() && c != '\t') {
+        return Err("a header's value has no line breaks nor other control characters".to_owned());
+    }
+    Ok(())
 }
 
 fn is_address(text: &str) -> bool {
@@ -288,13 +306,16 @@ mod tests {
         let check = |kind: Kind, text: &str, expected: &str| {
             assert_eq!(kind.read_toml("x", &toml(text)).unwrap_err(), expected, "{text}");
         };
-        check(Kind::Count, "\"many\"", "expected a whole number, found the string \"many\"");
-        check(Kind::Count, "-1", "expected a whole number, found the number -1");
+        check(Kind::Count, "\"many\"", "expected a whole number, zero or more, found the string \"many\"");
+        check(Kind::Count, "-1", "expected a whole number, zero or more, found the number -1");
         check(Kind::Flag, "1", "expected true or false, found the number 1");
         check(Kind::Text, "{}", "expected a string, found a table");
-        check(Kind::Text, "\"\"", "expected a string, found \"\"");
+        for kind in [Kind::Text, Kind::Header, Kind::Url, Kind::Variable] {
+            check(kind, "\"\"", "must not be empty");
+        }
         check(Kind::Texts, "[1]", "expected a list of strings, found a list");
-        check(Kind::Number, "nan", "expected a number, found the number NaN");
+        check(Kind::Number, "nan", "expected a number, zero or more, found the number NaN");
+        check(Kind::Number, "-1", "expected a number, zero or more, found the number -1");
         check(Kind::Choice(&["a", "b"]), "\"c\"", "expected one of \"a\", \"b\", found \"c\"");
         check(
             Kind::Timeout,
@@ -306,6 +327,26 @@ mod tests {
             "\"localhost:80\"",
             "expected an address that starts with http:// or https://, found \"localhost:80\"",
         );
+    }
+
+    #[test]
+    fn headers_are_such_that_they_can_be_sent() {
+        let check = |name: &str, text: &str, fault: Option<&str>| {
+            let found = Kind::Header.read_text(name, text).err();
+            match (&found, fault) {
+                (Some(found), Some(fault)) => assert!(found.contains(fault), "{name:?} {found}"),
+                _ => assert_eq!(found.as_deref(), fault, "{name:?} {text:?}"),
+            }
+        };
+        check("X-Team", "a b\té", None);
+        check("x_team.1", "a", None);
+        check("X Team", "a", Some("a header's name"));
+        check("X:Team", "a", Some("a header's name"));
+        check("Tëam", "a", Some("a header's name"));
+        check("", "a", Some("a header's name"));
+        check("X-Team", "a\nb", Some("a header's value"));
+        check("X-Team", "a\r", Some("a header's value"));
+        check("X-Team", "a\0", Some("a header's value"));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod t1_commands;
 mod t1_config;
 mod t1_demo;
 mod t1_gateway;
+mod t1_hangup;
 mod t1_interrupt;
 mod t1_models;
 mod t1_profile;
@@ -15,6 +16,10 @@ mod t1_run;
 mod t1_run_flags;
 mod t1_run_terminal;
 mod t1_run_tools;
+mod t1_session_commands;
+mod t1_session_cost;
+mod t1_session_kill;
+mod t1_sessions;
 mod t1_usage;
 mod terminal;
 

@@ -1,5 +1,7 @@
 //! A twin, and a machine that is configured to ask it.
 
+use std::fmt::Write as _;
+
 use junto::llm::Wire;
 use junto::twin::{Options, Play, Received, Twin};
 use tokio::runtime::Runtime;
@@ -71,6 +73,30 @@ impl Stage {
     /// A stage on one wire, for what does not depend on it.
     pub(crate) fn on_any_wire(play: Play) -> Self {
         Self::new(&SETUPS[0], play)
+    }
+
+    /// Where the twin is, for clients of a wire.
+    pub(crate) fn base_url(&self, wire: Wire) -> String {
+        self.twin.base_url(wire)
+    }
+
+    /// Gives the provider `local` these models, at a dollar for each token.
+    pub(crate) fn price(&self, models: &[&str]) {
+        let config = self.machine.path(".config/junto/config.toml");
+        let mut text = std::fs::read_to_string(&config).unwrap();
+        for model in models {
+            let _ = write!(
+                text,
+                "[[models]]\nid = \"{model}\"\nprovider = \"local\"\nname = \"{model}\"\ncontext_window = 9_000\n\
+                 max_output = 900\nreleased = \"2026-01-01\"\nprice = {{ input = 1e6, output = 1e6 }}\n"
+            );
+        }
+        std::fs::write(&config, text).unwrap();
+    }
+
+    /// How many tokens the twin counted.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.twin.usage_total().total
     }
 
     /// What the twin received.

@@ -13,8 +13,8 @@ use crate::t1_interrupt::{interrupt, start};
 use crate::t1_run::{events, of_type};
 
 /// A run whose events are read while it works.
-struct Session {
-    child: Child,
+pub(crate) struct Session {
+    pub(crate) child: Child,
     out: BufReader<ChildStdout>,
     seen: String,
 }
@@ -23,13 +23,22 @@ impl Session {
     fn start(stage: &Stage, flags: &[&str]) -> Self {
         let args = [&["run", "--json"], flags, &["Work."]].concat();
         let mut child = start(&stage.machine, &args);
+        if !flags.contains(&"--input") {
+            // It would be read as part of the task.
+            drop(child.stdin.take());
+        }
+        Self::of(child)
+    }
+
+    /// A run with `--json` that has pipes on all sides.
+    pub(crate) fn of(mut child: Child) -> Self {
         let out = BufReader::new(child.stdout.take().unwrap());
         Self { child, out, seen: String::new() }
     }
 
     /// Reads until a line of this type comes.
     #[track_caller]
-    fn wait_for(&mut self, kind: &str) -> Value {
+    pub(crate) fn wait_for(&mut self, kind: &str) -> Value {
         loop {
             let mut line = String::new();
             assert_ne!(self.out.read_line(&mut line).unwrap(), 0, "no {kind} in {}", self.seen);
@@ -41,7 +50,7 @@ impl Session {
         }
     }
 
-    fn tell(&mut self, line: impl ToString) {
+    pub(crate) fn tell(&mut self, line: impl ToString) {
         writeln!(self.child.stdin.as_mut().unwrap(), "{}", line.to_string()).unwrap();
     }
 
@@ -50,7 +59,7 @@ impl Session {
     }
 
     /// The exit code, the events and standard error, once it has ended.
-    fn end(mut self) -> (Option<i32>, Vec<Value>, String) {
+    pub(crate) fn end(mut self) -> (Option<i32>, Vec<Value>, String) {
         // `wait` would close standard input: it must end without that.
         let input = self.child.stdin.take();
         self.out.read_to_string(&mut self.seen).unwrap();
@@ -63,12 +72,12 @@ impl Session {
 }
 
 /// A command that ends only if somebody ends it; tells the id of what it started.
-fn endless() -> Step {
+pub(crate) fn endless() -> Step {
     Step::call("shell", json!({"command": "sleep 600 & echo $!; wait", "timeout_ms": 600_000}))
 }
 
 #[track_caller]
-fn assert_gone(pid: &str) {
+pub(crate) fn assert_gone(pid: &str) {
     assert!(!pid.is_empty());
     // What was killed takes a moment to die, and the kernel tells only its parent.
     let mut lives = String::new();
@@ -99,6 +108,47 @@ fn a_run_can_be_steered() {
 }
 
 #[test]
+fn what_is_no_command_is_told_and_nothing_else_happens() {
+    let stage = Stage::on_any_wire(Play::text("Done."));
+    let mut session = Session::of(start(&stage.machine, &["run", "--json", "--input", "json"]));
+    // The rest of a line that is too long is no line of its own.
+    let long = format!(r#"{{"command":"submit","input":{{"text":"{}""#, "y".repeat(32 << 20));
+    session.tell(long + r#"}}{"command":"submit","input":{"text":"INJECTED"}}"#);
+    session.tell(json!({"command": "submit", "input": {"text": "A."}, "bogus": 1}));
+    session.tell(json!({"command": "configure", "change": {"modle": "zebra"}}));
+    session.tell(json!({"command": "configure", "change": {}}));
+    // Far more than a megabyte, and still one command.
+    session.tell(format!(r#"{{"command":"submit",{}"input":{{"text":"B."}}}}"#, " ".repeat(3 << 20)));
+    session.wait_for("input_end");
+    drop(session.child.stdin.take());
+    let (code, events, err) = session.end();
+    assert_eq!((code, of_type(&events, "input_end").len()), (Some(0), 1), "{err}");
+    assert_eq!(of_type(&events, "user_input")[0]["input"]["text"], "B.");
+    for said in ["longer than 32 MiB", "`bogus`", "`change.modle`", "the change is empty"] {
+        assert_eq!(err.matches(said).count(), 1, "{said}: {err}");
+    }
+}
+
+#[test]
+fn a_subagent_can_be_steered() {
+    let spawn = Step::call("spawn_agent", json!({"task": "CHILD", "wait": true}));
+    let heard = Step::text("Heard: {{last_user}}");
+    let stage = Stage::on_any_wire(Play::of([spawn, endless(), heard, Step::text("Done.")]));
+    let mut session = Session::start(&stage, &["--input", "json"]);
+    let delta = session.wait_for("tool_call_output_delta");
+    session.tell(json!({"agent": "nobody", "command": "interrupt"}));
+    let input = json!({"text": "Be brief."});
+    session.tell(json!({"agent": delta["agent"], "command": "steer", "input": input, "when": "now"}));
+    let (code, events, err) = session.end();
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("there is no agent nobody"), "{err}");
+    let steered = of_type(&events, "steering_injected");
+    assert_eq!((steered.len(), &steered[0]["agent"]), (1, &delta["agent"]), "{events:?}");
+    let ends = of_type(&events, "input_end");
+    assert!(ends.iter().any(|end| end["text"] == "Heard: Be brief."), "{ends:?}");
+}
+
+#[test]
 fn questions_are_answered_by_the_program_that_runs_it() {
     let touch = || Step::call("shell", json!({"command": "touch made.txt"}));
     let check = |decision: Value, code: i32, reason: &str, made: bool| {
@@ -117,15 +167,16 @@ fn questions_are_answered_by_the_program_that_runs_it() {
 }
 
 #[test]
-fn a_question_is_refused_when_the_program_has_gone() {
+fn when_the_program_has_gone_the_model_goes_on_without_leave() {
     let touch = Step::call("shell", json!({"command": "touch made.txt"}));
     let stage = Stage::on_any_wire(Play::of([touch, Step::text("Done.")]));
     let mut session = Session::start(&stage, &["--ask", "--input", "json"]);
     session.wait_for("ask");
     drop(session.child.stdin.take());
     let (code, events, err) = session.end();
-    assert_eq!(code, Some(5), "{err}");
-    assert_eq!(of_type(&events, "answered")[0]["decision"]["answer"], "reject");
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(of_type(&events, "answered")[0]["decision"]["answer"], "unanswered");
+    assert_eq!(of_type(&events, "input_end")[0]["text"], "Done.");
 }
 
 #[test]
@@ -145,9 +196,7 @@ fn what_is_to_follow_is_worked_on_before_it_ends() {
 #[test]
 fn without_a_task_it_works_on_what_it_is_told_until_the_input_ends() {
     let stage = Stage::on_any_wire(Play::of([Step { times: Some(9), ..Step::text("Did: {{last_user}}") }]));
-    let mut child = start(&stage.machine, &["run", "--json", "--input", "json"]);
-    let out = BufReader::new(child.stdout.take().unwrap());
-    let mut session = Session { child, out, seen: String::new() };
+    let mut session = Session::of(start(&stage.machine, &["run", "--json", "--input", "json"]));
     for task in ["One.", "Two."] {
         session.tell(json!({"command": "submit", "input": {"text": task}}));
         assert_eq!(session.wait_for("input_end")["text"], format!("Did: {task}"));
@@ -168,6 +217,23 @@ fn it_can_be_configured_while_it_runs() {
     assert_eq!(code, Some(0), "{err}");
     let models: Vec<Value> = stage.requests().iter().map(|request| request.body["model"].clone()).collect();
     assert_eq!(models, ["claude-opus-5-5", "claude-haiku-5-5"]);
+}
+
+#[test]
+fn it_can_be_told_to_work_elsewhere() {
+    let pwd = Step::call("shell", json!({"command": "pwd"}));
+    let stage = Stage::on_any_wire(Play::of([endless(), pwd, Step::text("It is in {{last_result}}")]));
+    stage.machine.write("project/sub/file", "");
+    let mut session = Session::start(&stage, &["--input", "json"]);
+    session.wait_for("tool_call_output_delta");
+    session.tell(json!({"command": "configure", "change": {"workdir": "gone"}}));
+    session.tell(json!({"command": "configure", "change": {"workdir": "sub"}}));
+    session.tell(json!({"command": "steer", "input": {"text": "Go on."}, "when": "now"}));
+    let (code, events, err) = session.end();
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("warning: ") && err.contains("/project/gone"), "{err}");
+    let text = of_type(&events, "input_end")[0]["text"].as_str().unwrap().to_owned();
+    assert!(text.contains("/project/sub\n"), "{text}");
 }
 
 #[test]

@@ -125,6 +125,24 @@ fn wrong_files_are_refused_with_everything_that_is_wrong() {
 }
 
 #[test]
+fn what_could_never_work_is_no_valid_configuration() {
+    let check = |text: &str, said: &[&str]| {
+        Machine::configured(text).run(&["config", "validate"]).fails(2, said);
+        let file = Machine::new();
+        file.write("project/c.toml", text);
+        file.run(&["config", "validate", "c.toml"]).fails(2, said);
+    };
+    check("[aliases]\na = \"b\"\nb = \"a\"", &[".toml:2: `aliases.a` stands for itself"]);
+    check("[aliases]\nb = \"\"", &[".toml:2: `aliases.b`: must not be empty"]);
+    let provider = "[providers.x]\nwire = \"chat\"\nbase_url = \"http://h\"\n";
+    check(&format!("{provider}headers = {{ \"X Team\" = \"a\" }}"), &["a header's name"]);
+    check(&format!("{provider}headers = {{ X-Team = \"a\\nb\" }}"), &["a header's value"]);
+    check("[[models]]\nprice = { input = -1 }", &["expected a number, zero or more, found the number -1"]);
+    let run = Machine::new().with("OPENAI_BASE_URL", "nonsense").run(&["config", "validate"]);
+    assert_eq!(run.fails(2, &["env OPENAI_BASE_URL"]).err.matches("error: ").count(), 1);
+}
+
+#[test]
 fn odd_files_are_errors_not_panics() {
     let machine = Machine::new();
     for (text, said) in [

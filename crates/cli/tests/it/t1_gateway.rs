@@ -1,4 +1,5 @@
-use std::io::{BufRead, BufReader, Read as _};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::{Child, ChildStderr};
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::stage::{KEY, SETUPS, Stage, on_every_wire};
 use crate::t1_interrupt::{interrupt, start};
 
 /// A gateway that runs.
-struct Gateway {
+pub(crate) struct Gateway {
     child: Child,
     err: BufReader<ChildStderr>,
     said: String,
@@ -19,7 +20,7 @@ struct Gateway {
 }
 
 impl Gateway {
-    fn start(machine: &Machine, flags: &[&str]) -> Self {
+    pub(crate) fn start(machine: &Machine, flags: &[&str]) -> Self {
         let mut child = start(machine, &[&["gateway", "--port", "0"], flags].concat());
         let mut err = BufReader::new(child.stderr.take().unwrap());
         let mut said = String::new();
@@ -41,7 +42,7 @@ impl Gateway {
     }
 
     /// Asks for a text, whole and streamed; both must be the same.
-    fn ask(&self, wire: Wire, model: &str) -> Result<String, Error> {
+    pub(crate) fn ask(&self, wire: Wire, model: &str) -> Result<String, Error> {
         let client = self.client(wire, "any");
         let request = Request::prompt("Hello.").model(model);
         run(async {
@@ -59,7 +60,7 @@ impl Gateway {
     }
 
     /// Interrupts it; gives the exit code and everything it said.
-    fn end(mut self) -> (Option<i32>, String) {
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
         interrupt(&self.child);
         self.err.read_to_string(&mut self.said).unwrap();
         (self.child.wait().unwrap().code(), self.said)
@@ -111,7 +112,58 @@ fn a_council_can_answer() {
     let (code, said) = gateway.end();
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("a council of local/a-1, local/b-1 answers"), "{said}");
+    assert!(said.contains(" · cost unknown"), "nobody knows their prices: {said}");
     assert_eq!(stage.requests().len(), 4);
+}
+
+#[test]
+fn a_council_costs_what_its_members_cost() {
+    let stage = Stage::new(&SETUPS[3], Play::of([Step::text("We agree.")]));
+    stage.price(&["a-1", "b-1"]);
+    let gateway = Gateway::start(&stage.machine, &["--council", "local/a-1,local/b-1", "--no-progress"]);
+    gateway.ask(Wire::Anthropic, "any-1").unwrap();
+    let (_, said) = gateway.end();
+    // Whole and streamed, each the half.
+    let half = stage.tokens() / 2;
+    assert_eq!(said.matches(&format!(" · about ${half}.00\n")).count(), 2, "{said}");
+}
+
+#[test]
+fn calls_that_fail_are_noted_with_what_to_do() {
+    // As the client's own bytes, and translated.
+    for flags in [&["--provider", "anthropic"][..], &["--model", "anthropic/claude-haiku-5-5"]] {
+        let mut stage = Stage::on_any_wire(Play::default());
+        stage.machine.write(".config/junto/config.toml", "");
+        stage.machine = stage.machine.with("ANTHROPIC_API_KEY", "wrong-key-8a7b");
+        let gateway = Gateway::start(&stage.machine, flags);
+        gateway.ask(Wire::Anthropic, "claude-opus-5-5").unwrap_err();
+        let (code, said) = gateway.end();
+        assert_eq!(code, Some(0), "{said}");
+        let noted = said.lines().find(|line| line.contains("failed")).unwrap_or_default();
+        assert!(noted.starts_with("anthropic/claude-"), "{said}");
+        assert!(noted.contains(" · failed: 401, authentication: "), "{said}");
+        assert!(noted.ends_with(" · check the key in ANTHROPIC_API_KEY"), "{said}");
+        assert!(!said.contains("wrong-key") && !said.contains(KEY), "{said}");
+    }
+}
+
+#[test]
+fn requests_that_make_no_sense_are_noted() {
+    let stage = Stage::on_any_wire(Play::default());
+    let gateway = Gateway::start(&stage.machine, &[]);
+    for body in ["{", r#"{"model": "any-1", "messages": 3}"#] {
+        let mut stream = TcpStream::connect(gateway.url.strip_prefix("http://").unwrap()).unwrap();
+        let length = body.len();
+        write!(stream, "POST /v1/messages HTTP/1.1\r\nhost: gateway\r\nconnection: close\r\n").unwrap();
+        write!(stream, "content-length: {length}\r\n\r\n{body}").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    }
+    let (code, said) = gateway.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("\na request · failed: 400, invalid_request: the body is not JSON"), "{said}");
+    assert!(said.contains("\nanthropic/claude-opus-5-5 · failed: 400, invalid_request: "), "{said}");
 }
 
 #[test]

@@ -14,7 +14,11 @@ pub(crate) fn start(machine: &Machine, args: &[&str]) -> Child {
 }
 
 pub(crate) fn interrupt(child: &Child) {
-    let kill = format!("kill -INT {}", child.id());
+    signal(child, "INT");
+}
+
+pub(crate) fn signal(child: &Child, name: &str) {
+    let kill = format!("kill -{name} {}", child.id());
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 

@@ -1,10 +1,12 @@
 use std::fs;
 
 use junto::core::{Event, grammar};
-use junto::twin::{Fault, Play, Step};
+use junto::twin::{Fault, Play, Step, Stop};
 use serde_json::{Value, json};
 
 use crate::stage::{KEY, SETUPS, Stage, on_every_wire};
+use crate::t1_commands::Session;
+use crate::t1_interrupt::start;
 use crate::{Machine, Run, text};
 
 /// A round of the shell, and an answer that tells what it said.
@@ -53,10 +55,8 @@ fn the_answer_is_all_of_standard_output() {
                 run.err.contains("> shell echo made > made.txt && cat made.txt\n  shell ok\n"),
                 "{run:#?}"
             );
-            assert!(
-                run.err.lines().last().unwrap().starts_with(&format!("{who} · 1 round · in ")),
-                "{run:#?}"
-            );
+            let closing = run.err.lines().nth_back(1).unwrap();
+            assert!(closing.starts_with(&format!("{who} · 1 round · in ")), "{run:#?}");
             assert_eq!(fs::read_to_string(stage.machine.path("project/made.txt")).unwrap(), "made\n");
         },
     );
@@ -69,6 +69,12 @@ fn the_task_may_be_piped_in_and_the_talk_left_out() {
     assert_eq!((run.code, run.out.trim_end(), run.err.as_str()), (Some(0), "Say this.", ""), "{run:#?}");
     let sent = stage.requests()[0].body.to_string();
     assert!(sent.contains(&text(&stage.machine.path("project"))), "the prompt names the folder: {sent}");
+    // With a task it is what the task is about.
+    let mut command = stage.machine.command(&["run", "-q", "Review this."]);
+    assert_eq!(
+        Run::of(command.write_stdin("- one\n+ two\n")).ok().trim_end(),
+        "Review this.\n\n- one\n+ two"
+    );
 }
 
 #[test]
@@ -101,11 +107,74 @@ fn children_do_not_see_the_keys() {
 }
 
 #[test]
+fn an_answer_that_is_not_whole_is_told_by_the_exit_code() {
+    let check = |finish: Stop, code: i32, said: &[&str]| {
+        on_every_wire(
+            || Play::of([Step { finish: Some(finish), ..Step::text("Once upon") }]),
+            |setup, stage| {
+                let run = stage.machine.run(&["run", "Tell."]);
+                assert_eq!(
+                    (run.code, run.out.trim_end()),
+                    (Some(code), "Once upon"),
+                    "{} {run:#?}",
+                    setup.provider
+                );
+                assert!(said.iter().all(|part| run.err.contains(part)), "{} {run:#?}", setup.provider);
+            },
+        );
+    };
+    check(Stop::Length, 4, &["error: the answer was cut off", "hint: raise --max-tokens"]);
+    check(Stop::ContentFilter, 3, &["error: the model refused", "hint: rephrase"]);
+}
+
+#[test]
+fn an_answer_that_was_cut_off_on_the_way_does_not_count() {
+    let cut = Step { finish: Some(Stop::Length), ..Step::text("Once upon") };
+    let stage = Stage::on_any_wire(Play::of([cut, Step::text("Done.")]));
+    let mut session = Session::of(start(&stage.machine, &["run", "--json", "--input", "json"]));
+    for task in ["Tell.", "Go on."] {
+        session.tell(json!({"command": "submit", "input": {"text": task}}));
+        session.wait_for("input_end");
+    }
+    drop(session.child.stdin.take());
+    let (code, _, err) = session.end();
+    assert_eq!(code, Some(0), "{err}");
+}
+
+#[test]
+fn a_refusal_of_the_provider_is_told_as_ask_tells_it() {
+    let check = |status: u16, hint: &str| {
+        let stage = Stage::on_any_wire(Play::of([Step::fault(Fault::status(status))]));
+        let machine = stage.machine.with("JUNTO_MAX_RETRIES", "0");
+        for command in ["ask", "run"] {
+            let run = machine.run(&[command, "Hi."]).fails(3, &[hint]);
+            assert!(!run.err.contains("no model was asked"), "{run:#?}");
+        }
+    };
+    check(400, "hint: change what the message names");
+    check(401, "hint: check the key in ANTHROPIC_API_KEY");
+    check(429, "hint: wait, or lower the rate of requests");
+}
+
+#[test]
+fn nonsense_is_no_input() {
+    let stage = Stage::on_any_wire(Play::default());
+    let mut command = stage.machine.command(&["run", "--input", "json"]);
+    let said = ["warning: this line is no command", "error: standard input had no line", "\"submit\""];
+    Run::of(command.write_stdin("garbage\n")).fails(2, &said);
+    assert!(stage.requests().is_empty());
+    // Beside a task it is a warning.
+    let mut command = stage.machine.command(&["run", "--input", "json", "Say this."]);
+    assert_eq!(Run::of(command.write_stdin("garbage\n")).ok().trim_end(), "Say this.");
+}
+
+#[test]
 fn a_limit_ends_it_with_4() {
     let turns = Play::of([Step { times: Some(100), ..Step::call("shell", json!({"command": "true"})) }]);
-    for flag in ["--max-turns", "--max-rounds"] {
+    // The task, two answers and two rounds of results are five turns.
+    for (flag, most) in [("--max-turns", "5"), ("--max-rounds", "2")] {
         let stage = Stage::on_any_wire(turns.clone());
-        stage.machine.run(&["run", flag, "2", "Go on."]).fails(4, &["stopped at a limit", "--max-turns"]);
+        stage.machine.run(&["run", flag, most, "Go on."]).fails(4, &["stopped at a limit", "--max-turns"]);
         assert_eq!(stage.requests().len(), 2, "{flag}");
     }
 }
@@ -127,6 +196,8 @@ fn wrong_calls_end_with_2() {
     check(&["run", " "], "there is no task");
     check(&["run", "--cwd", "gone", "Hi."], "cannot work in");
     check(&["run", "--max-turns", "0", "Hi."], "--max-turns");
+    check(&["run", "--max-tokens", "0", "Hi."], "--max-tokens");
+    check(&["ask", "--max-tokens", "0", "Hi."], "--max-tokens");
     check(&["run", "--kind", "claude", "--ask", "Hi."], "--ask does nothing");
     Machine::new().run(&["run", "Hi."]).fails(2, &["no model provider is configured"]);
     assert!(stage.requests().is_empty());
@@ -178,9 +249,18 @@ fn another_program_can_be_a_subagent() {
     let out = stage.machine.run(&["run", "Hand it on."]).ok();
     assert!(out.contains("It says: ") && out.contains("I was told: Be brief."), "{out}");
 
+    let offered = |stage: &Stage| {
+        let tools = stage.requests()[0].body["tools"].as_array().unwrap().clone();
+        let spawn = tools.into_iter().find(|tool| tool["name"] == "spawn_agent").unwrap();
+        spawn["input_schema"]["properties"]["kind"]["enum"].clone()
+    };
+    assert_eq!(offered(&stage), json!(["claude", "native"]));
+
+    // Where it is not installed it is not offered.
     let without = Stage::on_any_wire(handing_on());
     let out = without.machine.run(&["run", "Hand it on."]).ok();
-    assert!(out.contains("cannot start claude"), "{out}");
+    assert_eq!(offered(&without), json!(["native"]));
+    assert!(out.contains("It says: `spawn_agent` cannot be called like this: `kind`"), "{out}");
 }
 
 #[test]
@@ -200,6 +280,20 @@ fn a_council_can_be_the_model() {
     let mut asked: Vec<_> = stage.requests().iter().map(|request| request.body["model"].clone()).collect();
     asked.sort_by_key(ToString::to_string);
     assert_eq!(asked, ["a-1", "b-1"]);
+}
+
+#[test]
+fn a_council_costs_what_its_members_cost() {
+    let council = ["run", "--council", "local/a-1,local/b-1", "Say this."];
+    let stage = Stage::new(&SETUPS[3], Play::default());
+    stage.price(&["a-1", "b-1"]);
+    let run = stage.machine.run(&council);
+    assert!(run.err.contains(&format!(" · about ${}.00 · ", stage.tokens())), "{run:#?}");
+    // A sum is known no better than its parts.
+    let stage = Stage::new(&SETUPS[3], Play::default());
+    stage.price(&["a-1"]);
+    let run = stage.machine.run(&council);
+    assert!(run.err.contains(" · cost unknown · "), "{run:#?}");
 }
 
 #[test]

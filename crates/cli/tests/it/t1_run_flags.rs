@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use junto::twin::{Play, Step};
+use junto::twin::{Play, Step, When};
 use serde_json::{Value, json};
 
 use crate::stage::{KEY, SETUPS, Stage, on_every_wire};
@@ -152,7 +152,7 @@ fn the_answer_has_at_most_so_many_tokens() {
             },
         );
     };
-    check(&["--max-tokens", "777"], None);
+    check(&["--max-answer-tokens", "777"], None);
     check(&[], Some("777"));
 }
 
@@ -211,14 +211,35 @@ fn it_works_in_the_folder_and_by_the_settings_of_its_project() {
 #[test]
 fn limits_can_be_configured() {
     let step = Step { times: Some(100), ..Step::call("shell", json!({"command": "true"})) };
-    for key in ["max_turns", "max_rounds"] {
+    for (key, most) in [("max_turns", 5), ("max_rounds", 2)] {
         let stage = Stage::on_any_wire(Play::of([step.clone()]));
         let config = stage.machine.path(".config/junto/config.toml");
-        let setting = format!("\n[limits]\n{key} = 2\n");
+        let setting = format!("\n[limits]\n{key} = {most}\n");
         fs::write(&config, fs::read_to_string(&config).unwrap() + &setting).unwrap();
         stage.machine.run(&["run", "Go on."]).fails(4, &["stopped at a limit"]);
         assert_eq!(stage.requests().len(), 2, "{key}");
     }
+}
+
+/// A conversation that gets too long is made shorter, unless somebody wants something else.
+#[test]
+fn what_gets_too_long_is_made_shorter() {
+    let stage = || {
+        let work = Step::call("shell", json!({"command": "seq -s ' ' 100000 104000 | fold -w 70"}));
+        let summary = Step::text("## Task\nCount.")
+            .when(When { contains: Some("<hand-over".into()), ..When::default() });
+        Stage::on_any_wire(Play::of([summary, Step { times: Some(12), ..work }, Step::text("Counted.")]))
+    };
+    let run = |stage: &Stage, more: &[&str]| {
+        stage.machine.run(&[&["run", "--model", "claude-tiny-30000", "Count."], more].concat())
+    };
+    let compacting = stage();
+    let done = run(&compacting, &[]);
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "Counted.\n"), "{done:#?}");
+    assert!(done.err.contains("the conversation was made shorter"), "{done:#?}");
+    let failing = stage();
+    run(&failing, &["--on-overflow", "fail"]).fails(3, &["prompt is too long"]);
+    assert_eq!(failing.requests().iter().filter(|request| request.status == 400).count(), 1);
 }
 
 #[test]
@@ -276,6 +297,24 @@ fn piped_output_has_no_control_characters() {
 }
 
 #[test]
+fn what_a_model_writes_drives_no_terminal_through_a_pipe() {
+    let evil = "a\u{1b}]0;owned\u{7}\u{202e}b\n";
+    let stage = Stage::on_any_wire(Play::text(evil));
+    for command in ["run", "ask"] {
+        let run = stage.machine.run(&[command, "Hi."]);
+        assert_eq!(
+            (run.code, run.out.as_str()),
+            (Some(0), "a\u{fffd}]0;owned\u{fffd}\u{fffd}b\n"),
+            "{run:#?}"
+        );
+    }
+    let out = stage.machine.run(&["run", "--json", "Hi."]).ok();
+    let end = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let end = end.into_iter().find(|event| event["type"] == "input_end").unwrap();
+    assert_eq!(end["text"], evil);
+}
+
+#[test]
 fn what_makes_no_sense_ends_with_2() {
     let stage = Stage::on_any_wire(Play::default());
     stage.machine.write("project/broken.toml", "[profile]\nid = \"x\"\nextends = \"nobody\"\n");
@@ -294,6 +333,7 @@ fn what_makes_no_sense_ends_with_2() {
     check(&["--command-timeout", "2h"], &["no command may take 2h", "at most 10m"]);
     check(&["-C", "gone"], &["cannot work in", "-C"]);
     check(&["--env-policy", "some"], &["some", "all, core, none"]);
+    check(&["--on-overflow", "hide"], &["hide", "close, fail, compact"]);
     check(&["--max-rounds", "0"], &["--max-rounds"]);
     check(&["--max-tokens", "many"], &["many"]);
     check(&["--tool", "shel"], &["no tool \"shel\"; did you mean \"shell\"?"]);

@@ -170,6 +170,8 @@ fn a_person_is_asked_for_leave() {
     };
     check(&["y\n"], 0, true);
     check(&["n\n"], 5, false);
+    // Nobody answers any more, and the model goes on without leave.
+    check(&["\u{4}"], 0, false);
     check(&["perhaps\n", "yes\n"], 0, true);
 }
 
@@ -200,6 +202,18 @@ fn ctrl_c_interrupts() {
     assert_eq!(code, Some(130), "{screen}");
     assert_shown(&screen, &["Ctrl-C again aborts at once", "1 round · in ", "error: interrupted"]);
     assert!(!screen.contains("Never said"), "{screen}");
+}
+
+#[test]
+fn ctrl_c_ends_a_question() {
+    let stage = stage([shell("touch made.txt"), Step::text("Never said.")]);
+    let mut terminal = Terminal::start(&stage.machine, 80, &["run", "--ask", "Work."]);
+    terminal.wait_for("Allow? [y/n]");
+    terminal.keys("\u{3}");
+    let (code, screen, _) = terminal.end();
+    assert_eq!(code, Some(130), "{screen}");
+    assert_eq!(screen.matches("Allow? [y/n]").count(), 1, "{screen}");
+    assert!(!stage.machine.path("project/made.txt").exists() && !screen.contains("Never said"), "{screen}");
 }
 
 #[test]

@@ -4,7 +4,23 @@ use crate::{Machine, Run};
 fn help_and_version() {
     let machine = Machine::new();
     let help = machine.run(&[]).ok();
-    for part in ["ask", "models", "config", "run", "gateway", "demo", "Examples:"] {
+    for part in [
+        "ask",
+        "models",
+        "config",
+        "run",
+        "gateway",
+        "demo",
+        "sessions",
+        "resume",
+        "fork",
+        "rewind",
+        "undo",
+        "export",
+        "replay",
+        "cost",
+        "Examples:",
+    ] {
         assert!(help.contains(part), "{part} in {help}");
     }
     assert_eq!(machine.run(&["--version"]).ok(), format!("junto {}\n", env!("CARGO_PKG_VERSION")));
@@ -33,6 +49,31 @@ fn nothing_is_asked_without_a_provider() {
         .fails(2, &["set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN"]);
     let named = Machine::configured("providers.openai.key_env = \"MINE\"").with("OPENAI_API_KEY", "k");
     named.run(&["ask", "--provider", "openai", "hi"]).fails(2, &["hint: set MINE"]);
+}
+
+#[test]
+fn a_known_model_is_not_asked_of_another_vendor() {
+    let machine = || Machine::new().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", "http://127.0.0.1:9");
+    for command in ["ask", "run"] {
+        machine().run(&[command, "-m", "claude-opus-5-5", "hi"]).fails(
+            2,
+            &[
+                "provider \"anthropic\" has no key",
+                "set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN",
+                "--provider",
+            ],
+        );
+        machine()
+            .run(&[command, "-m", "antropic/claude-opus-5-5", "hi"])
+            .fails(2, &["unknown provider \"antropic\"; did you mean \"anthropic\"?"]);
+        let own = machine();
+        own.write(
+            ".config/junto/config.toml",
+            "[[models]]\nid = \"tiny\"\nprovider = \"local\"\nname = \"Tiny\"\ncontext_window = 10\n\
+             max_output = 5\nreleased = \"2026-01-01\"\n",
+        );
+        own.run(&[command, "-m", "tiny", "hi"]).fails(2, &["unknown provider \"local\"", "[providers.NAME]"]);
+    }
 }
 
 /// A machine whose provider would refuse every connection: what ends before has sent nothing.

@@ -15,6 +15,7 @@ fn start() -> Body {
         resume: false,
         interrupt: false,
         follow_up: false,
+        compact: false,
     };
     Body::SessionStart { kind: "test".into(), model: None, workdir: None, abilities, setup: None }
 }

@@ -83,6 +83,22 @@ pub async fn files_and_commands_see_the_same(env: &dyn ExecutionEnvironment) {
     assert_eq!(get(env, &at(env, "theirs").await).await, b"theirs");
 }
 
+/// A link is resolved to what it leads to; as a path of its own it is no file, and renaming or removing
+/// it leaves alone what it leads to.
+pub async fn a_link_is_not_what_it_leads_to(env: &dyn ExecutionEnvironment) {
+    let (target, _) = put(env, "target", b"data").await;
+    said(env, CommandSpec::shell("ln -s target link")).await;
+    assert_eq!(at(env, "link").await, target);
+    let own = |name: &str| RealPath::resolved(env.facts().cwd.as_path().join(name));
+    let (link, renamed) = (own("link"), own("renamed"));
+    assert_eq!(env.stamp(&link).await.map_err(|e| e.kind()), Err(ErrorKind::WrongKind));
+    env.rename(&link, &renamed).await.unwrap();
+    assert_eq!(at(env, "renamed").await, target);
+    env.remove(&renamed).await.unwrap();
+    assert_eq!(env.stamp(&renamed).await.unwrap(), None);
+    assert_eq!(get(env, &target).await, b"data");
+}
+
 /// A program or directory that is not there.
 pub async fn what_cannot_start_is_an_error(env: &dyn ExecutionEnvironment) {
     let missing = CommandSpec::argv(["no-program-of-this-name"]);

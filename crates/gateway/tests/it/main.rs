@@ -14,5 +14,6 @@ mod t1_errors;
 mod t1_limits;
 mod t1_matrix;
 mod t1_passthrough;
+mod t1_reports;
 mod t1_stream;
 mod t2_sdks;

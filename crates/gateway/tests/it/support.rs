@@ -10,7 +10,7 @@ use http::HeaderMap;
 use http_body_util::BodyExt as _;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
-use junto_gateway::{Gateway, Settings, Target, UsageReport};
+use junto_gateway::{CallReport, Gateway, Settings, Target};
 use junto_llm::{
     CallCx, Client, Endpoint, Error, EventStream, HttpProvider, Passthrough as _, Request, Response,
     StreamEvent, ToolSpec, Wire,
@@ -118,17 +118,17 @@ pub(crate) struct Stand {
     pub(crate) reports: Reports,
 }
 
-/// What the gateway told about usage.
+/// What the gateway told of its calls.
 #[derive(Clone, Default)]
-pub(crate) struct Reports(Arc<Mutex<Vec<UsageReport>>>);
+pub(crate) struct Reports(Arc<Mutex<Vec<CallReport>>>);
 
 impl Reports {
-    pub(crate) fn sink(&self) -> impl Fn(UsageReport) + Send + Sync + use<> {
+    pub(crate) fn sink(&self) -> impl Fn(CallReport) + Send + Sync + use<> {
         let book = Arc::clone(&self.0);
         move |report| book.lock().unwrap().push(report)
     }
 
-    pub(crate) fn all(&self) -> Vec<UsageReport> {
+    pub(crate) fn all(&self) -> Vec<CallReport> {
         self.0.lock().unwrap().clone()
     }
 }
@@ -156,7 +156,7 @@ pub(crate) async fn stand(play: Play, settings: Settings, target: impl FnOnce(&T
     let gateway = Gateway::builder()
         .route("*", target(&twin))
         .settings(settings)
-        .on_usage(reports.sink())
+        .on_call(reports.sink())
         .build()
         .unwrap();
     let house = House::open(&gateway).await;

@@ -1,14 +1,14 @@
 //! When a client goes, what it started ends at once, wherever the call is.
 
 use futures_util::StreamExt as _;
-use junto_gateway::{Gateway, Target};
+use junto_gateway::{CallEnd, Gateway, Target};
 use junto_llm::{CallCx, Endpoint, HttpProvider, HttpVersion, Provider as _, Request, Timeouts, Wire};
 use junto_twin::{After, Fault, Play, Step};
 use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::scripted::{Cue, shared, start};
-use crate::support::{House, SOON, Stand, asked, model, passing, translated};
+use crate::support::{House, Reports, SOON, Stand, asked, model, passing, translated};
 
 const SURFACES: [Wire; 2] = [Wire::Anthropic, Wire::Responses];
 
@@ -44,7 +44,7 @@ async fn leave_in_mid_stream(s: Stand, surface: Wire, model: &str) {
     drop(stream);
     becomes_idle(&s).await;
     s.house.close().await;
-    assert!(s.reports.all().iter().all(|report| !report.complete));
+    assert_left(&s.reports);
 }
 
 /// Leaves while nothing has come back yet.
@@ -55,6 +55,16 @@ async fn leave_before_the_answer(s: Stand, surface: Wire, request: Request) {
     call.abort();
     becomes_idle(&s).await;
     s.house.close().await;
+    assert_left(&s.reports);
+}
+
+/// Whoever looks on is told that the client has gone, and of whom it had asked.
+#[track_caller]
+fn assert_left(reports: &Reports) {
+    let reports = reports.all();
+    let [report] = reports.as_slice() else { panic!("{reports:?}") };
+    assert!(matches!(report.end, CallEnd::BrokenOff), "{report:?}");
+    assert_eq!(report.provider.as_deref(), Some("upstream"));
 }
 
 #[tokio::test]

@@ -159,7 +159,6 @@ async fn errors_pass_through_with_status_and_headers() {
         let raw = s.house.send(surface, HeaderMap::new(), hello(surface, true).to_string()).await;
         assert_eq!((raw.status, &raw.headers["retry-after"]), (429, &HeaderValue::from_static("7")));
         assert!(raw.json()["error"]["message"].as_str().unwrap().contains("slow down, please"));
-        assert!(s.reports.all().is_empty(), "nothing was used");
     }
 }
 

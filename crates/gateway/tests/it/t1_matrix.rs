@@ -1,7 +1,7 @@
 //! Each surface on each wire: the client and the twin behind the gateway both believe that they
 //! talk to their own kind.
 
-use junto_gateway::Via;
+use junto_gateway::{CallEnd, Via};
 use junto_llm::{Effort, Finish, Message, Part, Request, Response, Role, StreamEvent, ToolResult, Wire};
 use junto_twin::{Call, Play, Step, Think};
 use serde_json::{Value, json};
@@ -188,7 +188,10 @@ async fn usage_is_reported(surface: Wire, wire: Wire) {
         let (report, charged) = (&reports[0], s.twin.usage_total());
         assert_eq!((report.usage.input, report.usage.output), (charged.input, charged.output));
         assert_eq!((answer.usage.input, answer.usage.output), (charged.input, charged.output));
-        assert_eq!((report.provider.as_str(), report.model.as_str()), ("upstream", model(wire)));
-        assert!(report.complete && report.via == Via::Translation);
+        assert_eq!((report.provider.as_deref(), report.model.as_str()), (Some("upstream"), model(wire)));
+        assert!(
+            matches!(report.end, CallEnd::Complete) && report.via == Some(Via::Translation),
+            "{report:?}"
+        );
     }
 }

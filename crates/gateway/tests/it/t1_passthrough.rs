@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
-use junto_gateway::{Gateway, Target, Via};
+use junto_gateway::{CallEnd, Gateway, Target, Via};
 use junto_llm::{Effort, Error, Message, Request, ToolResult, Wire};
 use junto_twin::{Call, Options, Play, Step, Think, Twin};
 use serde_json::json;
@@ -127,7 +127,7 @@ async fn the_client_gets_what_the_twin_sent() {
             let reports = Reports::default();
             let gateway = Gateway::builder()
                 .route("*", target(&twin, surface))
-                .on_usage(reports.sink())
+                .on_call(reports.sink())
                 .build()
                 .unwrap();
             let house = House::open(&gateway).await;
@@ -140,7 +140,10 @@ async fn the_client_gets_what_the_twin_sent() {
 
             let (report, charged) = (reports.all().remove(0), twin.usage_total());
             assert_eq!((report.usage.input, report.usage.output), (charged.input, charged.output));
-            assert!(report.complete && report.via == Via::Passthrough, "{report:?}");
+            assert!(
+                matches!(report.end, CallEnd::Complete) && report.via == Some(Via::Passthrough),
+                "{report:?}"
+            );
             assert_eq!(report.model, model(surface));
         }
     }

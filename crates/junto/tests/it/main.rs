@@ -1,5 +1,6 @@
-//! The examples, run as a user runs them.
+//! The examples, run as a user runs them, and what the facade puts together.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 #![allow(clippy::disallowed_methods, reason = "tests start the examples")]
 
 mod t1_examples;
+mod t1_workshop;

@@ -65,6 +65,10 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 
 /// What a provider said about its limits, in Anthropic's or OpenAI's headers.
 pub(super) fn rate_limit(headers: &HeaderMap) -> Option<RateLimit> {
+    // Many say nothing, and to look for each name takes longer than to see that.
+    if !headers.keys().any(|name| name.as_str().contains("ratelimit")) {
+        return None;
+    }
     let text =
         |names: [&str; 2]| names.iter().find_map(|n| headers.get(*n)?.to_str().ok()).map(str::to_owned);
     let number = |names| text(names).and_then(|t| t.parse().ok());

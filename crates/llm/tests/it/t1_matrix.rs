@@ -53,6 +53,7 @@ on_each_wire! {
     cancel
     timeout
     mid_stream_failure
+    failure_before_any_content
     streamed_equals_whole
     tool_choice
 }
@@ -424,6 +425,26 @@ async fn mid_stream_failure(wire: Wire) {
         .await;
     assert!(events.last().unwrap().is_err());
     assert_eq!(s.twin.requests().len(), before + 1);
+}
+
+/// A stream that has begun and shown nothing is tried again, and what came of it is not seen.
+async fn failure_before_any_content(wire: Wire) {
+    // How many events come before the first that shows something.
+    let before = match wire {
+        Wire::Anthropic => 2,
+        Wire::Responses => 3,
+        Wire::Chat => 1,
+        Wire::Gemini => 0,
+    };
+    let fault = Fault { error_event: Some(After(before)), ..Fault::default() }.times(1);
+    let s = stand(wire, Play::of([Step { fault: Some(fault), ..Step::text("Here it is.") }])).await;
+    let request = Request { reasoning_effort: Some(Effort::High), ..s.ask("hi") };
+    let events = stream(Generate::request(request).client(&s.client).retry(eager())).await.unwrap();
+    let (events, response) = finish(events).await;
+    assert_eq!(response.text(), "Here it is.");
+    assert_eq!(s.twin.requests().len(), 2);
+    let begun = |event: &&StreamEvent| matches!(event, StreamEvent::TextStart { .. });
+    assert_eq!(events.iter().filter(begun).count(), 1, "{events:?}");
 }
 
 async fn streamed_equals_whole(wire: Wire) {

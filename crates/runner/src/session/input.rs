@@ -1,7 +1,8 @@
 //! One input: its process, from the start to the judgement.
 
 use junto_core::{
-    AgentError, AgentErrorKind, Body, CallEnd, EndReason, EventError, JournalError, Outcome, ResumeHandle,
+    AgentError, AgentErrorKind, Body, CallEnd, CallPurpose, EndReason, EventError, JournalError, Outcome,
+    ResumeHandle,
 };
 use junto_llm::{Cost, Error, Usd};
 use serde_json::json;
@@ -159,6 +160,7 @@ impl Session {
                         usage,
                         cost,
                         answer: None,
+                        purpose: CallPurpose::Input,
                         end: CallEnd::Whole,
                         prefix: None,
                     };

@@ -173,6 +173,7 @@ async fn what_it_cannot_do_is_an_error() {
     for (command, kind) in [
         (Command::Steer { input: "x".into(), when: When::Now }, AgentErrorKind::Unsupported),
         (answer, AgentErrorKind::Unsupported),
+        (Command::Compact, AgentErrorKind::Unsupported),
         (Command::Configure { change: effort }, AgentErrorKind::Unsupported),
         (Command::Submit { input: picture }, AgentErrorKind::Unsupported),
         (Command::Submit { input: " \n".into() }, AgentErrorKind::Invalid),

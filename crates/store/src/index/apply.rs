@@ -1,5 +1,6 @@
 //! Notes become rows.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use junto_core::Prefix;
@@ -68,12 +69,11 @@ fn follows(note: &Note, head: Option<Head>, feed: Feed) -> Follows {
     let Some(head) = head else {
         return if feed == Feed::Journal || note.seq == 1 { Follows::Yes } else { Follows::No };
     };
+    let is_next = note.seq == head.seq.saturating_add(1);
     match note.seq.cmp(&head.seq) {
-        std::cmp::Ordering::Less => Follows::No,
-        std::cmp::Ordering::Equal if note.at == head.at => Follows::No,
-        std::cmp::Ordering::Equal => Follows::Another,
-        std::cmp::Ordering::Greater if feed == Feed::Journal || note.seq == head.seq + 1 => Follows::Yes,
-        std::cmp::Ordering::Greater => Follows::No,
+        Ordering::Equal if note.at != head.at => Follows::Another,
+        Ordering::Greater if is_next || feed == Feed::Journal => Follows::Yes,
+        Ordering::Less | Ordering::Equal | Ordering::Greater => Follows::No,
     }
 }
 
@@ -107,12 +107,12 @@ fn write(tables: &mut Tables<'_>, note: &Note) -> rusqlite::Result<()> {
     )?;
     match &note.change {
         Change::None => {}
-        Change::Started { kind, model, workdir } => {
+        Change::Started { kind, model, workdir, forked_from } => {
             if note.is_root() {
                 run(
-                    "UPDATE sessions SET created = ?2, agent = ?3, kind = ?4, model = ?5, workdir = ?6
+                    "UPDATE sessions SET created = ?2, agent = ?3, kind = ?4, model = ?5, workdir = ?6, parent = ?7
                      WHERE id = ?1",
-                    params![session, at, agent, kind, model, workdir],
+                    params![session, at, agent, kind, model, workdir, forked_from.as_ref().map(|from| &from.0)],
                 )?;
             }
             run(

@@ -121,33 +121,9 @@ impl Place {
             .mode(0o600)
             .open(&path)
             .map_err(|error| Error::io(&path, error))?;
-        self.prepared(&path).map_err(|error| self.fault(error))?.ok_or_else(|| {
+        prepared(&path).map_err(|error| self.fault(error))?.ok_or_else(|| {
             Error::new(ErrorKind::Foreign, path.display(), "the index is of another version of Junto")
         })
-    }
-
-    /// The connection; none if the tables are of another version.
-    fn prepared(&self, path: &Path) -> rusqlite::Result<Option<Connection>> {
-        let mut connection = Connection::open(path)?;
-        connection.busy_timeout(PATIENCE)?;
-        let version = |connection: &Connection| -> rusqlite::Result<(i64, i64)> {
-            let version = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-            let tables = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-            Ok((version, tables))
-        };
-        if version(&connection)? == (0, 0) {
-            connection.pragma_update(None, "journal_mode", "WAL")?;
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            // Another process may have made them while this one waited.
-            if version(&transaction)? == (0, 0) {
-                transaction.execute_batch(TABLES)?;
-                transaction.pragma_update(None, "user_version", VERSION)?;
-            }
-            transaction.commit()?;
-        }
-        // Whatever a crash takes from the index is in the journals.
-        connection.pragma_update(None, "synchronous", "NORMAL")?;
-        Ok((version(&connection)?.0 == VERSION).then_some(connection))
     }
 
     /// Whether the file is still the one that was opened.
@@ -203,4 +179,28 @@ impl Place {
         };
         Error::new(kind, self.file().display(), error.to_string())
     }
+}
+
+/// The connection; none if the tables are of another version.
+fn prepared(path: &Path) -> rusqlite::Result<Option<Connection>> {
+    let mut connection = Connection::open(path)?;
+    connection.busy_timeout(PATIENCE)?;
+    let version = |connection: &Connection| -> rusqlite::Result<(i64, i64)> {
+        let version = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        let tables = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        Ok((version, tables))
+    };
+    if version(&connection)? == (0, 0) {
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Another process may have made them while this one waited.
+        if version(&transaction)? == (0, 0) {
+            transaction.execute_batch(TABLES)?;
+            transaction.pragma_update(None, "user_version", VERSION)?;
+        }
+        transaction.commit()?;
+    }
+    // Whatever a crash takes from the index is in the journals.
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    Ok((version(&connection)?.0 == VERSION).then_some(connection))
 }

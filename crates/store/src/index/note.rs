@@ -32,6 +32,7 @@ pub(crate) enum Change {
         kind: String,
         model: Option<String>,
         workdir: Option<String>,
+        forked_from: Option<SessionId>,
     },
     Resumed,
     Child {
@@ -68,9 +69,12 @@ impl Note {
     pub(crate) fn of(event: &Event, redact: &Redactor) -> Self {
         let title = |text: &str| title(&redacted(text, redact));
         let change = match &event.body {
-            Body::SessionStart { kind, model, workdir, .. } => {
-                Change::Started { kind: kind.clone(), model: model.clone(), workdir: workdir.clone() }
-            }
+            Body::SessionStart { kind, model, workdir, setup, .. } => Change::Started {
+                kind: kind.clone(),
+                model: model.clone(),
+                workdir: workdir.clone(),
+                forked_from: setup.as_ref().and_then(|setup| setup.forked_from.clone()),
+            },
             Body::SessionResumed { .. } => Change::Resumed,
             Body::Child { agent, name, kind, task } => Change::Child {
                 agent: agent.clone(),

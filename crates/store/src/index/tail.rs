@@ -63,7 +63,7 @@ mod tests {
         let path = folder.path().join("journal.jsonl");
         std::fs::write(&path, content).unwrap();
         let expected = expected.map(|seq| Head { seq, at: 1_000_000 });
-        assert_eq!(tail(&path), expected, "{:.200}", content);
+        assert_eq!(tail(&path), expected, "{content:.200}");
     }
 
     #[test]

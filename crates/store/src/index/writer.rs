@@ -21,7 +21,7 @@ const BATCH: usize = 512;
 const DELAY: Duration = Duration::from_millis(50);
 
 enum Message {
-    Note(Note),
+    Note(Box<Note>),
     /// There is something new in the book of calls.
     Book,
     /// Tells the sender when everything before it is written.
@@ -59,7 +59,7 @@ impl Writer {
 
     /// Hands a note on. Never waits.
     pub(super) fn note(&self, note: Note) {
-        self.send(Message::Note(note));
+        self.send(Message::Note(Box::new(note)));
     }
 
     /// Tells that the book of calls has grown. Never waits.
@@ -127,7 +127,7 @@ struct Batch {
 impl Batch {
     fn take(&mut self, message: Message) {
         match message {
-            Message::Note(note) => self.notes.push(note),
+            Message::Note(note) => self.notes.push(*note),
             Message::Book => self.book = true,
             Message::Flush(done) => self.waiting.push(done),
         }

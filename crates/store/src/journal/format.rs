@@ -3,7 +3,6 @@
 //! The sum is the CRC-32 of exactly the bytes of the value, in eight hexadecimal digits. So a line is
 //! whole or it is none, which can be told without knowing what an event is.
 
-use std::io;
 use std::str::FromStr;
 
 use jiff::Timestamp;
@@ -88,7 +87,7 @@ impl Header {
             session: session.clone(),
             created: created.to_string(),
         };
-        push(What::Header, &line, &Redactor::off(), to)
+        push(What::Header, &line, 0, &Redactor::off(), to)
     }
 
     /// The header from the value of its line.
@@ -119,51 +118,46 @@ pub(crate) fn newer(of: &str, v: u64) -> Error {
 /// # Errors
 /// If the line would be too long, or the event has no JSON. Then a part of it may have been added.
 pub(crate) fn push_event(event: &Event, redact: &Redactor, to: &mut Vec<u8>) -> Result<()> {
-    push(What::Event, event, redact, to)
+    push(What::Event, event, envelope(event), redact, to)
 }
 
-fn push(what: What, value: &impl Serialize, redact: &Redactor, to: &mut Vec<u8>) -> Result<()> {
+/// How many bytes at least are before an event's body. There are only names in them, and nothing to hide.
+fn envelope(event: &Event) -> usize {
+    let Event { session, agent, parent, parent_call, corr, .. } = event;
+    let parent = parent.as_ref().map_or(0, |id| id.0.len());
+    let calls = [parent_call, corr].into_iter().flatten().map(|id| id.0.len()).sum::<usize>();
+    r#"{"v":1,"seq":1,"at":"","session":"","agent":"","turn":0,"type":""#.len()
+        + session.0.len()
+        + agent.0.len()
+        + parent
+        + calls
+}
+
+fn push(
+    what: What,
+    value: &impl Serialize,
+    envelope: usize,
+    redact: &Redactor,
+    to: &mut Vec<u8>,
+) -> Result<()> {
     let start = to.len();
     to.extend_from_slice(b"{\"c\":\"00000000\",\"");
     to.push(what.key());
     to.extend_from_slice(b"\":");
     let value_start = to.len();
-    serde_json::to_writer(Limited { to, left: LONGEST - BEFORE - 1 }, value)
-        .map_err(|error| Error::new(ErrorKind::Invalid, "an event", error.to_string()))?;
+    let invalid = |message| Error::new(ErrorKind::Invalid, "an event", message);
+    serde_json::to_writer(&mut *to, value).map_err(|error| invalid(error.to_string()))?;
+    if to.len() - start >= LONGEST - 1 {
+        return Err(invalid("it is too large for a journal".to_owned()));
+    }
     let Some(value) = to.get_mut(value_start..) else { return Ok(()) };
-    redact.mask(value);
+    redact.mask(value.get_mut(envelope..).unwrap_or_default());
     let sum = hex(crc32fast::hash(value));
     if let Some(place) = to.get_mut(start + OPEN.len()..start + OPEN.len() + sum.len()) {
         place.copy_from_slice(&sum);
     }
     to.extend_from_slice(b"}\n");
     Ok(())
-}
-
-/// Writes to a buffer until it is too much.
-struct Limited<'a> {
-    to: &'a mut Vec<u8>,
-    left: usize,
-}
-
-impl io::Write for Limited<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.write_all(bytes)?;
-        Ok(bytes.len())
-    }
-
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.left = self
-            .left
-            .checked_sub(bytes.len())
-            .ok_or_else(|| io::Error::other("it is too large for a journal"))?;
-        self.to.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 fn hex(sum: u32) -> [u8; 8] {
@@ -247,7 +241,7 @@ mod tests {
 
     fn line(what: What, value: &serde_json::Value) -> Vec<u8> {
         let mut line = Vec::new();
-        push(what, value, &Redactor::off(), &mut line).unwrap();
+        push(what, value, 0, &Redactor::off(), &mut line).unwrap();
         line
     }
 

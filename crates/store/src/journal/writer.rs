@@ -92,13 +92,14 @@ impl Writer {
     /// Makes lines of events, to be written next.
     ///
     /// # Errors
-    /// If they are not the session's next ones, or one is too large. Nothing will be written then.
+    /// If they are not the session's next ones, one is too large, or nothing can be written any more.
     pub(crate) fn encode(
         &mut self,
         events: &[Event],
         session: &SessionId,
         redact: &Redactor,
     ) -> Result<&[u8]> {
+        self.mend()?;
         self.buffer.clear();
         self.buffer.shrink_to(BUFFER);
         self.starts.clear();
@@ -123,7 +124,6 @@ impl Writer {
     /// # Errors
     /// If the disk does not take it. Then it is not there.
     pub(crate) fn write(&mut self) -> Result<Written> {
-        self.mend()?;
         if let Err(error) = self.file.write_all_at(&self.buffer, self.len) {
             self.cut_back(self.len);
             return Err(Error::io(&self.path, error));

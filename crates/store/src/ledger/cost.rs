@@ -178,7 +178,9 @@ mod tests {
     fn a_sum_is_as_well_known_as_its_parts() {
         let cost = |costs: &[Cost]| {
             let mut row = CostRow::new("");
-            costs.iter().for_each(|cost| row.add(&Usage::default(), *cost));
+            for cost in costs {
+                row.add(&Usage::default(), *cost);
+            }
             row.cost()
         };
         let (reported, estimated) = (Cost::Reported(Usd(3)), Cost::Estimated(Usd(4)));

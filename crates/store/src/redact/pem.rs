@@ -4,10 +4,9 @@ use super::{End, find, mask_bytes};
 
 /// What tells such a key.
 pub(super) const MARK: &str = "PRIVATE KEY-----";
-const BEGIN: &[u8] = b"-----BEGIN ";
 const END: &[u8] = b"-----END ";
-/// The longest name a kind of key has: `ENCRYPTED `, `OPENSSH `.
-const KIND: usize = 16;
+/// How long the mark's line is before it, at most: `-----BEGIN ENCRYPTED `.
+const BEGIN: usize = 24;
 /// The longest key.
 const LONGEST: usize = 16 * 1024;
 /// What is shorter is none: a text only speaks of keys.
@@ -15,13 +14,17 @@ const SHORTEST: usize = 32;
 
 /// Masks what is between the two lines. Returns the place of the first key that has no end yet, if more
 /// may follow; else the length of the text.
-pub(super) fn mask(text: &mut [u8], end: End) -> usize {
+pub(super) fn mask(text: &mut [u8], before: Option<u8>, end: End) -> usize {
     let mut from = 0;
     while let Some(mark) = find(text, MARK.as_bytes(), from) {
         let start = mark + MARK.len();
         from = start;
-        let before = mark.saturating_sub(BEGIN.len() + KIND);
-        let Some(begin) = find(text.get(..mark).unwrap_or_default(), BEGIN, before) else { continue };
+        let begin = mark.saturating_sub(BEGIN);
+        // So near to what was let through it was looked at before: else it would have been held back.
+        let is_old = before.is_some() && mark < BEGIN;
+        if is_old || find(text.get(..mark).unwrap_or_default(), END, begin).is_some() {
+            continue;
+        }
         let body = text.get(start..).unwrap_or_default();
         let length = body.iter().take(LONGEST).take_while(|byte| is_pem(**byte)).count();
         let within = body.get(..length).unwrap_or_default();
@@ -38,9 +41,10 @@ pub(super) fn mask(text: &mut [u8], end: End) -> usize {
     text.len()
 }
 
-/// What such a key is made of, also where it stands in JSON with its line ends as `\n`.
+/// What such a key is made of, also where it stands in JSON with its line ends as `\n`, or something in
+/// it was masked.
 fn is_pem(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"+/=:,-\\ \t\r\n".contains(&byte)
+    byte.is_ascii_alphanumeric() || b"+/=:,-\\ \t\r\n[*]".contains(&byte)
 }
 
 /// A key that was cut off may end within its last line.

@@ -1,14 +1,14 @@
 //! Keys that are told by how they look: a vendor's prefix, or the name of a header before them.
 //!
-//! Every one of them is, or has in it, a run of at least [`RUN`] letters, digits, `-` and `_`. So a text
-//! is looked at only every so many bytes, and in prose and code hardly anything else is read of it.
+//! Every one of them is, or has in it, a long run of letters, digits, `-` and `_`; only those are looked at.
 
 use std::ops::Range;
 
-use super::{End, mask_bytes};
+use junto_llm::Secret;
 
-/// The shortest run that is looked at.
-const RUN: usize = 20;
+use super::runs::{Runs, is_word};
+use super::{End, find, mask_bytes};
+
 /// How much of a text before a run is looked at.
 pub(super) const CONTEXT: usize = 96;
 /// A run that is longer is no key.
@@ -67,30 +67,45 @@ const SHAPES: &[Shape] = &[
     shape("xai-", 40..128, Rest::Random),
 ];
 
-/// Names after which a key stands, whatever it looks like, if it has a digit in it.
+/// Names after which a key stands, whatever it looks like, if it has a digit in it. They end in `r` or `y`.
 const NAMES: &[&[u8]] = &[b"bearer", b"secret_access_key", b"secretaccesskey"];
-/// What may stand between such a name and the key, and how much of it.
-const BETWEEN: &[u8] = b" \t\"'\\:=";
+/// How much may stand between such a name and the key.
 const MOST_BETWEEN: usize = 8;
 
-/// Masks the keys in a text. If more may follow, a key at the end is left for later; returns where that
-/// begins that has to be looked at again.
-pub(super) fn mask(text: &mut [u8], before: Option<u8>, end: End) -> usize {
+/// What was found in a text.
+pub(super) struct Seen {
+    /// Up to where it need not be looked at again if more follows.
+    pub(super) done: usize,
+    /// Whether there may be a key in PEM in it.
+    pub(super) has_dashes: bool,
+}
+
+/// Masks the keys in a text, and the known secrets that are within long words. If more may follow, a key
+/// at the end is left for later.
+pub(super) fn mask(text: &mut [u8], known: &[Secret], before: Option<u8>, end: End) -> Seen {
     let tail = if end == End::Open { tail_start(text) } else { text.len() };
     // What comes before may be the beginning of the first run.
-    let mut from = if before.is_some_and(is_word) { words_end(text, 0) } else { 0 };
+    let first = usize::from(before.is_some_and(is_word));
+    let mut keys: Vec<Range<usize>> = Vec::new();
     let mut last_end = 0;
-    while let Some(run) = next_run(text, from)
-        && run.end <= tail
-    {
-        from = run.end;
-        if let Some(key) = key_in(text, &run, last_end) {
-            from = from.max(key.end);
-            mask_bytes(text, key);
+    let mut runs = Runs::new(text);
+    for run in runs.by_ref() {
+        if run.end > tail {
+            continue;
+        }
+        let last_key = keys.last().map_or(first, |key| key.end);
+        let key = if run.start < last_key { None } else { key_in(text, &run, last_end, last_key) };
+        match key {
+            Some(key) => keys.push(key),
+            None => keys.extend(known_in(text, &run, known)),
         }
         last_end = run.end;
     }
-    tail.saturating_sub(CONTEXT)
+    let has_dashes = runs.has_dashes;
+    for key in keys {
+        mask_bytes(text, key);
+    }
+    Seen { done: tail.saturating_sub(CONTEXT), has_dashes }
 }
 
 /// Where that begins at the end of a text which may be the beginning of a key.
@@ -99,20 +114,24 @@ fn tail_start(text: &[u8]) -> usize {
     if text.len() - start < LONGEST { start } else { text.len() }
 }
 
-/// The next run from a place on, which is the beginning of the text or the end of a run.
-fn next_run(text: &[u8], from: usize) -> Option<Range<usize>> {
-    let mut start = from;
-    loop {
-        let window = text.get(start..start + RUN)?;
-        match window.iter().rposition(|byte| !is_word(*byte)) {
-            Some(break_at) => start += break_at + 1,
-            None => return Some(start..words_end(text, start + RUN)),
+/// The known secrets in a run.
+fn known_in(text: &[u8], run: &Range<usize>, known: &[Secret]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let word = text.get(run.clone()).unwrap_or_default();
+    for secret in known.iter().map(|secret| secret.expose().as_bytes()) {
+        let mut from = 0;
+        while secret.len() <= word.len()
+            && let Some(at) = find(word, secret, from)
+        {
+            from = at + secret.len();
+            found.push(run.start + at..run.start + from);
         }
     }
+    found
 }
 
 /// The key that a run is, or is part of.
-fn key_in(text: &[u8], run: &Range<usize>, last_end: usize) -> Option<Range<usize>> {
+fn key_in(text: &[u8], run: &Range<usize>, last_end: usize, last_key: usize) -> Option<Range<usize>> {
     let word = text.get(run.clone())?;
     // In JSON what is before it may be an escape, whose letter looks like a part of it.
     let escape = match (run.start.checked_sub(1).and_then(|at| text.get(at)), word.first()) {
@@ -120,23 +139,44 @@ fn key_in(text: &[u8], run: &Range<usize>, last_end: usize) -> Option<Range<usiz
         (Some(b'\\'), _) => 1,
         _ => 0,
     };
-    for skipped in [0, escape] {
-        if SHAPES.iter().any(|shape| word.get(skipped..).is_some_and(|word| shape.fits(word))) {
-            return Some(run.start + skipped..run.end);
-        }
+    if fits_any(word) {
+        return Some(run.clone());
     }
-    named_key(text, run, last_end)
+    if escape > 0 && word.get(escape..).is_some_and(fits_any) {
+        return Some(run.start + escape..run.end);
+    }
+    named_key(text, run, last_end, last_key)
 }
 
-/// The key that stands after a name which tells it.
-fn named_key(text: &[u8], run: &Range<usize>, last_end: usize) -> Option<Range<usize>> {
+/// Whether a word is a key. The first byte tells nearly always that it is none.
+fn fits_any(word: &[u8]) -> bool {
+    word.first().is_some_and(|first| FIRST[usize::from(*first)])
+        && SHAPES.iter().any(|shape| shape.fits(word))
+}
+
+/// What the shapes begin with.
+const FIRST: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut n = 0;
+    while n < SHAPES.len() {
+        table[SHAPES[n].prefix[0] as usize] = true;
+        n += 1;
+    }
+    table
+};
+
+/// The key that stands after a name which tells it, and which is no part of another key.
+fn named_key(text: &[u8], run: &Range<usize>, last_end: usize, last_key: usize) -> Option<Range<usize>> {
     let earliest = run.start.saturating_sub(CONTEXT).max(last_end);
     let before = text.get(earliest..run.start)?;
     // Without such a byte it goes on from the run before, which was looked at, or has no name before it.
     let start = earliest + before.iter().rposition(|byte| !is_wide(*byte) || *byte == b'=')? + 1;
-    let before = text.get(start.saturating_sub(CONTEXT)..start)?;
-    let between = before.iter().rev().take_while(|byte| BETWEEN.contains(byte)).count();
+    let before = text.get(start.saturating_sub(CONTEXT).max(last_key)..start)?;
+    let between = before.iter().rev().take_while(|byte| is_between(**byte)).count();
     let name = before.get(..before.len() - between)?;
+    if !matches!(name.last(), Some(b'r' | b'R' | b'y' | b'Y')) {
+        return None;
+    }
     let is_name = |known: &&[u8]| {
         let end = name.len().checked_sub(known.len()).and_then(|at| name.get(at..));
         end.is_some_and(|end| end.eq_ignore_ascii_case(known))
@@ -163,35 +203,14 @@ impl Shape {
     }
 }
 
-const fn table(wide: bool) -> [bool; 256] {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        #[expect(clippy::cast_possible_truncation, reason = "below 256; no other way in a constant")]
-        let char = byte as u8;
-        table[byte] = char.is_ascii_alphanumeric()
-            || matches!(char, b'-' | b'_')
-            || wide && matches!(char, b'.' | b'~' | b'+' | b'/' | b'=');
-        byte += 1;
-    }
-    table
-}
-
-const WORD: [bool; 256] = table(false);
-const WIDE: [bool; 256] = table(true);
-
-/// What a run is made of.
-fn is_word(byte: u8) -> bool {
-    WORD[usize::from(byte)]
-}
-
 /// What a key after a name may be made of.
 fn is_wide(byte: u8) -> bool {
-    WIDE[usize::from(byte)]
+    is_word(byte) || matches!(byte, b'.' | b'~' | b'+' | b'/' | b'=')
 }
 
-fn words_end(text: &[u8], from: usize) -> usize {
-    from + text.get(from..).unwrap_or_default().iter().take_while(|byte| is_word(**byte)).count()
+/// What may stand between a name and its key.
+fn is_between(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'"' | b'\'' | b'\\' | b':' | b'=')
 }
 
 fn wide_end(text: &[u8], from: usize) -> usize {

@@ -37,9 +37,4 @@ impl Stream {
         self.redact.mask_part(&mut held, self.before, End::Closed);
         held
     }
-
-    /// How much is held back.
-    pub(crate) fn held_len(&self) -> usize {
-        self.held.len()
-    }
 }

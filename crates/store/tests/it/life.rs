@@ -1,7 +1,10 @@
 //! Events of sessions, made by hand.
 
 use jiff::{SignedDuration, Timestamp};
-use junto_core::{Abilities, AgentId, Approve, Body, CallEnd, EndReason, Event, Input, Seq, Steer, VERSION};
+use junto_core::{
+    Abilities, AgentId, Approve, Body, CallEnd, CallPurpose, EndReason, Event, Input, Limits, Seq, Setup,
+    Steer, VERSION,
+};
 use junto_llm::{CallId, Cost, SessionId, Usage, Usd};
 
 /// Writes the events of one session, second by second.
@@ -16,6 +19,7 @@ pub(crate) struct Life {
 
 pub(crate) fn body_start(model: Option<&str>, workdir: &str) -> Body {
     let abilities = Abilities {
+        compact: false,
         steer: Steer::Now,
         approve: Approve::PerCall,
         resume: true,
@@ -31,6 +35,23 @@ pub(crate) fn body_start(model: Option<&str>, workdir: &str) -> Body {
     }
 }
 
+/// The start of a session that was forked off another.
+pub(crate) fn body_fork(from: &SessionId) -> Body {
+    let Body::SessionStart { kind, model, workdir, abilities, .. } = body_start(Some("m"), "/work") else {
+        unreachable!()
+    };
+    let setup = Setup {
+        system: "".into(),
+        provider: None,
+        effort: None,
+        profile: None,
+        dialect: None,
+        limits: Limits::default(),
+        forked_from: Some(from.clone()),
+    };
+    Body::SessionStart { kind, model, workdir, abilities, setup: Some(setup) }
+}
+
 pub(crate) fn body_input(text: &str) -> Body {
     Body::UserInput { input: Input::text(text), pictures: None }
 }
@@ -44,6 +65,7 @@ pub(crate) fn body_call(usage: Usage, cost: Cost) -> Body {
         cost,
         answer: None,
         end: CallEnd::Whole,
+        purpose: CallPurpose::Input,
         prefix: None,
     }
 }

@@ -1,10 +1,10 @@
 //! What the index says of sessions that it is told of event by event.
 
-use junto_core::{AgentId, Body, Change};
+use junto_core::{AgentId, Body, Change, Event};
 use junto_llm::{CallId, Cost, LeafCall, SessionId, Usage, Usd};
 use junto_store::{By, CallFilter, Filter, Index, Options, Redactor, Standing, Store};
 
-use crate::life::{Life, body_call, body_input, body_input_end, body_start, second};
+use crate::life::{Life, body_call, body_fork, body_input, body_input_end, body_start, second};
 
 struct Scene {
     _root: tempfile::TempDir,
@@ -21,7 +21,13 @@ fn scene() -> Scene {
 
 impl Scene {
     fn tell(&self, life: &Life) {
-        life.events.iter().for_each(|event| self.index.note(event));
+        self.tell_events(&life.events);
+    }
+
+    fn tell_events<'a>(&self, events: impl IntoIterator<Item = &'a Event>) {
+        for event in events {
+            self.index.note(event);
+        }
     }
 
     fn titles(&self, filter: &Filter) -> Vec<String> {
@@ -148,6 +154,7 @@ fn what_a_fork_took_over_is_paid_once() {
     let mut old = Life::new("01-old", "/work", 0);
     old.turn("First", 100, 10).turn("Second", 200, 20);
     let mut fork = Life::new("02-fork", "/work", 1000);
+    fork.events[0].body = body_fork(&old.session);
     for event in &old.events[1..4] {
         fork.push_of(None, event.corr.as_ref().map(|call| call.0.as_str()), event.body.clone());
     }
@@ -158,7 +165,8 @@ fn what_a_fork_took_over_is_paid_once() {
     let cost = scene.index.cost(By::Session).unwrap();
     let cost: Vec<_> = cost.iter().map(|row| (row.key.as_str(), row.calls, row.known())).collect();
     assert_eq!(cost, [("02-fork", 1, Usd(40)), ("01-old", 2, Usd(30))]);
-    assert_eq!(scene.index.sessions(&Filter::default()).unwrap()[0].turns, 2);
+    let row = scene.index.sessions(&Filter::default()).unwrap().remove(0);
+    assert_eq!((row.turns, row.parent.as_ref()), (2, Some(&old.session)));
 }
 
 #[test]
@@ -180,11 +188,11 @@ fn after_a_gap_nothing_is_taken_until_the_journal_was_read() {
     let mut life = Life::new("s1", "/work", 0);
     life.turn("One", 1, 1).turn("Two", 1, 1);
     let (before, after) = life.events.split_at(4);
-    before.iter().for_each(|event| scene.index.note(event));
-    after.iter().skip(1).for_each(|event| scene.index.note(event));
+    scene.tell_events(before);
+    scene.tell_events(after.iter().skip(1));
     let row = scene.index.sessions(&Filter::default()).unwrap().remove(0);
     assert_eq!((row.turns, row.updated), (1, second(3)));
-    after.iter().for_each(|event| scene.index.note(event));
+    scene.tell_events(after);
     assert_eq!(scene.index.sessions(&Filter::default()).unwrap()[0].turns, 2);
 }
 

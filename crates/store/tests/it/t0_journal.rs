@@ -71,21 +71,22 @@ async fn events_are_read_from_any_position_also_when_opened_again() {
 
 #[tokio::test]
 async fn an_answer_is_bounded_whatever_is_asked_for() {
-    let files = Faulty::default();
-    let opened = store(&files).create(&session()).unwrap();
-    for n in 1..=12 {
+    let options = Options { redact: Redactor::off(), ..options() };
+    let store = Store::on(Arc::new(Faulty::default()), ROOT, options).unwrap();
+    let opened = store.create(&session()).unwrap();
+    for n in 1..=6 {
         append(&*opened.journal, [event(n, Body::Progress { text: "x".repeat(3 << 20) })]).await;
     }
     let mut seen = Vec::new();
     let mut answers = 0;
-    while seen.len() < 12 {
+    while seen.len() < 6 {
         let read = opened.journal.read(Seq(seen.len() as u64 + 1), 1000).await.unwrap();
         assert!((1..=4).contains(&read.len()), "{}", read.len());
         seen.extend(positions(&read));
         answers += 1;
     }
-    assert_eq!(seen, (1..=12).collect::<Vec<_>>());
-    assert!(answers >= 3);
+    assert_eq!(seen, (1..=6).collect::<Vec<_>>());
+    assert!(answers >= 2);
 }
 
 #[tokio::test]

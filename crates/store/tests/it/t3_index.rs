@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use junto_core::{Body, Clock, EventLog, Journal};
+use junto_core::{Body, Clock, Durability, EventLog, Journal};
 use junto_llm::{CallId, Cost, SessionId, Usage, Usd};
 use junto_store::{By, Filter, Index, Options, Redactor, Renewed, Standing, Store};
 use rusqlite::Connection;
 
-use crate::life::{body_call, body_end, body_input, body_input_end, body_start};
+use crate::life::{Life, body_call, body_end, body_fork, body_input, body_input_end, body_start};
 
 fn store(root: &Path) -> Store {
     Store::open(root, Options::default()).unwrap()
@@ -221,6 +221,34 @@ async fn sessions_that_changed_behind_its_back_are_read_again() {
     let caught_up = dump(root.path());
     index.rebuild(&deaf).unwrap();
     assert_eq!(caught_up, dump(root.path()));
+}
+
+/// What a fork took over belongs to the session it is of, and to the fork once that is gone.
+#[tokio::test]
+async fn a_fork_inherits_what_it_shares_with_a_session_that_is_gone() {
+    let root = tempfile::tempdir().unwrap();
+    let store = store(root.path());
+    let mut old = Life::new("01-old", "/work", 0);
+    old.turn("First", 100, 10).turn("Second", 200, 20);
+    let mut fork = Life::new("02-fork", "/work", 0);
+    fork.events[0].body = body_fork(&old.session);
+    for event in &old.events[1..4] {
+        fork.push_of(None, event.corr.as_ref().map(|call| call.0.as_str()), event.body.clone());
+    }
+    for life in [&old, &fork] {
+        let opened = store.create(&life.session).unwrap();
+        opened.journal.append(&life.events, Durability::Written).await.unwrap();
+    }
+    let spent = || {
+        let rows = store.index().unwrap().cost(By::Session).unwrap();
+        rows.into_iter().map(|row| (row.key.clone(), row.known().0)).collect::<Vec<_>>()
+    };
+    assert_eq!(spent(), [("01-old".to_owned(), 30)]);
+    std::fs::remove_dir_all(root.path().join("sessions/01-old")).unwrap();
+    assert_eq!(spent(), [("02-fork".to_owned(), 10)]);
+    let found = dump(root.path());
+    store.index().unwrap().rebuild(&store).unwrap();
+    assert_eq!(found, dump(root.path()));
 }
 
 struct Deaf;

@@ -50,20 +50,39 @@ pub(super) fn exists(wire: Wire, model: &str) -> Verdict {
     Err(Refusal::new(wire, 404, message))
 }
 
-/// Input windows by how a model's id begins; the first that fits counts.
+/// What a tiny model can read unless its id says how much.
+const TINY: u64 = 1000;
+
+/// Input windows by how a model's id begins; the first that fits counts. OpenAI's reasoning models keep
+/// room for the answer free.
 const WINDOWS: &[(&str, u64)] = &[
+    ("claude-opus-4-6", 1_000_000),
+    ("claude-opus-4-7", 1_000_000),
+    ("claude-opus-4-8", 1_000_000),
+    ("claude-sonnet-4-6", 1_000_000),
+    ("claude-opus-5", 1_000_000),
+    ("claude-sonnet-5", 1_000_000),
+    ("claude-fable-5", 1_000_000),
+    ("claude-haiku-5", 1_000_000),
     ("gemini-", 1_048_576),
     ("gpt-4.1", 1_047_576),
     ("gpt-4o", 128_000),
+    ("gpt-5.4-mini", 272_000),
+    ("gpt-5.4-nano", 272_000),
+    ("gpt-5.4", 922_000),
+    ("gpt-5.5", 922_000),
+    ("gpt-5.6", 922_000),
     ("gpt-5", 272_000),
-    ("gpt-6", 272_000),
+    ("gpt-6", 922_000),
 ];
 
-/// The most tokens the model can read. Ids that contain `tiny` have a thousand, so that tests can
-/// overflow them cheaply; ids not in the table have 200 000.
+/// The most tokens the model can read. Ids that contain `tiny` have a thousand, or as many as follow
+/// (`tiny-4000`), so that tests can overflow them cheaply; ids not in the table have 200 000.
 fn window(model: &str) -> u64 {
-    if model.contains("tiny") {
-        return 1000;
+    if let Some((_, size)) = model.split_once("tiny") {
+        let digits = size.strip_prefix('-').unwrap_or_default();
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        return digits.get(..end).and_then(|digits| digits.parse().ok()).unwrap_or(TINY);
     }
     WINDOWS.iter().find(|(start, _)| model.starts_with(start)).map_or(200_000, |(_, tokens)| *tokens)
 }
@@ -105,4 +124,23 @@ pub(super) fn reasons(model: &str) -> Option<bool> {
         return Some(false);
     }
     starts(&["gpt-5", "gpt-6", "o1", "o3", "o4", "codex-"]).then_some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows() {
+        for (model, tokens) in [
+            ("gpt-4o-mini", 128_000),
+            ("somebody-else", 200_000),
+            ("gemini-tiny", 1000),
+            ("claude-tiny-4000", 4000),
+            ("tiny-6000-preview", 6000),
+            ("tiny-preview", 1000),
+        ] {
+            assert_eq!(window(model), tokens, "{model}");
+        }
+    }
 }

@@ -23,6 +23,7 @@ const HARNESS: &[&str] = &[
     "<user_instructions>",
     "<permissions instructions>",
     "# AGENTS.md instructions",
+    "<hand-over>",
 ];
 
 impl Saying {

@@ -2,11 +2,13 @@
 
 use http::HeaderMap;
 use junto_llm::Wire;
+use junto_llm::catalog::Catalog;
+use junto_llm::vendor::VENDORS;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::testing::*;
-use super::{Checker, Refusal, Seen};
+use super::{Checker, Refusal, Seen, model};
 
 /// A conversation on each wire, with a call and its result.
 fn rich(wire: Wire) -> Value {
@@ -283,5 +285,18 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+/// The twins have a table of their own; a stale one would refuse what the provider takes.
+#[test]
+fn windows_are_those_of_the_catalog() {
+    for info in Catalog::builtin().list(None) {
+        let wire = VENDORS.iter().find(|vendor| vendor.name == info.provider).unwrap().wire;
+        // Of OpenAI's reasoning models the answer has a share that no input may take.
+        let answer = if model::reasons(&info.id) == Some(true) { info.max_output } else { 0 };
+        let most = info.context_window - answer;
+        assert!(model::fits(wire, &info.id, most).is_ok(), "{} takes {most}", info.id);
+        assert!(model::fits(wire, &info.id, most + 1).is_err(), "{} takes no more than {most}", info.id);
     }
 }

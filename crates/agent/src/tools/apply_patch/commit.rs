@@ -27,14 +27,23 @@ enum Undo {
     Rename { from: RealPath, to: RealPath },
 }
 
-/// Does all steps, or none. Gives what else there is to say.
+/// What came of steps that were all taken.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    /// What else there is to say.
+    pub(super) note: String,
+    /// The files that were written, and what they are like now.
+    pub(super) written: Vec<(RealPath, Stamp)>,
+}
+
+/// Does all steps, or none.
 ///
 /// # Errors
 /// Which step failed, and whether all is as it was before.
 pub(super) async fn commit(
     env: Arc<dyn ExecutionEnvironment>,
     steps: Vec<Step>,
-) -> std::result::Result<String, String> {
+) -> std::result::Result<Done, String> {
     let env = &*env;
     let mut undo = Vec::new();
     let mut aside = Vec::new();
@@ -49,13 +58,17 @@ pub(super) async fn commit(
         }
     }
     // From here on the patch is applied: what was removed has lost its name already.
-    let mut left = String::new();
+    let mut note = String::new();
     for path in aside {
         if let Err(error) = env.remove(&path).await {
-            let _ = writeln!(left, "[a removed file is still there under another name: {error}]");
+            let _ = writeln!(note, "[a removed file is still there under another name: {error}]");
         }
     }
-    Ok(left)
+    let written = undo.into_iter().filter_map(|undo| match undo {
+        Undo::Remove { path, made } | Undo::Write { path, made, .. } => Some((path, made)),
+        Undo::Rename { .. } => None,
+    });
+    Ok(Done { note, written: written.collect() })
 }
 
 async fn take(
@@ -196,7 +209,7 @@ mod tests {
         }
 
         async fn commit(&self, steps: Vec<Step>) -> std::result::Result<String, String> {
-            commit(Arc::clone(&self.env) as _, steps).await
+            commit(Arc::clone(&self.env) as _, steps).await.map(|done| done.note)
         }
 
         fn all(&self) -> Vec<(String, String, u32)> {

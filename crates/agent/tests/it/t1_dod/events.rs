@@ -50,7 +50,7 @@ async fn dod_every_kind_of_event() {
             Step::fault(Fault::status(400).times(1)),
             Step::calls([shell("echo one")]),
         ];
-        let limits = Limits { max_tool_rounds: 11, max_turns: 15 };
+        let limits = Limits { max_tool_rounds: 11, max_turns: 32 };
         let mut stand = stand_with(family, steps, |config| SessionConfig { limits, ..config }).await;
         // Deltas are there for whoever listens while it happens.
         let live = tokio::spawn(deltas(stand.scene.session.log().subscribe(Seq::START)));

@@ -79,7 +79,7 @@ async fn dod_rounds_of_an_input_are_limited() {
 #[tokio::test]
 async fn dod_turns_of_a_session_are_limited() {
     on_each_profile(async |family| {
-        let limits = Limits { max_turns: 3, ..Limits::default() };
+        let limits = Limits { max_turns: 7, ..Limits::default() };
         let change = |config| SessionConfig { limits, ..config };
         let steps = [busy(1), vec![Step::text("One.")], busy(1), vec![Step::text("Never said.")]].concat();
         let mut stand = stand_with(family, steps, change).await;

@@ -14,8 +14,7 @@ const LARGEST_INPUT: usize = 32 * 1024 * 1024;
 /// # Errors
 /// If there is nothing to ask, or standard input cannot be read.
 pub(super) async fn message(prompt: Option<String>, images: &[String]) -> Result<Message, Failure> {
-    let piped = piped_in().await?;
-    let text = join(prompt.as_deref(), piped.as_deref());
+    let text = with_piped(prompt.as_deref()).await?;
     if text.is_empty() && images.is_empty() {
         return Err(Failure::usage(
             "there is nothing to ask",
@@ -29,7 +28,15 @@ pub(super) async fn message(prompt: Option<String>, images: &[String]) -> Result
     Ok(Message::new(Role::User, parts))
 }
 
-/// The prompt, a blank line, and what was piped in.
+/// The prompt, a blank line, and what is piped in; empty if there is neither.
+///
+/// # Errors
+/// If standard input cannot be read.
+pub(crate) async fn with_piped(prompt: Option<&str>) -> Result<String, Failure> {
+    let piped = piped_in().await?;
+    Ok(join(prompt, piped.as_deref()))
+}
+
 fn join(prompt: Option<&str>, piped: Option<&str>) -> String {
     let said = [prompt, piped].into_iter().flatten().map(|text| text.trim_end_matches(['\n', '\r']));
     said.filter(|text| !text.trim().is_empty()).collect::<Vec<_>>().join("\n\n")
@@ -55,7 +62,7 @@ pub(super) fn with_newline(mut text: String) -> String {
 ///
 /// # Errors
 /// If it is no text, or too much of it.
-pub(crate) async fn piped_in() -> Result<Option<String>, Failure> {
+async fn piped_in() -> Result<Option<String>, Failure> {
     let fault = |what: String| {
         Failure::new(
             Exit::Usage,

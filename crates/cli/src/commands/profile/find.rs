@@ -63,6 +63,18 @@ pub(crate) fn find(name: &str, environment: &Environment) -> Result<Profile, Fai
     ))
 }
 
+/// The user's file that has the name of a profile of ours, which is taken instead.
+pub(crate) fn shadowed(name: &str, environment: &Environment) -> Option<PathBuf> {
+    Family::named(name)?;
+    own(environment).into_iter().find(|(known, _)| known == name).map(|(_, path)| path)
+}
+
+/// What the user is told of such a file.
+pub(crate) fn in_the_shadow(path: &Path) -> String {
+    let path = path.display();
+    format!("{path} is not used, because a built-in profile has its name: rename it, or name it by its path")
+}
+
 /// The profile in a file.
 pub(super) fn read(path: &Path) -> Result<Profile, Failure> {
     let text = fs::read_to_string(path).map_err(|error| {
@@ -111,5 +123,10 @@ mod tests {
             assert!(failure.errors[0].contains(said), "{failure:?}");
         }
         assert_eq!(super::own(&environment).len(), 1);
+        assert_eq!(shadowed("openai", &environment), None);
+        fs::write(own.join("openai.toml"), text("of-openai")).unwrap();
+        assert_eq!(shadowed("openai", &environment), Some(own.join("openai.toml")));
+        assert_eq!(shadowed("mine", &environment), None);
+        assert_eq!(found("openai"), Ok("openai".to_owned()));
     }
 }

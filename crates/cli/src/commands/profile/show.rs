@@ -16,28 +16,43 @@ use crate::output::Output;
 /// Whose a profile is, if it is one of ours.
 const OURS: &str = "built in";
 
-/// Lists the profiles.
+/// Lists the profiles, by the names that `--profile` takes.
 pub(super) fn list(json: bool, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    let mut profiles: Vec<(Profile, String)> =
-        Family::ALL.map(|family| (Profile::of(family), OURS.to_owned())).to_vec();
-    for (_, path) in find::own(environment) {
+    let ours = Family::ALL.map(|family| (family.name().to_owned(), Profile::of(family), OURS.to_owned()));
+    let mut profiles = ours.to_vec();
+    for (name, path) in find::own(environment) {
+        let from = path.display().to_string();
+        let name = match find::shadowed(&name, environment) {
+            None => name,
+            Some(path) => {
+                output.warning(&find::in_the_shadow(&path));
+                from.clone()
+            }
+        };
         match find::read(&path) {
-            Ok(profile) => profiles.push((profile, path.display().to_string())),
+            Ok(profile) => profiles.push((name, profile, from)),
             Err(failure) => output.warning(&failure.errors.join("; ")),
         }
     }
     if json {
-        let all: Vec<Value> = profiles.iter().map(|(profile, from)| to_json(profile, from)).collect();
-        output.data(&format!("{:#}\n", Value::from(all)))?;
+        let all: Vec<Value> = profiles
+            .iter()
+            .map(|(name, profile, from)| {
+                let mut entry = to_json(profile, from);
+                entry["name"] = name.as_str().into();
+                entry
+            })
+            .collect();
+        output.exact(&format!("{:#}\n", Value::from(all)))?;
         return Ok(Exit::Done);
     }
     let heads = ["PROFILE", "FOR", "DIALECT", "TOOLS", "COMMANDS MAY TAKE", "DOCUMENTS", "FROM"];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
-    rows.extend(profiles.iter().map(|(profile, from)| {
+    rows.extend(profiles.iter().map(|(name, profile, from)| {
         let mut documents = vec!["AGENTS.md".to_owned()];
         documents.extend(profile.documents.iter().cloned());
         vec![
-            profile.id.clone(),
+            name.clone(),
             profile.family().name().to_owned(),
             dialect(profile).to_owned(),
             profile.tools.names().count().to_string(),
@@ -71,7 +86,7 @@ pub(super) fn show(
         Some(DialectName::Native) => profile.with_dialect(Dialect::Native),
     };
     if json {
-        output.data(&format!("{:#}\n", to_json(&profile, name)))?;
+        output.exact(&format!("{:#}\n", to_json(&profile, name)))?;
     } else {
         output.data(&in_words(&profile))?;
     }

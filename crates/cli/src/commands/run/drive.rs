@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use junto::core::{Agent, AgentError, Body, Command, EndReason, Event, Fut, Input, Item, Outcome, Seq};
+use junto::core::{
+    Addressed, Agent, AgentError, Body, Command, EndReason, Event, Fut, Input, Item, Outcome, Seq,
+};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::host::Host;
-use super::view::{View, journal};
+use super::prepare::Begun;
+use super::view::{Short, View, journal};
 use crate::config::duration_text;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::{Interrupt, Interrupts};
@@ -20,6 +23,8 @@ const TICK: Duration = Duration::from_millis(120);
 /// it is done. Gives the reason it ended.
 pub(crate) struct Drive {
     agent: Arc<dyn Agent>,
+    /// The first event that is shown.
+    from: Seq,
     view: View,
     host: Host,
     output: Output,
@@ -39,16 +44,17 @@ pub(crate) struct Drive {
 }
 
 impl Drive {
-    pub(super) fn new(agent: Arc<dyn Agent>, view: View, host: Host, output: Output) -> Self {
+    pub(super) fn new(begun: Begun, view: View, host: Host, output: Output) -> Self {
         Self {
-            agent,
+            agent: begun.agent,
+            from: begun.from,
             view,
             host,
             output,
             started: Instant::now(),
             most: None,
             stays: false,
-            open: 0,
+            open: u32::from(begun.goes_on),
             closing: None,
             interrupted: false,
             out_of_time: false,
@@ -67,18 +73,19 @@ impl Drive {
     /// not wait for that.
     ///
     /// # Errors
-    /// If the task is refused or the output fails, and on the second interrupt.
+    /// If the task is refused, if nothing else than nonsense was said, if the output fails, and on the
+    /// second interrupt.
     pub(crate) async fn run(
         mut self,
         task: Option<Input>,
         interrupts: &mut Interrupts,
     ) -> Result<End, Failure> {
-        let mut events = self.agent.log().subscribe(Seq::START);
+        let mut events = self.agent.log().subscribe(self.from);
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        self.stays = task.is_none();
-        if let Some(task) = task
-            && let Err(error) = self.send(Command::Submit { input: task }).await
+        self.stays = task.is_none() && self.host.takes_orders();
+        if let Some(input) = task
+            && let Err(error) = self.send(self.first(input)).await
         {
             self.agent.close().await;
             return Err(refused(&error));
@@ -106,8 +113,8 @@ impl Drive {
                 outcome = end(&mut self.closing) => break outcome,
                 line = self.host.line() => match line {
                     Some(line) => {
-                        if let Some(command) = self.host.order(&line) {
-                            self.order(command).await;
+                        if let Some(order) = self.host.order(&line) {
+                            self.order(order).await;
                         }
                     }
                     None => self.alone().await,
@@ -117,23 +124,35 @@ impl Drive {
         };
         match self.failure {
             Some(failure) => Err(failure),
+            None if self.host.heard_only_nonsense() => Err(Failure::usage(
+                "standard input had no line that is a command",
+                "write each as a line of JSON, as in {\"command\": \"submit\", \"input\": {\"text\": \"Fix the failing test.\"}}",
+            )),
             None => Ok(self.end(outcome.reason)),
         }
+    }
+
+    /// The task comes after an input that was cut off and goes on.
+    fn first(&self, input: Input) -> Command {
+        if self.open == 0 { Command::Submit { input } } else { Command::FollowUp { input } }
     }
 
     fn end(&self, reason: EndReason) -> End {
         match (self.most, reason) {
             (Some(most), EndReason::Interrupted) if self.out_of_time => {
                 let limit = format!("at most {} in all", duration_text(most));
-                End { reason: EndReason::Limit, limit: Some(limit) }
+                End { reason: EndReason::Limit, limit: Some(limit), short: None }
             }
-            (_, reason) => End { reason, limit: self.view.limit().map(str::to_owned) },
+            (_, reason) => {
+                End { reason, limit: self.view.limit().map(str::to_owned), short: self.view.short() }
+            }
         }
     }
 
     /// Stops what the agent is doing, or the agent.
     async fn interrupt(&mut self, interrupt: Interrupt) {
         self.interrupted = true;
+        self.host.forget();
         self.output.note("interrupted; waiting for the agent to end (Ctrl-C again aborts at once)");
         let stops = interrupt == Interrupt::Keyboard && self.open > 0 && self.agent.abilities().interrupt;
         if !stops || self.send(Command::Interrupt).await.is_err() {
@@ -145,7 +164,7 @@ impl Drive {
     async fn alone(&mut self) {
         self.stays = false;
         for refusal in self.host.refusals() {
-            self.order(refusal).await;
+            self.order(refusal.into()).await;
         }
         if self.open == 0 {
             self.close();
@@ -163,7 +182,7 @@ impl Drive {
         }
         let Item::Event(event) = item else { return };
         if let Some(command) = self.host.see(event) {
-            self.order(command).await;
+            self.order(command.into()).await;
         }
         if event.agent == *self.agent.log().agent() {
             self.follow(event);
@@ -193,15 +212,17 @@ impl Drive {
     }
 
     /// Hands on a command of the host's; what the agent cannot do is told, and ends nothing.
-    async fn order(&mut self, command: Command) {
-        if let Err(error) = self.send(command).await {
+    async fn order(&mut self, order: Addressed) {
+        if let Err(error) = self.send(order).await {
             self.output.warning(&error.to_string());
         }
     }
 
-    async fn send(&mut self, command: Command) -> Result<(), AgentError> {
-        let is_input = matches!(command, Command::Submit { .. } | Command::FollowUp { .. });
-        self.agent.send(command).await?;
+    async fn send(&mut self, order: impl Into<Addressed>) -> Result<(), AgentError> {
+        let order = order.into();
+        let own = order.agent.as_ref().is_none_or(|id| id == self.agent.log().agent());
+        let is_input = own && matches!(order.command, Command::Submit { .. } | Command::FollowUp { .. });
+        order.send(&*self.agent).await?;
         self.open += u32::from(is_input);
         Ok(())
     }
@@ -221,6 +242,8 @@ pub(crate) struct End {
     pub(crate) reason: EndReason,
     /// The limit it reached, if one stopped it.
     pub(crate) limit: Option<String>,
+    /// What its last answer lacks.
+    pub(crate) short: Option<Short>,
 }
 
 /// Waits for the end of an agent that was told to end.

@@ -1,16 +1,19 @@
 //! How a command ends after its agent has.
 
 use junto::core::{EndReason, EventError};
-use junto::llm::ErrorKind;
+use junto::llm::{Error, ErrorKind};
 
 use super::drive::End;
+use super::view::Short;
 use crate::config::ProviderSettings;
 use crate::failure::{Exit, Failure};
 
 /// What the end of the agent means for the command. `providers` are those that may have been asked.
 pub(super) fn ending(end: &End, providers: &[ProviderSettings]) -> Result<Exit, Failure> {
     match &end.reason {
-        EndReason::Done | EndReason::AwaitingInput => Ok(Exit::Done),
+        EndReason::Done | EndReason::AwaitingInput => {
+            end.short.map_or(Ok(Exit::Done), |short| Err(lacking(short)))
+        }
         EndReason::Interrupted => Err(Failure::interrupted()),
         EndReason::Rejected => Err(Failure::new(
             Exit::Rejected,
@@ -20,40 +23,44 @@ pub(super) fn ending(end: &End, providers: &[ProviderSettings]) -> Result<Exit, 
         EndReason::Limit => Err(Failure::new(
             Exit::Limit,
             format!("stopped at a limit: {}", end.limit.as_deref().unwrap_or("it may go no further")),
-            "raise --max-turns, --max-rounds or --timeout, or give a smaller task",
+            "raise --max-turns, --max-rounds, --max-usd, --max-tokens or --timeout, or give a smaller task",
         )),
         EndReason::Failed { error } => Err(failed(error, providers)),
     }
 }
 
-/// The kinds of errors that are a provider's.
-const PROVIDER: &[ErrorKind] = &[
-    ErrorKind::Authentication,
-    ErrorKind::AccessDenied,
-    ErrorKind::NotFound,
-    ErrorKind::InvalidRequest,
-    ErrorKind::ContextLength,
-    ErrorKind::RateLimit,
-    ErrorKind::Quota,
-    ErrorKind::ContentFilter,
-    ErrorKind::Server,
-    ErrorKind::Timeout,
-    ErrorKind::Network,
-    ErrorKind::Stream,
-    ErrorKind::Unknown,
-];
+/// The agent was done, but its last answer is not what the model would have said.
+fn lacking(short: Short) -> Failure {
+    match short {
+        Short::Cut => Failure::new(
+            Exit::Limit,
+            "the answer was cut off at the limit of tokens",
+            "raise --max-tokens, or ask for a shorter answer",
+        ),
+        Short::Refused => Failure::new(
+            Exit::Provider,
+            "the model refused, or its answer was filtered",
+            "rephrase the task, or choose another model",
+        ),
+    }
+}
 
 fn failed(error: &EventError, providers: &[ProviderSettings]) -> Failure {
-    let is = |kind: &ErrorKind| kind.as_str() == error.kind;
-    let (exit, fallback) = if is(&ErrorKind::Configuration) {
-        (Exit::Usage, "`junto config show` tells what is set and where it came from")
-    } else if error.kind == "provider" || PROVIDER.iter().any(is) {
-        (Exit::Provider, "try again, or choose another provider with --provider")
-    } else {
-        (Exit::Failed, "`junto run --json` tells everything that happened")
+    let failure = match serde_json::from_value::<ErrorKind>(error.kind.as_str().into()) {
+        Ok(kind) => Failure::from(Error::new(kind, error.message.as_str())),
+        Err(_) if error.kind == "provider" => Failure::new(
+            Exit::Provider,
+            error.message.as_str(),
+            "try again, or choose another provider with --provider",
+        ),
+        Err(_) => Failure::new(
+            Exit::Failed,
+            error.message.as_str(),
+            "`junto run --json` tells everything that happened",
+        ),
     };
-    let hint = key_hint(error, providers).or_else(|| error.hint.clone());
-    Failure::new(exit, error.message.clone(), hint.unwrap_or_else(|| fallback.to_owned()))
+    let hint = key_hint(error, providers).or_else(|| error.hint.clone()).or(failure.hint);
+    Failure { hint, ..failure }
 }
 
 /// Which variable holds the key that was refused. An error's message begins with the provider's name.
@@ -73,7 +80,7 @@ mod tests {
     #[test]
     fn every_end_has_its_code() {
         let check = |reason: EndReason, expected: Exit| {
-            let end = End { reason, limit: None };
+            let end = End { reason, limit: None, short: None };
             let exit = ending(&end, &[]).unwrap_or_else(|failure| failure.exit);
             assert_eq!(exit, expected, "{:?}", end.reason);
         };
@@ -90,5 +97,31 @@ mod tests {
         check(failed("journal"), Exit::Failed);
         check(failed("process"), Exit::Failed);
         check(failed("panic"), Exit::Failed);
+    }
+    #[test]
+    fn an_answer_that_is_not_whole_is_not_done() {
+        let check = |reason: EndReason, short: Short, expected: Exit| {
+            let end = End { reason, limit: None, short: Some(short) };
+            assert_eq!(ending(&end, &[]).unwrap_err().exit, expected, "{:?} {short:?}", end.reason);
+        };
+        check(EndReason::Done, Short::Cut, Exit::Limit);
+        check(EndReason::AwaitingInput, Short::Refused, Exit::Provider);
+        check(EndReason::Interrupted, Short::Cut, Exit::Interrupted);
+    }
+
+    #[test]
+    fn hints_are_those_of_ask() {
+        use ErrorKind as K;
+        let hint = |kind: ErrorKind| {
+            let error = Error::new(kind, "x");
+            let told = EndReason::Failed { error: EventError::from(&error) };
+            let failure = ending(&End { reason: told, limit: None, short: None }, &[]).unwrap_err();
+            assert_eq!(failure, Failure::from(error), "{kind:?}");
+        };
+        for kind in
+            [K::InvalidRequest, K::Authentication, K::RateLimit, K::Server, K::Configuration, K::NoObject]
+        {
+            hint(kind);
+        }
     }
 }

@@ -1,14 +1,17 @@
 //! Whoever is at the other end of standard input: a person, a program, or nobody.
 
 mod listen;
+mod orders;
 mod words;
 
 use std::collections::VecDeque;
 
-use junto::core::{AgentId, ApprovalRequest, AskId, Body, Command, Decision, Event, Question, Reply, Seq};
+use junto::core::{
+    Addressed, AgentId, ApprovalRequest, AskId, Body, Command, Decision, Event, Question, Reply, Seq,
+};
 use tokio::sync::mpsc;
 
-use self::listen::listen;
+use self::listen::{Heard, LONGEST_MIB, listen};
 use self::words::{in_words, reply, whole};
 use crate::output::Output;
 
@@ -32,6 +35,18 @@ pub(crate) struct Host {
     asked: VecDeque<Asked>,
     /// The question that the person sees.
     shown: Option<AskId>,
+    heard: SoFar,
+}
+
+/// What a program has said so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum SoFar {
+    #[default]
+    Nothing,
+    /// Nothing that was a command.
+    Nonsense,
+    /// Commands; or there was work without any.
+    Sense,
 }
 
 /// Whether standard input is read.
@@ -42,7 +57,7 @@ enum Ears {
     /// stopped.
     Asleep,
     /// It is.
-    Open(mpsc::Receiver<String>),
+    Open(mpsc::Receiver<Heard>),
 }
 
 /// A question, and who asks.
@@ -89,32 +104,54 @@ impl Host {
             Presence::Person => Ears::Asleep,
             Presence::Program => Ears::Open(listen()),
         };
-        Self { presence, output, ears, asked: VecDeque::new(), shown: None }
+        Self { presence, output, ears, asked: VecDeque::new(), shown: None, heard: SoFar::default() }
+    }
+
+    /// Whether a program has spoken, nothing it said was a command, and nothing was worked on.
+    pub(super) fn heard_only_nonsense(&self) -> bool {
+        self.heard == SoFar::Nonsense
+    }
+
+    /// Whether inputs may come from standard input.
+    pub(super) fn takes_orders(&self) -> bool {
+        self.presence == Presence::Program
     }
 
     /// The next line; none once there will be no more. Waits for ever if nobody is there.
     pub(super) async fn line(&mut self) -> Option<String> {
         let Ears::Open(lines) = &mut self.ears else { return std::future::pending().await };
-        let line = lines.recv().await;
-        if line.is_none() {
-            self.ears = Ears::Deaf;
+        loop {
+            match lines.recv().await {
+                Some(Heard::Line(line)) => return Some(line),
+                Some(Heard::TooLong) => self.output.warning(&format!(
+                    "a line of standard input was longer than {LONGEST_MIB} MiB and was passed over"
+                )),
+                None => break,
+            }
         }
-        line
+        self.ears = Ears::Deaf;
+        None
     }
 
     /// What a line orders; nothing if it makes no sense.
-    pub(super) fn order(&mut self, line: &str) -> Option<Command> {
+    pub(super) fn order(&mut self, line: &str) -> Option<Addressed> {
         match self.presence {
             Presence::Nobody => None,
             Presence::Program if line.trim().is_empty() => None,
-            Presence::Program => match serde_json::from_str(line) {
-                Ok(command) => Some(command),
+            Presence::Program => match orders::parse(line) {
+                Ok(order) => {
+                    self.heard = SoFar::Sense;
+                    Some(order)
+                }
                 Err(error) => {
+                    if self.heard == SoFar::Nothing {
+                        self.heard = SoFar::Nonsense;
+                    }
                     self.output.warning(&format!("this line is no command: {error}"));
                     None
                 }
             },
-            Presence::Person => self.answer(line),
+            Presence::Person => self.answer(line).map(Addressed::from),
         }
     }
 
@@ -157,6 +194,13 @@ impl Host {
         self.asked.drain(..).map(|asked| asked.wants.refusal()).collect()
     }
 
+    /// Forgets all open questions: the agent was told to stop, and withdraws them.
+    pub(super) fn forget(&mut self) {
+        self.asked.clear();
+        self.shown = None;
+        self.output.withdraw();
+    }
+
     /// Takes note of what the agent asks; refuses if nobody can be asked.
     pub(super) fn see(&mut self, event: &Event) -> Option<Command> {
         let wants = match &event.body {
@@ -167,6 +211,10 @@ impl Host {
             Body::Answered { ask, .. } | Body::Replied { ask, .. } => {
                 self.asked.retain(|asked| asked.wants.ask() != ask);
                 self.ask();
+                return None;
+            }
+            Body::InputEnd { .. } => {
+                self.heard = SoFar::Sense;
                 return None;
             }
             // A question that was withdrawn ends with its call.
@@ -218,7 +266,7 @@ const ALLOW: &str = "Allow? [y/n] ";
 
 fn refusal(ask: AskId) -> Command {
     let reason = "this needs leave, and nobody is there to give it; go on without it";
-    Command::Answer { ask, decision: Decision::Reject { reason: Some(reason.to_owned()) } }
+    Command::Answer { ask, decision: Decision::Unanswered { reason: Some(reason.to_owned()) } }
 }
 
 #[cfg(test)]

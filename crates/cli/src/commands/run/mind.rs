@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use junto::Native;
+use junto::agent::Overflow;
 use junto::agent::profile::{Dialect, Profile};
 use junto::agent::tools::{self, AskUser, Timeouts, WebFetch, WebSearch};
 use junto::llm::names::nearest;
 use junto::llm::{Effort, Wire};
 
 use super::host::Presence;
-use crate::args::RunArgs;
+use crate::args::WorkArgs;
 use crate::config::{Config, Origin, duration_text};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -24,7 +25,7 @@ pub(super) struct Mind {
     /// What it is made of.
     pub(super) native: Native,
     /// Whom it asks, in words.
-    pub(super) asked: String,
+    pub(super) who: String,
     /// Whether it may start children.
     pub(super) has_children: bool,
     /// What the user should know of how it came about.
@@ -36,7 +37,7 @@ pub(super) struct Mind {
 /// # Errors
 /// What is wrong with them, or missing.
 pub(super) fn mind(
-    args: &RunArgs,
+    args: &WorkArgs,
     presence: Presence,
     mut config: Config,
     environment: &Environment,
@@ -46,40 +47,60 @@ pub(super) fn mind(
     if let Some(model) = chosen.as_ref().and_then(|profile| profile.model.as_deref()) {
         config.suppose("model", model);
     }
-    let (native, asked, provider, wire) = if args.council.is_empty() {
+    let (native, who, provider, wire) = if args.council.is_empty() {
         let choice = choice::settle(&config, environment)?;
         let client = connect::client(&config, environment)?;
         let provider =
             choice.provider.as_deref().or(client.default_provider()).unwrap_or_default().to_owned();
         let latest = || client.catalog().latest(&provider, None).map(|model| model.id.clone());
-        let model = choice.model.clone().or_else(latest).unwrap_or_else(|| "no model".to_owned());
+        let model = choice.model.clone().or_else(latest);
         let wire = config.providers().into_iter().find(|p| p.name == provider).map(|p| p.wire);
-        let native = Native::new(Arc::new(client));
-        let native = Native { provider_name: choice.provider, model: choice.model, ..native };
-        (native, format!("{provider}/{model}"), provider, wire)
+        // Named in full, so that a session that is resumed asks whom it asked before, whatever has become
+        // the usual choice since.
+        let named = Some(provider.clone()).filter(|name| !name.is_empty());
+        let native = Native { provider_name: named, model: model.clone(), ..Native::new(Arc::new(client)) };
+        (native, format!("{provider}/{}", model.as_deref().unwrap_or("no model")), provider, wire)
     } else {
         let client = connect::client(&config, environment)?;
         let council = council::council(&args.council, &client, directory, &config, environment)?;
-        let asked = council::words(&council);
-        (Native::new(Arc::new(council)), asked, String::new(), None)
+        let who = council::words(&council);
+        (Native::new(Arc::new(council)), who, String::new(), None)
     };
     let profile = chosen.unwrap_or_else(|| Profile::for_provider(&provider, wire.unwrap_or(Wire::Chat)));
     let mut profile = with_settings(profile, &config)?;
     let has_children = switch_tools(&mut profile, args, presence, wire)?;
-    let warnings = match profile.left_out.as_slice() {
-        [] => Vec::new(),
-        names => {
-            vec![format!("the profile {} has tools that junto has not: {}", profile.id, names.join(", "))]
-        }
-    };
+    let warnings = warnings(&profile, &config, environment);
     let text = |key: &str| config.text(key).map(|(text, _)| text.to_owned());
     let native = Native {
         effort: text("effort").map(Effort::from),
         instructions: text("instructions"),
         profile: Some(profile),
+        on_overflow: match config.text("on_overflow") {
+            Some(("close", _)) => Overflow::Close,
+            Some(("fail", _)) => Overflow::Fail,
+            _ => Overflow::Compact,
+        },
         ..native
     };
-    Ok(Mind { native, asked, has_children, warnings })
+    Ok(Mind { native, who, has_children, warnings })
+}
+
+/// What the user may not expect of the profile.
+fn warnings(profile: &Profile, config: &Config, environment: &Environment) -> Vec<String> {
+    let id = &profile.id;
+    let mut warnings = Vec::new();
+    if !profile.left_out.is_empty() {
+        let names = profile.left_out.join(", ");
+        warnings.push(format!("the profile {id} has tools that junto has not: {names}"));
+    }
+    let chosen = config.text("dialect").filter(|(_, origin)| !matches!(origin, Origin::Default));
+    if chosen.is_some() && profile.lists_tools() {
+        warnings
+            .push(format!("the dialect does nothing for the profile {id}: its file says what its tools are"));
+    }
+    let named = config.text("profile").and_then(|(name, _)| commands::profile::shadowed(name, environment));
+    warnings.extend(named.map(|path| commands::profile::in_the_shadow(&path)));
+    warnings
 }
 
 /// The profile that the user wants, if one is named.
@@ -102,7 +123,7 @@ fn with_settings(mut profile: Profile, config: &Config) -> Result<Profile, Failu
     if let Some(time) = config.duration("timeouts.command") {
         let most = Timeouts::default().max;
         if time > most {
-            let message = format!("no command may take {} unless the model asks for it", duration_text(time));
+            let message = format!("no command may take {}, whoever asks for it", duration_text(time));
             let hint =
                 format!("give --command-timeout, or timeouts.command, at most {}", duration_text(most));
             return Err(Failure::usage(message, hint));
@@ -115,7 +136,7 @@ fn with_settings(mut profile: Profile, config: &Config) -> Result<Profile, Failu
 /// Adds and removes tools. Says whether children may be started.
 fn switch_tools(
     profile: &mut Profile,
-    args: &RunArgs,
+    args: &WorkArgs,
     presence: Presence,
     wire: Option<Wire>,
 ) -> Result<bool, Failure> {

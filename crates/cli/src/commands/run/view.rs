@@ -45,9 +45,31 @@ pub(crate) struct View {
     who: Option<String>,
     /// The last limit that was reached.
     limit: Option<String>,
+    /// What the last answer lacks.
+    short: Option<Short>,
     rounds: u32,
     /// Whether the last model call has not led to a tool call yet.
     asked: bool,
+}
+
+/// Why an answer is not what the model would have said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Short {
+    /// It was cut off at the limit of tokens.
+    Cut,
+    /// The model, or a filter, refused.
+    Refused,
+}
+
+impl Short {
+    /// What a warning of this code says of the answer before it.
+    fn told_by(code: &str) -> Option<Self> {
+        match code {
+            "length" => Some(Self::Cut),
+            "content_filter" => Some(Self::Refused),
+            _ => None,
+        }
+    }
 }
 
 /// How it is shown.
@@ -93,7 +115,22 @@ impl View {
                 Shape::Text(Box::new(Text { answer: Answer::new(output.clone(), log.clone()), talk }))
             }
         };
-        Self { output, log, shape, writers: HashMap::new(), who: None, limit: None, rounds: 0, asked: false }
+        Self {
+            output,
+            log,
+            shape,
+            writers: HashMap::new(),
+            who: None,
+            limit: None,
+            short: None,
+            rounds: 0,
+            asked: false,
+        }
+    }
+
+    /// What the last answer lacks.
+    pub(crate) fn short(&self) -> Option<Short> {
+        self.short
     }
 
     /// The last limit that was reached, in words.
@@ -148,7 +185,7 @@ impl View {
         if let Some(live) = self.live() {
             live.end();
         }
-        let who = self.who.as_deref().unwrap_or("no model was asked");
+        let who = self.who.as_deref().unwrap_or("no model answered");
         let rounds = match self.rounds {
             1 => "1 round".to_owned(),
             rounds => format!("{rounds} rounds"),
@@ -177,7 +214,9 @@ impl View {
             Body::Call { provider, model, .. } => {
                 self.who = Some(format!("{provider}/{model}"));
                 self.asked = true;
+                self.short = None;
             }
+            Body::Warning { code, .. } => self.short = Short::told_by(code).or(self.short),
             Body::ToolCallEnd { .. } if std::mem::take(&mut self.asked) => self.rounds += 1,
             Body::TurnLimit { limit, .. } => self.limit = Some(limit.clone()),
             _ => {}
@@ -201,7 +240,7 @@ impl View {
 
     fn line(&self, value: &impl Serialize) -> Result<(), Failure> {
         let line = serde_json::to_string(value).map_err(|error| broken(&error.to_string()))?;
-        self.output.data(&format!("{line}\n"))
+        self.output.exact(&format!("{line}\n"))
     }
 }
 

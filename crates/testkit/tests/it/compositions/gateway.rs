@@ -35,7 +35,7 @@ impl Served {
         let told = Arc::clone(&reports);
         let gateway = Gateway::builder()
             .route("*", Target::new(target, provider))
-            .on_usage(move |report| told.lock().unwrap().push(report.usage))
+            .on_call(move |report| told.lock().unwrap().push(report.usage))
             .build()
             .unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

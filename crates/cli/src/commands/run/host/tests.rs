@@ -3,10 +3,20 @@ use junto::llm::ToolCall;
 
 use super::*;
 
-fn host(presence: Presence) -> (Host, mpsc::Sender<String>) {
+fn host(presence: Presence) -> (Host, mpsc::Sender<Heard>) {
     let (sender, lines) = mpsc::channel(1);
     let output = Output::unseen();
-    (Host { presence, output, ears: Ears::Open(lines), asked: VecDeque::new(), shown: None }, sender)
+    (
+        Host {
+            presence,
+            output,
+            ears: Ears::Open(lines),
+            asked: VecDeque::new(),
+            shown: None,
+            heard: SoFar::Nothing,
+        },
+        sender,
+    )
 }
 
 fn ask(name: &str) -> Body {
@@ -36,12 +46,15 @@ async fn a_person_answers_one_question_after_another() {
         assert_eq!(host.see(&event(ask(name)).await), None);
     }
     assert_eq!(host.order("perhaps\n"), None);
-    let answer = |name: &str, decision| Some(Command::Answer { ask: AskId(name.to_owned()), decision });
+    let answer = |name: &str, decision| {
+        Some(Addressed::from(Command::Answer { ask: AskId(name.to_owned()), decision }))
+    };
     assert_eq!(host.order(" YES \n"), answer("one", Decision::Allow { remember: None }));
     let end = Body::ToolCallEnd {
         of: None,
         call_id: "two".to_owned(),
         name: "spawn_agent".to_owned(),
+        call: None,
         output: "".into(),
         is_error: true,
         seen: None,
@@ -105,7 +118,7 @@ async fn a_person_answers_in_words_or_by_number() {
     let ask = AskId("one".to_owned());
     let body = Body::Question { of: Seq(1), ask: ask.clone(), question: question(false) };
     assert_eq!(host.see(&event(body.clone()).await), None);
-    assert_eq!(host.order("1\n"), Some(Command::Reply { ask, reply: said("red") }));
+    assert_eq!(host.order("1\n"), Some(Command::Reply { ask, reply: said("red") }.into()));
     drop(sender);
     assert_eq!(host.line().await, None);
     let refused = host.see(&event(body).await);

@@ -57,6 +57,9 @@ pub(super) fn told(event: &Event) -> Option<Told> {
             error.message,
             duration_text(Duration::from_millis(*delay_ms))
         )),
+        Body::Compacted { tokens_before, tokens_after, .. } => Told::Note(format!(
+            "the conversation was made shorter: about {tokens_after} tokens instead of {tokens_before}"
+        )),
         Body::LoopDetection { message, .. } | Body::Warning { message, .. } => Told::Warning(message.clone()),
         _ => return None,
     })

@@ -1,0 +1,81 @@
+//! What is said of each call.
+
+use junto::gateway::{CallEnd, CallReport};
+use junto::llm::catalog::Catalog;
+use junto::llm::{Cost, Error, ErrorKind, Usage};
+use junto::store::{self, Book};
+
+use crate::config::ProviderSettings;
+use crate::failure::Failure;
+use crate::output::paint::fit;
+
+/// The most columns of what a provider says of its failure.
+const MESSAGE: usize = 200;
+
+/// Makes a line of each report.
+pub(super) struct Reporter {
+    /// Prices.
+    pub(super) catalog: Catalog,
+    /// The providers, for the variables that hold their keys.
+    pub(super) providers: Vec<ProviderSettings>,
+}
+
+impl Reporter {
+    /// The line: who answered, what was used or what went wrong, and what to do about it.
+    pub(super) fn line(&self, report: &CallReport) -> String {
+        let provider = report.provider.as_deref();
+        // A client may name the provider with the model.
+        let model = provider.and_then(|name| report.model.strip_prefix(name)?.strip_prefix('/'));
+        let model = model.unwrap_or(&report.model);
+        let who = provider.map_or_else(|| "a request".to_owned(), |name| format!("{name}/{model}"));
+        let used = || {
+            let Usage { input, output, .. } = report.usage;
+            let cost = self.catalog.cost(provider.unwrap_or_default(), model, &report.usage);
+            format!("in {input} out {output} · {cost}")
+        };
+        let what = match &report.end {
+            CallEnd::Complete => used(),
+            CallEnd::Unread => "went through; what it used could not be read".to_owned(),
+            CallEnd::BrokenOff if report.usage.total == 0 => "broken off".to_owned(),
+            CallEnd::BrokenOff => format!("{} · broken off", used()),
+            CallEnd::Failed { status, error } => {
+                let status = status.map_or("half-way".to_owned(), |status| status.as_u16().to_string());
+                let message = error.message().lines().next().unwrap_or_default();
+                let failed =
+                    format!("failed: {status}, {}: {}", error.kind().as_str(), fit(message, MESSAGE));
+                self.hint(provider, error).map_or(failed.clone(), |hint| format!("{failed} · {hint}"))
+            }
+        };
+        format!("{who} · {what}")
+    }
+
+    /// Writes down what a call used, if anything is known of that.
+    pub(super) fn book(&self, report: &CallReport, book: &Book) -> store::Result<()> {
+        let Some(provider) = report.provider.as_deref() else { return Ok(()) };
+        if report.usage.total == 0 {
+            return Ok(());
+        }
+        let CallReport { call, session, model, usage, .. } = report;
+        // What a call that was broken off has cost, its provider alone knows.
+        let cost = match report.end {
+            CallEnd::Complete => self.catalog.cost(provider, model, usage),
+            _ => Cost::Unknown,
+        };
+        book.record(call.clone(), session.clone(), provider, model, usage, cost)
+    }
+
+    /// What to do about a failure.
+    fn hint(&self, provider: Option<&str>, error: &Error) -> Option<String> {
+        let Some(provider) = provider else {
+            let is_stranger = error.kind() == ErrorKind::Authentication;
+            return is_stranger.then(|| "the client must show the key that --key-env names".to_owned());
+        };
+        let known = self.providers.iter().find(|known| known.name == provider);
+        match known.and_then(|known| known.key_variable.as_deref()) {
+            Some(variable) if error.kind() == ErrorKind::Authentication => {
+                Some(format!("check the key in {variable}"))
+            }
+            _ => Failure::from(error.clone()).hint,
+        }
+    }
+}

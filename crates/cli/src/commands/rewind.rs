@@ -1,0 +1,196 @@
+//! `junto rewind` and `junto undo`: back to what was.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use junto::agent::Past;
+use junto::core::{AgentSpec, Body};
+use junto::env::{ExecutionEnvironment, LocalEnvironment};
+use junto::llm::{CallCx, Error, ErrorKind, EventStream, Fut, Provider, Request, Response, SessionId};
+use junto::store::{ChangeKind, Extent, Snapshots, Store, Undone};
+use junto::{Doing, Kept, Kind, Native, Turns, Workshop};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::{AgentKind, LATEST, RewindArgs, UndoArgs};
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::failure::{Exit, Failure};
+use crate::output::Output;
+use crate::saved;
+
+/// Runs `junto rewind`.
+pub(crate) async fn rewind(
+    args: RewindArgs,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Exit, Failure> {
+    let config = Config::load(environment, &[])?;
+    let store = saved::open(&config, environment)?;
+    let id = saved::find(&store, args.id.as_deref().unwrap_or(LATEST), environment)?;
+    let mut kept = Kept::reopen(&store, &id).map_err(|error| saved::failure(&error))?;
+    if let Some(fault) = saved::faults(&id, kept.recovery()) {
+        output.warning(&fault);
+    }
+    let last = last_turn(&kept.past);
+    if args.to > last {
+        let message =
+            format!("session {} has no turn {}: its last is turn {last}", saved::short(&id), args.to);
+        return Err(Failure::usage(message, format!("`junto export {}` shows its turns", saved::short(&id))));
+    }
+    let workdir = kept.past.workdir();
+    // The files first: if they cannot come back, the conversation stays as well.
+    let undone = match args.files {
+        true if last > 0 => {
+            let turns = turns(&store, &id, workdir.as_deref(), environment)?;
+            let undone = turns.rewind(args.to, last, Doing::Really).await;
+            Some(undone.map_err(|error| not_snapshotted(&error))?)
+        }
+        _ => None,
+    };
+    kept.past = kept.past.rewind(args.to);
+    go_back(&store, kept, workdir.as_deref(), environment).await?;
+    if let Some(undone) = undone {
+        output.data(&told(&undone, Doing::Really))?;
+    }
+    output.note(&format!("session {} goes on after turn {}", saved::short(&id), args.to));
+    Ok(Exit::Done)
+}
+
+/// Runs `junto undo`.
+pub(crate) async fn undo(
+    args: UndoArgs,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Exit, Failure> {
+    let config = Config::load(environment, &[])?;
+    let store = saved::open(&config, environment)?;
+    let id = saved::find(&store, args.id.as_deref().unwrap_or(LATEST), environment)?;
+    let short = saved::short(&id);
+    let past = Past::new(store.read(&id).map_err(|error| saved::failure(&error))?.events);
+    if past.open_input().is_some() {
+        let message = format!("the last turn of session {short} has not ended");
+        return Err(Failure::new(Exit::Failed, message, format!("let it end first: junto resume {short}")));
+    }
+    let last = last_turn(&past);
+    if last == 0 {
+        let message = format!("session {short} has done nothing yet");
+        return Err(Failure::usage(message, "`junto sessions` lists the others"));
+    }
+    let turns = turns(&store, &id, past.workdir().as_deref(), environment)?;
+    let doing = if args.dry_run { Doing::Dry } else { Doing::Really };
+    let undone = turns.undo(last, doing).await.map_err(|error| not_snapshotted(&error))?;
+    output.data(&told(&undone, doing))?;
+    Ok(Exit::Done)
+}
+
+/// The last turn of the session's own agent.
+fn last_turn(past: &Past) -> u32 {
+    let own = past.events().first().map(|first| &first.agent);
+    let mut turns = past.events().iter().rev().filter(|event| Some(&event.agent) == own);
+    turns.find(|event| matches!(event.body, Body::UserInput { .. })).map_or(0, |event| event.turn)
+}
+
+/// The snapshots of a session.
+fn turns(
+    store: &Store,
+    id: &SessionId,
+    workdir: Option<&Path>,
+    environment: &Environment,
+) -> Result<Turns, Failure> {
+    let folder = workdir.unwrap_or(environment.directory());
+    let env = local(folder, environment).map_err(|error| {
+        let message = format!("cannot work in {}: {error}", folder.display());
+        Failure::new(Exit::Failed, message, "the folder of the session must be there to be changed")
+    })?;
+    Ok(Turns::new(Snapshots::new(store.root(), env, id.clone(), Extent::Any)))
+}
+
+fn local(
+    folder: &Path,
+    environment: &Environment,
+) -> Result<Arc<dyn ExecutionEnvironment>, junto::env::Error> {
+    let variables: Vec<_> =
+        environment.all().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let local = LocalEnvironment::builder(folder).variables(variables).build()?;
+    Ok(Arc::new(local) as Arc<dyn ExecutionEnvironment>)
+}
+
+fn not_snapshotted(error: &junto::store::Error) -> Failure {
+    match error.kind() {
+        junto::store::ErrorKind::NotFound | junto::store::ErrorKind::Unsupported => Failure::new(
+            Exit::Failed,
+            format!("the files cannot be brought back: {error}"),
+            "files are kept with store.snapshots at `auto`, if git is there and the folder is not huge, or `on`",
+        ),
+        _ => saved::failure(error),
+    }
+}
+
+/// Lets the session go back. No model is asked.
+async fn go_back(
+    store: &Store,
+    kept: Kept,
+    workdir: Option<&Path>,
+    environment: &Environment,
+) -> Result<(), Failure> {
+    let id = saved::short(kept.session()).to_owned();
+    let here = environment.directory().to_owned();
+    let folder: PathBuf = workdir.filter(|folder| folder.is_dir()).map_or(here, Path::to_owned);
+    let variables: Vec<_> =
+        environment.all().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let workshop = Workshop::builder(&folder, move |directory| {
+        let local = LocalEnvironment::builder(directory).variables(variables.clone()).build()?;
+        Ok(Arc::new(local) as Arc<dyn ExecutionEnvironment>)
+    });
+    let kind = AgentKind::Native.name();
+    let workshop =
+        workshop.store(store.clone()).kind(kind, Kind::Native(Native::new(Arc::new(Nobody)))).build();
+    let spec = AgentSpec { kind: kind.to_owned(), ..AgentSpec::default() };
+    let agent = workshop.resume(spec, kept, CancellationToken::new()).await.map_err(|error| {
+        let message = format!("session {id} cannot be rewound: {error}");
+        Failure::new(Exit::Failed, message, error.hint().unwrap_or("`junto fork` begins another session"))
+    })?;
+    agent.close().await;
+    Ok(())
+}
+
+/// Answers nothing: whoever goes back asks nobody.
+struct Nobody;
+
+impl Nobody {
+    fn refusal() -> Error {
+        Error::new(ErrorKind::Configuration, "nobody is asked while a session is rewound")
+    }
+}
+
+impl Provider for Nobody {
+    fn complete<'a>(&'a self, _request: Request, _cx: &'a CallCx) -> Fut<'a, Result<Response, Error>> {
+        Box::pin(async { Err(Self::refusal()) })
+    }
+
+    fn stream<'a>(&'a self, _request: Request, _cx: &'a CallCx) -> Fut<'a, Result<EventStream, Error>> {
+        Box::pin(async { Err(Self::refusal()) })
+    }
+}
+
+/// What was done to files, a line for each.
+fn told(undone: &Undone, doing: Doing) -> String {
+    let mut text = String::new();
+    for change in &undone.files {
+        let word = match (change.kind, doing) {
+            (ChangeKind::Added, Doing::Really) => "removed",
+            (ChangeKind::Added, Doing::Dry) => "would be removed",
+            (ChangeKind::Removed | ChangeKind::Changed, Doing::Really) => "brought back",
+            (ChangeKind::Removed | ChangeKind::Changed, Doing::Dry) => "would be brought back",
+        };
+        let _ = writeln!(text, "{word}: {}", change.path);
+    }
+    for path in &undone.left {
+        let _ = writeln!(text, "left alone, since it was changed again: {path}");
+    }
+    if text.is_empty() {
+        text.push_str("no file was changed\n");
+    }
+    text
+}

@@ -1,0 +1,142 @@
+//! What was asked for on the command line, kept with the session so that it holds when it is resumed.
+
+use std::collections::BTreeMap;
+
+use junto::core::{Body, Event, ResumeHandle};
+use serde::{Deserialize, Serialize};
+
+use crate::args::WorkArgs;
+use crate::config::{FlagValue, known_key};
+use crate::environment::Environment;
+
+/// Who made the handle that holds them.
+const KIND: &str = "junto";
+/// The version of their form.
+const VERSION: u32 = 1;
+/// Settings that are not remembered: the time of one run, and what the session itself knows.
+const ONCE: &[&str] = &["timeouts.run", "provider", "model", "effort"];
+
+/// The flags of a run that its session remembers, limits of the whole session among them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Flags {
+    /// Flags that are settings, by key.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    settings: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    council: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    no_tools: Vec<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    web: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    ask: bool,
+}
+
+impl Flags {
+    /// Those of this command line.
+    pub(super) fn of(args: &WorkArgs, environment: &Environment) -> Self {
+        let lasting = |value: &FlagValue| !ONCE.iter().any(|once| value.key == *once);
+        let settings = args.values().into_iter().filter(lasting);
+        let settings = settings.map(|FlagValue { key, text, .. }| {
+            // A file that is named from here must be found from elsewhere.
+            let file = environment.directory().join(&text);
+            let file = (key == "profile" && file.is_file()).then(|| file.display().to_string());
+            (key.to_owned(), file.unwrap_or(text))
+        });
+        Self {
+            settings: settings.collect(),
+            council: args.council.clone(),
+            tools: args.tool.clone(),
+            no_tools: args.no_tool.clone(),
+            web: args.web,
+            ask: args.ask,
+        }
+    }
+
+    /// Those that a session remembers last.
+    pub(super) fn in_events(events: &[Event]) -> Self {
+        let handles = events.iter().rev().filter_map(|event| match &event.body {
+            Body::Handle { handle } if handle.kind == KIND && handle.v == VERSION => Some(&handle.data),
+            _ => None,
+        });
+        let mut read = handles.filter_map(|data| serde_json::from_value(data.clone()).ok());
+        read.next().unwrap_or_default()
+    }
+
+    /// As an event; none if there is nothing to remember.
+    pub(super) fn event(&self) -> Option<Body> {
+        let data = serde_json::to_value(self).ok().filter(|_| *self != Self::default())?;
+        Some(Body::Handle { handle: ResumeHandle { kind: KIND.to_owned(), v: VERSION, data } })
+    }
+
+    /// Adds what the session remembers to what was asked for now, which outweighs it.
+    pub(super) fn under(self, args: &mut WorkArgs) {
+        if args.council.is_empty() && args.model.model.is_none() && args.model.provider.is_none() {
+            args.council = self.council;
+        }
+        let WorkArgs { tool, no_tool, .. } = args;
+        no_tool.extend(self.no_tools.into_iter().filter(|name| !tool.contains(name)));
+        tool.extend(self.tools);
+        args.web |= self.web;
+        args.ask |= self.ask;
+    }
+
+    /// The settings among them, as a layer under the flags.
+    pub(super) fn values(&self) -> Vec<FlagValue> {
+        let known = self.settings.iter().filter_map(|(key, text)| Some((known_key(key)?, text)));
+        known.map(|(key, text)| FlagValue { key, flag: "--resume", text: text.clone() }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn args(flags: &[&str]) -> WorkArgs {
+        let cli = Cli::parse_from([&["junto", "run"], flags].concat());
+        match cli.command {
+            Some(Command::Run(run)) => run.work,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn kept(flags: &[&str]) -> Flags {
+        Flags::of(&args(flags), &Environment::of(Path::new("/"), &[]))
+    }
+
+    #[test]
+    fn what_holds_for_one_run_is_not_kept() {
+        assert_eq!(kept(&["-m", "x", "--effort", "low", "--timeout", "1m"]).event(), None);
+        let lasting = kept(&["--instructions", "Be kind.", "--max-usd", "1", "--web", "--no-tool", "shell"]);
+        let Some(Body::Handle { handle }) = lasting.event() else { panic!("{lasting:?}") };
+        let settings = serde_json::json!({"instructions": "Be kind.", "limits.max_usd": "1"});
+        let expected = serde_json::json!({"settings": settings, "web": true, "no_tools": ["shell"]});
+        assert_eq!(handle.data, expected);
+    }
+
+    #[test]
+    fn what_is_asked_for_now_outweighs_what_was_kept() {
+        let check = |then: &[&str], now: &[&str], tools: &[&str], no_tools: &[&str], council: &[&str]| {
+            let mut now = args(now);
+            kept(then).under(&mut now);
+            assert_eq!((now.tool, now.no_tool, now.council), (owned(tools), owned(no_tools), owned(council)));
+        };
+        fn owned(names: &[&str]) -> Vec<String> {
+            names.iter().map(|&name| name.to_owned()).collect()
+        }
+        check(&["--tool", "list_dir"], &[], &["list_dir"], &[], &[]);
+        // What is offered and then taken back is not offered.
+        check(&["--tool", "list_dir"], &["--no-tool", "list_dir"], &["list_dir"], &["list_dir"], &[]);
+        check(&["--no-tool", "shell"], &["--tool", "shell"], &["shell"], &[], &[]);
+        check(&["--council", "a/b,c/d"], &[], &[], &[], &["a/b", "c/d"]);
+        check(&["--council", "a/b,c/d"], &["-m", "x"], &[], &[], &[]);
+    }
+}

@@ -1,0 +1,166 @@
+//! A session that is gone on with: what it was, and how it was set up.
+
+use std::path::{Path, PathBuf};
+
+use junto::Kept;
+use junto::core::{Body, Change};
+use junto::llm::{SessionId, Spending};
+use junto::store::Store;
+
+use super::flags::Flags;
+use crate::args::{AgentKind, WorkArgs};
+use crate::config::{Config, FlagValue};
+use crate::environment::Environment;
+use crate::failure::{Exit, Failure};
+use crate::output::Output;
+use crate::{connect, saved};
+
+/// A session that is gone on with. Nobody else can go on with it meanwhile.
+pub(super) struct Past {
+    store: Store,
+    kept: Kept,
+    kind: AgentKind,
+    flags: Flags,
+    provider: Option<String>,
+    model: Option<String>,
+    workdir: Option<PathBuf>,
+}
+
+impl Past {
+    /// Opens the session that is meant, and says what is wrong with its journal if something is.
+    ///
+    /// # Errors
+    /// If there is none, somebody else works with it, or it cannot be gone on with.
+    pub(super) fn open(wanted: &str, environment: &Environment, output: &Output) -> Result<Self, Failure> {
+        let config = Config::load(environment, &[])?;
+        let store = saved::open(&config, environment)?;
+        let id = saved::find(&store, wanted, environment)?;
+        let kept = Kept::reopen(&store, &id).map_err(|error| saved::failure(&error))?;
+        if let Some(fault) = saved::faults(&id, kept.recovery()) {
+            output.warning(&fault);
+        }
+        Self::of(store, kept)
+    }
+
+    fn of(store: Store, kept: Kept) -> Result<Self, Failure> {
+        let past = &kept.past;
+        let kind = match past.events().first().map(|event| &event.body) {
+            Some(Body::SessionStart { kind, .. }) => AgentKind::named(kind)
+                .ok_or_else(|| format!("its agent is of the kind {kind}, which this junto does not know")),
+            _ => Err("its beginning is lost".to_owned()),
+        };
+        let kind = kind.map_err(|why| {
+            let id = saved::short(kept.session());
+            let message = format!("cannot go on with session {id}: {why}");
+            Failure::new(Exit::Failed, message, format!("what there is of it: junto export {id}"))
+        })?;
+        let flags = Flags::in_events(past.events());
+        let (provider, model, workdir) = (past.provider(), past.model(), past.workdir());
+        Ok(Self { store, kind, flags, provider, model, workdir, kept })
+    }
+
+    /// Where it is kept.
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(super) fn id(&self) -> &SessionId {
+        self.kept.session()
+    }
+
+    /// The kind of its agent.
+    pub(super) fn kind(&self) -> AgentKind {
+        self.kind
+    }
+
+    /// The model it asked last.
+    pub(super) fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    /// Where it works.
+    pub(super) fn workdir(&self) -> Option<&Path> {
+        self.workdir.as_deref()
+    }
+
+    /// Whether it stopped in the midst of an input that can go on.
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.kind == AgentKind::Native && self.kept.past.open_input().is_some()
+    }
+
+    /// What it has spent so far.
+    pub(super) fn spent(&self) -> Spending {
+        let (usage, cost) = self.kept.past.spent();
+        Spending { cost, tokens: usage.total }
+    }
+
+    /// The flags that it remembers.
+    pub(super) fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
+    /// How it was set up, as a layer of configuration under the flags: the model it asked, unless another
+    /// is asked now, and what it remembers of its first flags.
+    pub(super) fn values(&self, args: &WorkArgs) -> Vec<FlagValue> {
+        let mut values = self.flags.values();
+        let mut add = |key, text: String| values.push(FlagValue { key, flag: "--resume", text });
+        if !names_model(args) {
+            match (&self.provider, &self.model) {
+                (Some(provider), Some(model)) => add("model", format!("{provider}/{model}")),
+                (Some(provider), None) => add("provider", provider.clone()),
+                (None, Some(model)) => add("model", model.clone()),
+                (None, None) => {}
+            }
+        }
+        values
+    }
+
+    /// Checks that the provider it asked can still be asked, if it is to be.
+    ///
+    /// # Errors
+    /// If the provider is gone from the configuration, or has no key.
+    pub(super) fn check(
+        &self,
+        args: &WorkArgs,
+        config: &Config,
+        environment: &Environment,
+    ) -> Result<(), Failure> {
+        match &self.provider {
+            Some(provider) if !names_model(args) => connect::check_provider(provider, config, environment)
+                .map_err(|mut failure| {
+                    let id = saved::short(self.id());
+                    failure.errors.push(format!("session {id} asked it; --model names another model"));
+                    failure
+                }),
+            _ => Ok(()),
+        }
+    }
+
+    /// What brings it back, with what the flags of now change. `provider` and `model` are whom they name.
+    pub(super) fn into_kept(self, args: &WorkArgs, asked: Asked) -> Kept {
+        let asked = if names_model(args) { asked } else { Asked::default() };
+        let change = Change {
+            model: asked.model.filter(|model| Some(model) != self.model.as_ref()),
+            provider: asked.provider.filter(|provider| Some(provider) != self.provider.as_ref()),
+            effort: args.model.effort.clone(),
+            max_turns: args.max_turns,
+            max_tool_rounds: args.max_rounds,
+            workdir: None,
+        };
+        let mut kept = self.kept;
+        kept.past = kept.past.change(change);
+        kept
+    }
+}
+
+/// Whom a native agent asks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Asked {
+    pub(super) provider: Option<String>,
+    pub(super) model: Option<String>,
+}
+
+/// Whether the flags say who is asked.
+fn names_model(args: &WorkArgs) -> bool {
+    args.model.model.is_some() || args.model.provider.is_some()
+}

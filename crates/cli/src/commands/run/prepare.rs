@@ -1,0 +1,299 @@
+//! From flags and configuration to an agent that is ready to be started.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use junto::core::{Agent, AgentSpec, Limits, OnReject, Purse, Seq};
+use junto::env::variables::Inherit;
+use junto::env::{ExecutionEnvironment, LocalEnvironment};
+use junto::llm::{Allowance, Usd};
+use junto::store::{ErrorKind, Extent, Store};
+use junto::{AskFirst, Kind, SnapshotPolicy, Workshop, WorkshopBuilder};
+use tokio_util::sync::CancellationToken;
+
+use super::drive::refused;
+use super::flags::Flags;
+use super::host::Presence;
+use super::mind::{self, Mind};
+use super::past::{Asked, Past};
+use super::{From, Save, Wish, presence};
+use crate::args::{AgentKind, WorkArgs};
+use crate::config::{Config, ProviderSettings};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::{claude, connect, saved};
+
+/// An agent that is ready to be started.
+pub(super) struct Job {
+    workshop: Workshop,
+    spec: AgentSpec,
+    args: WorkArgs,
+    asked: Asked,
+    pub(super) begin: Begin,
+    /// What its session shall remember.
+    flags: Flags,
+    /// How long it may take.
+    pub(super) time: Option<Duration>,
+    /// Whom it may ask.
+    pub(super) providers: Vec<ProviderSettings>,
+    /// Whether its session is kept.
+    pub(super) kept: bool,
+    /// What is said of it at the start.
+    pub(super) line: String,
+}
+
+/// What it begins with.
+pub(super) enum Begin {
+    /// A session of its own.
+    New(AgentKind),
+    /// A session that was kept.
+    Again(Box<Past>),
+}
+
+/// An agent that was started.
+pub(super) struct Begun {
+    pub(super) agent: Arc<dyn Agent>,
+    /// The first of its events that is new.
+    pub(super) from: Seq,
+    /// Whether it goes on with an input that was cut off.
+    pub(super) goes_on: bool,
+}
+
+impl Job {
+    /// Starts the agent, or brings it back.
+    ///
+    /// # Errors
+    /// Whatever keeps it from starting.
+    pub(super) async fn start(self) -> Result<Begun, Failure> {
+        let cancel = CancellationToken::new();
+        let begun = match self.begin {
+            Begin::New(_) => {
+                let agent = self.workshop.start(self.spec, cancel).await;
+                Begun { agent: agent.map_err(|error| refused(&error))?, from: Seq::START, goes_on: false }
+            }
+            Begin::Again(past) => {
+                let goes_on = past.is_cut_off();
+                let kept = past.into_kept(&self.args, self.asked);
+                let from = kept.last().next();
+                let agent = self.workshop.resume(self.spec, kept, cancel).await;
+                Begun { agent: agent.map_err(|error| refused(&error))?, from, goes_on }
+            }
+        };
+        if let Some(event) = self.flags.event().filter(|_| self.kept) {
+            begun.agent.log().emit(event).await.map_err(|error| super::view::journal(&error))?;
+        }
+        Ok(begun)
+    }
+}
+
+/// Makes everything ready.
+///
+/// # Errors
+/// What is wrong with the flags, the configuration or the session.
+pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Output) -> Result<Job, Failure> {
+    let mut args = wish.args.clone();
+    let begin = match &wish.from {
+        From::Nothing { kind, .. } => Begin::New(*kind),
+        From::Session(wanted) => Begin::Again(Box::new(Past::open(wanted, environment, output)?)),
+    };
+    let (kind, own) = match &begin {
+        Begin::New(kind) => (*kind, Vec::new()),
+        Begin::Again(past) => {
+            past.flags().clone().under(&mut args);
+            (past.kind(), past.values(&args))
+        }
+    };
+    let directory = directory(&args, &begin, environment)?;
+    // The project that counts is the one that is worked on.
+    let values = [own, args.values()].concat();
+    let config = Config::load(&environment.in_directory(&directory), &values)?;
+    for note in &config.notes {
+        output.note(note);
+    }
+    check_fit(kind, &args)?;
+    if let Begin::Again(past) = &begin {
+        past.check(&args, &config, environment)?;
+    }
+    let (time, providers, limits) = (config.duration("timeouts.run"), config.providers(), limits(&config));
+    let workshop = workshop(&directory, environment, inherit(&config))
+        .catalog(connect::catalog(&config))
+        .retry(config.retry());
+    let saves = match &wish.from {
+        From::Nothing { save: Save::No, .. } => false,
+        From::Nothing { .. } => config.flag("store.save"),
+        From::Session(_) => true,
+    };
+    let workshop = match budget(&config, &begin) {
+        Some(purse) => workshop.budget(Arc::new(purse)),
+        None => workshop,
+    };
+    let workshop = match &begin {
+        Begin::New(_) if saves => keeping(workshop, saved::open(&config, environment)?, &config, output),
+        Begin::New(_) => workshop,
+        Begin::Again(past) => keeping(workshop, past.store().clone(), &config, output),
+    };
+    // Our own agent may hand work to it, if it is there.
+    let workshop = if kind == AgentKind::Claude || claude::is_installed(environment) {
+        workshop.kind(claude::NAME, Kind::Cli(Box::new(claude::agent(environment)?)))
+    } else {
+        workshop
+    };
+    let own_model = match &begin {
+        Begin::Again(past) => past.model().map(str::to_owned),
+        Begin::New(_) => None,
+    };
+    let model = args.model.model.clone().or(own_model);
+    let mut asked = Asked::default();
+    let (workshop, who, rules, limits) = match kind {
+        AgentKind::Native => {
+            let Mind { native, who, has_children, warnings } =
+                mind::mind(&args, presence(&args), config, environment, &directory)?;
+            for warning in warnings {
+                output.warning(&warning);
+            }
+            let workshop = if has_children { workshop } else { workshop.max_depth(0) };
+            let rules = if args.ask { "asks first" } else { "everything is allowed" };
+            asked = Asked { provider: native.provider_name.clone(), model: native.model.clone() };
+            (workshop.kind(kind.name(), Kind::Native(native)), who, rules, limits)
+        }
+        AgentKind::Claude => {
+            let who = model.clone().unwrap_or_else(|| "its own model".to_owned());
+            let limits = Limits { max_tool_rounds: 0, ..limits };
+            (workshop, who, "may change files here; its own rules for the rest", limits)
+        }
+    };
+    let workshop = if args.ask {
+        // Where nobody can be asked, the model must find another way.
+        let nobody = presence(&args) == Presence::Nobody;
+        let on_reject = if nobody { OnReject::TellModel } else { OnReject::EndTurn };
+        workshop.policy(Arc::new(AskFirst), on_reject)
+    } else {
+        workshop
+    };
+    let spec = AgentSpec {
+        kind: kind.name().to_owned(),
+        model: model.filter(|_| kind == AgentKind::Claude),
+        limits,
+        ..AgentSpec::default()
+    };
+    let line = format!("{} · {who} · {} · {rules}", kind.name(), directory.display());
+    let flags = Flags::of(&args, environment);
+    let workshop = workshop.build();
+    Ok(Job { workshop, spec, args, asked, begin, flags, time, providers, kept: saves, line })
+}
+
+/// A workshop whose agents work in this directory, with the process's variables to choose from.
+fn workshop(directory: &Path, environment: &Environment, inherit: Inherit) -> WorkshopBuilder {
+    let variables: Vec<_> =
+        environment.all().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    Workshop::builder(directory, move |directory| {
+        let local = LocalEnvironment::builder(directory);
+        let local = local.variables(variables.clone()).inherit(inherit.clone()).build()?;
+        Ok(Arc::new(local) as Arc<dyn ExecutionEnvironment>)
+    })
+}
+
+/// A workshop that keeps its sessions, and snapshots of the files if they are wanted.
+fn keeping(workshop: WorkshopBuilder, store: Store, config: &Config, output: &Output) -> WorkshopBuilder {
+    let workshop = workshop.store(store);
+    let (extent, silent) = match config.text("store.snapshots") {
+        Some(("off", _)) => return workshop,
+        Some(("on", _)) => (Extent::Any, None),
+        // That there is no git, or the folder is large, is no fault where nobody asked for snapshots.
+        _ => (Extent::Moderate, Some(ErrorKind::Unsupported)),
+    };
+    let output = output.clone();
+    let on_fault = move |error: &junto::store::Error| {
+        if Some(error.kind()) != silent {
+            output.warning(&format!("the files are not kept, so that nothing can be undone: {error}"));
+        }
+    };
+    workshop.snapshots(SnapshotPolicy { extent, on_fault: Arc::new(on_fault) })
+}
+
+/// Which variables commands inherit.
+fn inherit(config: &Config) -> Inherit {
+    match config.text("env_policy") {
+        Some(("all", _)) => Inherit::All,
+        Some(("none", _)) => Inherit::None,
+        _ => Inherit::Core,
+    }
+}
+
+fn limits(config: &Config) -> Limits {
+    let limit = |key| config.count(key).map_or(0, |number| u32::try_from(number).unwrap_or(u32::MAX));
+    Limits { max_turns: limit("limits.max_turns"), max_tool_rounds: limit("limits.max_rounds") }
+}
+
+/// What the session may spend, if that is limited; what it has spent already is spent.
+fn budget(config: &Config, begin: &Begin) -> Option<Purse> {
+    let usd = config.number("limits.max_usd").map(Usd::from_dollars);
+    let limit = Allowance { usd, tokens: config.count("limits.max_tokens") };
+    if limit.is_unlimited() {
+        return None;
+    }
+    let purse = Purse::new(limit).named("the session's budget");
+    if let Begin::Again(past) = begin {
+        purse.book(past.spent());
+    }
+    Some(purse)
+}
+
+/// Refuses flags that would do nothing.
+fn check_fit(kind: AgentKind, args: &WorkArgs) -> Result<(), Failure> {
+    let model = &args.model;
+    let of_claude = [
+        ("--ask", args.ask),
+        ("--provider", model.provider.is_some()),
+        ("--effort", model.effort.is_some()),
+        ("--max-answer-tokens", args.max_answer_tokens.is_some()),
+        ("--max-rounds", args.max_rounds.is_some()),
+        ("--council", !args.council.is_empty()),
+        ("--profile", args.profile.is_some()),
+        ("--dialect", args.dialect.is_some()),
+        ("--instructions", args.instructions.is_some()),
+        ("--command-timeout", args.command_timeout.is_some()),
+        ("--on-overflow", args.on_overflow.is_some()),
+        ("--tool", !args.tool.is_empty()),
+        ("--no-tool", !args.no_tool.is_empty()),
+        ("--web", args.web),
+    ];
+    let of_council = [("--provider", model.provider.is_some()), ("--model", model.model.is_some())];
+    let (unfit, whom, hint) = match kind {
+        AgentKind::Claude => {
+            (&of_claude[..], "for agents of the kind claude", "leave it out, or run the kind native")
+        }
+        AgentKind::Native if !args.council.is_empty() => (
+            &of_council[..],
+            "beside --council",
+            "leave it out: the members of the council say what is asked",
+        ),
+        AgentKind::Native => return Ok(()),
+    };
+    match unfit.iter().find(|(_, given)| *given) {
+        Some((flag, _)) => Err(Failure::usage(format!("{flag} does nothing {whom}"), hint)),
+        None => Ok(()),
+    }
+}
+
+/// Where the agent works: where the user says, else where its session did, else here.
+fn directory(args: &WorkArgs, begin: &Begin, environment: &Environment) -> Result<PathBuf, Failure> {
+    let own = match begin {
+        Begin::Again(past) => past.workdir(),
+        Begin::New(_) => None,
+    };
+    let here = environment.directory();
+    let directory = match (args.cwd.as_deref(), own) {
+        (Some(given), _) => here.join(given),
+        (None, Some(own)) => own.to_owned(),
+        (None, None) => here.to_owned(),
+    };
+    let fault = |what: String| {
+        let message = format!("cannot work in {}: {what}", directory.display());
+        Failure::usage(message, "name a folder that exists with -C")
+    };
+    let real = directory.canonicalize().map_err(|error| fault(error.to_string()))?;
+    if real.is_dir() { Ok(real) } else { Err(fault("it is no folder".to_owned())) }
+}

@@ -1,0 +1,158 @@
+//! What can be done with a session that was kept: fork, rewind, undo, export, replay.
+
+use std::fs;
+
+use junto::twin::{Play, Step};
+use serde_json::{Value, json};
+
+use crate::Machine;
+use crate::stage::Stage;
+use crate::t1_sessions::{latest, listed};
+
+fn write(file: &str, content: &str) -> Step {
+    Step::call("write_file", json!({"file_path": file, "content": content}))
+}
+
+/// A session of two turns, each of which changed files.
+fn two_turns() -> (Stage, String) {
+    let stage = Stage::on_any_wire(Play::of([
+        write("a.txt", "one\n"),
+        Step::text("First."),
+        write("a.txt", "two\n"),
+        write("b.txt", "new\n"),
+        Step::text("Second."),
+        Step::text("Third."),
+        Step::text("Fourth."),
+    ]));
+    stage.machine.write("project/mine.txt", "mine\n");
+    stage.machine.run(&["run", "Do one."]).ok();
+    stage.machine.run(&["resume", "latest", "Do two."]).ok();
+    let id = latest(&stage.machine);
+    (stage, id)
+}
+
+#[track_caller]
+fn check_file(machine: &Machine, file: &str, expected: Option<&str>) {
+    let found = fs::read_to_string(machine.path(&format!("project/{file}"))).ok();
+    assert_eq!(found.as_deref(), expected, "{file}");
+}
+
+/// What the model was told last, as text.
+fn last_request(stage: &Stage) -> String {
+    stage.requests().last().unwrap().body["messages"].to_string()
+}
+
+#[test]
+fn a_fork_has_the_first_turns_and_leaves_the_old_session_alone() {
+    let (stage, id) = two_turns();
+    let machine = &stage.machine;
+    let run = machine.run(&["fork", &id, "--at", "1"]);
+    let forked = run.out.trim().to_owned();
+    assert!(run.code == Some(0) && forked != id && run.err.contains("junto resume"), "{run:#?}");
+    assert_eq!(machine.run(&["resume", &forked, "Do three."]).ok(), "Third.\n");
+    let sent = last_request(&stage);
+    assert!(sent.contains("Do one.") && sent.contains("Do three.") && !sent.contains("Do two."), "{sent}");
+
+    let out = machine.run(&["fork", &id, "And then?"]).ok();
+    assert_eq!(out, "Fourth.\n");
+    assert!(last_request(&stage).contains("Do two."));
+    let turns: Vec<(String, u64)> = listed(machine, &[])
+        .iter()
+        .map(|row| (row["id"].as_str().unwrap().to_owned(), row["turns"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(turns.len(), 3);
+    assert!(turns.contains(&(id.clone(), 2)) && turns.contains(&(forked, 2)), "{turns:?}");
+
+    machine.run(&["fork", &id, "--at", "9"]).fails(2, &["turn 9"]);
+    machine.run(&["fork", "nobody"]).fails(2, &["there is no session \"nobody\""]);
+    machine.run(&["fork"]).fails(2, &["<ID>"]);
+}
+
+#[test]
+fn a_session_is_rewound_to_a_turn() {
+    let (stage, id) = two_turns();
+    let machine = &stage.machine;
+    let run = machine.run(&["rewind", "--to", "1"]);
+    assert_eq!(run.code, Some(0), "{run:#?}");
+    check_file(machine, "a.txt", Some("two\n"));
+    assert_eq!(machine.run(&["resume", &id, "Do three."]).ok(), "Third.\n");
+    let sent = last_request(&stage);
+    assert!(sent.contains("Do one.") && !sent.contains("Do two."), "{sent}");
+    // Nothing is lost of what was left behind.
+    assert!(machine.run(&["export", &id]).ok().contains("Do two."));
+
+    machine.run(&["rewind", &id, "--to", "9"]).fails(2, &["turn 9"]);
+    machine.run(&["rewind", &id]).fails(2, &["--to"]);
+}
+
+#[test]
+fn files_come_back_with_the_turn() {
+    let (stage, id) = two_turns();
+    let machine = &stage.machine;
+    machine.run(&["rewind", &id, "--to", "1", "--files"]).ok();
+    check_file(machine, "a.txt", Some("one\n"));
+    check_file(machine, "b.txt", None);
+    check_file(machine, "mine.txt", Some("mine\n"));
+    machine.run(&["rewind", &id, "--to", "0", "--files"]).ok();
+    check_file(machine, "a.txt", None);
+    check_file(machine, "mine.txt", Some("mine\n"));
+}
+
+#[test]
+fn the_last_turn_is_undone() {
+    let (stage, id) = two_turns();
+    let machine = &stage.machine;
+    let would = machine.run(&["undo", "--dry-run"]).ok();
+    assert!(would.contains("a.txt") && would.contains("b.txt") && !would.contains("mine.txt"), "{would}");
+    check_file(machine, "a.txt", Some("two\n"));
+
+    machine.run(&["undo", &id]).ok();
+    check_file(machine, "a.txt", Some("one\n"));
+    check_file(machine, "b.txt", None);
+    check_file(machine, "mine.txt", Some("mine\n"));
+}
+
+#[test]
+fn what_was_not_snapshotted_cannot_be_undone() {
+    let stage = Stage::on_any_wire(Play::of([write("a.txt", "one\n"), Step::text("Done.")]));
+    let machine = stage.machine;
+    let mut run = machine.command(&["run", "Work."]);
+    crate::Run::of(run.env("JUNTO_SNAPSHOTS", "off")).ok();
+    machine.run(&["undo"]).fails(1, &["store.snapshots"]);
+    check_file(&machine, "a.txt", Some("one\n"));
+}
+
+#[test]
+fn a_session_is_exported_in_three_forms() {
+    let (stage, id) = two_turns();
+    let machine = &stage.machine;
+    let markdown = machine.run(&["export"]).ok();
+    for part in ["Do one.", "write_file", "First.", "Do two.", "Second."] {
+        assert!(markdown.contains(part), "{part} in {markdown}");
+    }
+    let json: Value = serde_json::from_str(&machine.run(&["export", &id, "--format", "json"]).ok()).unwrap();
+    assert!(json.to_string().contains("Do two."), "{json}");
+    machine.run(&["export", &id, "--format", "html", "-o", "session.html"]).ok();
+    let page = fs::read_to_string(machine.path("project/session.html")).unwrap();
+    assert!(page.starts_with("<!") && page.contains("Do two."), "{page}");
+
+    machine.run(&["export", &id, "--format", "pdf"]).fails(2, &["pdf"]);
+    machine.run(&["export", &id, "-o", "gone/session.md"]).fails(1, &["gone/session.md"]);
+    machine.run(&["export", "nobody"]).fails(2, &["there is no session"]);
+}
+
+#[test]
+fn a_session_is_replayed_without_asking_anybody() {
+    let (stage, id) = two_turns();
+    let machine = &stage.machine;
+    let asked = stage.requests().len();
+    fs::remove_file(machine.path("project/a.txt")).unwrap();
+    let out = machine.run(&["replay", &id]).ok();
+    assert!(out.contains("2 turns"), "{out}");
+    assert_eq!(stage.requests().len(), asked);
+    check_file(machine, "a.txt", None);
+    let report: Value = serde_json::from_str(&machine.run(&["replay", &id, "--json"]).ok()).unwrap();
+    assert_eq!(report["divergence"], Value::Null, "{report}");
+    machine.run(&["replay"]).fails(2, &["<ID>"]);
+    machine.run(&["replay", "nobody"]).fails(2, &["there is no session"]);
+}

@@ -1,0 +1,87 @@
+//! Sessions whose process was killed, and sessions that two want at once.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command};
+
+use junto::twin::{Play, Step};
+use serde_json::{Value, json};
+
+use crate::Machine;
+use crate::stage::{Stage, on_every_wire};
+use crate::t1_interrupt::start;
+use crate::t1_sessions::{latest, listed};
+
+/// A command that leaves a mark each time it runs, and does not end by itself.
+fn endless() -> Step {
+    let command = "echo ran >> ran.txt; echo $$; sleep 600";
+    Step::call("shell", json!({"command": command, "timeout_ms": 600_000}))
+}
+
+/// A run that is in the midst of its tool call; also the id of the tool's process.
+fn in_a_tool(machine: &Machine) -> (Child, String) {
+    let mut child = start(machine, &["run", "--json", "Work."]);
+    drop(child.stdin.take());
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let pid = lines
+        .map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap())
+        .find(|line| line["type"] == "tool_call_output_delta")
+        .map(|delta| delta["text"].as_str().unwrap().trim().to_owned());
+    (child, pid.unwrap())
+}
+
+fn kill(mut child: Child, tool: &str) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // What a killed process started is left over; this test knows of it.
+    let _ = Command::new("kill").args(["-9", tool]).output();
+}
+
+#[test]
+fn a_session_that_was_killed_in_a_tool_call_goes_on() {
+    on_every_wire(
+        || Play::of([endless(), Step::text("I heard: {{last_result}}")]),
+        |setup, stage| {
+            let machine = &stage.machine;
+            let (child, tool) = in_a_tool(machine);
+            kill(child, &tool);
+            assert_eq!(listed(machine, &[])[0]["state"], "cut_off", "{}", setup.provider);
+            let run = machine.run(&["resume"]);
+            assert_eq!(run.code, Some(0), "{run:#?}");
+            assert!(run.out.contains("interrupted") && run.out.contains("may have run"), "{run:#?}");
+            let marks = fs::read_to_string(machine.path("project/ran.txt")).unwrap();
+            assert_eq!(marks, "ran\n", "a call that was cut off is not run again");
+            let requests = stage.requests();
+            assert_eq!(requests.len(), 2);
+            assert_eq!(listed(machine, &[])[0]["state"], "ended");
+            machine.run(&["resume"]).fails(2, &["nothing to go on with"]);
+        },
+    );
+}
+
+#[test]
+fn what_is_said_then_comes_after_what_was_cut_off() {
+    let steps = [endless(), Step::text("Gone on."), Step::text("Heard: {{last_user}}")];
+    let stage = Stage::on_any_wire(Play::of(steps));
+    let (child, tool) = in_a_tool(&stage.machine);
+    kill(child, &tool);
+    let out = stage.machine.run(&["resume", "latest", "And then?"]).ok();
+    assert_eq!(out, "Gone on.\nHeard: And then?\n");
+}
+
+#[test]
+fn two_processes_cannot_go_on_with_one_session() {
+    let stage = Stage::on_any_wire(Play::of([endless(), Step::text("Done.")]));
+    let machine = &stage.machine;
+    let (child, tool) = in_a_tool(machine);
+    let id = latest(machine);
+    let pid = child.id().to_string();
+    for command in [&["resume", &id, "Me too."][..], &["rewind", &id, "--to", "0"]] {
+        machine.run(command).fails(1, &[&pid, "fork"]);
+    }
+    assert_eq!(listed(machine, &[])[0]["state"], "open");
+    // To read it, and to begin another with it, needs no leave.
+    assert!(machine.run(&["export", &id]).ok().contains("Work."));
+    kill(child, &tool);
+    assert_eq!(machine.run(&["resume", &id]).code, Some(0), "the lock ends with its process");
+}

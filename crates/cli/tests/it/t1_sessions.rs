@@ -1,0 +1,293 @@
+//! Sessions that are kept, listed and gone on with.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use junto::twin::{Play, Step};
+use serde_json::{Value, json};
+
+use crate::stage::{KEY, SETUPS, Stage, on_every_wire};
+use crate::t1_run::of_type;
+use crate::{Machine, Run};
+
+/// The sessions of this folder, as `junto sessions --json` lists them.
+pub(crate) fn listed(machine: &Machine, flags: &[&str]) -> Vec<Value> {
+    let out = machine.run(&[&["sessions", "--json"], flags].concat()).ok();
+    let all: Value = serde_json::from_str(&out).unwrap();
+    all["sessions"].as_array().unwrap().clone()
+}
+
+/// The id of the latest session.
+pub(crate) fn latest(machine: &Machine) -> String {
+    listed(machine, &[])[0]["id"].as_str().unwrap().to_owned()
+}
+
+/// The lines of a run with `--json`.
+fn lines(out: &str) -> Vec<Value> {
+    out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_run_is_kept_and_listed() {
+    let stage = Stage::on_any_wire(Play::text("Done."));
+    let machine = &stage.machine;
+    let run = machine.run(&["run", "Mend the roof."]);
+    let id = latest(machine);
+    let last = run.err.lines().last().unwrap_or_default();
+    assert!(last.starts_with(&format!("session {id} · ")) && last.contains("junto resume"), "{run:#?}");
+
+    let row = &listed(machine, &[])[0];
+    assert_eq!(
+        (&row["turns"], &row["title"], &row["state"]),
+        (&json!(1), &json!("Mend the roof."), &json!("ended"))
+    );
+    assert_eq!(row["model"], "claude-opus-5-5");
+    assert_eq!(row["workdir"], machine.path("project").display().to_string());
+    let table = machine.run(&["sessions"]).ok();
+    assert!(table.contains(&id[..12]) && table.contains("Mend the roof."), "{table}");
+
+    assert_eq!(machine.run(&["run", "-q", "Again."]).err, "", "quiet says nothing of it");
+    assert_eq!(listed(machine, &[]).len(), 2);
+    assert_eq!(listed(machine, &["--limit", "1"]).len(), 1);
+    assert_eq!(listed(machine, &[])[1]["id"], id, "newest first");
+}
+
+#[test]
+fn only_the_user_can_read_what_is_kept() {
+    let stage = Stage::on_any_wire(Play::text("Done."));
+    stage.machine.run(&["run", "Hi."]).ok();
+    fn check(path: &Path) {
+        let meta = fs::metadata(path).unwrap();
+        let mode = meta.permissions().mode() & 0o777;
+        assert_eq!(mode, if meta.is_dir() { 0o700 } else { 0o600 }, "{}", path.display());
+        if meta.is_dir() {
+            fs::read_dir(path).unwrap().for_each(|entry| check(&entry.unwrap().path()));
+        }
+    }
+    let root = stage.machine.path(".local/state/junto");
+    for kept in ["sessions", "index.sqlite"] {
+        check(&root.join(kept));
+    }
+}
+
+#[test]
+fn keys_are_not_kept() {
+    let stage = Stage::on_any_wire(Play::of([
+        Step::call("shell", json!({"command": format!("echo the key is {KEY}")})),
+        Step::text("Seen."),
+    ]));
+    stage.machine.run(&["run", "Look."]).ok();
+    let journal =
+        stage.machine.path(&format!(".local/state/junto/sessions/{}/journal.jsonl", latest(&stage.machine)));
+    assert!(!fs::read_to_string(journal).unwrap().contains(KEY));
+}
+
+#[test]
+fn what_shall_not_be_kept_is_not() {
+    let stage = Stage::on_any_wire(Play::default());
+    let run = stage.machine.run(&["run", "--no-save", "Hi."]);
+    assert!(run.code == Some(0) && !run.err.contains("session "), "{run:#?}");
+    let mut quiet = stage.machine.command(&["run", "Hi."]);
+    Run::of(quiet.env("JUNTO_SAVE", "false")).ok();
+    assert!(!stage.machine.path(".local/state/junto").exists());
+    assert!(listed(&stage.machine, &[]).is_empty());
+    assert!(stage.machine.run(&["sessions"]).ok().contains("no session"));
+}
+
+#[test]
+fn sessions_are_of_the_folder_they_work_in() {
+    let stage = Stage::on_any_wire(Play::default());
+    let machine = &stage.machine;
+    machine.write("project/sub/x", "");
+    machine.run(&["run", "-C", "sub", "There."]).ok();
+    machine.run(&["run", "Here."]).ok();
+    assert_eq!(listed(machine, &[]).len(), 1);
+    assert_eq!(listed(machine, &["--all"]).len(), 2);
+    // One that works elsewhere is found by its id, and goes on there.
+    let there = listed(machine, &["--all"])[1]["id"].as_str().unwrap().to_owned();
+    let run = machine.run(&["resume", &there, "Go on."]);
+    assert!(run.err.contains("/project/sub · "), "{run:#?}");
+}
+
+#[test]
+fn a_session_goes_on_where_it_was() {
+    on_every_wire(
+        || {
+            let shell = Step::call("shell", json!({"command": "echo one"}));
+            Play::of([shell, Step::text("First."), Step::text("Second."), Step::text("Third.")])
+        },
+        |setup, stage| {
+            let machine = &stage.machine;
+            machine.run(&["run", "Begin."]).ok();
+            let id = latest(machine);
+            let run = machine.run(&["resume", &id[..13], "And then?"]);
+            assert_eq!((run.code, run.out.as_str()), (Some(0), "Second.\n"), "{run:#?}");
+            assert_eq!(machine.run(&["run", "--resume", "And in the end?"]).ok(), "Third.\n");
+            assert_eq!(listed(machine, &[]).len(), 1, "it stays one session");
+            assert_eq!(listed(machine, &[])[0]["turns"], 3);
+
+            // Each request begins with the one before it.
+            let requests = stage.requests();
+            let field =
+                ["messages", "input", "contents"].into_iter().find(|f| !requests[0].body[f].is_null());
+            let said: Vec<Vec<Value>> = requests
+                .iter()
+                .map(|r| r.body[field.unwrap()].as_array().unwrap().iter().map(without_marks).collect())
+                .collect();
+            for pair in said.windows(2) {
+                assert!(pair[1].starts_with(&pair[0]), "{}: {pair:#?}", setup.provider);
+            }
+            let tools = |n: usize| requests[n].body["tools"].clone();
+            assert_eq!((tools(0), tools(0)), (tools(2), tools(3)));
+        },
+    );
+}
+
+/// A message without the marks where the cache shall end, which move.
+fn without_marks(message: &Value) -> Value {
+    let mut message = message.clone();
+    if let Some(parts) = message["content"].as_array_mut() {
+        for part in parts {
+            part.as_object_mut().map(|part| part.remove("cache_control"));
+        }
+    }
+    message
+}
+
+#[test]
+fn flags_hold_when_the_session_goes_on() {
+    let stage = Stage::on_any_wire(Play::default());
+    let machine = &stage.machine;
+    let flags = ["--no-tool", "shell", "--web", "--instructions", "Be kind.", "--effort", "high", "--ask"];
+    machine.run(&[&["run"], &flags[..], &["Hi."]].concat()).ok();
+    let run = machine.run(&["resume", "latest", "More."]);
+    assert!(run.err.contains(" · asks first\n"), "{run:#?}");
+    let requests = stage.requests();
+    for field in ["system", "tools", "model", "thinking", "output_config"] {
+        assert_eq!(requests[0].body[field], requests[1].body[field], "{field}");
+    }
+    // What is said now counts more.
+    machine.run(&["resume", "latest", "--model", "claude-haiku-5-5", "--tool", "shell", "More."]).ok();
+    let body = &stage.requests()[2].body;
+    assert_eq!(body["model"], "claude-haiku-5-5");
+    assert!(body["tools"].to_string().contains("\"shell\""), "{body}");
+}
+
+#[test]
+fn a_session_goes_on_with_a_model_of_another_provider() {
+    let mut stage = Stage::on_any_wire(Play::of([
+        Step::call("shell", json!({"command": "echo one"})),
+        Step::text("First."),
+        Step::text("Second."),
+    ]));
+    let url = stage.base_url(SETUPS[1].wire);
+    stage.machine = stage.machine.with("OPENAI_BASE_URL", &url).with("OPENAI_API_KEY", KEY);
+    stage.machine.run(&["run", "Begin."]).ok();
+    let run = stage.machine.run(&["resume", "--model", "openai/gpt-6.1-sol", "And then, please?"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "Second.\n"), "{run:#?}");
+    assert!(run.err.starts_with("native · openai/gpt-6.1-sol"), "{run:#?}");
+    let sent = stage.requests()[2].body["input"].to_string();
+    for part in ["Begin.", "echo one", "First.", "And then, please?"] {
+        assert!(sent.contains(part), "{part} in {sent}");
+    }
+    // From then on it is that one's.
+    stage.machine.run(&["resume", "latest", "More."]).ok();
+    assert_eq!(stage.requests()[3].body["model"], "gpt-6.1-sol");
+}
+
+#[test]
+fn events_of_a_resumed_session_are_its_new_ones() {
+    let stage = Stage::on_any_wire(Play::default());
+    let first = lines(&stage.machine.run(&["run", "--json", "One."]).ok());
+    let start = &of_type(&first, "session_start")[0];
+    let second = lines(&stage.machine.run(&["resume", "--json", "latest", "Two."]).ok());
+    assert_eq!(second[0]["type"], "session_resumed", "{second:#?}");
+    assert_eq!((&second[0]["session"], &second[0]["agent"]), (&start["session"], &start["agent"]));
+    assert!(second[0]["seq"].as_u64() > first.last().unwrap()["seq"].as_u64());
+    assert_eq!(of_type(&second, "user_input")[0]["turn"], 2);
+}
+
+#[test]
+fn another_program_goes_on_too() {
+    let machine = Machine::new().with_claude();
+    machine.run(&["run", "--kind", "claude", "Be brief."]).ok();
+    let run = machine.run(&["resume", "latest", "And now?"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "I was told: And now?\n"), "{run:#?}");
+    assert_eq!(listed(&machine, &[])[0]["turns"], 2);
+}
+
+#[test]
+fn wrong_ids_are_told_with_the_nearest() {
+    let stage = Stage::on_any_wire(Play::default());
+    let machine = &stage.machine;
+    machine.run(&["resume"]).fails(2, &["there is no session of", "junto run"]);
+    machine
+        .run(&["resume", "0199", "Hi."])
+        .fails(2, &["there is no session \"0199\"", "no session was kept yet"]);
+    machine.run(&["run", "Hi."]).ok();
+    let id = latest(machine);
+    let slip = format!("{}{}", &id[..11], if &id[11..12] == "0" { "1" } else { "0" });
+    machine
+        .run(&["resume", &slip])
+        .fails(2, &[&slip, &format!("did you mean {}", &id[..12]), "the latest are"]);
+    machine
+        .run(&["resume", &id])
+        .fails(2, &["nothing to go on with", &format!("junto resume {}", &id[..12])]);
+    machine.run(&["resume", "../../x", "Hi."]).fails(2, &["there is no session"]);
+    machine.run(&["run", "Hi."]).ok();
+    machine.run(&["resume", "0", "Hi."]).fails(2, &["2 sessions begin with \"0\"", "give more of the id"]);
+    machine.run(&["run", "--resume", "--no-save", "Hi."]).fails(2, &["--no-save"]);
+    machine.run(&["run", "--resume", "--kind", "claude", "Hi."]).fails(2, &["--kind"]);
+    assert_eq!(stage.requests().len(), 2);
+}
+
+#[test]
+fn what_cannot_be_kept_is_told_before_anything_is_asked() {
+    let stage = Stage::on_any_wire(Play::default());
+    let run = |name: &str, value: &str, code: i32, said: &[&str]| {
+        let mut command = stage.machine.command(&["run", "Hi."]);
+        Run::of(command.env(name, value)).fails(code, said);
+    };
+    run("HOME", "", 2, &["there is no place for sessions", "--no-save"]);
+    stage.machine.write("file", "");
+    run("JUNTO_STATE_DIR", &stage.machine.path("file/x").display().to_string(), 1, &["--no-save"]);
+    assert!(stage.requests().is_empty());
+}
+
+#[test]
+fn a_session_of_a_newer_version_is_refused() {
+    let stage = Stage::on_any_wire(Play::default());
+    stage.machine.run(&["run", "Hi."]).ok();
+    let id = latest(&stage.machine);
+    let journal = stage.machine.path(&format!(".local/state/junto/sessions/{id}/journal.jsonl"));
+    let text = fs::read_to_string(&journal).unwrap();
+    let (first, rest) = text.split_once('\n').unwrap();
+    let newer = first.replace("\"v\":1", "\"v\":2");
+    let header = newer.split_once("\"h\":").unwrap().1.strip_suffix('}').unwrap();
+    let sum = format!("{{\"c\":\"{:08x}\",\"h\":{header}}}", crc(header.as_bytes()));
+    fs::write(&journal, format!("{sum}\n{rest}")).unwrap();
+    stage.machine.run(&["resume", &id, "Go on."]).fails(1, &["newer"]);
+    stage.machine.run(&["export", &id]).fails(1, &["newer"]);
+}
+
+/// CRC-32, bit by bit.
+fn crc(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte), |sum, _| (sum >> 1) ^ (0xedb8_8320 * (sum & 1)))
+    })
+}
+
+#[test]
+fn damage_is_told_and_the_rest_goes_on() {
+    let stage = Stage::on_any_wire(Play::of([Step::text("First."), Step::text("Second.")]));
+    stage.machine.run(&["run", "Begin."]).ok();
+    let id = latest(&stage.machine);
+    let journal = stage.machine.path(&format!(".local/state/junto/sessions/{id}/journal.jsonl"));
+    let mut text = fs::read_to_string(&journal).unwrap();
+    text.push_str("{\"c\":\"0000");
+    fs::write(&journal, text).unwrap();
+    let run = stage.machine.run(&["resume", &id, "Go on."]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "Second.\n"), "{run:#?}");
+    assert!(run.err.contains("warning: the journal of session"), "{run:#?}");
+}

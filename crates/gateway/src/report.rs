@@ -1,0 +1,203 @@
+//! What became of calls, told to whoever keeps the books or looks on.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http::StatusCode;
+use junto_llm::{CallCx, CallId, Error, SessionId, Traffic, Usage};
+
+/// Which way a call took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// By bytes: no middleware of the provider has seen the call, so this report is the only trace
+    /// of what it used.
+    Passthrough,
+    /// Decoded and encoded again: a provider with a ledger of its own has booked it already.
+    Translation,
+}
+
+/// What became of one call.
+#[derive(Clone, Debug)]
+pub struct CallReport {
+    /// The call.
+    pub call: CallId,
+    /// The session the client said it belongs to.
+    pub session: Option<SessionId>,
+    /// What it was for.
+    pub traffic: Traffic,
+    /// The name of the provider that was asked; none if the call was refused before that.
+    pub provider: Option<String>,
+    /// The model as that provider was asked for it; empty if none was.
+    pub model: String,
+    /// Which way it took; none if it was refused before that.
+    pub via: Option<Via>,
+    /// Tokens used, as far as they are known.
+    pub usage: Usage,
+    /// How it ended.
+    pub end: CallEnd,
+}
+
+/// How a call ended.
+#[derive(Clone, Debug)]
+pub enum CallEnd {
+    /// The answer came to its end.
+    Complete,
+    /// It went through by bytes that could not be read along: how it ended and what it used is between
+    /// the provider and the client.
+    Unread,
+    /// The client left, or the gateway was closed, before the end. More may have been used than is known.
+    BrokenOff,
+    /// It failed: the gateway refused it, or the provider did or broke off.
+    Failed {
+        /// The status that the client was given; none if an answer had begun.
+        status: Option<StatusCode>,
+        /// Why.
+        error: Error,
+    },
+}
+
+/// Where reports go.
+pub(crate) type Sink = Arc<dyn Fn(CallReport) + Send + Sync>;
+
+/// Makes the one report of a call: when its end is seen, or with what is known when the last clone is
+/// dropped.
+#[derive(Clone)]
+pub(crate) struct Meter(Arc<Open>);
+
+struct Open {
+    sink: Option<Sink>,
+    /// Gone once it is made.
+    report: Mutex<Option<CallReport>>,
+}
+
+impl Meter {
+    pub(crate) fn new(sink: Option<Sink>, cx: &CallCx) -> Self {
+        let report = CallReport {
+            call: cx.call.clone(),
+            session: None,
+            traffic: cx.traffic.clone(),
+            provider: None,
+            model: String::new(),
+            via: None,
+            usage: Usage::default(),
+            end: CallEnd::BrokenOff,
+        };
+        Self(Arc::new(Open { sink, report: Mutex::new(Some(report)) }))
+    }
+
+    /// Takes note of who will be asked, and in which context.
+    pub(crate) fn route(&self, cx: &CallCx, provider: &str, model: &str) {
+        self.with(|report| {
+            report.session.clone_from(&cx.session);
+            report.traffic = cx.traffic.clone();
+            report.provider = Some(provider.to_owned());
+            model.clone_into(&mut report.model);
+        });
+    }
+
+    /// Takes note of the way.
+    pub(crate) fn via(&self, via: Via) {
+        self.with(|report| report.via = Some(via));
+    }
+
+    /// Takes note of usage before the end.
+    pub(crate) fn note(&self, usage: &Usage) {
+        self.with(|report| report.usage = usage.clone());
+    }
+
+    /// At the end of the answer.
+    pub(crate) fn finish(&self, usage: &Usage) {
+        self.note(usage);
+        self.0.tell(CallEnd::Complete);
+    }
+
+    /// At the end of an answer that could not be read.
+    pub(crate) fn unread(&self) {
+        self.0.tell(CallEnd::Unread);
+    }
+
+    /// When it fails.
+    pub(crate) fn fail(&self, status: Option<StatusCode>, error: Error) {
+        self.0.tell(CallEnd::Failed { status, error });
+    }
+
+    fn with(&self, note: impl FnOnce(&mut CallReport)) {
+        if let Some(report) = &mut *self.0.report.lock().unwrap_or_else(PoisonError::into_inner) {
+            note(report);
+        }
+    }
+}
+
+impl Open {
+    fn tell(&self, end: CallEnd) {
+        let report = self.report.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let (Some(report), Some(sink)) = (report, &self.sink) {
+            sink(CallReport { end, ..report });
+        }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.tell(CallEnd::BrokenOff);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use junto_llm::ErrorKind;
+
+    /// What a meter told: tokens in and out, and how it ended.
+    pub(crate) fn told(by: impl FnOnce(Meter)) -> Vec<(u64, u64, String)> {
+        let reports = Arc::new(Mutex::new(Vec::new()));
+        let book = Arc::clone(&reports);
+        let sink: Sink = Arc::new(move |report: CallReport| {
+            book.lock().unwrap().push((report.usage.input, report.usage.output, word(&report.end)));
+        });
+        by(Meter::new(Some(sink), &CallCx::new()));
+        let reports = reports.lock().unwrap();
+        reports.clone()
+    }
+
+    fn word(end: &CallEnd) -> String {
+        match end {
+            CallEnd::Complete => "complete".to_owned(),
+            CallEnd::Unread => "unread".to_owned(),
+            CallEnd::BrokenOff => "broken off".to_owned(),
+            CallEnd::Failed { status, error } => {
+                let status = status.map_or("begun".to_owned(), |status| status.as_u16().to_string());
+                format!("{status} {}", error.kind().as_str())
+            }
+        }
+    }
+
+    #[test]
+    fn every_call_makes_one_report() {
+        let check = |by: fn(Meter), input: u64, end: &str| {
+            let found: Vec<(u64, String)> =
+                told(by).into_iter().map(|(input, _, end)| (input, end)).collect();
+            assert_eq!(found, [(input, end.to_owned())]);
+        };
+        check(drop, 0, "broken off");
+        check(|meter| meter.note(&Usage::new(3, 0)), 3, "broken off");
+        check(
+            |meter| {
+                meter.note(&Usage::new(3, 0));
+                meter.finish(&Usage::new(4, 1));
+                meter.finish(&Usage::new(9, 9));
+                meter.unread();
+            },
+            4,
+            "complete",
+        );
+        check(
+            |meter| {
+                let shared = meter.clone();
+                drop(meter);
+                shared.fail(Some(StatusCode::BAD_REQUEST), Error::new(ErrorKind::InvalidRequest, "no"));
+            },
+            0,
+            "400 invalid_request",
+        );
+    }
+}

@@ -1,0 +1,158 @@
+//! What the files of a workspace were, at the beginnings and ends of turns.
+//!
+//! A repository of git's in the store, with an index of its own and the workspace for its tree, holds them.
+//! So a snapshot costs what has changed since the last one, and files that git does not know of are in
+//! it too, but for those that `.gitignore` names. The user's own repository is neither read nor written, and
+//! nothing of the user's or the workspace's configuration of git counts: no hook, no filter, no program runs.
+
+mod changes;
+mod git;
+mod undo;
+
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use junto_env::ExecutionEnvironment;
+use junto_llm::SessionId;
+use sha2::{Digest as _, Sha256};
+
+pub use self::changes::{FileChange, Kind};
+use self::git::Git;
+pub use self::undo::Undone;
+use crate::{Error, ErrorKind, Result};
+
+/// A workspace with more files is not snapshotted unless that is asked for.
+const MOST_FILES: u64 = 20_000;
+
+/// Whether a workspace is snapshotted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Extent {
+    /// If it has not too many files.
+    #[default]
+    Moderate,
+    /// However many files it has.
+    Any,
+}
+
+/// The files of a workspace at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Tree(String);
+
+impl Tree {
+    /// A tree by its id.
+    ///
+    /// # Errors
+    /// `invalid` if this is none.
+    pub fn new(id: impl Into<String>) -> Result<Self> {
+        let id = id.into();
+        let is_id = matches!(id.len(), 40 | 64) && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        if is_id { Ok(Self(id)) } else { Err(Error::new(ErrorKind::Invalid, &id, "this is no id of a tree")) }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The snapshots of one workspace that one session takes.
+pub struct Snapshots {
+    git: Git,
+    extent: Extent,
+    session: SessionId,
+}
+
+impl Snapshots {
+    /// Snapshots of the environment's working directory, in the store with this root.
+    pub fn new(root: &Path, env: Arc<dyn ExecutionEnvironment>, session: SessionId, extent: Extent) -> Self {
+        let workspace = env.facts().cwd.as_path().to_owned();
+        let folder = root.join("snapshots").join(format!("{}.git", name(&workspace)));
+        let git = Git::new(env, folder, workspace, root.to_owned(), &session);
+        Self { git, extent, session }
+    }
+
+    /// Takes a snapshot, and keeps it under a name, which replaces the one that had it.
+    ///
+    /// # Errors
+    /// `unsupported` if there is no git or the workspace has too many files; else what git says.
+    pub async fn take(&self, name: &str) -> Result<Tree> {
+        self.git.begin().await?;
+        if self.extent == Extent::Moderate && self.git.has_more_files_than(MOST_FILES).await? {
+            let message = format!("it has more than {MOST_FILES} files");
+            return Err(Error::new(ErrorKind::Unsupported, self.git.workspace().display(), message));
+        }
+        let tree = self.git.write_tree().await?;
+        self.git.keep(&tree, &self.reference(name)).await?;
+        Ok(tree)
+    }
+
+    /// The snapshot that is kept under a name; none if there is none.
+    ///
+    /// # Errors
+    /// `unsupported` if there is no git; else what git says.
+    pub async fn find(&self, name: &str) -> Result<Option<Tree>> {
+        self.git.kept(&self.reference(name)).await
+    }
+
+    fn reference(&self, name: &str) -> String {
+        format!("refs/junto/{}/{name}", self.session)
+    }
+
+    /// What changed between two snapshots, by path.
+    ///
+    /// # Errors
+    /// `not_found` if one of them is not kept any more; else what git says.
+    pub async fn changes(&self, from: &Tree, to: &Tree) -> Result<Vec<FileChange>> {
+        self.git.changes(from, to).await
+    }
+
+    /// Takes back what changed from one snapshot to a later one. What was changed again since then, by
+    /// whomever, is left as it is, and told. With `dry` nothing is done but told.
+    ///
+    /// # Errors
+    /// As [`Snapshots::changes`]. Files that were taken back before a failure stay so.
+    pub async fn undo(&self, before: &Tree, after: &Tree, dry: bool) -> Result<Undone> {
+        self.git.begin().await?;
+        undo::undo(&self.git, before, after, dry).await
+    }
+}
+
+/// A name for a workspace: always the same, and another for another.
+fn name(workspace: &Path) -> String {
+    let digest = Sha256::digest(workspace.as_os_str().as_bytes());
+    digest.iter().take(16).fold(String::new(), |mut name, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(name, "{byte:02x}");
+        name
+    })
+}
+
+impl std::fmt::Debug for Snapshots {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let folder: &PathBuf = self.git.folder();
+        f.debug_struct("Snapshots").field("folder", folder).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trees_have_ids() {
+        assert!(Tree::new("0123456789abcdef0123456789abcdef01234567").is_ok());
+        for wrong in ["", "--help", "0123", "0123456789ABCDEF0123456789abcdef01234567", "HEAD"] {
+            assert_eq!(Tree::new(wrong).unwrap_err().kind(), ErrorKind::Invalid, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn each_workspace_has_a_name() {
+        let names: Vec<String> = ["/a", "/b", "/a/b"].map(|path| name(Path::new(path))).into();
+        assert_eq!(names.iter().collect::<std::collections::HashSet<_>>().len(), 3);
+        // It stands on disks.
+        assert_eq!(names[0], "6a50dc8584134c7de537c0052ff6d236");
+    }
+}

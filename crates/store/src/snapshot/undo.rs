@@ -1,0 +1,59 @@
+//! Taking changes back.
+
+use std::collections::HashSet;
+
+use junto_env::RealPath;
+
+use super::Tree;
+use super::changes::{FileChange, Kind};
+use super::git::Git;
+use crate::{Error, ErrorKind, Result};
+
+/// What was taken back, or would be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Undone {
+    /// The files as they changed, which they did no longer afterwards.
+    pub files: Vec<FileChange>,
+    /// Files that were changed again since, and are as they were left.
+    pub left: Vec<String>,
+}
+
+pub(super) async fn undo(git: &Git, before: &Tree, after: &Tree, dry: bool) -> Result<Undone> {
+    let now = git.write_tree().await?;
+    let since: HashSet<String> =
+        git.changes(after, &now).await?.into_iter().map(|change| change.path).collect();
+    let changes = git.changes(before, after).await?;
+    let (left, files): (Vec<FileChange>, Vec<FileChange>) =
+        changes.into_iter().partition(|change| since.contains(&change.path));
+    let left = left.into_iter().map(|change| change.path).collect();
+    if !dry {
+        // First what is in the way of what comes back: a folder that was a file.
+        for added in files.iter().filter(|change| change.kind == Kind::Added) {
+            remove(git, &added.path).await?;
+        }
+        let back: Vec<&str> =
+            files.iter().filter(|change| change.kind != Kind::Added).map(|change| &*change.path).collect();
+        if !back.is_empty() {
+            git.check_out(before, &back).await?;
+        }
+    }
+    Ok(Undone { files, left })
+}
+
+/// Removes a file, and the folders that are empty then.
+async fn remove(git: &Git, path: &str) -> Result<()> {
+    // Not resolved: a link is removed, and not what it leads to.
+    let file = git.workspace().join(path);
+    git.env()
+        .remove(&RealPath::resolved(&file))
+        .await
+        .map_err(|error| Error::new(ErrorKind::Io, file.display(), error.to_string()))?;
+    let mut folder = file.parent();
+    while let Some(empty) = folder.filter(|folder| *folder != git.workspace()) {
+        if std::fs::remove_dir(empty).is_err() {
+            break;
+        }
+        folder = empty.parent();
+    }
+    Ok(())
+}

@@ -1,0 +1,211 @@
+//! Snapshots of a workspace, with the real git.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use junto_env::LocalEnvironment;
+use junto_llm::SessionId;
+use junto_store::{ChangeKind, ErrorKind, Extent, FileChange, Snapshots, Tree};
+use tempfile::TempDir;
+
+/// A workspace, and a store beside it.
+struct Place {
+    dir: TempDir,
+    snapshots: Snapshots,
+}
+
+impl Place {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("work")).unwrap();
+        let snapshots = snapshots(dir.path(), &dir.path().join("state"), "s1");
+        Self { dir, snapshots }
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.dir.path().join("work").join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        fs::read_to_string(self.at(path)).ok()
+    }
+
+    async fn take(&self, name: &str) -> Tree {
+        self.snapshots.take(name).await.unwrap()
+    }
+}
+
+fn snapshots(dir: &Path, root: &Path, session: &str) -> Snapshots {
+    let path = std::env::var("PATH").unwrap();
+    let work = fs::canonicalize(dir.join("work")).unwrap();
+    let env = LocalEnvironment::builder(work).variables([("PATH", path)]).build().unwrap();
+    Snapshots::new(root, Arc::new(env), SessionId(session.into()), Extent::Moderate)
+}
+
+fn change(path: &str, kind: ChangeKind) -> FileChange {
+    FileChange { path: path.into(), kind }
+}
+
+fn git(dir: &Path, args: &[&str]) -> String {
+    let mut command = Command::new("git");
+    command.args(["-c", "user.name=me", "-c", "user.email=me", "-C"]).arg(dir).args(args);
+    let output = command.env("GIT_CONFIG_GLOBAL", "/dev/null").output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn a_turn_is_undone_whatever_it_did() {
+    let place = Place::new();
+    place.write("changed.txt", "one\r\ntwo\n");
+    place.write("deep/removed.txt", "here\n");
+    place.write("run.sh", "echo");
+    place.write("becomes/a/file", "inside\n");
+    symlink("changed.txt", place.at("link")).unwrap();
+    let before = place.take("before").await;
+
+    place.write("changed.txt", "three\n");
+    fs::remove_dir_all(place.at("deep")).unwrap();
+    fs::set_permissions(place.at("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::remove_file(place.at("link")).unwrap();
+    place.write("link", "no link any more");
+    fs::remove_dir_all(place.at("becomes")).unwrap();
+    place.write("becomes", "a file");
+    place.write("new/name with space \u{e9}.txt", "new\n");
+    let after = place.take("after").await;
+
+    let told = place.snapshots.undo(&before, &after, true).await.unwrap();
+    assert_eq!(place.read("changed.txt").unwrap(), "three\n", "only told");
+    let undone = place.snapshots.undo(&before, &after, false).await.unwrap();
+    assert_eq!(told, undone);
+    let mut expected = vec![
+        change("becomes", ChangeKind::Added),
+        change("becomes/a/file", ChangeKind::Removed),
+        change("changed.txt", ChangeKind::Changed),
+        change("deep/removed.txt", ChangeKind::Removed),
+        change("link", ChangeKind::Changed),
+        change("new/name with space \u{e9}.txt", ChangeKind::Added),
+        change("run.sh", ChangeKind::Changed),
+    ];
+    let mut files = undone.files;
+    files.sort_by(|one, other| one.path.cmp(&other.path));
+    expected.sort_by(|one, other| one.path.cmp(&other.path));
+    assert_eq!((files, undone.left), (expected, vec![]));
+    assert_eq!(place.read("changed.txt").unwrap(), "one\r\ntwo\n");
+    assert_eq!(place.read("deep/removed.txt").unwrap(), "here\n");
+    assert_eq!(place.read("becomes/a/file").unwrap(), "inside\n");
+    assert_eq!(fs::read_link(place.at("link")).unwrap(), Path::new("changed.txt"));
+    assert_eq!(fs::metadata(place.at("run.sh")).unwrap().permissions().mode() & 0o111, 0);
+    assert!(!place.at("new").exists(), "a folder that was made for the file goes with it");
+    assert_eq!(place.take("again").await, before);
+}
+
+#[tokio::test]
+async fn what_was_changed_since_is_left_and_told() {
+    let place = Place::new();
+    place.write("mine.txt", "1");
+    place.write("yours.txt", "1");
+    let before = place.take("before").await;
+    place.write("mine.txt", "2");
+    place.write("yours.txt", "2");
+    place.write("made.txt", "2");
+    let after = place.take("after").await;
+    place.write("yours.txt", "3");
+    fs::remove_file(place.at("made.txt")).unwrap();
+    let undone = place.snapshots.undo(&before, &after, false).await.unwrap();
+    assert_eq!(undone.files, [change("mine.txt", ChangeKind::Changed)]);
+    assert_eq!(undone.left, ["made.txt", "yours.txt"]);
+    assert_eq!(place.read("mine.txt").unwrap(), "1");
+    assert_eq!(place.read("yours.txt").unwrap(), "3");
+    assert_eq!(place.read("made.txt"), None);
+}
+
+#[tokio::test]
+async fn the_users_repository_is_never_touched() {
+    let place = Place::new();
+    let work = place.at("");
+    git(&work, &["init", "--quiet"]);
+    place.write("tracked.txt", "1");
+    place.write(".gitignore", "ignored\n");
+    git(&work, &["add", "."]);
+    git(&work, &["commit", "--quiet", "-m", "first"]);
+    place.write("staged.txt", "staged");
+    git(&work, &["add", "staged.txt"]);
+    place.write("ignored", "large");
+    let state = |work: &Path| {
+        let status = git(work, &["status", "--porcelain=v2", "--branch"]);
+        let head = git(work, &["rev-parse", "HEAD"]);
+        let index = fs::read(work.join(".git/index")).unwrap();
+        let objects = git(work, &["count-objects"]);
+        (status, head, index, objects)
+    };
+    let was = state(&work);
+    let before = place.take("before").await;
+    place.write("untracked.txt", "new");
+    place.write("ignored", "larger");
+    let after = place.take("after").await;
+    let changes = place.snapshots.changes(&before, &after).await.unwrap();
+    assert_eq!(changes, [change("untracked.txt", ChangeKind::Added)], "untracked, but not what is ignored");
+    place.snapshots.undo(&before, &after, false).await.unwrap();
+    assert_eq!(place.read("ignored").unwrap(), "larger");
+    assert_eq!(state(&work), was);
+}
+
+#[tokio::test]
+async fn nothing_that_a_workspace_says_is_run() {
+    let place = Place::new();
+    let work = place.at("");
+    git(&work, &["init", "--quiet"]);
+    let trap = format!("touch {}", place.dir.path().join("sprung").display());
+    for key in ["filter.evil.clean", "filter.evil.smudge", "core.fsmonitor", "diff.evil.textconv"] {
+        git(&work, &["config", key, &trap]);
+    }
+    place.write(".gitattributes", "* filter=evil diff=evil text eol=crlf ident\n");
+    place.write("a.txt", "$Id$\r\n");
+    for hook in ["post-checkout", "pre-commit", "reference-transaction", "post-index-change"] {
+        let path = work.join(".git/hooks").join(hook);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, format!("#!/bin/sh\n{trap}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let before = place.take("before").await;
+    place.write("a.txt", "other");
+    let after = place.take("after").await;
+    place.snapshots.undo(&before, &after, false).await.unwrap();
+    assert_eq!(place.read("a.txt").unwrap(), "$Id$\r\n", "byte for byte");
+    assert!(!place.dir.path().join("sprung").exists());
+}
+
+#[tokio::test]
+async fn what_cannot_be_is_told() {
+    let place = Place::new();
+    place.write("a.txt", "1");
+    let tree = place.take("one").await;
+    let stranger = Tree::new("1".repeat(40)).unwrap();
+    let error = place.snapshots.changes(&tree, &stranger).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+    let work = fs::canonicalize(place.at("")).unwrap();
+    let bare = LocalEnvironment::builder(work).variables([("PATH", "/nowhere")]).build().unwrap();
+    let state = place.dir.path().join("elsewhere");
+    let without = Snapshots::new(&state, Arc::new(bare), SessionId("s".into()), Extent::Any);
+    let error = without.take("one").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+}
+
+#[tokio::test]
+async fn a_store_within_the_workspace_is_no_part_of_it() {
+    let place = Place::new();
+    place.write("a.txt", "1");
+    let inner = snapshots(place.dir.path(), &fs::canonicalize(place.at("")).unwrap().join("state"), "s2");
+    let one = inner.take("one").await.unwrap();
+    assert_eq!(inner.take("two").await.unwrap(), one);
+}

@@ -59,7 +59,7 @@ impl Bid<'_> {
     }
 
     /// Waits until somebody has given something back, if that can be enough.
-    async fn wait(&self, exhausted: Exhausted, cx: &CallCx) -> Result<(), Error> {
+    async fn wait(&self, exhausted: Box<Exhausted>, cx: &CallCx) -> Result<(), Error> {
         let least = match self.output {
             Output::Fixed(tokens) => tokens,
             output => output.tokens().min(SENSIBLE),

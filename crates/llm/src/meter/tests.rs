@@ -48,18 +48,18 @@ impl Budget for Purse {
         self.minus((spent.0 + set.0, spent.1 + set.1))
     }
 
-    fn reserve(&self, worst: Spending) -> Result<Box<dyn Reservation>, Exhausted> {
+    fn reserve(&self, worst: Spending) -> Result<Box<dyn Reservation>, Box<Exhausted>> {
         let left = self.left();
         let (spent, set) = &mut *self.0.held.lock().unwrap();
         if !left.covers(worst) {
-            return Err(Exhausted {
+            return Err(Box::new(Exhausted {
                 budget: "the test's budget".into(),
                 limit: self.0.limit,
                 left,
                 unspent: self.minus(*spent),
                 worst,
                 freed: (*set != (0, 0)).then(|| Freed::new(self.0.freed.subscribe())),
-            });
+            }));
         }
         let amount = (worst.cost.amount().unwrap_or_default().0, worst.tokens);
         *set = (set.0 + amount.0, set.1 + amount.1);

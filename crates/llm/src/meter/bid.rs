@@ -8,7 +8,7 @@ use crate::{Allowance, CallCx, Cost, Error, ErrorKind, Exhausted, Request, Reser
 /// The shortest answer that a limit is lowered to: in less than this little can be said that makes sense.
 pub(super) const SENSIBLE: u64 = 2048;
 /// The shortest as long as others may give something back. Most answers are shorter.
-pub(super) const COMFORTABLE: u64 = 16_384;
+const COMFORTABLE: u64 = 16_384;
 
 /// What a call could use.
 pub(super) struct Bid<'a> {

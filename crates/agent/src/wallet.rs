@@ -38,7 +38,7 @@ impl Budget for Wallet {
         self.current().left()
     }
 
-    fn reserve(&self, worst: Spending) -> Result<Box<dyn Reservation>, Exhausted> {
+    fn reserve(&self, worst: Spending) -> Result<Box<dyn Reservation>, Box<Exhausted>> {
         self.current().reserve(worst)
     }
 }

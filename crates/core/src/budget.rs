@@ -139,7 +139,7 @@ impl Purse {
         self.with(|held| held.spent.plus(held.reserved).off(self.0.limit))
     }
 
-    fn set_aside(&self, worst: Spending) -> Result<Set, Exhausted> {
+    fn set_aside(&self, worst: Spending) -> Result<Set, Box<Exhausted>> {
         let amount = Amount::of(worst);
         self.with(|held| {
             let left = held.spent.plus(held.reserved).off(self.0.limit);
@@ -149,14 +149,14 @@ impl Purse {
             }
             // Before the lock is let go, so that nothing is given back unseen.
             let waits = held.reserved != Amount::default();
-            Err(Exhausted {
+            Err(Box::new(Exhausted {
                 budget: self.0.name.clone(),
                 limit: self.0.limit,
                 left,
                 unspent: held.spent.off(self.0.limit),
                 worst,
                 freed: waits.then(|| Freed::new(self.0.freed.subscribe())),
-            })
+            }))
         })?;
         Ok(Set { purse: self.clone(), amount, outer: None })
     }
@@ -168,7 +168,7 @@ impl Budget for Purse {
         self.0.outer.as_ref().map_or(own, |outer| own.tighter(outer.left()))
     }
 
-    fn reserve(&self, worst: Spending) -> Result<Box<dyn Reservation>, Exhausted> {
+    fn reserve(&self, worst: Spending) -> Result<Box<dyn Reservation>, Box<Exhausted>> {
         // What is set aside here is given back if a budget around refuses.
         let mut set = self.set_aside(worst)?;
         if let Some(outer) = &self.0.outer {

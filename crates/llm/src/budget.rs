@@ -99,7 +99,7 @@ pub trait Budget: Send + Sync {
     /// # Errors
     /// [`Exhausted`] if that much is not left, here or in a budget around this one; or if money is
     /// limited and nobody knows the cost.
-    fn reserve(&self, worst: Spending) -> Result<Box<dyn Reservation>, Exhausted>;
+    fn reserve(&self, worst: Spending) -> Result<Box<dyn Reservation>, Box<Exhausted>>;
 }
 
 /// What was set aside for one call. Dropping it without settling gives it back.
@@ -158,11 +158,11 @@ impl fmt::Display for Exhausted {
 
 impl std::error::Error for Exhausted {}
 
-impl From<Exhausted> for Error {
-    fn from(exhausted: Exhausted) -> Self {
+impl From<Box<Exhausted>> for Error {
+    fn from(exhausted: Box<Exhausted>) -> Self {
         Error::new(ErrorKind::Quota, exhausted.to_string())
             .with_hint("raise the budget, or choose a cheaper model or a lower max_tokens")
-            .with_source(exhausted)
+            .with_source(*exhausted)
     }
 }
 
@@ -189,7 +189,7 @@ impl Budget for Unlimited {
         Allowance::UNLIMITED
     }
 
-    fn reserve(&self, _worst: Spending) -> Result<Box<dyn Reservation>, Exhausted> {
+    fn reserve(&self, _worst: Spending) -> Result<Box<dyn Reservation>, Box<Exhausted>> {
         Ok(Box::new(Self))
     }
 }
@@ -242,7 +242,7 @@ mod tests {
             worst: Spending { cost: Cost::Estimated(CENT), tokens: 9 },
             freed: None,
         };
-        let error = Error::from(exhausted);
+        let error = Error::from(Box::new(exhausted));
         assert_eq!(
             error.message(),
             "the turn's budget of $0.01: $0.00 left, and the call could take up to $0.01"

@@ -8,7 +8,7 @@ use crate::{Allowance, CallCx, Cost, Error, ErrorKind, Exhausted, Request, Reser
 /// The shortest answer that a limit is lowered to: in less than this little can be said that makes sense.
 pub(super) const SENSIBLE: u64 = 2048;
 /// The shortest as long as others may give something back. Most answers are shorter.
-pub(super) const COMFORTABLE: u64 = 16_384;
+const COMFORTABLE: u64 = 16_384;
 
 /// What a call could use.
 pub(super) struct Bid<'a> {
@@ -59,7 +59,7 @@ impl Bid<'_> {
     }
 
     /// Waits until somebody has given something back, if that can be enough.
-    async fn wait(&self, exhausted: Exhausted, cx: &CallCx) -> Result<(), Error> {
+    async fn wait(&self, exhausted: Box<Exhausted>, cx: &CallCx) -> Result<(), Error> {
         let least = match self.output {
             Output::Fixed(tokens) => tokens,
             output => output.tokens().min(SENSIBLE),

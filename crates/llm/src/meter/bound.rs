@@ -85,7 +85,9 @@ impl Scale {
             Content::Audio(media) | Content::Document(media) => self.media(media, size(media)),
             Content::ToolResult(ToolResult { call_id, output, is_error, images }) => {
                 self.put(&(call_id, output, is_error));
-                images.iter().for_each(|image| self.media(image, PICTURE));
+                for image in images {
+                    self.media(image, PICTURE);
+                }
             }
             Content::Text(_)
             | Content::ToolCall(_)

@@ -92,7 +92,9 @@ impl Restored {
 /// As [`Restored::close_gaps`].
 pub(crate) async fn close_all(events: &[Event], log: &EventLog) -> Result<(EventLog, Totals), JournalError> {
     let mut lives = Lives::default();
-    events.iter().for_each(|event| lives.take(event));
+    for event in events {
+        lives.take(event);
+    }
     let own = events.first().and_then(|first| lives.of(&first.agent));
     let Some(own) = own else { return Ok((log.clone(), Totals::default())) };
     let log = log.rejoin(own.seat());

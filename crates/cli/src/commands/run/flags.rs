@@ -38,7 +38,7 @@ pub(super) struct Flags {
 impl Flags {
     /// Those of this command line.
     pub(super) fn of(args: &WorkArgs, environment: &Environment) -> Self {
-        let lasting = |value: &FlagValue| !ONCE.iter().any(|once| value.key == *once);
+        let lasting = |value: &FlagValue| !ONCE.contains(&value.key);
         let settings = args.values().into_iter().filter(lasting);
         let settings = settings.map(|FlagValue { key, text, .. }| {
             // A file that is named from here must be found from elsewhere.

@@ -146,7 +146,9 @@ impl Life {
             }
             Body::ToolCallStart { call, via } => drop(self.calls.insert(seq, (call.clone(), *via))),
             Body::ToolCallEnd { of, via, .. } => {
-                of.iter().for_each(|of| drop(self.calls.remove(of)));
+                if let Some(of) = of {
+                    self.calls.remove(of);
+                }
                 self.has_results |= *via == Via::Loop;
             }
             Body::Ask { request } => drop(self.asked.insert(request.ask.clone())),

@@ -3,9 +3,11 @@
 
 use std::fs;
 
+use junto::twin::Play;
 use serde_json::{Value, json};
 
 use crate::Machine;
+use crate::stage::Stage;
 
 /// An agent that asks its model once: sends a body to a path, with the address and the key found as the
 /// real one finds them.
@@ -172,6 +174,28 @@ fn a_profile_is_saved_where_one_wants_it_and_listed() {
     let listed = machine.run(&["profile", "list"]).ok();
     let names: Vec<&str> = listed.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(names, ["openai", "anthropic", "gemini", "compatible", "codex"], "{listed}");
+}
+
+#[test]
+fn profiles_go_by_the_names_that_are_listed() {
+    let file = "[profile]\nid = \"another\"\nextends = \"anthropic\"\ntools = [\"grep\"]\n";
+    let mut stage = Stage::on_any_wire(Play::text("Done."));
+    stage.machine.write(".config/junto/profiles/mine.toml", file);
+    stage.machine.write(".config/junto/profiles/openai.toml", file);
+    let listed = stage.machine.run(&["profile", "list"]);
+    let names: Vec<&str> =
+        listed.out.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+    let shadowed = crate::text(&stage.machine.path(".config/junto/profiles/openai.toml"));
+    assert_eq!(names, ["openai", "anthropic", "gemini", "compatible", "mine", &shadowed], "{listed:#?}");
+    assert!(listed.err.contains(&format!("{shadowed} is not used")), "{listed:#?}");
+    // What does nothing is told.
+    let run = stage.machine.run(&["run", "--profile", "mine", "--dialect", "native", "Hi."]);
+    assert!(run.err.contains("the dialect does nothing for the profile another"), "{run:#?}");
+    let run = stage.machine.run(&["run", "--profile", "openai", "Hi."]);
+    assert!(run.err.contains(&format!("{shadowed} is not used")), "{run:#?}");
+    stage.machine = stage.machine.with("JUNTO_PROFILE", "mine");
+    let run = stage.machine.run(&["run", "Hi."]);
+    assert_eq!((run.code, run.err.contains("warning")), (Some(0), false), "{run:#?}");
 }
 
 #[test]

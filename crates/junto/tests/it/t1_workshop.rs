@@ -33,7 +33,7 @@ async fn ask(agent: &dyn Agent) -> (EndReason, String) {
     loop {
         let Item::Event(event) = events.next().await.unwrap() else { continue };
         if let Body::InputEnd { reason, text } = &event.body {
-            return (reason.clone(), text.preview().to_owned());
+            return (reason.clone(), text.preview());
         }
     }
 }

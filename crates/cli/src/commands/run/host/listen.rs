@@ -61,8 +61,8 @@ mod tests {
             while let Some(line) = read_line(&mut input, 5).unwrap() {
                 heard.push(line);
             }
-            let line = |said: &Option<&str>| said.map_or(Heard::TooLong, |said| Heard::Line(said.to_owned()));
-            assert_eq!(heard, expected.iter().map(line).collect::<Vec<_>>(), "{text:?}");
+            let line = |said: Option<&str>| said.map_or(Heard::TooLong, |said| Heard::Line(said.to_owned()));
+            assert_eq!(heard, expected.iter().copied().map(line).collect::<Vec<_>>(), "{text:?}");
         };
         check("", &[]);
         check("a\nbc", &[Some("a\n"), Some("bc")]);

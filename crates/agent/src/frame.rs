@@ -227,7 +227,7 @@ impl Frame {
         let (ended, outcome) = watch::channel(None);
         // Owned by the handle: its token ends the task, and `close` waits for what it sends last.
         tokio::spawn(async move {
-            let outcome = life.run().await;
+            let outcome = Box::pin(life.run()).await;
             let _ = ended.send(Some(outcome));
         });
         let state = status.watch();

@@ -12,7 +12,7 @@ use crate::totals::Totals;
 pub(super) struct Lives {
     /// In the order in which they began, so that children come after their parents.
     order: Vec<AgentId>,
-    lives: HashMap<AgentId, Life>,
+    of: HashMap<AgentId, Life>,
     /// What children are called by their parents.
     names: HashMap<AgentId, String>,
 }
@@ -60,12 +60,12 @@ impl Lives {
             self.names.insert(agent.clone(), name.clone());
         }
         if let (Body::SessionEnd { usage, cost, .. }, Some(parent)) = (&event.body, &event.parent)
-            && let Some(parent) = self.lives.get(parent)
+            && let Some(parent) = self.of.get(parent)
         {
             // As the parent books a child that ends.
             parent.totals.add(usage, *cost);
         }
-        let life = self.lives.entry(event.agent.clone()).or_insert_with(|| {
+        let life = self.of.entry(event.agent.clone()).or_insert_with(|| {
             self.order.push(event.agent.clone());
             Life::new(event)
         });
@@ -73,7 +73,7 @@ impl Lives {
     }
 
     pub(super) fn of(&self, agent: &AgentId) -> Option<&Life> {
-        self.lives.get(agent)
+        self.of.get(agent)
     }
 
     /// The children that have no end, and theirs: the youngest first, so that each ends before its parent.

@@ -120,7 +120,8 @@ impl State {
         let goal = window.map_or(before / 2, |window| window.to.min(before / 2));
         let most = window.map_or(u64::MAX, |window| window.room);
         let why = if asked { CompactReason::Command } else { CompactReason::Threshold };
-        let made = self.compact(why, Target { before, goal, most }, step).await?;
+        // Boxed, as it is rare and large: the loop has no room to spare for it at each step.
+        let made = Box::pin(self.compact(why, Target { before, goal, most }, step)).await?;
         if made == Made::Nothing && asked {
             self.warn("compaction", "nothing was taken out of the conversation".to_owned()).await?;
         }
@@ -144,7 +145,7 @@ impl State {
             let goal = window.map_or(before / 2, |window| window.to.min(before / 2)) >> self.shortening.level;
             self.shortening.level += 1;
             let target = Target { before, goal, most: goal.saturating_mul(2) };
-            match self.compact(CompactReason::Overflow, target, step).await? {
+            match Box::pin(self.compact(CompactReason::Overflow, target, step)).await? {
                 Made::Shorter => {}
                 Made::Interrupted => self.shortening.level -= 1,
                 Made::Nothing => continue,

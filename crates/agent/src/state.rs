@@ -123,7 +123,8 @@ impl State {
         let request = self.request(&settings, &kit);
         let prefix = self.prefixes.of(&request, self.history.marks(), &kit);
         let traffic = if self.rounds == 0 { Traffic::Ask } else { Traffic::Continuation };
-        let answer = self.call(request, Some(prefix), &settings, traffic, step).await?;
+        // Boxed: a call is large, and the loop that waits for it small.
+        let answer = Box::pin(self.call(request, Some(prefix), &settings, traffic, step)).await?;
         self.text = answer.response.text();
         if let Ended::Whole = answer.end {
             self.history.count(&answer.response.usage);

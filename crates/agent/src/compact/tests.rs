@@ -156,7 +156,7 @@ proptest! {
             check_valid(&shorter.messages);
             let (least, bare) = least(&messages, &pins, &hand_over);
             check_pins((&messages, &pins), &shorter, least <= room.most);
-            let kept = (1..1 + older).filter(|place| pins.holds(*place)).count();
+            let kept = (1..=older).filter(|place| pins.holds(*place)).count();
             prop_assert_eq!(shorter.dropped + kept, older);
             prop_assert!(talk.droppable(&tail) > 0 || shorter.dropped == 0);
             // It fits wherever anything could.

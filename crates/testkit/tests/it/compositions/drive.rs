@@ -1,5 +1,6 @@
 //! Drives a mind through an event, as a host does: by commands, reading its log.
 
+use std::fs::File;
 use std::sync::Arc;
 
 use junto::core::{
@@ -20,6 +21,8 @@ pub(crate) struct Run {
     pub(crate) stage: Stage,
     reader: Subscription,
     recorder: JoinHandle<Vec<Item>>,
+    /// Holds a program at its pipe, until it is killed there.
+    held: Option<File>,
 }
 
 /// Runs one cell of the library's or the gateway's column.
@@ -144,7 +147,7 @@ impl Run {
     pub(crate) fn new(agent: Arc<dyn Agent>, stage: Stage) -> Self {
         let reader = agent.log().subscribe(Seq::START);
         let recorder = tokio::spawn(record(agent.log().subscribe(Seq::START)));
-        Self { agent, stage, reader, recorder }
+        Self { agent, stage, reader, recorder, held: None }
     }
 
     /// Submits an input and waits for its end.
@@ -248,24 +251,16 @@ impl Run {
     /// Interrupts it in the middle of its work.
     async fn stopped(&mut self) -> (End, String) {
         self.submit("Work").await;
-        let pipe = match self.stage.mind {
-            Mind::Cli | Mind::CliChild => {
-                self.talking().await;
-                None
-            }
+        match self.stage.mind {
+            Mind::Cli | Mind::CliChild => self.talking().await,
             Mind::CouncilWithCli => {
                 self.stage.twins[0].wait_for_requests(1).await;
-                Some(self.stage.at_pipe("pipe").await)
+                self.held = Some(self.stage.at_pipe("pipe").await);
             }
-            _ => {
-                self.command_runs().await;
-                None
-            }
-        };
+            _ => self.command_runs().await,
+        }
         self.agent.send(Command::Interrupt).await.unwrap();
-        let end = self.input_end().await;
-        drop(pipe);
-        end
+        self.input_end().await
     }
 
     /// Closes the mind, and checks what must hold in every cell.
@@ -276,6 +271,7 @@ impl Run {
         let Body::SessionEnd { reason, .. } = &events[events.len() - 1].body else { unreachable!() };
         assert_eq!(*reason, outcome.reason);
         check_world(self.stage, &events).await;
+        drop(self.held);
         events
     }
 }

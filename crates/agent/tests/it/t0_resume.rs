@@ -393,11 +393,16 @@ async fn a_session_is_set_as_it_was_and_works_where_it_did() {
 #[tokio::test]
 async fn what_cannot_be_brought_back_is_refused_and_nothing_is_written() {
     let refused = async |past: Past, message: &str| {
-        let written = past.events().len();
-        let error = resume(past, &script([]), |config| config).await.unwrap_err();
+        let mut log = None;
+        let keep = |config: SessionConfig| {
+            log = Some(config.log.clone());
+            config
+        };
+        let last = past.events().last().map_or(Seq(0), |event| event.seq);
+        let error = resume(past, &script([]), keep).await.unwrap_err();
+        assert_eq!(log.unwrap().last(), last, "{message}");
         assert_eq!(error.kind(), AgentErrorKind::Invalid, "{error}");
         assert!(error.to_string().contains(message), "{error}");
-        let _ = written;
     };
     let dir = tempfile::tempdir().unwrap();
     let events = configured(dir.path()).await;

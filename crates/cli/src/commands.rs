@@ -27,10 +27,10 @@ use crate::output::{Output, Talk};
 pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
     let talk = match &cli.command {
         Some(Command::Ask(args)) if args.quiet => Talk::Quiet,
-        command if work(command).is_some_and(|work| work.quiet) => Talk::Quiet,
+        command if work(command.as_ref()).is_some_and(|work| work.quiet) => Talk::Quiet,
         _ => Talk::Normal,
     };
-    let color = work(&cli.command).map_or(Color::Auto, |work| work.color);
+    let color = work(cli.command.as_ref()).map_or(Color::Auto, |work| work.color);
     let output = Output::of_process(talk, color, environment);
     let result = match cli.command {
         None => output.data(&Cli::command().render_help().to_string()).map(|()| Exit::Done),
@@ -57,8 +57,8 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
 }
 
 /// How the agent works that a command starts, if it starts one.
-fn work(command: &Option<Command>) -> Option<&WorkArgs> {
-    match command.as_ref()? {
+fn work(command: Option<&Command>) -> Option<&WorkArgs> {
+    match command? {
         Command::Run(args) => Some(&args.work),
         Command::Resume(args) => Some(&args.work),
         Command::Fork(args) => Some(&args.work),

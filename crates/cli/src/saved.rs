@@ -138,7 +138,7 @@ fn unknown(wanted: &str, all: &[SessionId]) -> Failure {
     let hint = if all.is_empty() {
         "no session was kept yet; `junto run` begins one".to_owned()
     } else {
-        let latest = all.iter().rev().take(3).map(|id| short(id));
+        let latest = all.iter().rev().take(3).map(short);
         format!("the latest are {}; `junto sessions --all` lists all", names(latest))
     };
     Failure::usage(format!("there is no session \"{wanted}\"{near}"), hint)
@@ -158,9 +158,10 @@ pub(crate) fn failure(error: &store::Error) -> Failure {
     let (exit, hint) = match error.kind() {
         ErrorKind::Locked => (Exit::Failed, "wait until it has ended, or fork the session: `junto fork ID`"),
         ErrorKind::Newer => (Exit::Failed, "install the newer junto again to go on with it"),
-        ErrorKind::NotFound => (Exit::Usage, "`junto sessions --all` lists those there are"),
+        ErrorKind::NotFound | ErrorKind::Invalid => {
+            (Exit::Usage, "`junto sessions --all` lists those there are")
+        }
         ErrorKind::Exists => (Exit::Failed, "run the command again"),
-        ErrorKind::Invalid => (Exit::Usage, "`junto sessions --all` lists those there are"),
         ErrorKind::Damaged | ErrorKind::Foreign => {
             (Exit::Failed, "move the folder of the session away, or bring it back from a backup")
         }

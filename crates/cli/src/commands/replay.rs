@@ -1,5 +1,6 @@
 //! `junto replay`: a session, run again against its own recorded answers.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use junto::Replayed;
@@ -57,7 +58,7 @@ fn in_words(replayed: &Replayed) -> String {
         ),
     };
     if let Some(stopped) = stopped {
-        text.push_str(&format!("what came then was not run: {stopped}\n"));
+        let _ = writeln!(text, "what came then was not run: {stopped}");
     }
     text
 }

@@ -40,13 +40,12 @@ pub(crate) async fn rewind(
     }
     let workdir = kept.past.workdir();
     // The files first: if they cannot come back, the conversation stays as well.
-    let undone = match args.files {
-        true if last > 0 => {
-            let turns = turns(&store, &id, workdir.as_deref(), environment)?;
-            let undone = turns.rewind(args.to, last, Doing::Really).await;
-            Some(undone.map_err(|error| not_snapshotted(&error))?)
-        }
-        _ => None,
+    let undone = if args.files && last > 0 {
+        let turns = turns(&store, &id, workdir.as_deref(), environment)?;
+        let undone = turns.rewind(args.to, last, Doing::Really).await;
+        Some(undone.map_err(|error| not_snapshotted(&error))?)
+    } else {
+        None
     };
     kept.past = kept.past.rewind(args.to);
     go_back(&store, kept, workdir.as_deref(), environment).await?;

@@ -53,15 +53,12 @@ enum Save {
 /// Runs `junto run`.
 pub(crate) async fn run(args: RunArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let RunArgs { task, kind, resume, no_save, work: args } = args;
-    let wish = match resume {
-        Some(id) => {
-            let (id, task) = id_and_prompt(Some(id), task);
-            Wish { task, from: From::Session(id), args }
-        }
-        None => {
-            let save = if no_save { Save::No } else { Save::Configured };
-            Wish { task, from: From::Nothing { kind: kind.unwrap_or_default(), save }, args }
-        }
+    let wish = if resume.is_some() {
+        let (id, task) = id_and_prompt(resume, task);
+        Wish { task, from: From::Session(id), args }
+    } else {
+        let save = if no_save { Save::No } else { Save::Configured };
+        Wish { task, from: From::Nothing { kind: kind.unwrap_or_default(), save }, args }
     };
     work(wish, environment, output).await
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::Machine;
 use crate::stage::Stage;
-use crate::t1_sessions::{latest, listed};
+use crate::t1_sessions::{crc, latest, listed};
 
 fn write(file: &str, content: &str) -> Step {
     Step::call("write_file", json!({"file_path": file, "content": content}))
@@ -155,4 +155,31 @@ fn a_session_is_replayed_without_asking_anybody() {
     assert_eq!(report["divergence"], Value::Null, "{report}");
     machine.run(&["replay"]).fails(2, &["<ID>"]);
     machine.run(&["replay", "nobody"]).fails(2, &["there is no session"]);
+}
+
+#[test]
+fn a_replay_tells_where_it_goes_another_way() {
+    let shell = Step::call("shell", json!({"command": "printf marker-%s abc"}));
+    let stage = Stage::on_any_wire(Play::of([shell, Step::text("Done.")]));
+    let machine = &stage.machine;
+    machine.run(&["run", "Look."]).ok();
+    let id = latest(machine);
+    machine.run(&["replay", &id]).ok();
+
+    // As if the loop had shown the model something else.
+    let journal = machine.path(&format!(".local/state/junto/sessions/{id}/journal.jsonl"));
+    let changed = |line: &str| {
+        let event = line.split_once("\"e\":").unwrap().1.strip_suffix('}').unwrap();
+        let event = event.replace("marker-abc", "marker-xyz");
+        format!("{{\"c\":\"{:08x}\",\"e\":{event}}}", crc(event.as_bytes()))
+    };
+    let text = fs::read_to_string(&journal).unwrap();
+    let lines =
+        text.lines().map(|line| if line.contains("marker-abc") { changed(line) } else { line.to_owned() });
+    fs::write(&journal, lines.map(|line| line + "\n").collect::<String>()).unwrap();
+    let run = machine.run(&["replay", &id, "--json"]);
+    let report: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!((run.code, &report["divergence"]["turn"]), (Some(1), &json!(1)), "{report:#}");
+    let words = machine.run(&["replay", &id]);
+    assert!(words.code == Some(1) && words.out.contains("turn 1 goes another way"), "{words:#?}");
 }

@@ -53,21 +53,25 @@ fn a_run_is_kept_and_listed() {
     assert_eq!(listed(machine, &[])[1]["id"], id, "newest first");
 }
 
+/// A folder or a file that nobody else can read, and everything in it.
+fn check_private(path: &Path) {
+    let meta = fs::metadata(path).unwrap();
+    let mode = meta.permissions().mode() & 0o777;
+    assert_eq!(mode, if meta.is_dir() { 0o700 } else { 0o600 }, "{}", path.display());
+    if meta.is_dir() {
+        for entry in fs::read_dir(path).unwrap() {
+            check_private(&entry.unwrap().path());
+        }
+    }
+}
+
 #[test]
 fn only_the_user_can_read_what_is_kept() {
     let stage = Stage::on_any_wire(Play::text("Done."));
     stage.machine.run(&["run", "Hi."]).ok();
-    fn check(path: &Path) {
-        let meta = fs::metadata(path).unwrap();
-        let mode = meta.permissions().mode() & 0o777;
-        assert_eq!(mode, if meta.is_dir() { 0o700 } else { 0o600 }, "{}", path.display());
-        if meta.is_dir() {
-            fs::read_dir(path).unwrap().for_each(|entry| check(&entry.unwrap().path()));
-        }
-    }
     let root = stage.machine.path(".local/state/junto");
     for kept in ["sessions", "index.sqlite"] {
-        check(&root.join(kept));
+        check_private(&root.join(kept));
     }
 }
 
@@ -272,7 +276,7 @@ fn a_session_of_a_newer_version_is_refused() {
 }
 
 /// CRC-32, bit by bit.
-fn crc(bytes: &[u8]) -> u32 {
+pub(crate) fn crc(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |sum, byte| {
         (0..8).fold(sum ^ u32::from(*byte), |sum, _| (sum >> 1) ^ (0xedb8_8320 * (sum & 1)))
     })

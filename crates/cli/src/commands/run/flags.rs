@@ -38,7 +38,7 @@ pub(super) struct Flags {
 impl Flags {
     /// Those of this command line.
     pub(super) fn of(args: &WorkArgs, environment: &Environment) -> Self {
-        let lasting = |value: &FlagValue| !ONCE.iter().any(|once| value.key == *once);
+        let lasting = |value: &FlagValue| !ONCE.contains(&value.key);
         let settings = args.values().into_iter().filter(lasting);
         let settings = settings.map(|FlagValue { key, text, .. }| {
             // A file that is named from here must be found from elsewhere.
@@ -122,6 +122,10 @@ mod tests {
         assert_eq!(handle.data, expected);
     }
 
+    fn owned(names: &[&str]) -> Vec<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
     #[test]
     fn what_is_asked_for_now_outweighs_what_was_kept() {
         let check = |then: &[&str], now: &[&str], tools: &[&str], no_tools: &[&str], council: &[&str]| {
@@ -129,9 +133,6 @@ mod tests {
             kept(then).under(&mut now);
             assert_eq!((now.tool, now.no_tool, now.council), (owned(tools), owned(no_tools), owned(council)));
         };
-        fn owned(names: &[&str]) -> Vec<String> {
-            names.iter().map(|&name| name.to_owned()).collect()
-        }
         check(&["--tool", "list_dir"], &[], &["list_dir"], &[], &[]);
         // What is offered and then taken back is not offered.
         check(&["--tool", "list_dir"], &["--no-tool", "list_dir"], &["list_dir"], &["list_dir"], &[]);

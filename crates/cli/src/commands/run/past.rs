@@ -56,7 +56,7 @@ impl Past {
         })?;
         let flags = Flags::in_events(past.events());
         let (provider, model, workdir) = (past.provider(), past.model(), past.workdir());
-        Ok(Self { store, kind, flags, provider, model, workdir, kept })
+        Ok(Self { store, kept, kind, flags, provider, model, workdir })
     }
 
     /// Where it is kept.

@@ -33,6 +33,7 @@ mod prefix;
 mod question;
 mod record;
 mod spool;
+mod subscription;
 mod tool;
 mod waiting;
 
@@ -51,7 +52,7 @@ pub use event::{Body, EndReason, Event, EventError, VERSION, event_schema};
 pub use gate::{Gate, OnReject, Open, Permit, Policy, Rejected, Verdict};
 pub use id::{AgentId, AskId, BlobId, Seq};
 pub use journal::{Durability, Journal, JournalError};
-pub use log::{Clock, Committed, EventLog, Item, Subscription};
+pub use log::{Clock, Committed, EventLog, Item};
 pub use memory::MemoryJournal;
 pub use output::{Spooled, ToolOutput};
 pub use payload::Payload;
@@ -60,6 +61,7 @@ pub use prefix::{Fingerprint, Prefix};
 pub use question::{Choice, Question, Questions, Reply};
 pub use record::{CallEnd, CallPurpose, CutOff, Seen, Setup};
 pub use spool::Spool;
+pub use subscription::Subscription;
 pub use tool::{Tool, ToolCx, ToolError, ToolHost, ToolOutcome};
 
 /// A boxed future, as traits used as objects return it.

@@ -1,22 +1,18 @@
 //! The record of what an agent did, and its readers.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use jiff::Timestamp;
 use junto_llm::{CallId, SessionId};
-use tokio::sync::{Mutex, broadcast};
+use tokio::sync::Mutex;
 
 use crate::journal::whole_blob;
-use crate::live::{Live, Sent};
+use crate::live::Live;
 use crate::{
     AgentId, Body, Delta, Durability, Event, Journal, JournalError, MemoryJournal, Payload, Seq, Spool,
-    VERSION,
+    Subscription, VERSION,
 };
-
-/// How many events a reader takes from the journal at once.
-const BATCH: usize = 256;
 
 /// The clock that stamps events.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -37,16 +33,16 @@ pub struct EventLog {
     turn: Arc<AtomicU32>,
 }
 
-struct Shared {
+pub(crate) struct Shared {
     session: SessionId,
-    journal: Arc<dyn Journal>,
+    pub(crate) journal: Arc<dyn Journal>,
     clock: Clock,
     /// Held while an event is given its position and written, so that order in the journal, order of
     /// positions and order of delivery are one.
     writing: Mutex<()>,
     /// The last position that was written.
-    last: AtomicU64,
-    live: Live,
+    pub(crate) last: AtomicU64,
+    pub(crate) live: Live,
 }
 
 /// What a reader gets.
@@ -198,13 +194,7 @@ impl EventLog {
 
     /// A reader from this position on. Dropping it changes nothing for anybody.
     pub fn subscribe(&self, from: Seq) -> Subscription {
-        let live = self.shared.live.subscribe();
-        Subscription {
-            shared: Arc::clone(&self.shared),
-            next: from.max(Seq::START),
-            live,
-            batch: VecDeque::new(),
-        }
+        Subscription::new(Arc::clone(&self.shared), from)
     }
 
     /// Takes a text of any size for one of this log's events.
@@ -307,100 +297,6 @@ impl std::fmt::Debug for EventLog {
     }
 }
 
-/// A reader of a log: every event from its position on, in order, once; deltas while it keeps up.
-pub struct Subscription {
-    shared: Arc<Shared>,
-    /// The next position to hand out.
-    next: Seq,
-    live: broadcast::Receiver<Sent>,
-    /// Events read from the journal and not handed out yet.
-    batch: VecDeque<Event>,
-}
-
-impl Subscription {
-    /// The next item; waits for it.
-    ///
-    /// # Errors
-    /// If the journal cannot be read.
-    pub async fn next(&mut self) -> Result<Item, JournalError> {
-        loop {
-            if let Some(event) = self.batch.pop_front() {
-                self.next = event.seq.next();
-                return Ok(Item::Event(Arc::new(event)));
-            }
-            match self.live.try_recv() {
-                Ok(sent) => {
-                    if let Some(item) = self.live_item(sent.item()).await? {
-                        return Ok(item);
-                    }
-                }
-                Err(broadcast::error::TryRecvError::Lagged(_)) => self.catch_up().await?,
-                Err(_) => {
-                    // What was written before this reader came, or while it was behind.
-                    if self.next.0 <= self.shared.last.load(Ordering::Acquire) {
-                        self.catch_up().await?;
-                        continue;
-                    }
-                    match self.live.recv().await {
-                        Ok(sent) => {
-                            if let Some(item) = self.live_item(sent.item()).await? {
-                                return Ok(item);
-                            }
-                        }
-                        // The sender lives in `shared`, which this reader holds.
-                        Err(_) => self.catch_up().await?,
-                    }
-                }
-            }
-        }
-    }
-
-    /// What is left of the log without waiting for more: for readers of a finished session.
-    ///
-    /// # Errors
-    /// If the journal cannot be read.
-    pub async fn rest(&mut self) -> Result<Vec<Event>, JournalError> {
-        let mut events = Vec::new();
-        while self.next.0 <= self.shared.last.load(Ordering::Acquire) {
-            if self.batch.is_empty() {
-                self.catch_up().await?;
-            }
-            let Some(event) = self.batch.pop_front() else { break };
-            self.next = event.seq.next();
-            events.push(event);
-        }
-        Ok(events)
-    }
-
-    /// Hands a live item out, unless it was handed out before, or something before it was missed.
-    async fn live_item(&mut self, item: Item) -> Result<Option<Item>, JournalError> {
-        match &item {
-            Item::Event(event) if event.seq == self.next => {
-                self.next = event.seq.next();
-                Ok(Some(item))
-            }
-            Item::Event(event) if event.seq < self.next => Ok(None),
-            Item::Event(_) => {
-                self.catch_up().await?;
-                Ok(None)
-            }
-            // A delta of a segment whose start is still to come from the journal would be out of order.
-            Item::Delta(delta) => Ok((delta.of() < self.next).then_some(item)),
-        }
-    }
-
-    async fn catch_up(&mut self) -> Result<(), JournalError> {
-        let last = Seq(self.shared.last.load(Ordering::Acquire));
-        let events = self.shared.journal.read(self.next, BATCH).await?;
-        if events.is_empty() && self.next <= last {
-            // The last ones were lost with the disk's bytes; there is nothing to wait for.
-            self.next = last.next();
-        }
-        self.batch.extend(events);
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -470,6 +366,8 @@ mod tests {
     #[tokio::test]
     async fn deltas_come_between_their_start_and_their_end() {
         let log = log();
+        // Written before the reader came, so that it has to begin with the journal.
+        log.emit(progress(0)).await.unwrap();
         let mut reader = log.subscribe(Seq::START);
         let of = log.emit(Body::AssistantTextStart {}).await.unwrap();
         for text in ["a", "b", "c"] {

@@ -85,7 +85,7 @@ impl Git {
         let mut files = 0;
         let mut count = |piece: &Output| {
             if piece.stream == OutputStream::Stdout {
-                files += piece.bytes.iter().filter(|byte| **byte == 0).count() as u64;
+                files += piece.bytes.split(|byte| *byte == 0).skip(1).count() as u64;
             }
         };
         let listed = self.ask(&list, &self.index, None, &mut count).await?;

@@ -26,7 +26,7 @@ async fn dod_the_model_recovers_from_its_tools() {
             Step::calls([edit(family, "a.txt", "one", "ten")]),
             Step::text("At last."),
         ];
-        let mut stand = stand(family, steps).await;
+        let mut stand = Box::pin(stand(family, steps)).await;
         stand.scene.write("a.txt", "one\n");
         assert_eq!(stand.scene.ask("Try").await, (EndReason::Done, "At last.".into()), "{family:?}");
         assert_eq!(stand.scene.read("a.txt"), "ten\n");

@@ -27,6 +27,8 @@ const ROUNDS: u32 = 20;
 
 /// What the model answers with rounds of tools.
 const LONG: &str = "loop";
+/// Nothing is written to disk: the loop alone.
+const LOOSE: &[&str] = &["--no-save"];
 
 /// A command-line agent of others, and what makes it answer once without asking.
 struct Other {
@@ -62,23 +64,18 @@ pub(crate) fn run_all() -> Outcome {
 
     let junto = release.join("junto");
     let version = version_of(&junto);
-    let ours = |name: &str, task: &'static str| {
+    let ours = |name: &str, flags: &'static [&'static str], task: &'static str| {
         let (junto, twin, home) = (junto.clone(), twin.clone_address(), home.clone());
         let command: Box<dyn Fn() -> Command> = Box::new(move || {
             let mut command = Command::new(&junto);
-            command.args(["run", "--quiet", task]);
+            command.args(["run", "--quiet"]).args(flags).arg(task);
             twin.point(command, &home)
         });
         Candidate { name: name.to_owned(), version: version.clone(), command, costs: Vec::new() }
     };
-    let long = |junto: &Path| {
-        let mut command = Command::new(junto);
-        command.args(["run", "--json", LONG]);
-        command
-    };
     let mut candidates = vec![
-        ours("junto run, one answer", "hello"),
-        ours("junto run, 20 rounds of `true`", LONG),
+        ours("junto run, one answer", LOOSE, "hello"),
+        ours("junto run, 20 rounds of `true`", LOOSE, LONG),
         Candidate {
             name: "bash -c true, 20 times".to_owned(),
             version: version_of(Path::new("bash")),
@@ -89,9 +86,14 @@ pub(crate) fn run_all() -> Outcome {
             }),
             costs: Vec::new(),
         },
+        // What it costs to keep the session is told, and not judged here.
+        ours("the same answer, kept", &[], "hello"),
+        ours("the same rounds, kept", &[], LONG),
     ];
     let own = candidates.len();
-    check_rounds(twin.clone_address().point(long(&junto), &home))?;
+    let mut long = Command::new(&junto);
+    long.args(["run", "--json"]).args(LOOSE).arg(LONG);
+    check_rounds(twin.clone_address().point(long, &home))?;
     let notes = scratch.join("peak");
     for Other { name, args } in &OTHERS {
         if !quietly(Command::new(name).arg("--version")) {

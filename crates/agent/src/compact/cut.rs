@@ -152,7 +152,7 @@ impl<'a> Conversation<'a> {
         let start = self.unanswered;
         let messages = self.get(start..self.messages.len()).to_vec();
         let mut tail = Tail { start, messages, outputs: 0, most_pin };
-        let mut turns = 0;
+        let (mut turns, mut used) = (0, 0);
         for unit in self.units().into_iter().rev().filter(|unit| unit.end <= start) {
             let is_turn = self.is_turn(&unit);
             let is_cut = self.is_old_pin(unit.start) && sum(self.get(unit.clone())) > most_pin;
@@ -164,14 +164,15 @@ impl<'a> Conversation<'a> {
             let mut messages = self.get(unit.clone()).to_vec();
             if cost > left {
                 // Without its last results the model would not know what it is at.
-                let at_most = if turns == 0 { room.most.saturating_sub(fixed) } else { 0 };
+                let at_most = if turns == 0 { room.most.saturating_sub(fixed + used) } else { 0 };
                 let fits = is_turn
                     && [left, at_most].into_iter().any(|room| fit(&mut messages, room, &mut tail.outputs));
                 if !fits {
                     break;
                 }
             }
-            left = left.saturating_sub(sum(&messages).min(cost));
+            let taken = sum(&messages).min(cost);
+            (left, used) = (left.saturating_sub(taken), used + taken);
             turns += usize::from(is_turn);
             messages.append(&mut tail.messages);
             (tail.start, tail.messages) = (unit.start, messages);

@@ -127,6 +127,46 @@ fn least(messages: &[Message], pins: &Pins, hand_over: &str) -> (u64, u64) {
     (fixed + of(&pinned, u64::MAX), fixed + of(&pinned, 200))
 }
 
+/// Makes a conversation shorter, once or twice, and checks what is left.
+fn check(happenings: &[Happening], goal: u64, keep_turns: usize, twice: bool) {
+    let (mut messages, mut pins) = conversation(happenings);
+    check_valid(&messages);
+    for _ in 0..=usize::from(twice) {
+        let talk = Conversation::new(&messages, &pins);
+        let room = Room { goal, most: goal * 2 };
+        let hand_over = "h".repeat(400);
+        if let Some(shorter) = talk.without_outputs(keep_turns, goal) {
+            check_valid(&shorter.messages);
+            check_pins((&messages, &pins), &shorter, true);
+            assert!(sum(&shorter.messages) <= goal);
+            assert_eq!(shorter.messages.len(), messages.len());
+            assert!(shorter.outputs > 0);
+        }
+        let tail = talk.tail(keep_turns, room, size(&Message::user(hand_over.as_str())));
+        let older = talk.older(&tail).len();
+        let shorter = talk.with_hand_over(tail.clone(), hand_over.clone());
+        check_valid(&shorter.messages);
+        let (least, bare) = least(&messages, &pins, &hand_over);
+        check_pins((&messages, &pins), &shorter, least <= room.most);
+        let kept = (1..=older).filter(|place| pins.holds(*place)).count();
+        assert_eq!(shorter.dropped + kept, older);
+        assert!(talk.droppable(&tail) > 0 || shorter.dropped == 0);
+        // It fits wherever anything could.
+        assert!(sum(&shorter.messages) <= bare.max(room.most), "{} of {goal}", sum(&shorter.messages));
+        check_valid(&talk.with_tail(tail).messages);
+        (messages, pins) = (shorter.messages, shorter.pins);
+    }
+}
+
+/// What was said after the last round, and is no part of it, takes room from it.
+#[test]
+fn inputs_that_nobody_answered_take_room() {
+    let calls = Happening::Calls(vec![(121, 3072, false), (390, 500, false), (188, 3272, false)]);
+    let happenings =
+        [Happening::Input(4255, true), calls, Happening::Input(245, false), Happening::Input(315, false)];
+    check(&happenings, 5641, 0, false);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
@@ -137,33 +177,7 @@ proptest! {
         keep_turns in 0..8_usize,
         twice in any::<bool>(),
     ) {
-        let (mut messages, mut pins) = conversation(&happenings);
-        check_valid(&messages);
-        for _ in 0..=usize::from(twice) {
-            let talk = Conversation::new(&messages, &pins);
-            let room = Room { goal, most: goal * 2 };
-            let hand_over = "h".repeat(400);
-            if let Some(shorter) = talk.without_outputs(keep_turns, goal) {
-                check_valid(&shorter.messages);
-                check_pins((&messages, &pins), &shorter, true);
-                prop_assert!(sum(&shorter.messages) <= goal);
-                prop_assert_eq!(shorter.messages.len(), messages.len());
-                prop_assert!(shorter.outputs > 0);
-            }
-            let tail = talk.tail(keep_turns, room, size(&Message::user(hand_over.as_str())));
-            let older = talk.older(&tail).len();
-            let shorter = talk.with_hand_over(tail.clone(), hand_over.clone());
-            check_valid(&shorter.messages);
-            let (least, bare) = least(&messages, &pins, &hand_over);
-            check_pins((&messages, &pins), &shorter, least <= room.most);
-            let kept = (1..=older).filter(|place| pins.holds(*place)).count();
-            prop_assert_eq!(shorter.dropped + kept, older);
-            prop_assert!(talk.droppable(&tail) > 0 || shorter.dropped == 0);
-            // It fits wherever anything could.
-            prop_assert!(sum(&shorter.messages) <= bare.max(room.most), "{} of {goal}", sum(&shorter.messages));
-            check_valid(&talk.with_tail(tail).messages);
-            (messages, pins) = (shorter.messages, shorter.pins);
-        }
+        check(&happenings, goal, keep_turns, twice);
     }
 
     #[test]

@@ -181,6 +181,11 @@ proptest! {
 
     #[test]
     fn appended_messages_leave_the_prefix_alone(request in request(), more in [message(), message()]) {
+        // How a result is written depends on its call, which comes before it in every real conversation.
+        let is_answered = |call: &ToolCall| {
+            request.messages.iter().flat_map(Message::results).any(|result| result.call_id == call.id)
+        };
+        prop_assume!(!more.iter().flat_map(Message::tool_calls).any(is_answered));
         // A system message in front of nothing but its like moves to the instructions.
         let mut request = request;
         request.messages.push(Message::user("x"));

@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn the_folder_is_where_the_environment_says() {
         let check = |variables: &[(&str, &str)], expected: Option<&str>| {
-            let found = root(&Environment::of(Path::new("/work"), variables)).ok();
+            let found = root(&Environment::of(Path::new("/project"), variables)).ok();
             assert_eq!(found, expected.map(PathBuf::from), "{variables:?}");
         };
         let home = ("HOME", "/home/me");
@@ -194,7 +194,7 @@ mod tests {
         check(&[home, ("XDG_STATE_HOME", "/state")], Some("/state/junto"));
         check(&[home, ("XDG_STATE_HOME", "relative")], Some("/home/me/.local/state/junto"));
         check(&[home, ("XDG_STATE_HOME", "/state"), (STATE_VARIABLE, "/mine")], Some("/mine"));
-        check(&[home, (STATE_VARIABLE, "mine")], Some("/work/mine"));
+        check(&[home, (STATE_VARIABLE, "mine")], Some("/project/mine"));
         check(&[], None);
     }
 }

@@ -38,14 +38,14 @@ impl Scene {
 #[test]
 fn a_session_is_summed_up() {
     let scene = scene();
-    let mut life = Life::new("s1", "/work", 100);
+    let mut life = Life::new("s1", "/project", 100);
     life.turn("Fix the tests\nplease", 100, 5).turn("And the rest", 200, 6);
     life.push(Body::Configured { change: Change { model: Some("n".into()), ..Change::default() } });
     scene.tell(&life);
     let row = scene.index.sessions(&Filter::default()).unwrap().remove(0);
     assert_eq!((row.id.0.as_str(), row.title.as_str(), row.kind.as_str()), ("s1", "Fix the tests", "junto"));
     assert_eq!((row.model.as_deref(), row.turns, row.state), (Some("n"), 2, Standing::CutOff));
-    assert_eq!(row.workdir.as_deref(), Some(std::path::Path::new("/work")));
+    assert_eq!(row.workdir.as_deref(), Some(std::path::Path::new("/project")));
     assert_eq!((row.created, row.updated), (second(100), second(107)));
     assert_eq!((row.spent.calls, row.spent.usage.input, row.spent.estimated), (2, 300, Usd(11)));
 
@@ -62,9 +62,9 @@ fn a_session_is_summed_up() {
 fn sessions_are_found() {
     let scene = scene();
     for (id, workdir, start, text) in [
-        ("01a", "/work", 100, "Fix the tests"),
-        ("02b", "/work/sub", 300, "Write 100% of the docs"),
-        ("03c", "/work", 200, "Explain this_thing"),
+        ("01a", "/project", 100, "Fix the tests"),
+        ("02b", "/project/sub", 300, "Write 100% of the docs"),
+        ("03c", "/project", 200, "Explain this_thing"),
     ] {
         scene.tell(Life::new(id, workdir, start).turn(text, 1, 1));
     }
@@ -73,7 +73,7 @@ fn sessions_are_found() {
     let text = |text: &str| Filter { text: Some(text.into()), ..Filter::default() };
     check(Filter::default(), &[docs, thing, tests]);
     check(Filter { limit: Some(1), ..Filter::default() }, &[docs]);
-    check(Filter { workdir: Some("/work".into()), ..Filter::default() }, &[thing, tests]);
+    check(Filter { workdir: Some("/project".into()), ..Filter::default() }, &[thing, tests]);
     check(Filter { since: Some(second(203)), ..Filter::default() }, &[docs, thing]);
     check(Filter { since: Some(second(204)), ..Filter::default() }, &[docs]);
     check(text("TESTS"), &[tests]);
@@ -86,7 +86,7 @@ fn sessions_are_found() {
 #[test]
 fn children_and_turns_are_told() {
     let scene = scene();
-    let mut life = Life::new("s1", "/work", 0);
+    let mut life = Life::new("s1", "/project", 0);
     let root = life.root();
     life.push(body_input("Delegate"));
     life.push(Body::Child {
@@ -95,7 +95,7 @@ fn children_and_turns_are_told() {
         kind: "junto".into(),
         task: "Look around\nwell".into(),
     });
-    life.push_of(Some("kid"), None, body_start(None, "/work"));
+    life.push_of(Some("kid"), None, body_start(None, "/project"));
     life.push_of(Some("kid"), None, body_input("Look around"));
     life.push_of(Some("kid"), Some("c1"), body_call(Usage::new(7, 1), Cost::Reported(Usd(3))));
     life.push_of(Some("kid"), None, body_input_end());
@@ -136,7 +136,7 @@ fn an_answer_of_several_calls_has_a_row_for_each() {
         cost,
     };
     let calls = vec![leaf("m1", 10, Cost::Estimated(Usd(1))), leaf("m2", 20, Cost::Unknown)];
-    let mut life = Life::new("s1", "/work", 0);
+    let mut life = Life::new("s1", "/project", 0);
     let whole = body_call(Usage { calls, ..Usage::new(30, 0) }, Cost::Unknown);
     life.push(body_input("?")).push_of(None, Some("c1"), whole);
     scene.tell(&life);
@@ -151,9 +151,9 @@ fn an_answer_of_several_calls_has_a_row_for_each() {
 #[test]
 fn what_a_fork_took_over_is_paid_once() {
     let scene = scene();
-    let mut old = Life::new("01-old", "/work", 0);
+    let mut old = Life::new("01-old", "/project", 0);
     old.turn("First", 100, 10).turn("Second", 200, 20);
-    let mut fork = Life::new("02-fork", "/work", 1000);
+    let mut fork = Life::new("02-fork", "/project", 1000);
     fork.events[0].body = body_fork(&old.session);
     for event in &old.events[1..4] {
         fork.push_of(None, event.corr.as_ref().map(|call| call.0.as_str()), event.body.clone());
@@ -172,7 +172,7 @@ fn what_a_fork_took_over_is_paid_once() {
 #[test]
 fn events_come_once_whatever_is_told_twice() {
     let scene = scene();
-    let mut life = Life::new("s1", "/work", 0);
+    let mut life = Life::new("s1", "/project", 0);
     life.turn("One", 1, 1).turn("Two", 1, 1);
     scene.tell(&life);
     scene.tell(&life);
@@ -185,7 +185,7 @@ fn events_come_once_whatever_is_told_twice() {
 #[test]
 fn after_a_gap_nothing_is_taken_until_the_journal_was_read() {
     let scene = scene();
-    let mut life = Life::new("s1", "/work", 0);
+    let mut life = Life::new("s1", "/project", 0);
     life.turn("One", 1, 1).turn("Two", 1, 1);
     let (before, after) = life.events.split_at(4);
     scene.tell_events(before);
@@ -199,7 +199,7 @@ fn after_a_gap_nothing_is_taken_until_the_journal_was_read() {
 #[test]
 fn calls_outside_of_sessions_are_in_the_ledger() {
     let scene = scene();
-    scene.tell(Life::new("s1", "/work", 0).turn("Hi", 100, 10));
+    scene.tell(Life::new("s1", "/project", 0).turn("Hi", 100, 10));
     let book = scene.store.book("gateway");
     let record = |id: &str, client: Option<&str>, usage: &Usage, cost| {
         let client = client.map(|id| SessionId(id.into()));
@@ -222,8 +222,8 @@ fn calls_outside_of_sessions_are_in_the_ledger() {
 #[test]
 fn calls_are_filtered_and_come_in_their_order() {
     let scene = scene();
-    scene.tell(Life::new("s1", "/work", 0).turn("a", 1, 1).turn("b", 2, 1));
-    scene.tell(Life::new("s2", "/work", 3).turn("c", 3, 1).turn("d", 4, 1));
+    scene.tell(Life::new("s1", "/project", 0).turn("a", 1, 1).turn("b", 2, 1));
+    scene.tell(Life::new("s2", "/project", 3).turn("c", 3, 1).turn("d", 4, 1));
     let check = |filter: CallFilter, expected: &[u64]| {
         let calls = scene.index.calls(&filter).unwrap();
         assert_eq!(calls.iter().map(|call| call.usage.input).collect::<Vec<_>>(), expected, "{filter:?}");

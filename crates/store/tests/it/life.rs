@@ -37,7 +37,7 @@ pub(crate) fn body_start(model: Option<&str>, workdir: &str) -> Body {
 
 /// The start of a session that was forked off another.
 pub(crate) fn body_fork(from: &SessionId) -> Body {
-    let Body::SessionStart { kind, model, workdir, abilities, .. } = body_start(Some("m"), "/work") else {
+    let Body::SessionStart { kind, model, workdir, abilities, .. } = body_start(Some("m"), "/project") else {
         unreachable!()
     };
     let setup = Setup {

@@ -40,7 +40,7 @@ async fn live(store: &Store, id: &str, inputs: u64, dice: &mut Dice) {
     let session = SessionId(id.into());
     let opened = store.create(&session).unwrap();
     let log = EventLog::new(session, opened.journal, opened.last, clock(dice.roll(1000)));
-    log.emit(body_start((dice.roll(2) == 0).then_some("m"), "/work")).await.unwrap();
+    log.emit(body_start((dice.roll(2) == 0).then_some("m"), "/project")).await.unwrap();
     for input in 0..inputs {
         log.begin_turn();
         log.emit(body_input(&format!("Input {input} of {id}"))).await.unwrap();
@@ -64,7 +64,7 @@ async fn live(store: &Store, id: &str, inputs: u64, dice: &mut Dice) {
             let child = log.child();
             let (agent, name) = (child.agent().clone(), format!("child {input}"));
             log.emit(Body::Child { agent, name, kind: "junto".into(), task: "t".into() }).await.unwrap();
-            child.emit(body_start(None, "/work")).await.unwrap();
+            child.emit(body_start(None, "/project")).await.unwrap();
             child.begin_turn();
             child.emit(body_input("t")).await.unwrap();
             child.emit(body_call(Usage::new(3, 1), Cost::Estimated(Usd(1)))).await.unwrap();
@@ -228,9 +228,9 @@ async fn sessions_that_changed_behind_its_back_are_read_again() {
 async fn a_fork_inherits_what_it_shares_with_a_session_that_is_gone() {
     let root = tempfile::tempdir().unwrap();
     let store = store(root.path());
-    let mut old = Life::new("01-old", "/work", 0);
+    let mut old = Life::new("01-old", "/project", 0);
     old.turn("First", 100, 10).turn("Second", 200, 20);
-    let mut fork = Life::new("02-fork", "/work", 0);
+    let mut fork = Life::new("02-fork", "/project", 0);
     fork.events[0].body = body_fork(&old.session);
     for event in &old.events[1..4] {
         fork.push_of(None, event.corr.as_ref().map(|call| call.0.as_str()), event.body.clone());
@@ -292,7 +292,7 @@ async fn whether_a_session_is_open_is_seen_at_its_lock() {
     let session = SessionId("s".into());
     let opened = store.create(&session).unwrap();
     let log = EventLog::new(session.clone(), Arc::clone(&opened.journal) as _, opened.last, clock(0));
-    log.emit(body_start(None, "/work")).await.unwrap();
+    log.emit(body_start(None, "/project")).await.unwrap();
     let standing = || store.index().unwrap().sessions(&Filter::default()).unwrap()[0].state;
     assert_eq!(standing(), Standing::Open);
     drop((log, opened));
@@ -308,7 +308,7 @@ async fn a_gateway_does_not_count_our_own_sessions_twice() {
     let session = SessionId("s".into());
     let opened = store.create(&session).unwrap();
     let log = EventLog::new(session.clone(), opened.journal, opened.last, clock(0));
-    log.emit(body_start(None, "/work")).await.unwrap();
+    log.emit(body_start(None, "/project")).await.unwrap();
     log.emit(body_call(Usage::new(10, 1), Cost::Estimated(Usd(4)))).await.unwrap();
     let book = store.book("gateway");
     book.record(CallId("g".into()), Some(session), "p", "m", &Usage::new(10, 1), Cost::Unknown).unwrap();
@@ -384,7 +384,7 @@ async fn a_secret_is_in_no_title() {
     let session = SessionId("s".into());
     let opened = store.create(&session).unwrap();
     let log = EventLog::new(session, opened.journal, opened.last, clock(0));
-    log.emit(body_start(None, "/work")).await.unwrap();
+    log.emit(body_start(None, "/project")).await.unwrap();
     log.emit(body_input("Log in with correct horse battery please")).await.unwrap();
     let index = store.index().unwrap();
     let title = |index: &Index| index.sessions(&Filter::default()).unwrap().remove(0).title;

@@ -16,7 +16,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use serde_json::Value;
 
 use self::measure::{Cost, measure, middle};
-use self::verdict::{Figures, Peer, verdict};
+use self::verdict::{Figures, Peer, Verdict, verdict};
 use crate::Outcome;
 use crate::command::{capture, cargo, quietly, root, run};
 
@@ -54,8 +54,9 @@ struct Candidate {
 
 /// Builds, measures, prints, and fails if a promise is broken.
 pub(crate) fn run_all() -> Outcome {
-    run(cargo().args(["build", "--release", "-p", "junto-cli", "-p", "junto-twin"]))?;
-    run(cargo().args(["build", "--release", "-p", "junto-agent", "--example", "sessions"]))?;
+    // In one go and of the whole workspace, as the other benchmarks do: the features of a library depend on
+    // who is built along with it, and so nothing is built twice.
+    run(cargo().args(["build", "--release", "--workspace", "--bins", "--example", "sessions"]))?;
     let release = root().join("target/release");
     let scratch = root().join("target/bench-loop");
     let _ = fs::remove_dir_all(&scratch);
@@ -121,11 +122,19 @@ pub(crate) fn run_all() -> Outcome {
             candidate.costs.push(cost);
         }
     }
+    let mut verdict = report(&candidates, own)?;
+    println!("\nnow the sessions, which takes some minutes");
     let sessions = sessions::measure(&release.join("examples/sessions"))?;
-    report(&candidates, own, &sessions)
+    sessions::judge(&sessions, &mut verdict);
+    println!("{}", sessions::note(&sessions));
+    for line in &verdict.kept {
+        println!("ok    {line}");
+    }
+    if verdict.broken.is_empty() { Ok(()) } else { Err(verdict.broken.join("\n")) }
 }
 
-fn report(candidates: &[Candidate], own: usize, sessions: &sessions::Figures) -> Outcome {
+/// Prints what the runs cost, and judges it.
+fn report(candidates: &[Candidate], own: usize) -> Outcome<Verdict> {
     println!("\n{:<34} {:<28} {:>9} {:>9} {:>10}", "", "version", "CPU ms", "wall ms", "peak MiB");
     let mut middles = Vec::new();
     for candidate in candidates {
@@ -152,13 +161,7 @@ fn report(candidates: &[Candidate], own: usize, sessions: &sessions::Figures) ->
             .map(|(peer, cost)| Peer { name: peer.name.clone(), wall: cost.wall })
             .min_by_key(|peer| peer.wall),
     };
-    let mut verdict = verdict(&figures);
-    sessions::judge(sessions, &mut verdict);
-    println!("\n{}", sessions::note(sessions));
-    for line in &verdict.kept {
-        println!("ok    {line}");
-    }
-    if verdict.broken.is_empty() { Ok(()) } else { Err(verdict.broken.join("\n")) }
+    Ok(verdict(&figures))
 }
 
 /// Makes sure that the long run is as long as it is said to be: a figure for each round must not come from

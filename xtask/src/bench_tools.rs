@@ -37,8 +37,8 @@ const GROUPS: &[Group] = &[search::rows];
 
 /// Measurements that compare within one process, each with bounds of its own.
 const OTHERS: &[(&str, &[&str])] = &[
-    ("patches and replacements", &["bench", "--package", "junto-patch"]),
-    ("a flood of output", &["run", "--release", "--package", "junto-env", "--example", "flood"]),
+    ("patches and replacements", &["bench", "--workspace", "--bench", "patch"]),
+    ("a flood of output", &["run", "--release", "--example", "flood"]),
 ];
 
 /// Builds, measures, prints, and fails if a bound is broken.

@@ -26,7 +26,7 @@ pub(crate) enum Suite {
 /// Runs a set of benchmarks; they print their own tables.
 pub(crate) fn bench(suite: Suite) -> Outcome {
     match suite {
-        Suite::Llm => run(cargo().args(["bench", "--package", "junto-llm"])),
+        Suite::Llm => run(cargo().args(["bench", "--workspace", "--bench", "llm"])),
         Suite::Loop => bench_loop::run_all(),
         Suite::Tools => bench_tools::run_all(),
     }

@@ -13,11 +13,22 @@ pub(crate) fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
-/// The cargo that runs us, in the workspace's root.
+/// The cargo that runs us, in the workspace's root, as if it were called by hand: a build script that
+/// looks at what `cargo run` tells us of ourselves would run again, and all that depends on it.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
     command.current_dir(root());
+    for (name, _) in env::vars_os() {
+        if name.to_str().is_some_and(tells_of_us) {
+            command.env_remove(name);
+        }
+    }
     command
+}
+
+/// Whether cargo sets the variable for the package that it runs.
+fn tells_of_us(name: &str) -> bool {
+    name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") || name == "CARGO_BIN_NAME"
 }
 
 /// Runs to the end and shows the output as it comes.

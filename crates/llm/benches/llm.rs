@@ -29,19 +29,22 @@ use serde_json::{Value, json};
 const CALLS: usize = 5000;
 
 fn main() {
+    // `cargo bench --workspace --bench llm complete` measures only that.
+    let only = std::env::args().nth(1).filter(|word| !word.starts_with('-'));
+    let wanted = |what: &str| only.as_deref().is_none_or(|only| only == what);
     let mut table = Table::default();
-    for wire in Wire::ALL {
+    for wire in Wire::ALL.into_iter().filter(|_| wanted("decode")) {
         decode(wire, &mut table);
     }
-    for wire in Wire::ALL {
+    for wire in Wire::ALL.into_iter().filter(|_| wanted("encode")) {
         encode(wire, &mut table);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        for wire in Wire::ALL {
+        for wire in Wire::ALL.into_iter().filter(|_| wanted("complete")) {
             complete(wire, &mut table).await;
         }
-        for wire in Wire::ALL {
+        for wire in Wire::ALL.into_iter().filter(|_| wanted("memory")) {
             memory(wire, &mut table).await;
         }
     });

@@ -18,8 +18,8 @@ const MOST_MEMORY: u64 = 200 << 20;
 const TURNS: u64 = 2000;
 /// Twice the turns take at most so many times as long, in hundredths; linear would be 200.
 const MOST_RATIO: u128 = 250;
-/// How often each is run; the best counts, because what disturbs a run only ever slows it down.
-const RUNS: usize = 3;
+/// How often the judged ones are run; the best counts, because what disturbs a run only ever slows it down.
+const RUNS: usize = 15;
 
 /// What was measured.
 pub(super) struct Figures {
@@ -57,15 +57,17 @@ pub(super) fn measure(program: &Path) -> Outcome<Figures> {
     let mut memory = [Duration::MAX; 2];
     let mut twin = [Twin { time: Duration::MAX, requests: 0, bytes: 0 }; 2];
     for _ in 0..RUNS {
-        for ((turns, memory), twin) in sizes.iter().zip(&mut memory).zip(&mut twin) {
+        for (turns, memory) in sizes.iter().zip(&mut memory) {
             *memory = (*memory).min(time(&run("memory", *turns)?)?);
-            let seen = run("twin", *turns)?;
-            *twin = Twin {
-                time: twin.time.min(time(&seen)?),
-                requests: number(&seen, "requests")?,
-                bytes: number(&seen, "last_conversation_bytes")?,
-            };
         }
+    }
+    for (turns, twin) in sizes.iter().zip(&mut twin) {
+        let seen = run("twin", *turns)?;
+        *twin = Twin {
+            time: time(&seen)?,
+            requests: number(&seen, "requests")?,
+            bytes: number(&seen, "last_conversation_bytes")?,
+        };
     }
     Ok(Figures { idle_peak, memory, twin })
 }

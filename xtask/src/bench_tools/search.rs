@@ -21,7 +21,7 @@ const RARE: &str = "unobtainium";
 const FREQUENT: &str = r"\bfn \w+_value\(";
 
 pub(super) fn rows(scratch: &Path) -> Outcome<Vec<Row>> {
-    run(cargo().args(["build", "--release", "--package", "junto-env", "--example", "search"]))?;
+    run(cargo().args(["build", "--release", "--workspace", "--example", "search"]))?;
     let ours = root().join("target/release/examples/search");
     let rg = setup::ripgrep()?;
     let tree = tree(scratch)?;

@@ -26,8 +26,8 @@ pub(crate) struct Row {
     /// The name of the other program, and how it does it.
     pub(crate) peer: &'static str,
     pub(crate) theirs: Box<dyn Fn() -> Command>,
-    /// We take at most so many times as long.
-    pub(crate) bound: f64,
+    /// We take at most so many times as long, where that is judged.
+    pub(crate) bound: Option<f64>,
 }
 
 /// Builds what a group of rows needs, in a folder that is kept between runs, and gives the rows.
@@ -38,7 +38,7 @@ const GROUPS: &[Group] = &[search::rows];
 /// Measurements that compare within one process, each with bounds of its own.
 const OTHERS: &[(&str, &[&str])] = &[
     ("patches and replacements", &["bench", "--workspace", "--bench", "patch"]),
-    ("a flood of output", &["run", "--release", "--example", "flood"]),
+    ("a flood of output", &["run", "--release", "--package", "junto-env", "--example", "flood"]),
 ];
 
 /// Builds, measures, prints, and fails if a bound is broken.
@@ -55,14 +55,14 @@ pub(crate) fn run_all() -> Outcome {
         let (ours, theirs) = measure(row)?;
         let ratio = ours.as_secs_f64() / theirs.as_secs_f64();
         println!(
-            "{:<44} {:>10.1} {:>18} {ratio:>7.2} {:>7.2}",
+            "{:<44} {:>10.1} {:>18} {ratio:>7.2} {:>7}",
             row.name,
             ours.as_secs_f64() * 1e3,
             format!("{} {:.1}", row.peer, theirs.as_secs_f64() * 1e3),
-            row.bound,
+            row.bound.map_or_else(|| "none".to_owned(), |bound| format!("{bound:.2}")),
         );
-        if ratio > row.bound {
-            broken.push(format!("{}: {ratio:.2} times {}, and not {:.2}", row.name, row.peer, row.bound));
+        if let Some(bound) = row.bound.filter(|bound| ratio > *bound) {
+            broken.push(format!("{}: {ratio:.2} times {}, and not {bound:.2}", row.name, row.peer));
         }
     }
     for (what, args) in OTHERS {

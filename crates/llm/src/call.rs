@@ -20,7 +20,7 @@ macro_rules! id {
         impl $name {
             /// A fresh id; later ones sort after earlier ones.
             pub fn fresh() -> Self {
-                Self(uuid::Uuid::now_v7().simple().to_string())
+                Self(crate::fresh::id())
             }
         }
 

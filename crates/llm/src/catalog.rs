@@ -6,6 +6,7 @@
 
 mod caching;
 
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
@@ -207,6 +208,9 @@ fn nano_usd(tokens: u64, rate: f64) -> Usd {
 #[derive(Clone, Debug)]
 pub struct Catalog {
     models: Arc<[ModelInfo]>,
+    /// Where the models are that an id or an alias names, in the order of the file. Each call looks several
+    /// times.
+    names: Arc<HashMap<String, Vec<usize>>>,
     caching: Arc<[Caching]>,
 }
 
@@ -230,7 +234,7 @@ impl Catalog {
 
     /// A catalog that knows nothing.
     pub fn empty() -> Self {
-        Self { models: Arc::default(), caching: Arc::default() }
+        Self::of_parts(Vec::new(), Arc::default())
     }
 
     /// A catalog from TOML, one `[[model]]` per entry.
@@ -246,7 +250,17 @@ impl Catalog {
                 .with_hint("each `[[model]]` needs id, provider, name, context_window, max_output, released")
                 .with_source(e)
         })?;
-        Ok(Self { models: file.model.into(), caching: file.caching.into() })
+        Ok(Self::of_parts(file.model, file.caching.into()))
+    }
+
+    fn of_parts(models: Vec<ModelInfo>, caching: Arc<[Caching]>) -> Self {
+        let mut names: HashMap<String, Vec<usize>> = HashMap::new();
+        for (place, model) in models.iter().enumerate() {
+            for name in std::iter::once(&model.id).chain(&model.aliases) {
+                names.entry(name.clone()).or_default().push(place);
+            }
+        }
+        Self { models: models.into(), names: Arc::new(names), caching }
     }
 
     /// The model with this id; else the one with this alias; else the one whose id this is with a
@@ -258,6 +272,11 @@ impl Catalog {
     /// The same among one provider's models.
     pub fn of(&self, provider: &str, name: &str) -> Option<&ModelInfo> {
         self.find(name, |m| m.provider == provider)
+    }
+
+    /// The provider's model that has this for an alias.
+    pub(crate) fn with_alias(&self, provider: &str, alias: &str) -> Option<&ModelInfo> {
+        self.named(alias).find(|m| m.provider == provider && m.id != alias)
     }
 
     /// The models, or a provider's, in the order of the file.
@@ -288,7 +307,7 @@ impl Catalog {
                 None => models.push(entry),
             }
         }
-        Self { models: models.into(), caching: Arc::clone(&self.caching) }
+        Self::of_parts(models, Arc::clone(&self.caching))
     }
 
     /// What this usage of a provider's model costs; unknown if its price is. Usage that is made of calls
@@ -316,10 +335,17 @@ impl Catalog {
     }
 
     fn find(&self, name: &str, among: impl Fn(&ModelInfo) -> bool) -> Option<&ModelInfo> {
-        let first = |is: &dyn Fn(&ModelInfo) -> bool| self.models.iter().find(|m| among(m) && is(m));
-        first(&|m| m.id == name)
-            .or_else(|| first(&|m| m.is_called(name)))
-            .or_else(|| undated(name).and_then(|base| first(&|m| m.is_called(base))))
+        let called = |name| self.named(name).filter(|m| among(m));
+        called(name)
+            .find(|m| m.id == name)
+            .or_else(|| called(name).next())
+            .or_else(|| undated(name).and_then(|base| called(base).next()))
+    }
+
+    /// The models with this id or alias.
+    fn named(&self, name: &str) -> impl Iterator<Item = &ModelInfo> {
+        let places = self.names.get(name).map(Vec::as_slice).unwrap_or_default();
+        places.iter().filter_map(|place| self.models.get(*place))
     }
 }
 

@@ -130,12 +130,10 @@ impl Client {
         }
         request.model = Some(match request.model.take() {
             // A dated id stays as it is; only an alias is replaced.
-            Some(model) => {
-                match self.0.catalog.list(Some(name)).into_iter().find(|m| m.aliases.contains(&model)) {
-                    Some(info) => info.id.clone(),
-                    None => model,
-                }
-            }
+            Some(model) => match self.0.catalog.with_alias(name, &model) {
+                Some(info) => info.id.clone(),
+                None => model,
+            },
             None => {
                 self.0.catalog.latest(name, None::<Capability>).map(|m| m.id.clone()).ok_or_else(|| {
                     Error::configuration(format!(

@@ -6,12 +6,14 @@ mod headers;
 mod stream;
 
 use std::fmt;
+use std::mem;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 
 use crate::catalog::Catalog;
 use crate::meter::Ticket;
@@ -193,14 +195,31 @@ impl HttpProvider {
         &self.endpoint
     }
 
-    /// Encodes a request, sends it, and gives the successful response with what its decoder needs.
+    /// Encodes a request, sends it, and gives the successful response with what its decoder needs. The
+    /// request is taken.
+    ///
+    /// That it is taken from where it is, and that what seldom happens is boxed, is for the size of the
+    /// future, which is allocated for each call.
     async fn send(
         &self,
-        request: Request,
+        request: &mut Request,
         cx: &CallCx,
         mode: Mode,
     ) -> Result<(reqwest::Response, DecodeCx), Error> {
-        let request = media::load(request).await?;
+        if media::is_to_be_loaded(request) {
+            Box::pin(media::load(request)).await?;
+        }
+        let Prepared { path, headers, body, decode } = self.prepare(mem::take(request), cx, mode)?;
+        let response = self.post(&path, headers, body).await?;
+        let rate_limit = headers::rate_limit(response.headers());
+        if !response.status().is_success() {
+            return Err(Box::pin(self.failure(response)).await);
+        }
+        Ok((response, DecodeCx { rate_limit, ..decode }))
+    }
+
+    /// What is sent for a request, and what the decoder of its answer needs.
+    fn prepare(&self, request: Request, cx: &CallCx, mode: Mode) -> Result<Prepared, Error> {
         let wire = self.endpoint.wire;
         let model = request.model.clone().ok_or_else(|| {
             Error::configuration("the request names no model")
@@ -234,17 +253,15 @@ impl HttpProvider {
         }
         let accept = if mode == Mode::Stream { "text/event-stream" } else { "application/json" };
         all.insert(header::ACCEPT, HeaderValue::from_static(accept));
-        let response = self.post(&path, all, body.into()).await?;
-        let rate_limit = headers::rate_limit(response.headers());
-        if !response.status().is_success() {
-            return Err(self.failure(response).await);
-        }
-        Ok((response, DecodeCx { origin, names, warnings, rate_limit }))
+        let decode = DecodeCx { origin, names, warnings, rate_limit: None };
+        Ok(Prepared { path, headers: all, body: body.into(), decode })
     }
 
     async fn post(&self, path: &str, headers: HeaderMap, body: Bytes) -> Result<reqwest::Response, Error> {
-        let call = self.client()?.post(self.url(path)?).headers(headers).body(body);
-        call.send().await.map_err(|e| network(e, "cannot reach the provider"))
+        let mut call = reqwest::Request::new(Method::POST, self.url(path)?);
+        *call.headers_mut() = headers;
+        *call.body_mut() = Some(body.into());
+        self.client()?.execute(call).await.map_err(|e| network(e, "cannot reach the provider"))
     }
 
     /// The URL of one of the wire's paths. The last one is kept: a provider is asked at the same path over
@@ -316,11 +333,11 @@ impl Provider for HttpProvider {
         Box::pin(async move {
             let mut ticket = self.pay(&mut request, cx).await?;
             ticket.awaits();
-            let call = async {
-                let (response, decode) = self.send(request, cx, Mode::Complete).await?;
+            let call = pin!(async {
+                let (response, decode) = self.send(&mut request, cx, Mode::Complete).await?;
                 let body = read_bounded(response, MAX_BODY, Excess::Refuse).await?;
                 self.endpoint.wire.codec().decode_response(&body, &decode)
-            };
+            });
             ticket.close(bounded(call, cx, self.timeouts(cx).request).await.map_err(|e| self.own(e)))
         })
     }
@@ -329,11 +346,11 @@ impl Provider for HttpProvider {
         Box::pin(async move {
             let ticket = self.pay(&mut request, cx).await?;
             let timeouts = self.timeouts(cx);
-            let open = async {
-                let (response, decode) = self.send(request, cx, Mode::Stream).await?;
+            let open = pin!(async {
+                let (response, decode) = self.send(&mut request, cx, Mode::Stream).await?;
                 headers::check_event_stream(response.headers())?;
                 Ok((response, decode))
-            };
+            });
             let events = bounded(open, cx, timeouts.request).await.map_err(|e| self.own(e)).map(
                 |(response, decode)| {
                     let decoder = self.endpoint.wire.codec().stream_decoder(decode);
@@ -366,8 +383,9 @@ impl Passthrough for HttpProvider {
             let timeouts = self.timeouts(cx);
             let mut all = self.headers.clone();
             all.extend(headers);
-            let response =
-                bounded(self.post(path, all, body), cx, timeouts.request).await.map_err(|e| self.own(e))?;
+            let response = bounded(pin!(self.post(path, all, body)), cx, timeouts.request)
+                .await
+                .map_err(|e| self.own(e))?;
             let mut answer = http::Response::builder().status(response.status());
             if let Some(headers) = answer.headers_mut() {
                 headers.clone_from(response.headers());
@@ -382,9 +400,18 @@ impl Passthrough for HttpProvider {
     }
 }
 
+/// What is sent for a request.
+struct Prepared {
+    path: String,
+    headers: HeaderMap,
+    body: Bytes,
+    /// For its answer, but for what the answer's own headers say.
+    decode: DecodeCx,
+}
+
 /// Runs a call until it ends, is cancelled, or takes too long.
 async fn bounded<T>(
-    call: impl Future<Output = Result<T, Error>>,
+    call: Pin<&mut impl Future<Output = Result<T, Error>>>,
     cx: &CallCx,
     limit: Duration,
 ) -> Result<T, Error> {

@@ -39,6 +39,7 @@ mod conversation;
 mod cost;
 mod error;
 mod event;
+mod fresh;
 pub mod generate;
 pub mod http;
 mod media;

@@ -9,15 +9,16 @@ use crate::{Content, Error, Media, MediaSource, Part, Request};
 /// The largest file that is sent inline; every provider refuses more.
 const MAX_FILE: u64 = 50 * 1024 * 1024;
 
-/// The request with every local path replaced by the file's bytes.
+/// Whether the request names a local path. A conversation that names none stays shared.
+pub(crate) fn is_to_be_loaded(request: &Request) -> bool {
+    request.messages.iter().flat_map(|message| &message.content).any(names_a_path)
+}
+
+/// Replaces every local path of the request by the file's bytes.
 ///
 /// # Errors
 /// `configuration`, naming the file, if it cannot be read or is too large.
-pub(crate) async fn load(mut request: Request) -> Result<Request, Error> {
-    // A conversation that is not changed stays shared.
-    if !request.messages.iter().flat_map(|message| &message.content).any(names_a_path) {
-        return Ok(request);
-    }
+pub(crate) async fn load(request: &mut Request) -> Result<(), Error> {
     for message in request.messages.iter_mut() {
         for part in &mut message.content {
             if let Some(loaded) = load_part(part).await? {
@@ -25,7 +26,7 @@ pub(crate) async fn load(mut request: Request) -> Result<Request, Error> {
             }
         }
     }
-    Ok(request)
+    Ok(())
 }
 
 async fn load_part(part: &Part) -> Result<Option<Part>, Error> {
@@ -102,7 +103,10 @@ mod tests {
         let path = dir.path().join("a.bin");
         std::fs::write(&path, b"\x89PNG\r\n\x1a\n rest").unwrap();
         let part = Part::image(Media::path(&path));
-        let request = load(Request::of([Message::new(Role::User, vec![part])])).await.unwrap();
+        let mut request = Request::of([Message::new(Role::User, vec![part])]);
+        assert!(is_to_be_loaded(&request));
+        load(&mut request).await.unwrap();
+        assert!(!is_to_be_loaded(&request));
         let Content::Image(media) = request.messages[0].content[0].content() else { panic!("no image") };
         assert_eq!((media.mime(), media.name.as_deref()), ("image/png", Some("a.bin")));
         assert!(media.base64().is_some());
@@ -112,8 +116,8 @@ mod tests {
     async fn unreadable_paths_are_named() {
         let dir = tempfile::tempdir().unwrap();
         for path in [dir.path().join("missing.png"), dir.path().to_owned()] {
-            let request = Request::of([Message::new(Role::User, vec![Part::image(Media::path(&path))])]);
-            let error = load(request).await.unwrap_err();
+            let mut request = Request::of([Message::new(Role::User, vec![Part::image(Media::path(&path))])]);
+            let error = load(&mut request).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Configuration);
             assert!(error.message().contains(&path.display().to_string()), "{error}");
         }

@@ -72,7 +72,7 @@ impl Ticket {
             let output = Output::of(request, known);
             let price = own.and_then(|model| model.price);
             let bid = Bid { asked: &asked, input: size.tokens, output, price };
-            (bid.place(request, cx).await?, Some(size))
+            (Box::pin(bid.place(request, cx)).await?, Some(size))
         };
         let open = Open { paid, catalog: catalog.clone(), asked, size, cx: cx.clone() };
         Ok(Self { open: Some(open), known: None, answered_by: None, began: false, awaited: false, seen: 0 })

@@ -1,0 +1,218 @@
+//! Builtins of the shell that change what the commands after them mean.
+
+use crate::deed::Deed;
+use crate::shell::{Word, is_name};
+use crate::study::Study;
+use crate::variables;
+
+/// `cd`, `pushd`.
+pub(super) fn cd(study: &mut Study<'_>, words: &[Word], _deeds: &mut Vec<Deed>) {
+    let mut words =
+        words.iter().filter(|word| !matches!(word.text(), Some("-L" | "-P" | "-e" | "-@" | "--")));
+    study.go(words.next());
+}
+
+/// Goes where the line does not tell.
+pub(super) fn lost(study: &mut Study<'_>, _words: &[Word], _deeds: &mut Vec<Deed>) {
+    study.cwd = None;
+}
+
+/// `source` and `.` run a file in this shell.
+pub(super) fn source(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    study.cwd = None;
+    deeds.extend(words.first().map(|file| Deed::Read(study.target(file))));
+    deeds.push(Deed::Opaque("it runs the commands of a file".to_owned()));
+}
+
+/// `eval` runs its words as a line.
+pub(super) fn eval(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    let texts: Option<Vec<&str>> = words.iter().map(Word::text).collect();
+    if let Some(texts) = texts {
+        study.nested(&texts.join(" "));
+    } else {
+        study.cwd = None;
+        deeds.push(Deed::Hidden("it runs a text that is known only when it runs".to_owned()));
+    }
+}
+
+/// `trap 'line' SIGNAL` runs a line later.
+pub(super) fn trap(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    let mut words = words.iter();
+    match words.next().map(Word::text) {
+        None | Some(Some("-" | "" | "-l" | "-p" | "--")) if words.len() < 2 => {}
+        Some(Some(line)) if !line.starts_with('-') => {
+            // By then it may be anywhere.
+            let here = study.cwd.take();
+            study.nested(line);
+            study.cwd = here;
+        }
+        _ => deeds.push(Deed::Hidden("it runs a text that is known only when it runs".to_owned())),
+    }
+}
+
+/// `alias` gives names another meaning.
+pub(super) fn alias(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    if words.iter().any(|word| word.text().is_none_or(|text| text.contains('='))) {
+        deeds.push(Deed::Opaque("it gives names another meaning".to_owned()));
+    }
+}
+
+/// `hash -p` gives a name another meaning.
+pub(super) fn hash(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    let plain = |word: &Word| word.text().is_some_and(|text| text == "-r" || is_name(text));
+    if !words.iter().all(plain) {
+        deeds.push(Deed::Opaque("it gives names another meaning".to_owned()));
+    }
+}
+
+/// `test` and `[`. The name that `-v` is given may have a subscript, and that is evaluated.
+pub(super) fn test(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    for (word, next) in words.iter().zip(words.iter().skip(1)) {
+        // A word that is not known may be this operator.
+        if word.text().is_none_or(|text| matches!(text, "-v" | "-R")) {
+            name(next, deeds);
+        }
+    }
+}
+
+/// A word that must be the plain name of a variable, or nothing that the shell evaluates.
+fn name(word: &Word, deeds: &mut Vec<Deed>) {
+    match word.text() {
+        Some(text) if !text.contains('[') => {}
+        Some(_) => deeds.push(Deed::Opaque("it evaluates a subscript".to_owned())),
+        None => deeds.push(Deed::Opaque("it may evaluate a subscript".to_owned())),
+    }
+}
+
+/// Builtins whose words are names that get values.
+pub(super) fn names(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    for word in words {
+        match word.text() {
+            Some(text) if text.starts_with('-') => {}
+            Some(text) if is_name(text) => deeds.extend(variables::effect(text).map(Deed::Opaque)),
+            _ => deeds.push(Deed::Opaque("it evaluates the name of a variable".to_owned())),
+        }
+    }
+}
+
+/// `getopts`: the second word is the name.
+pub(super) fn names_second(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    names(study, words.get(1..2).unwrap_or_default(), deeds);
+}
+
+/// `read`: options with values, then names.
+pub(super) fn read(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    let given = super::options::read("-a:e -d:v -i:v -n:v -N:v -p:v -t:v -u:v", words);
+    names(study, &given.operands, deeds);
+    let arrays: Vec<Word> =
+        given.found.into_iter().filter(|(kind, _)| *kind == 'e').filter_map(|found| found.1).collect();
+    names(study, &arrays, deeds);
+}
+
+/// `mapfile`: `-C` runs a line for each of some lines.
+pub(super) fn mapfile(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    let given = super::options::read("-C:e -d:v -n:v -O:v -s:v -u:v -c:v", words);
+    if given.found.iter().any(|(kind, _)| *kind == 'e') {
+        deeds.push(Deed::Hidden("it runs a text for what it reads".to_owned()));
+    }
+    names(study, &given.operands, deeds);
+}
+
+/// `printf -v NAME`.
+pub(super) fn printf(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    match words {
+        [first, variable, ..] if first.text() == Some("-v") => {
+            names(study, std::slice::from_ref(variable), deeds);
+        }
+        [first, ..] if first.beginning().starts_with("-v") => {
+            deeds.push(Deed::Opaque("it evaluates the name of a variable".to_owned()));
+        }
+        // A format that is not known may be this option, if what follows may be such a name.
+        [first, rest @ ..] if first.text().is_none() && first.may_be_option() => {
+            let harmless = |word: &Word| word.text().is_some_and(|text| !text.contains('['));
+            if first.splits() || !rest.first().is_none_or(harmless) {
+                deeds.push(Deed::Opaque("it may evaluate the name of a variable".to_owned()));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `let`: all of it is arithmetic.
+pub(super) fn evaluates(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    let plain = |word: &Word| {
+        word.text().is_some_and(|text| {
+            text.split(|c: char| "+-*/%=<>!&|^~()?:, ".contains(c)).all(|part| {
+                part.is_empty()
+                    || part.bytes().all(|c| c.is_ascii_digit())
+                    || part.contains(char::is_lowercase) && is_name(part)
+            })
+        })
+    };
+    if !words.iter().all(plain) || words.iter().any(|word| word.beginning().contains(char::is_lowercase)) {
+        deeds.push(Deed::Opaque("arithmetic evaluates the text of variables".to_owned()));
+    }
+}
+
+/// `declare`, `export` and their like. The assignments among their words are looked at where all are.
+pub(super) fn declare(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    for word in words {
+        match word.text() {
+            // Reference to another variable, and values that are evaluated.
+            Some(text) if text.starts_with(['-', '+']) => {
+                if text.contains(['n', 'i']) {
+                    deeds.push(Deed::Opaque("it declares variables whose text is evaluated".to_owned()));
+                }
+            }
+            Some(text) => {
+                let name = text.strip_suffix('=').unwrap_or(text);
+                if is_name(name) {
+                    deeds.extend(variables::effect(name).map(Deed::Opaque));
+                } else {
+                    deeds.push(Deed::Opaque("it evaluates the name of a variable".to_owned()));
+                }
+            }
+            None => deeds.push(Deed::Opaque("it sets variables that are known only when it runs".to_owned())),
+        }
+    }
+}
+
+/// `set`: the options that only make a script stricter or louder, and parameters after `--`.
+pub(super) fn set(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let harmless = match word.text() {
+            Some("--") => return,
+            Some("-o" | "+o" | "-eo" | "-euo" | "-uo" | "-exo" | "-euxo" | "-ueo") => {
+                words.next().and_then(Word::text).is_none_or(|name| {
+                    matches!(name, "pipefail" | "errexit" | "nounset" | "xtrace" | "noclobber" | "verbose")
+                })
+            }
+            Some(text) if text.starts_with(['-', '+']) => text.chars().skip(1).all(|c| "euxvCf".contains(c)),
+            Some(_) => true,
+            None => false,
+        };
+        if !harmless {
+            deeds.push(Deed::Opaque("it changes how the shell reads what follows".to_owned()));
+        }
+    }
+}
+
+/// `shopt`: what only makes patterns match more or less.
+pub(super) fn shopt(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    const HARMLESS: [&str; 10] = [
+        "-s",
+        "-u",
+        "-q",
+        "-p",
+        "nullglob",
+        "failglob",
+        "globstar",
+        "nocaseglob",
+        "nocasematch",
+        "inherit_errexit",
+    ];
+    if !words.iter().all(|word| word.text().is_some_and(|text| HARMLESS.contains(&text))) {
+        deeds.push(Deed::Opaque("it changes how the shell reads what follows".to_owned()));
+    }
+}

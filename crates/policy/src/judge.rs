@@ -1,0 +1,246 @@
+//! The verdict on what a call would do.
+
+mod defaults;
+mod proposals;
+mod ruled;
+
+use std::path::Path;
+use std::sync::{PoisonError, RwLock};
+
+use junto_core::{Action, Leash, Policy, Rule, Verdict};
+
+use self::defaults::{Due, Ground};
+use self::ruled::Compiled;
+use crate::deed::{Deed, Seen, Target};
+use crate::explanation::{By, Explanation, Step};
+use crate::rule::{Answer, Origin, PolicyRule, RuleError};
+use crate::study::study;
+use crate::{Confined, Mode, Place, Rules};
+
+/// Judges what calls would do: by the mode, and by the rules, of which the strictest that matches holds.
+///
+/// ```
+/// use junto_policy::{Judge, Mode, Place, Answer};
+///
+/// let place = Place { workdir: "/home/ada/project".into(), home: Some("/home/ada".into()), ..Place::default() };
+/// let judge = Judge::new(Mode::Workspace, place, Vec::new());
+/// let explained = judge.explain_line("ls $(rm -rf ~/z)");
+/// assert_eq!(explained.answer(), Answer::Ask);
+/// assert_eq!(judge.explain_line("git log --oneline | head").answer(), Answer::Allow);
+/// ```
+#[derive(Debug)]
+pub struct Judge {
+    mode: Mode,
+    place: Place,
+    rules: RwLock<Vec<Compiled>>,
+}
+
+impl Judge {
+    /// A judge for this place. Rules of a project are to be handed over only if the project is trusted.
+    pub fn new(mode: Mode, place: Place, rules: Vec<Rules>) -> Self {
+        let rules = rules.into_iter().flat_map(|rules| rules.rules);
+        let rules = rules.map(|rule| Compiled::new(rule, &place)).collect();
+        Self { mode, place, rules: RwLock::new(rules) }
+    }
+
+    /// The mode in force.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The place it judges for.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The verdict on the actions of one call, and what led to it.
+    pub fn explain(&self, actions: &[Action]) -> Explanation {
+        self.weigh(|bench, steps| {
+            for action in actions {
+                bench.action(action, steps);
+            }
+        })
+    }
+
+    /// The same for a shell line in the working directory.
+    pub fn explain_line(&self, line: &str) -> Explanation {
+        self.weigh(|bench, steps| bench.line(line, &self.place.workdir, steps))
+    }
+
+    fn weigh(&self, judge: impl Fn(&Bench, &mut Vec<Judged>)) -> Explanation {
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        let steps = |confined: Confined| {
+            let mut steps = Vec::new();
+            judge(&Bench { mode: self.mode, place: &self.place, confined, rules: &rules }, &mut steps);
+            steps
+        };
+        // Without the sandbox first: what is fine without it needs nobody, and what a rule allows is to run
+        // without it only if all the rest of the call may, too.
+        let free = steps(Confined::default());
+        if free.iter().all(|step| step.step.answer == Answer::Allow) {
+            let ruled = free.iter().any(|step| matches!(step.step.by, By::Rule(_)));
+            let leash = if ruled && self.mode != Mode::ReadOnly { Leash::Loose } else { Leash::Kept };
+            return explained(Verdict::Allow(leash), free);
+        }
+        let steps =
+            if self.place.confined == Confined::default() { free } else { steps(self.place.confined) };
+        let strictest = steps.iter().map(|step| step.step.answer).max().unwrap_or(Answer::Allow);
+        let reason = reason(&steps, strictest);
+        let verdict = match strictest {
+            Answer::Allow => Verdict::Allow(Leash::Kept),
+            Answer::Ask => Verdict::Ask { proposed: proposals::proposed(&steps), reason },
+            Answer::Deny => Verdict::Deny { reason },
+        };
+        explained(verdict, steps)
+    }
+
+    /// Takes a rule in the one-line notation into force, for as long as this judge lives.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn learn(&self, rule: &Rule) -> Result<(), RuleError> {
+        let rule = PolicyRule::read(&rule.0, Origin::Session)?;
+        let compiled = Compiled::new(rule, &self.place);
+        self.rules.write().unwrap_or_else(PoisonError::into_inner).push(compiled);
+        Ok(())
+    }
+}
+
+impl Policy for Judge {
+    fn decide(&self, actions: &[Action]) -> Verdict {
+        self.explain(actions).verdict
+    }
+
+    fn learn(&self, rule: &Rule) -> Result<(), String> {
+        Self::learn(self, rule).map_err(|error| error.to_string())
+    }
+
+    fn yes(&self) -> Leash {
+        if self.mode == Mode::ReadOnly { Leash::Kept } else { Leash::Loose }
+    }
+}
+
+/// A step, and what could be ruled of it.
+struct Judged {
+    step: Step,
+    /// What it is about, for proposals.
+    about: About,
+}
+
+/// What a step is about.
+enum About {
+    Command(Vec<crate::shell::Word>),
+    Read(Target),
+    Write(Target),
+    Net(Option<String>),
+    Tool(String),
+    Other,
+}
+
+fn explained(verdict: Verdict, steps: Vec<Judged>) -> Explanation {
+    Explanation { verdict, steps: steps.into_iter().map(|judged| judged.step).collect() }
+}
+
+/// Why, in a sentence for each step that decided.
+fn reason(steps: &[Judged], strictest: Answer) -> String {
+    const MOST: usize = 5;
+    let mut reasons: Vec<String> = Vec::new();
+    for judged in steps.iter().filter(|judged| judged.step.answer == strictest) {
+        let Step { what, by, why, .. } = &judged.step;
+        let reason = match by {
+            By::Rule(rule) => format!("{what}: {why} ({rule})"),
+            By::Mode(_) => format!("{what}: {why}"),
+        };
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    let more = reasons.len().saturating_sub(MOST);
+    reasons.truncate(MOST);
+    if more > 0 {
+        reasons.push(format!("and {more} more"));
+    }
+    reasons.join("; ")
+}
+
+/// All that decides.
+struct Bench<'j> {
+    mode: Mode,
+    place: &'j Place,
+    confined: Confined,
+    rules: &'j [Compiled],
+}
+
+impl Bench<'_> {
+    fn action(&self, action: &Action, steps: &mut Vec<Judged>) {
+        match action {
+            Action::Shell { line, cwd } => self.line(line, cwd.as_path(), steps),
+            Action::Read { path } => {
+                let deed = Deed::Read(Target::OneOf(vec![path.as_path().to_owned()]));
+                steps.extend(self.deed(&deed, Due::None, Ground::Tool));
+            }
+            Action::Write { path } => {
+                let deed = Deed::Write(Target::OneOf(vec![path.as_path().to_owned()]));
+                steps.extend(self.deed(&deed, Due::None, Ground::Tool));
+            }
+            Action::Net { host } => {
+                let deed = Deed::Net(Some(host.to_ascii_lowercase()));
+                steps.extend(self.deed(&deed, Due::None, Ground::Tool));
+            }
+            Action::Code { .. } => {
+                let deed = Deed::Opaque("code may do anything".to_owned());
+                steps.extend(self.deed(&deed, Due::None, Ground::Code));
+            }
+            Action::Tool { name, .. } => steps.push(self.tool(name)),
+            Action::Spawn { spec } => steps.push(self.spawn(spec)),
+        }
+    }
+
+    fn line(&self, line: &str, cwd: &Path, steps: &mut Vec<Judged>) {
+        for seen in study(line, cwd, self.place) {
+            self.seen(&seen, steps);
+        }
+    }
+
+    /// Judges a command: the command itself, and what happens beside it.
+    fn seen(&self, seen: &Seen, steps: &mut Vec<Judged>) {
+        let what = format!("run {}", seen.shown);
+        let about = || if seen.words.is_empty() { About::Other } else { About::Command(seen.words.clone()) };
+        let ruled = self.ruled_command(&seen.words);
+        let before = steps.len();
+        let mut due = Due::None;
+        if let Some((answer, by, why)) = ruled {
+            if answer == Answer::Allow {
+                // In `read-only` no rule makes a command known that is not.
+                due = if self.mode == Mode::ReadOnly { Due::None } else { Due::Command };
+            }
+            let step = Step { what: what.clone(), answer, by, why };
+            steps.push(Judged { step, about: about() });
+        }
+        let first = steps.len();
+        for deed in &seen.deeds {
+            steps.extend(self.deed(deed, due, Ground::Command(&what)));
+        }
+        // Where only a rule about the command would help, rules about its files are not needed; else they are
+        // better, because they allow less.
+        let helps = |deed: &Deed| {
+            matches!(deed, Deed::Opaque(_) | Deed::Hidden(_) | Deed::Beyond(_) | Deed::Net(None))
+        };
+        if seen.deeds.iter().any(helps) {
+            for judged in steps.iter_mut().skip(first) {
+                // Where keys are kept, only a rule about that helps.
+                if !matches!(judged.about, About::Read(Target::OneOf(_))) {
+                    judged.about = about();
+                }
+            }
+        }
+        if steps.len() == before && !seen.words.is_empty() {
+            let why = "it changes nothing by itself".to_owned();
+            let step = Step { what: what.clone(), answer: Answer::Allow, by: By::Mode(self.mode), why };
+            steps.push(Judged { step, about: about() });
+        }
+        for deed in &seen.asides {
+            steps.extend(self.deed(deed, Due::None, Ground::Command(&what)));
+        }
+    }
+}

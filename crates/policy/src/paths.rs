@@ -1,0 +1,218 @@
+//! Paths: which are keys, which are guarded, which are inside.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::Place;
+use crate::glob::{component_fits, overlap};
+
+/// Files and directories below the user's home in which keys and passwords are kept.
+const SECRETS_AT_HOME: &[&str] = &[
+    ".aws",
+    ".azure",
+    ".bash_history",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".claude/.credentials.json",
+    ".claude.json",
+    ".codex/auth.json",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/google-chrome",
+    ".config/hub",
+    ".config/op",
+    ".docker/config.json",
+    ".gem/credentials",
+    ".gemini/oauth_creds.json",
+    ".git-credentials",
+    ".gnupg",
+    ".kube",
+    ".local/share/keyrings",
+    ".m2/settings.xml",
+    ".mozilla",
+    ".my.cnf",
+    ".netrc",
+    ".npmrc",
+    ".password-store",
+    ".pgpass",
+    ".psql_history",
+    ".pypirc",
+    ".python_history",
+    ".ssh",
+    ".terraform.d/credentials.tfrc.json",
+    ".vault-token",
+    ".zsh_history",
+    "Library/Keychains",
+];
+/// Places of the system that hold them.
+const SECRETS_OF_SYSTEM: &[&str] = &[
+    "/dev/kmem",
+    "/dev/mem",
+    "/etc/gshadow",
+    "/etc/shadow",
+    "/etc/ssl/private",
+    "/etc/sudoers",
+    "/proc/*/cwd",
+    "/proc/*/environ",
+    "/proc/*/fd",
+    "/proc/*/mem",
+    "/proc/*/root",
+    "/proc/kcore",
+    "/run/secrets",
+    "/var/run/secrets",
+];
+/// Names that mean keys wherever they are.
+const SECRET_NAMES: &[&str] = &[
+    ".env",
+    ".env.*",
+    ".envrc",
+    ".git-credentials",
+    ".gnupg",
+    ".htpasswd",
+    ".netrc",
+    ".pgpass",
+    ".ssh",
+    ".vault-token",
+    "*.jks",
+    "*.kdbx",
+    "*.key",
+    "*.keystore",
+    "*.p12",
+    "*.pem",
+    "*.pfx",
+    "credentials.json",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    "id_rsa",
+    "service-account*.json",
+    "ssh_host_*_key",
+];
+/// Names that look like those and are none.
+const NO_SECRETS: &[&str] = &["*.pub", ".env.dist", ".env.example", ".env.sample", ".env.template"];
+
+/// What is in a working directory and is not to be changed without a word: how the repository and the
+/// agents are set up, and what runs by itself.
+const GUARDED: &[&str] = &[
+    ".agents",
+    ".aider.conf.yml",
+    ".claude",
+    ".codex",
+    ".continue",
+    ".cursor",
+    ".envrc",
+    ".gemini",
+    ".git",
+    ".gitmodules",
+    ".goose",
+    ".junto",
+    ".mcp.json",
+    ".opencode",
+    ".vscode",
+    ".windsurf",
+];
+
+/// Files of the system that hold nothing.
+const HARMLESS: &[&str] = &[
+    "/dev/full",
+    "/dev/null",
+    "/dev/random",
+    "/dev/stderr",
+    "/dev/stdin",
+    "/dev/stdout",
+    "/dev/tty",
+    "/dev/urandom",
+    "/dev/zero",
+];
+
+/// The path without `.` and `..`. Links are not followed: what a line does through them is for the sandbox.
+pub(crate) fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::from("/");
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => normal.push(name),
+            Component::ParentDir => drop(normal.pop()),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    normal
+}
+
+/// Whether a path holds keys or passwords, by its name.
+pub(crate) fn is_secret(path: &Path, place: &Place) -> bool {
+    let names = names(path);
+    let last = names.last().map_or("", |name| name);
+    if NO_SECRETS.iter().any(|pattern| component_fits(pattern, &last.to_lowercase())) {
+        return false;
+    }
+    let is_name = |name: &&str| {
+        let name = name.to_lowercase();
+        SECRET_NAMES.iter().any(|secret| meets(&name, secret))
+    };
+    if names.iter().any(|name| is_name(&&**name)) {
+        return true;
+    }
+    let below = |start: &str| {
+        let start: Vec<&str> = start.split('/').filter(|name| !name.is_empty()).collect();
+        start.len() <= names.len()
+            && start.iter().zip(&names).all(|(secret, name)| secret == name || meets(name, secret))
+    };
+    if SECRETS_OF_SYSTEM.iter().any(|secret| below(secret)) {
+        return true;
+    }
+    let home = place.home.as_deref().map(Path::to_string_lossy);
+    home.is_some_and(|home| SECRETS_AT_HOME.iter().any(|secret| below(&format!("{home}/{secret}"))))
+}
+
+/// Whether everything below a path includes where keys are kept.
+pub(crate) fn holds_secrets(path: &Path, place: &Place) -> bool {
+    is_secret(path, place) || place.home.as_deref().is_some_and(|home| home.starts_with(path))
+}
+
+/// Whether a file of the system holds nothing, so that reading and writing it means nothing.
+pub(crate) fn is_harmless(path: &Path) -> bool {
+    HARMLESS.iter().any(|harmless| path == Path::new(harmless)) || path.starts_with("/dev/fd")
+}
+
+/// Whether a path is where `workspace` lets write.
+pub(crate) fn is_inside(path: &Path, place: &Place) -> bool {
+    let inside =
+        |start: &Path| !start.as_os_str().is_empty() && start != Path::new("/") && path.starts_with(start);
+    inside(&place.workdir) || place.temp.iter().any(|temp| inside(temp))
+}
+
+/// What a path inside is guarded as: the name that is.
+pub(crate) fn guarded(path: &Path, place: &Place) -> Option<&'static str> {
+    let below = path.strip_prefix(&place.workdir).ok()?;
+    let names = names(below);
+    names.iter().find_map(|name| {
+        let name = name.to_lowercase();
+        GUARDED.iter().find(|guarded| meets(&name, guarded)).copied()
+    })
+}
+
+/// Whether removing a path takes something guarded with it.
+pub(crate) fn holds_guarded(path: &Path, place: &Place) -> bool {
+    place.workdir.starts_with(path)
+}
+
+/// Whether a name, which may be a pattern of the shell, is or may be one of these. A pattern without any letter
+/// of its own is taken to mean the ordinary files.
+fn meets(name: &str, wanted: &str) -> bool {
+    if !name.contains(['*', '?', '[']) {
+        return component_fits(wanted, name);
+    }
+    // The shell's patterns do not match a dot at the beginning, unless they have one.
+    if wanted.starts_with('.') && !name.starts_with('.') {
+        return false;
+    }
+    name.chars().any(|c| !matches!(c, '*' | '?')) && overlap(name, wanted)
+}
+
+fn names(path: &Path) -> Vec<String> {
+    path.components()
+        .filter_map(|component| match component {
+            Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+            _ => None,
+        })
+        .collect()
+}

@@ -1,0 +1,317 @@
+//! Commands that contain others.
+
+use super::reader::{RESERVED, Reader, Stop};
+use super::{Assignment, Function, Read, Simple, Unclear, Word};
+
+/// What `for` and `select` go through.
+struct Through {
+    name: String,
+    words: Vec<Word>,
+}
+
+impl Reader<'_, '_> {
+    /// Reads one command with its redirections.
+    pub(super) fn command(&mut self) -> Read {
+        if self.peek() == Some(b'(') {
+            if self.peek_at(1) == Some(b'(') {
+                self.at += 2;
+                self.arithmetic("))")?;
+            } else {
+                self.at += 1;
+                self.list(Stop::Parenthesis)?;
+                self.close()?;
+            }
+            return self.redirections();
+        }
+        match self.plain() {
+            "{" => {
+                self.at += 1;
+                self.list(Stop::Words(&["}"]))?;
+                self.at += 1;
+            }
+            "if" => self.conditional()?,
+            "while" | "until" => {
+                self.at += "while".len();
+                self.repeated(|this| {
+                    this.list(Stop::Words(&["do"]))?;
+                    this.body()
+                })?;
+            }
+            "for" | "select" => self.through()?,
+            "case" => self.case()?,
+            "[[" => self.condition()?,
+            "function" => return self.function(),
+            "coproc" => return self.coprocess(),
+            // After a pipe or an operator, bash takes these as it does at the beginning.
+            "!" | "time" => return Err(Unclear::new("`!` or `time` in the middle of a pipeline")),
+            word if RESERVED.contains(&word) => return Err(Unclear::new(format!("`{word}` out of place"))),
+            _ => return self.simple(),
+        }
+        self.redirections()
+    }
+
+    fn close(&mut self) -> Read {
+        // A here-document that began in parentheses ends there.
+        if !self.pending.is_empty() {
+            return Err(Unclear::new("a here-document that does not end before the parenthesis"));
+        }
+        self.expect(")")
+    }
+
+    /// The commands in parentheses of which the first is already behind.
+    pub(super) fn substituted(&mut self) -> Read {
+        self.deeper(|this| {
+            let outer = std::mem::take(&mut this.pending);
+            let start = this.at;
+            this.list(Stop::Parenthesis)?;
+            this.close()?;
+            // Whose document would begin after this line's end is not worth finding out.
+            if !outer.is_empty() && this.text.get(start..this.at).is_some_and(|text| text.contains('\n')) {
+                return Err(Unclear::new("a substitution of several lines beside a here-document"));
+            }
+            this.pending = outer;
+            Ok(())
+        })
+    }
+
+    fn conditional(&mut self) -> Read {
+        self.at += "if".len();
+        loop {
+            self.list(Stop::Words(&["then"]))?;
+            self.at += "then".len();
+            self.list(Stop::Words(&["elif", "else", "fi"]))?;
+            if !self.reserved("elif") {
+                break;
+            }
+        }
+        if self.reserved("else") {
+            self.list(Stop::Words(&["fi"]))?;
+        }
+        self.expect_reserved("fi")
+    }
+
+    /// `do …; done`.
+    fn body(&mut self) -> Read {
+        self.expect_reserved("do")?;
+        self.list(Stop::Words(&["done"]))?;
+        self.at += "done".len();
+        Ok(())
+    }
+
+    fn through(&mut self) -> Read {
+        self.at += self.plain().len();
+        self.blanks();
+        if self.take("((") {
+            self.arithmetic("))")?;
+            self.blanks();
+            self.take(";");
+        } else {
+            let name = self.name()?;
+            let mut through = Through { name, words: Vec::new() };
+            self.newlines()?;
+            if self.reserved("in") {
+                loop {
+                    self.blanks();
+                    match self.peek() {
+                        Some(b';' | b'\n') => break,
+                        None | Some(b'&' | b'|' | b'(' | b')') => return Err(self.unexpected(";")),
+                        Some(_) => through.words.extend(self.word()?),
+                    }
+                }
+            }
+            self.blanks();
+            if self.peek() == Some(b';') {
+                self.at += 1;
+            }
+            self.assigned(through)?;
+        }
+        self.repeated(Self::body)
+    }
+
+    /// What a loop goes through are values that its variable takes.
+    fn assigned(&mut self, through: Through) -> Read {
+        let mut assignments = Vec::new();
+        if through.words.is_empty() {
+            assignments.push(Assignment { name: through.name.clone(), value: None });
+        }
+        for word in through.words {
+            assignments.push(Assignment { name: through.name.clone(), value: Some(word) });
+        }
+        self.found(Simple { assignments, ..Simple::default() })
+    }
+
+    /// A name that must be next.
+    fn name(&mut self) -> Read<String> {
+        let name = self.plain();
+        if !is_name(name) {
+            return Err(self.unexpected("name"));
+        }
+        self.at += name.len();
+        Ok(name.to_owned())
+    }
+
+    fn case(&mut self) -> Read {
+        self.at += "case".len();
+        self.blanks();
+        self.word()?;
+        self.expect_reserved("in")?;
+        loop {
+            self.newlines()?;
+            if self.reserved("esac") {
+                return Ok(());
+            }
+            self.take("(");
+            loop {
+                self.blanks();
+                self.word()?;
+                self.blanks();
+                if !self.take("|") {
+                    break;
+                }
+            }
+            self.expect(")")?;
+            self.list(Stop::Branch)?;
+            let _ = self.take(";;&") || self.take(";;") || self.take(";&");
+        }
+    }
+
+    fn function(&mut self) -> Read {
+        self.at += "function".len();
+        self.blanks();
+        let name = self.plain().to_owned();
+        if name.is_empty() || RESERVED.contains(&name.as_str()) {
+            return Err(Unclear::new("a function without a plain name"));
+        }
+        self.at += name.len();
+        self.blanks();
+        if self.take("(") {
+            self.blanks();
+            self.expect(")")?;
+        }
+        self.function_body(name)
+    }
+
+    /// The body of a function whose name and parentheses are behind.
+    pub(super) fn function_body(&mut self, name: String) -> Read {
+        self.script.functions.push(Function { name: name.clone(), from: None });
+        self.newlines()?;
+        if !self.compound() {
+            return Err(Unclear::new("a function whose body is a simple command"));
+        }
+        self.repeated(|this| this.deeper(Self::command))?;
+        self.definition = Some(name);
+        Ok(())
+    }
+
+    /// Whether a command begins that contains others.
+    fn compound(&self) -> bool {
+        self.peek() == Some(b'(')
+            || matches!(self.plain(), "{" | "if" | "while" | "until" | "for" | "select" | "case" | "[[")
+    }
+
+    fn coprocess(&mut self) -> Read {
+        self.at += "coproc".len();
+        self.blanks();
+        if !self.compound() {
+            self.name()?;
+            self.blanks();
+        }
+        // A simple command is read in one way here and in another within a substitution.
+        if !self.compound() {
+            return Err(Unclear::new("a coprocess that is a simple command"));
+        }
+        self.deeper(Self::command)?;
+        // It runs in a process of its own.
+        self.definition = None;
+        Ok(())
+    }
+
+    /// `[[ … ]]`: words and operators, no commands but those of substitutions.
+    fn condition(&mut self) -> Read {
+        self.at += "[[".len();
+        let mut words: Vec<Word> = Vec::new();
+        loop {
+            self.blanks();
+            match self.peek() {
+                None | Some(b'\n' | b';' | b'#') => return Err(self.unexpected("]]")),
+                Some(b'(' | b')') => self.at += 1,
+                Some(b'<' | b'>') if self.peek_at(1) != Some(b'(') => self.at += 1,
+                Some(b'&' | b'|') => {
+                    if !self.take("&&") && !self.take("||") {
+                        return Err(self.unexpected("]]"));
+                    }
+                }
+                Some(_) if self.plain() == "]]" => {
+                    self.at += 2;
+                    return self.evaluated_in(&words);
+                }
+                Some(_) if self.plain() == "=~" => {
+                    self.at += 2;
+                    self.blanks();
+                    self.regex()?;
+                }
+                Some(_) => words.extend(self.word()?),
+            }
+        }
+    }
+
+    /// The right side of `=~`, in which parentheses and bars are plain.
+    fn regex(&mut self) -> Read {
+        let mut open = 0_usize;
+        loop {
+            match self.peek() {
+                None | Some(b'\n') => return Err(self.unexpected("]]")),
+                Some(b' ' | b'\t') if open == 0 => return Ok(()),
+                Some(b'(') => {
+                    open += 1;
+                    self.at += 1;
+                }
+                Some(b')') if open > 0 => {
+                    open -= 1;
+                    self.at += 1;
+                }
+                Some(b'|' | b' ' | b'\t') => self.at += 1,
+                // What bash makes of these here depends on more than is worth knowing.
+                Some(b'&' | b';' | b'<' | b'>' | b')' | b'#' | b'\'' | b'"') => {
+                    return Err(Unclear::new("a regular expression with quotes or operators"));
+                }
+                Some(b'\\') => {
+                    self.at += 1;
+                    if matches!(self.bump(), None | Some('\n')) {
+                        return Err(self.unexpected("]]"));
+                    }
+                }
+                Some(b'$' | b'`') => {
+                    self.dollar_or_backquote(&mut Vec::new(), false)?;
+                }
+                Some(_) => drop(self.bump()),
+            }
+        }
+    }
+
+    /// Operands that `[[` evaluates as arithmetic, or as the name of a variable.
+    fn evaluated_in(&mut self, words: &[Word]) -> Read {
+        const ARITHMETIC: [&str; 6] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+        for (at, word) in words.iter().enumerate() {
+            let Some(operator) = word.text() else { continue };
+            let before = at.checked_sub(1).and_then(|at| words.get(at));
+            let operands = if ARITHMETIC.contains(&operator) {
+                [before, words.get(at + 1)]
+            } else if matches!(operator, "-v" | "-R") {
+                [None, words.get(at + 1)]
+            } else {
+                continue;
+            };
+            for operand in operands.into_iter().flatten() {
+                self.evaluated(operand)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether this is the name of a variable.
+pub(crate) fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}

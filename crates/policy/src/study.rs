@@ -1,0 +1,330 @@
+//! What a line does: every simple command in it, and what each does to the world.
+
+use std::path::{Path, PathBuf};
+
+use crate::Place;
+use crate::deed::{Deed, Seen, Target};
+use crate::paths::normal;
+use crate::shell::{self, Function, Piece, Script, Simple, Way, Word};
+use crate::variables::{self, Values};
+
+/// How deep lines may stand in lines (`bash -c "bash -c …"`).
+const DEEPEST: usize = 6;
+/// In how many directories a command may be thought to run.
+const MOST_PLACES: usize = 8;
+/// How many texts a word may be thought to be.
+const MOST_TEXTS: usize = 16;
+
+/// A line that is being studied.
+pub(crate) struct Study<'p> {
+    pub(crate) place: &'p Place,
+    /// The directories in which the next command may run; `None`: any.
+    pub(crate) cwd: Option<Vec<PathBuf>>,
+    /// The functions that the line defines.
+    functions: Vec<String>,
+    /// The values that variables take in this line.
+    variables: Values,
+    pub(crate) seen: Vec<Seen>,
+    depth: usize,
+}
+
+/// Every command of a line, and what it does.
+pub(crate) fn study(line: &str, cwd: &Path, place: &Place) -> Vec<Seen> {
+    let mut study = Study {
+        place,
+        cwd: Some(vec![cwd.to_owned()]),
+        functions: Vec::new(),
+        variables: Values::default(),
+        seen: Vec::new(),
+        depth: 0,
+    };
+    study.line(line);
+    study.seen
+}
+
+impl Study<'_> {
+    /// Studies a line of its own.
+    fn line(&mut self, line: &str) {
+        if let Some(what) = shell::suspicious(line) {
+            self.unclear(line, format!("there is {what}"));
+        }
+        match shell::read(line) {
+            Err(shell::Unclear(why)) => self.unclear(line, format!("it is not understood: {why}")),
+            Ok(script) => self.script(&script),
+        }
+    }
+
+    fn unclear(&mut self, line: &str, why: String) {
+        let deeds = vec![Deed::Unclear(why)];
+        self.seen.push(Seen { shown: shown(line), deeds, ..Seen::default() });
+    }
+
+    /// Studies a text that a command runs as a line: the string of `bash -c`, of `eval`, of `trap`.
+    pub(crate) fn nested(&mut self, line: &str) {
+        if self.depth >= DEEPEST {
+            return self.unclear(line, "lines within lines, too deep".to_owned());
+        }
+        self.depth += 1;
+        let functions = self.functions.clone();
+        let variables = std::mem::take(&mut self.variables);
+        self.line(line);
+        self.functions = functions;
+        self.variables = variables;
+        self.depth -= 1;
+    }
+
+    fn script(&mut self, script: &Script) {
+        self.variables = variables::values(script);
+        if script.commands.iter().any(|simple| simple.again && moves(simple)) {
+            // It may run again after it has gone elsewhere.
+            self.cwd = None;
+        }
+        let later = !script.functions.is_empty() && script.commands.iter().any(moves);
+        let unset =
+            script.commands.iter().any(|simple| simple.words.first().and_then(Word::text) == Some("unset"));
+        for (at, simple) in script.commands.iter().enumerate() {
+            let there = script
+                .functions
+                .iter()
+                .filter(|function| !unset && function.from.is_some_and(|from| from <= at));
+            for function in there {
+                if !self.functions.contains(&function.name) {
+                    self.functions.push(function.name.clone());
+                }
+            }
+            let here = if simple.again && later { self.cwd.take() } else { None };
+            self.simple(simple);
+            if here.is_some() {
+                self.cwd = here;
+            }
+        }
+        let mut evaluated: Vec<&String> = script.evaluated.iter().collect();
+        evaluated.sort_unstable();
+        evaluated.dedup();
+        for name in evaluated {
+            if !self.variables.is_number(name) {
+                let why = "arithmetic evaluates a text that is not known before it runs".to_owned();
+                let asides = vec![Deed::Opaque(why)];
+                self.seen.push(Seen { shown: format!("$(({name}))"), asides, ..Seen::default() });
+            }
+        }
+        for Function { name, .. } in script.functions.iter().filter(|function| function.from.is_none()) {
+            if crate::commands::is_known(name) {
+                let asides = vec![Deed::Opaque(format!("it gives `{name}` another meaning"))];
+                self.seen.push(Seen { shown: format!("{name}() {{ … }}"), asides, ..Seen::default() });
+            }
+        }
+    }
+
+    fn simple(&mut self, simple: &Simple) {
+        let mut asides = Vec::new();
+        for redirection in &simple.redirections {
+            let target = self.target(&redirection.file);
+            if let Some(reached) = network(&target) {
+                asides.push(reached);
+                continue;
+            }
+            if matches!(redirection.way, Way::From | Way::Both) {
+                asides.push(Deed::Read(target.clone()));
+            }
+            if matches!(redirection.way, Way::To | Way::Both) {
+                asides.push(Deed::Write(target));
+            }
+        }
+        let mut names: Vec<&str> = simple.assignments.iter().map(|assignment| &*assignment.name).collect();
+        names.dedup();
+        for name in names {
+            asides.extend(variables::effect(name).map(Deed::Opaque));
+        }
+        if simple.words.is_empty() {
+            if !asides.is_empty() {
+                let shown = described(simple);
+                self.seen.push(Seen { shown, asides, ..Seen::default() });
+            }
+            return;
+        }
+        self.command(&simple.words, asides);
+    }
+
+    /// Studies a command, which stands by itself or inside another one.
+    pub(crate) fn command(&mut self, words: &[Word], asides: Vec<Deed>) {
+        let Some(first) = words.first() else { return };
+        let at = self.seen.len();
+        let source: Vec<&str> = words.iter().map(Word::source).collect();
+        let shown = shown(&source.join(" "));
+        self.seen.push(Seen { words: words.to_vec(), shown, deeds: Vec::new(), asides });
+        let mut deeds = Vec::new();
+        match first.text() {
+            None => deeds.push(Deed::Opaque("the name of the command is known only when it runs".to_owned())),
+            Some(name) if self.functions.iter().any(|function| function == name) => {}
+            Some(name) => self.program(name, words.get(1..).unwrap_or_default(), &mut deeds),
+        }
+        if let Some(seen) = self.seen.get_mut(at) {
+            seen.deeds = deeds;
+        }
+    }
+
+    /// Studies a command inside another one, which is a program and not a function.
+    pub(crate) fn inner(&mut self, words: &[Word]) {
+        if self.depth >= DEEPEST {
+            return self.unclear("…", "commands within commands, too deep".to_owned());
+        }
+        self.depth += 1;
+        self.outside(|study| study.command(words, Vec::new()));
+        self.depth -= 1;
+    }
+
+    /// Studies what runs in another process, in which the functions of this shell are not.
+    pub(crate) fn outside(&mut self, look: impl FnOnce(&mut Self)) {
+        let functions = std::mem::take(&mut self.functions);
+        look(self);
+        self.functions = functions;
+    }
+
+    fn program(&mut self, name: &str, words: &[Word], deeds: &mut Vec<Deed>) {
+        if let Some(what) = shell::look_alike(name) {
+            deeds.push(Deed::Unclear(format!("there is {what}")));
+            return;
+        }
+        let known = match name.rsplit_once('/') {
+            None => Some(name),
+            Some(("/bin" | "/usr/bin" | "/sbin" | "/usr/sbin", name)) => Some(name),
+            Some(_) => None,
+        };
+        match known {
+            Some(name) => crate::commands::look(self, name, words, deeds),
+            None => deeds.push(Deed::Opaque(format!("`{name}` is a program of which nothing is known"))),
+        }
+    }
+
+    /// The files that a word names.
+    pub(crate) fn target(&self, word: &Word) -> Target {
+        let unknown = || Target::Unknown(word.source().to_owned());
+        let Some(texts) = self.texts(word, 0) else { return unknown() };
+        let mut paths = Vec::new();
+        for text in texts {
+            let path = Path::new(&text);
+            if path.is_absolute() {
+                paths.push(normal(path));
+                continue;
+            }
+            let Some(places) = &self.cwd else { return unknown() };
+            paths.extend(places.iter().map(|place| normal(&place.join(path))));
+        }
+        Target::OneOf(paths)
+    }
+
+    /// The texts that a word may be, with the shell's patterns in them; `None` if that is not known.
+    fn texts(&self, word: &Word, depth: usize) -> Option<Vec<String>> {
+        let mut texts = vec![String::new()];
+        for piece in word.pieces() {
+            let more = match piece {
+                Piece::Text(text) | Piece::Glob(text) => vec![text.clone()],
+                Piece::OneOf(some) => some.clone(),
+                Piece::Home => vec![self.home()?],
+                Piece::Variable { name, quoted } => self.values(name, *quoted, depth)?,
+                Piece::Number | Piece::Unknown { .. } => return None,
+            };
+            texts =
+                texts.iter().flat_map(|text| more.iter().map(move |more| format!("{text}{more}"))).collect();
+            if texts.len() > MOST_TEXTS {
+                return None;
+            }
+        }
+        Some(texts)
+    }
+
+    fn home(&self) -> Option<String> {
+        Some(self.place.home.as_ref()?.to_str()?.to_owned())
+    }
+
+    fn values(&self, name: &str, quoted: bool, depth: usize) -> Option<Vec<String>> {
+        match (name, self.cwd.as_deref()) {
+            _ if depth > 3 => return None,
+            ("HOME", _) => return Some(vec![self.home()?]),
+            ("PWD", Some([cwd])) => return Some(vec![cwd.to_str()?.to_owned()]),
+            _ => {}
+        }
+        let mut texts = Vec::new();
+        for word in self.variables.of(name)? {
+            texts.extend(self.texts(word, depth + 1)?);
+        }
+        // Unquoted, a value with blanks becomes several words.
+        let split = !quoted && texts.iter().any(|text| text.contains(char::is_whitespace));
+        (!split && !texts.is_empty()).then_some(texts)
+    }
+
+    /// Goes to another directory; whether that worked is not known, so it may also stay.
+    pub(crate) fn go(&mut self, word: Option<&Word>) {
+        let target = match word {
+            None => self.place.home.clone().map(|home| Target::OneOf(vec![home])),
+            Some(word) if word.text() == Some("-") => None,
+            Some(word) => Some(self.target(word)),
+        };
+        self.cwd = match (self.cwd.take(), target) {
+            (Some(mut places), Some(Target::OneOf(paths))) => {
+                for path in paths {
+                    // A pattern may be anything that is there.
+                    if path.to_string_lossy().contains(['*', '?', '[']) {
+                        return;
+                    }
+                    if !places.contains(&path) {
+                        places.push(path);
+                    }
+                }
+                (places.len() <= MOST_PLACES).then_some(places)
+            }
+            _ => None,
+        };
+    }
+}
+
+/// Whether a command goes to another directory.
+fn moves(simple: &Simple) -> bool {
+    let name = simple.words.first();
+    name.is_some_and(|name| {
+        name.text().is_none_or(|name| {
+            matches!(name, "cd" | "pushd" | "popd" | "eval" | "source" | "." | "builtin" | "command")
+        })
+    })
+}
+
+/// What a redirection reaches over the network: the shell does that by itself.
+fn network(target: &Target) -> Option<Deed> {
+    let Target::OneOf(paths) = target else { return None };
+    paths.iter().find_map(|path| {
+        let rest = path.strip_prefix("/dev/tcp").or_else(|_| path.strip_prefix("/dev/udp")).ok()?;
+        let host = rest.components().next()?.as_os_str().to_str()?;
+        Some(Deed::Net((!host.contains(['*', '?', '['])).then(|| host.to_owned())))
+    })
+}
+
+/// A line as it is shown: on one line, and not too long.
+fn shown(line: &str) -> String {
+    const LONGEST: usize = 200;
+    let mut text = String::new();
+    for (at, c) in line.chars().enumerate() {
+        if at >= LONGEST {
+            text.push('…');
+            break;
+        }
+        if c.is_control() { text.extend(c.escape_debug()) } else { text.push(c) }
+    }
+    text
+}
+
+/// How something is shown that has no words.
+fn described(simple: &Simple) -> String {
+    let mut parts: Vec<String> =
+        simple.assignments.iter().map(|assignment| format!("{}=…", assignment.name)).collect();
+    parts.dedup();
+    for redirection in &simple.redirections {
+        let sign = match redirection.way {
+            Way::From => "<",
+            Way::To => ">",
+            Way::Both => "<>",
+        };
+        parts.push(format!("{sign} {}", redirection.file.source()));
+    }
+    shown(&parts.join(" "))
+}

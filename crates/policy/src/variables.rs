@@ -1,0 +1,156 @@
+//! Variables: those that change what programs do, and the values that a line gives to its own.
+
+use std::collections::HashMap;
+
+use crate::glob::component_fits;
+use crate::shell::{Piece, Script, Simple, Word};
+
+/// Names of variables that change which programs run, or what they run. A `*` stands for any letters.
+const POWERFUL: &[&str] = &[
+    "*COMMAND*",
+    "*CONFIG*",
+    "*EDITOR*",
+    "*FLAGS",
+    "*HOME",
+    "*OPTIONS",
+    "*OPTS*",
+    "*PAGER*",
+    "*PATH",
+    "*PRELOAD*",
+    "*PROXY*",
+    "*SHELL*",
+    "*WRAPPER*",
+    "*_proxy",
+    "AR",
+    "BASH*",
+    "BROWSER",
+    "CC",
+    "CDPATH",
+    "COMPILER_PATH",
+    "CXX",
+    "DOCKER_*",
+    "DYLD_*",
+    "ENV",
+    "EXECIGNORE",
+    "FCEDIT",
+    "FIGNORE",
+    "GIT_*",
+    "GLOBIGNORE",
+    "GREP_*",
+    "HIST*",
+    "IFS",
+    "INPUTRC",
+    "JAVA_*",
+    "KUBECONFIG",
+    "LD",
+    "LD_*",
+    "LESS*",
+    "LINKER",
+    "LUA_*",
+    "MAIL*",
+    "MAKE*",
+    "MANROFFOPT",
+    "NODE_*",
+    "OPTIND",
+    "PERL*",
+    "POSIXLY_CORRECT",
+    "PROMPT*",
+    "PS0",
+    "PS1",
+    "PS2",
+    "PS4",
+    "PYTHON*",
+    "RIPGREP_*",
+    "RUBY*",
+    "RUSTC*",
+    "RUSTDOC*",
+    "SSH_*",
+    "SSL_*",
+    "SUDO_*",
+    "TAR_*",
+    "TMOUT",
+    "VISUAL",
+    "XDG_*",
+    "_*",
+    "npm_*",
+    "CARGO_*",
+    "TERMINFO*",
+    "TERMCAP",
+    "COLUMN_*",
+    "LOCPATH",
+    "NLSPATH",
+    "GCONV_PATH",
+    "MALLOC_*",
+];
+/// Those of them that only say how something is printed.
+const HARMLESS: &[&str] = &["NODE_ENV", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "CARGO_TERM_*", "_"];
+
+/// What setting a variable does to the commands after it, in words.
+pub(crate) fn effect(name: &str) -> Option<String> {
+    let is = |patterns: &[&str]| patterns.iter().any(|pattern| component_fits(pattern, name));
+    (is(POWERFUL) && !is(HARMLESS)).then(|| format!("it sets {name}, which changes what programs do"))
+}
+
+/// Builtins that give variables values which are not in the line.
+const ASSIGNING: [&str; 8] = ["read", "mapfile", "readarray", "getopts", "eval", "source", ".", "unset"];
+
+/// The values that a line gives to its variables.
+#[derive(Debug, Default)]
+pub(crate) struct Values {
+    /// Whether some are given that are not in the line.
+    unseen: bool,
+    /// `None` for variables that may have others.
+    seen: HashMap<String, Option<Vec<Word>>>,
+}
+
+impl Values {
+    /// The values that a variable may have, if they are all in the line.
+    pub(crate) fn of(&self, name: &str) -> Option<&[Word]> {
+        // A name in capitals may have come with the environment and hold something else before.
+        if self.unseen || !name.contains(char::is_lowercase) { None } else { self.seen.get(name)?.as_deref() }
+    }
+
+    /// Whether a variable can only be a number, or comes from outside of the line, so that evaluating it runs
+    /// nothing that somebody put there.
+    pub(crate) fn is_number(&self, name: &str) -> bool {
+        let number = |value: &Word| {
+            value.pieces().iter().all(|piece| match piece {
+                Piece::Number => true,
+                Piece::Text(text) => text.bytes().all(|c| c.is_ascii_digit() || c == b'-'),
+                _ => false,
+            })
+        };
+        !self.unseen
+            && !name.is_empty()
+            && match self.seen.get(name) {
+                None => true,
+                Some(values) => values.as_ref().is_some_and(|values| values.iter().all(number)),
+            }
+    }
+}
+
+/// Collects the values that a line gives to its variables.
+pub(crate) fn values(script: &Script) -> Values {
+    let unseen = script.commands.iter().any(assigns_unseen);
+    let mut values: HashMap<String, Option<Vec<Word>>> = HashMap::new();
+    for assignment in script.commands.iter().flat_map(|simple| &simple.assignments) {
+        let entry = values.entry(assignment.name.clone()).or_insert_with(|| Some(Vec::new()));
+        match (entry, assignment.value.clone()) {
+            (Some(all), Some(value)) if all.len() < 16 => all.push(value),
+            (entry, _) => *entry = None,
+        }
+    }
+    Values { unseen, seen: values }
+}
+
+fn assigns_unseen(simple: &Simple) -> bool {
+    let mut words = simple.words.iter();
+    match words.next().map(Word::text) {
+        None => false,
+        Some(None) => true,
+        Some(Some("printf" | "declare" | "typeset" | "local" | "export" | "readonly")) => {
+            words.any(|word| word.text().is_none_or(|text| text.starts_with('-')))
+        }
+        Some(Some(name)) => ASSIGNING.contains(&name) || matches!(name, "builtin" | "command"),
+    }
+}

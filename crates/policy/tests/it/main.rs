@@ -1,0 +1,10 @@
+//! Behaviour tests through the public interface. The tier of a module is in its name.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(clippy::disallowed_methods, reason = "the tests of tier 1 start bash")]
+
+mod support;
+mod t0_fuzz;
+mod t0_lines;
+mod t0_proposals;
+mod t0_rules;
+mod t1_bash;

@@ -1,0 +1,103 @@
+//! What is proposed where somebody is asked, and how it is explained.
+
+use junto_core::{Rule, Verdict};
+use junto_policy::{Answer, Judge, Mode, Origin, Rules};
+
+use crate::support::{confined, judge, place, rules};
+
+fn proposed(judge: &Judge, line: &str) -> Vec<String> {
+    match judge.explain_line(line).verdict {
+        Verdict::Ask { proposed, .. } => proposed.into_iter().map(|rule| rule.0).collect(),
+        verdict => panic!("{line}: {verdict:?}"),
+    }
+}
+
+#[test]
+fn rules_are_proposed_that_spare_the_question() {
+    let judge = judge(Mode::Workspace, "");
+    for (line, expected) in [
+        ("cargo test --all", &["allow command \"cargo test *\""][..]),
+        ("just build", &["allow command \"just *\""]),
+        ("npm run build && cargo test", &["allow command \"npm run *\"", "allow command \"cargo test *\""]),
+        ("git commit -m x", &["allow command \"git commit *\""]),
+        ("git push", &["allow command \"git push *\""]),
+        ("touch ~/notes.md", &["allow write \"/home/ada/notes.md\""]),
+        ("cargo test > ~/log", &["allow command \"cargo test *\"", "allow write \"/home/ada/log\""]),
+        ("cat .env", &["allow read \"/w/project/.env\""]),
+        ("curl -s https://example.org", &["allow net \"example.org\""]),
+        ("./run.sh", &["allow command \"./run.sh *\""]),
+        ("timeout 5 just build", &["allow command \"just *\""]),
+        // Too much would be allowed with these.
+        ("rm -rf ~/x", &["allow write \"/home/ada/x\""]),
+        ("sudo just build", &[]),
+        ("python3 -c 'x'", &[]),
+        ("bash script", &[]),
+        ("just build; sudo ls", &[]),
+        ("ls (", &[]),
+        ("$x", &[]),
+        ("touch $x", &[]),
+        ("PATH=x ls", &[]),
+    ] {
+        assert_eq!(proposed(&judge, line), expected, "{line}");
+    }
+}
+
+#[test]
+fn what_is_proposed_is_enough() {
+    for line in [
+        "cargo test --all",
+        "just build",
+        "npm run build && cargo test",
+        "git commit -m x",
+        "git push",
+        "touch ~/notes.md",
+        "cargo test > ~/log",
+        "cat .env",
+        "curl -s https://example.org",
+        "./run.sh",
+        "rm -rf ~/x",
+        "a 'b c' | d",
+    ] {
+        for judge in [judge(Mode::Workspace, ""), judge(Mode::Ask, ""), confined(Mode::Workspace, "")] {
+            let Verdict::Ask { proposed, reason } = judge.explain_line(line).verdict else { continue };
+            assert!(!reason.is_empty(), "{line}");
+            for rule in &proposed {
+                judge.learn(rule).unwrap();
+            }
+            assert_eq!(judge.explain_line(line).answer(), Answer::Allow, "{line} {proposed:?}");
+        }
+    }
+}
+
+#[test]
+fn no_rule_is_proposed_against_a_rule() {
+    let judge = judge(Mode::Workspace, &rules(&["ask command make *"]));
+    assert_eq!(proposed(&judge, "make"), [""; 0]);
+    judge.learn(&Rule("allow command \"make *\"".to_owned())).unwrap();
+    assert_eq!(judge.explain_line("make").answer(), Answer::Ask);
+}
+
+#[test]
+fn an_explanation_says_which_rule_decides_and_why() {
+    let toml = "[[policy.rule]]\ncommand = \"rm *\"\ndecision = \"deny\"\nreason = \"use the trash\"\n";
+    let rules = Rules::parse(toml, Origin::Project, Some("/w/project/.junto/config.toml".as_ref())).unwrap();
+    let judge = Judge::new(Mode::Workspace, place(junto_policy::Confined::default()), vec![rules]);
+    let explained = judge.explain_line("ls $(rm -rf z)");
+    assert_eq!(
+        explained.to_string(),
+        "deny\n  \
+           deny  run rm -rf z\n        \
+                 rule deny command \"rm *\" because \"use the trash\" (project, /w/project/.junto/config.toml:1): use the trash\n  \
+           allow remove /w/project/z (run rm -rf z)\n        \
+                 mode workspace: it stays in the working directory or among temporary files\n  \
+           allow run ls $(rm -rf z)\n        \
+                 mode workspace: it changes nothing by itself\n"
+    );
+    assert_eq!(
+        explained.verdict,
+        Verdict::Deny {
+            reason: "run rm -rf z: use the trash (deny command \"rm *\" because \"use the trash\")"
+                .to_owned()
+        }
+    );
+}

@@ -1,0 +1,273 @@
+//! Every command that bash really runs is seen: for lines made at random, bash tells what it ran, and none of it may have
+//! been allowed by a judge who denies it.
+//!
+//! Bash runs with a search path on which nothing is, so that no name is a program, and calls a function for every command that it does not
+//! find. That function writes the name down. It is a second opinion which shares nothing with our reader.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+
+use junto_policy::{Answer, Judge, Mode};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::support::{judge, rules};
+
+/// The most commands that a line may have.
+const MOST: usize = 60;
+
+/// Writes down what is run, and ends a line that runs too much. Odd commands fail, so that both branches are taken.
+const PRELUDE: &str = r#"
+ulimit -t 5
+exec 9>&1 >/dev/null 2>&1 </dev/null
+command_not_found_handle() {
+    printf '%s\0' "$1" >> .log
+    local all
+    mapfile -d '' all < .log
+    (( ${#all[@]} < 200 )) || kill -9 0
+    [[ $1 == *[02468] ]]
+}
+export -f command_not_found_handle
+export PATH=/nonexistent
+"#;
+
+/// The names of the commands that bash ran.
+fn ran(line: &str) -> Vec<String> {
+    let dir = tempfile::tempdir().unwrap();
+    let output = Command::new("/bin/bash")
+        .args(["--noprofile", "--norc", "-c", &format!("{PRELUDE}\neval \"$0\"\n"), line])
+        .current_dir(dir.path())
+        .env_clear()
+        // A group of its own, which ends as a whole when a line runs too much.
+        .process_group(0)
+        .stdin(Stdio::null())
+        // Everything that it starts holds the pipe open, so the end of it is the end of them all.
+        .output()
+        .unwrap();
+    drop(output);
+    let log = fs::read(dir.path().join(".log")).unwrap_or_default();
+    String::from_utf8_lossy(&log).split_terminator('\0').map(str::to_owned).collect()
+}
+
+/// A judge who denies this command and nothing else.
+fn denying(name: &str) -> Judge {
+    judge(Mode::Full, &rules(&[&format!("deny command {name} *")]))
+}
+
+/// Checks a line; says whether it was understood, and how many commands ran.
+fn check(line: &str) -> Result<(bool, usize), TestCaseError> {
+    let ran = ran(line);
+    // Names that need quotes in a rule are names that the damage has made.
+    for name in ran.iter().filter(|name| name.bytes().all(|c| c.is_ascii_alphanumeric()) && !name.is_empty())
+    {
+        let explained = denying(name).explain_line(line);
+        prop_assert_ne!(explained.answer(), Answer::Allow, "bash ran {} in\n{}\n{}", name, line, explained);
+    }
+    let understood =
+        !denying("c0").explain_line(line).steps.iter().any(|step| step.why.contains("not understood"));
+    Ok((understood, ran.len()))
+}
+
+/// Words; `@` stands for a command, and `%` for some statement.
+const WORDS: [&str; 26] = [
+    "a",
+    "'b c'",
+    "\"d $x\"",
+    "e\\ f",
+    "$x",
+    "${x:-y}",
+    "\"$(%)\"",
+    "$(%)",
+    "`@ k`",
+    "`@ \\`@\\``",
+    "${x:-$(%)}",
+    "$((1 + $(%)))",
+    "<(%)",
+    "{p,q}",
+    "*",
+    "'$(@)'",
+    "\"\\$(@)\"",
+    "g#h",
+    "\\#",
+    "$'i\\'j'",
+    "~",
+    "[k]",
+    "\\\n",
+    "\"`@`\"",
+    "\"${y:-\"$(@)\"}\"",
+    "<<< $(@)",
+];
+/// How a command may be written.
+const NAMES: [&str; 22] = [
+    "@",
+    "@",
+    "@",
+    "@",
+    "\\@",
+    "'@'",
+    "\"@\"",
+    "$'@'",
+    "''@",
+    "command @",
+    "eval @",
+    "builtin eval '@ x'",
+    "eval '@; @'",
+    "eval \"@ && @\"",
+    "/bin/bash -c '@ y'",
+    "time @",
+    "! @",
+    "x=1 @",
+    "x=$(@) @",
+    "> f @",
+    "trap '@' EXIT; @",
+    "a=(1 $(@)); @",
+];
+/// How statements are put together.
+const STATEMENTS: [&str; 24] = [
+    "%; %",
+    "% && %",
+    "% || %",
+    "% | %",
+    "% |& %",
+    "% & %",
+    "%\n%",
+    "( % )",
+    "{ %; }",
+    "{ %\n} > f",
+    "if %; then %; else %; fi",
+    "if %; then %; elif %; then %; fi",
+    "for x in a $(%); do %; done",
+    "for ((i=0; i<2; i++)); do %; done",
+    "while %; do %; break; done",
+    "until %; do %; break; done",
+    "case $(%) in (a) %;; *) %;; esac",
+    "f() { %; }; f",
+    "function g { %; }; g",
+    "[[ -n $(%) || x == x ]] && %",
+    "[ -n \"$(%)\" ] || %",
+    "(( $(%) + 1 )); %",
+    "coproc { %; }",
+    "% # @",
+];
+/// Statements with here-documents, which need lines of their own.
+const DOCUMENTS: [&str; 6] = [
+    "@ <<E\n$(%) `@` \\$(@)\nE",
+    "@ <<'E' && @\n$(@)\nE",
+    "@ <<-E; @\n\t${x:-$(%)}\n\tE",
+    "{ @ <<E\n$(%)\nE\n}",
+    "@ <<A <<B\n$(@)\nA\n$(@)\nB",
+    "@ <<\\E | @\n`@`\nE",
+];
+
+fn words() -> impl Strategy<Value = String> {
+    prop::collection::vec(select(&WORDS[..]), 0..3)
+        .prop_map(|words| words.iter().flat_map(|word| [" ", word]).collect())
+}
+
+fn simple() -> impl Strategy<Value = String> {
+    (select(&NAMES[..]), words()).prop_map(|(name, words)| format!("{name}{words}"))
+}
+
+/// Puts statements into the places for them; the last ones get a plain command.
+fn filled(template: &str, statements: &mut std::vec::IntoIter<String>) -> String {
+    let mut text = String::new();
+    for (at, part) in template.split('%').enumerate() {
+        if at > 0 {
+            text.push_str(&statements.next().unwrap_or_else(|| "@".to_owned()));
+        }
+        text.push_str(part);
+    }
+    text
+}
+
+fn statement() -> impl Strategy<Value = String> {
+    simple().prop_recursive(3, 12, 3, |inner| {
+        let inner = prop::collection::vec(inner, 1..4);
+        (select([&STATEMENTS[..], &NAMES[..]].concat()), words(), inner).prop_map(
+            |(template, words, inner)| {
+                let template =
+                    if template.contains('%') { template.to_owned() } else { format!("{template}{words}") };
+                filled(&template, &mut inner.into_iter())
+            },
+        )
+    })
+}
+
+/// A line, with a number for each command.
+fn line() -> impl Strategy<Value = String> {
+    let document = (select(&DOCUMENTS[..]), statement())
+        .prop_map(|(document, inner)| filled(document, &mut vec![inner].into_iter()));
+    let part = prop_oneof![4 => statement(), 1 => document];
+    prop::collection::vec(part, 1..3).prop_map(|parts| {
+        let text = parts.join("\n").replace('%', "@");
+        let mut line = String::new();
+        for (at, part) in text.split('@').enumerate() {
+            if at > 0 {
+                let _ = write!(line, "c{}", (at - 1).min(MOST - 1));
+            }
+            line.push_str(part);
+        }
+        line
+    })
+}
+
+/// A line with some characters put in, taken out or doubled.
+fn damaged() -> impl Strategy<Value = String> {
+    let bits = [
+        "'", "\"", "`", "$", "(", ")", "{", "}", "[", "]", ";", "&", "|", "<", "#", "!", "~", "\\", "\n",
+        " ", "", "", "\t", "$(", "<<E\n", "c0", "=",
+    ];
+    let damage = (any::<prop::sample::Index>(), 0..2_usize, select(bits.to_vec()));
+    (line(), prop::collection::vec(damage, 1..4)).prop_map(|(mut line, damages)| {
+        for (at, length, bit) in damages {
+            let start = at.index(line.len() + 1);
+            let end = (start + length).min(line.len());
+            line.replace_range(start..end, bit);
+        }
+        line
+    })
+}
+
+#[test]
+fn what_bash_runs_is_told() {
+    assert_eq!(
+        ran("c0; echo $(c2) `c3`; f() { c4; }; f; /bin/bash -c c6; c5 &"),
+        ["c0", "c2", "c3", "c4", "c6", "c5"]
+    );
+    assert_eq!(denying("c2").explain_line("echo $(c2)").answer(), Answer::Deny);
+    assert_eq!(denying("c1").explain_line("echo $(c2)").answer(), Answer::Allow);
+}
+
+#[test]
+fn commands_in_lines_of_the_grammar_are_seen() {
+    let (mut understood, mut lines, mut commands) = (0, 0, 0);
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    });
+    let counted = std::cell::RefCell::new((&mut understood, &mut lines, &mut commands));
+    runner
+        .run(&line(), |line| {
+            let (clear, ran) = check(&line)?;
+            let mut counted = counted.borrow_mut();
+            *counted.0 += usize::from(clear);
+            *counted.1 += 1;
+            *counted.2 += ran;
+            Ok(())
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
+    // Refusing everything would pass as well.
+    assert!(understood * 10 > lines * 9, "{understood} of {lines} lines are understood");
+    assert!(commands > lines * 2, "{commands} commands in {lines} lines");
+}
+
+#[test]
+fn commands_in_damaged_lines_are_seen_too() {
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    });
+    runner.run(&damaged(), |line| check(&line).map(drop)).unwrap_or_else(|error| panic!("{error}"));
+}

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
@@ -66,6 +67,12 @@ pub trait ExecutionEnvironment: Send + Sync {
     fn search<'a>(&'a self, query: Search, cancel: &'a CancellationToken) -> Fut<'a, Result<Hits>> {
         Box::pin(search::provided::search(self, query, cancel))
     }
+
+    /// The same place without the confinement of this environment, for what somebody has allowed to
+    /// leave it; `None` if there is no confinement, or it is not to be left.
+    fn unconfined(&self) -> Option<Arc<dyn ExecutionEnvironment>> {
+        None
+    }
 }
 
 /// What is known of an environment.
@@ -87,11 +94,19 @@ pub struct EnvFacts {
 /// What an environment keeps its commands from, whatever they try. Nothing, unless it says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
 pub struct Enforces {
     /// They change no files.
     pub read_only: bool,
     /// They reach no files outside the working directory.
     pub scope: bool,
+    /// They change no files but those in the working directory, in directories for temporary files and
+    /// where else they were let; and not the settings of the tools that work there, such as `.git`.
+    pub writes: bool,
+    /// They read no secrets: keys, credentials, `.env`.
+    pub secrets: bool,
+    /// They reach no other machine, unless it was named.
+    pub network: bool,
 }
 
 /// What a file was like at one moment; changes with its content.

@@ -46,6 +46,8 @@ mod local;
 mod path;
 pub mod plain;
 mod process;
+#[cfg(target_os = "linux")]
+pub mod sandbox;
 mod search;
 mod seen_files;
 #[cfg(feature = "suite")]
@@ -71,6 +73,8 @@ pub use path::RealPath;
 pub use process::{
     CommandSpec, Exit, Offered, Output, OutputStream, Process, Program, RawProcess, Stdin, TerminalSize,
 };
+#[cfg(target_os = "linux")]
+pub use sandbox::{Access, Gap, Means, Network, ResourceLimits, Sandbox, SandboxedEnvironment};
 pub use search::{
     Case, FileCount, FileLines, Filter, Found, FoundFile, Grep, Hits, Limits, Line, Order, Search, Show,
     Target,

@@ -1,5 +1,6 @@
 //! This machine.
 
+mod anchor;
 mod child;
 mod files;
 mod input;
@@ -24,10 +25,13 @@ use tokio::io::AsyncReadExt as _;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use self::launch::Launch;
+use self::child::Wants;
+pub(crate) use self::launch::Launch;
 use self::mark::Mark;
+pub(crate) use self::mark::VARIABLE as MARK;
 use self::process::LocalProcess;
 use self::pty::Wanted;
+pub(crate) use self::search::Veil;
 use crate::survivors::Survivor;
 use crate::variables::{self, Inherit, Variables};
 use crate::{
@@ -74,6 +78,11 @@ impl LocalEnvironment {
         }
     }
 
+    /// A variable of every child.
+    pub(crate) fn variable(&self, name: &str) -> Option<&OsString> {
+        self.variables.get(std::ffi::OsStr::new(name))
+    }
+
     /// The processes that this environment started, or that these started, and that live.
     pub fn survivors(&self) -> Vec<Survivor> {
         tree::marked(&Mark::Environment(self.id.clone()))
@@ -83,6 +92,21 @@ impl LocalEnvironment {
                 command: proc_table::command_line(entry.pid),
             })
             .collect()
+    }
+
+    /// Searches what is not behind a veil.
+    pub(crate) fn search_behind(
+        veil: Option<Veil>,
+        query: Search,
+        cancel: &CancellationToken,
+    ) -> Fut<'_, Result<Hits>> {
+        Box::pin(async move {
+            // Who drops the future wants no more either.
+            let stop = cancel.child_token();
+            let _stop = stop.clone().drop_guard();
+            let root = query.root.clone();
+            blocking(&root, move |_| search::search(&query, veil, &stop)).await
+        })
     }
 
     fn launch(&self, spec: &CommandSpec, mark: &Mark) -> Result<Launch> {
@@ -105,24 +129,48 @@ impl LocalEnvironment {
         variables.extend(spec.variables.iter().map(|(name, value)| (name.into(), value.into())));
         variables.insert(mark::VARIABLE.into(), mark.value(self.outer.as_deref()));
         let piped_input = spec.stdin != Stdin::Empty;
-        Ok(Launch { program, arguments, variables, cwd: cwd.to_owned(), piped_input })
+        let cwd = cwd.to_owned();
+        Ok(Launch { program, arguments, variables, cwd, piped_input, descriptors: Vec::new(), jail: None })
     }
 
-    fn start(&self, spec: CommandSpec) -> Result<Process> {
+    /// Starts a command after something was done to how it is started.
+    pub(crate) fn start(
+        &self,
+        spec: CommandSpec,
+        streams: Streams,
+        confine: impl FnOnce(Launch, bool) -> std::io::Result<Launch>,
+    ) -> Result<Process> {
         let mark = Mark::tree(&self.id, self.started.fetch_add(1, Ordering::Relaxed));
         let launch = self.launch(&spec, &mark)?;
         let name = launch.program.to_string_lossy().into_owned();
         // The system would say of the program that it is not there.
+        anchor::check(spec.cwd.as_ref().unwrap_or(&self.facts.cwd))?;
         check_directory(&launch.cwd)?;
-        let terminal = spec.terminal.map(|size| Wanted { size, typed: launch.piped_input });
-        let started = child::start(launch, terminal, mark).map_err(|e| not_started(&name, e))?;
+        let wants = match (streams, spec.terminal) {
+            (Streams::Ours, _) => Wants::Ours,
+            (Streams::Own, Some(size)) => Wants::Terminal(Wanted { size, typed: launch.piped_input }),
+            (Streams::Own, None) => Wants::Pipes,
+        };
+        let keys = !matches!(wants, Wants::Pipes);
+        let launch = confine(launch, keys).map_err(|e| not_started(&name, e))?;
+        let started = child::start(launch, wants, mark).map_err(|e| not_started(&name, e))?;
         let process =
             LocalProcess::new(name.clone(), started, spec.stdin).map_err(|e| Error::io(&name, e))?;
         Ok(Process::new(process))
     }
 }
 
+/// Whose streams a command has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Streams {
+    /// Its own, which we read and write.
+    Own,
+    /// Those of this process.
+    Ours,
+}
+
 /// Describes a [`LocalEnvironment`].
+#[derive(Clone)]
 pub struct LocalBuilder {
     cwd: PathBuf,
     home: Option<PathBuf>,
@@ -158,6 +206,12 @@ impl LocalBuilder {
     pub fn variable(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.extra.insert(name.into(), value.into());
         self
+    }
+
+    /// Where programs are looked for, as far as it is known yet.
+    pub(crate) fn search_path(&self) -> Option<&std::ffi::OsStr> {
+        let name = std::ffi::OsStr::new("PATH");
+        self.extra.get(name).or_else(|| self.base.get(name)).map(OsString::as_os_str)
     }
 
     /// How many entries a listing may have.
@@ -284,16 +338,10 @@ impl ExecutionEnvironment for LocalEnvironment {
     }
 
     fn spawn(&self, command: CommandSpec) -> Fut<'_, Result<Process>> {
-        Box::pin(async { self.start(command) })
+        Box::pin(async { self.start(command, Streams::Own, |launch, _| Ok(launch)) })
     }
 
     fn search<'a>(&'a self, query: Search, cancel: &'a CancellationToken) -> Fut<'a, Result<Hits>> {
-        Box::pin(async move {
-            // Who drops the future wants no more either.
-            let stop = cancel.child_token();
-            let _stop = stop.clone().drop_guard();
-            let root = query.root.clone();
-            blocking(&root, move |_| search::search(&query, &stop)).await
-        })
+        Self::search_behind(None, query, cancel)
     }
 }

@@ -10,9 +10,34 @@
 //! # }
 //! ```
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::LocalEnvironment;
+use crate::{LocalEnvironment, SandboxedEnvironment};
+
+/// An environment that knows what it started.
+pub trait Started {
+    /// The processes that it started, or that these started, and that live.
+    fn survivors(&self) -> Vec<Survivor>;
+}
+
+impl Started for LocalEnvironment {
+    fn survivors(&self) -> Vec<Survivor> {
+        self.survivors()
+    }
+}
+
+impl Started for SandboxedEnvironment {
+    fn survivors(&self) -> Vec<Survivor> {
+        self.survivors()
+    }
+}
+
+impl<E: Started + ?Sized> Started for Arc<E> {
+    fn survivors(&self) -> Vec<Survivor> {
+        (**self).survivors()
+    }
+}
 
 /// A process that lives although its owner does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +52,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// What an environment started and what still lives, given `patience`: a process that was killed
 /// takes a moment to die, and the kernel tells only its parent. Blocks the thread; needs no runtime.
-pub fn after(env: &LocalEnvironment, patience: Duration) -> Vec<Survivor> {
+pub fn after(env: &impl Started, patience: Duration) -> Vec<Survivor> {
     let mut waited = Duration::ZERO;
     loop {
         let found = env.survivors();

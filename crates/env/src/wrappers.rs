@@ -93,6 +93,12 @@ pub trait Layer: Send + Sync {
     fn search<'a>(&'a self, query: Search, cancel: &'a CancellationToken) -> Fut<'a, Result<Hits>> {
         self.inner().search(query, cancel)
     }
+
+    /// See [`ExecutionEnvironment::unconfined`]. A layer that keeps something from happening, or tells
+    /// of it, must see to it that this does not go around it.
+    fn unconfined(&self) -> Option<Arc<dyn ExecutionEnvironment>> {
+        self.inner().unconfined()
+    }
 }
 
 impl<L: Layer> ExecutionEnvironment for L {
@@ -134,6 +140,10 @@ impl<L: Layer> ExecutionEnvironment for L {
 
     fn search<'a>(&'a self, query: Search, cancel: &'a CancellationToken) -> Fut<'a, Result<Hits>> {
         Layer::search(self, query, cancel)
+    }
+
+    fn unconfined(&self) -> Option<Arc<dyn ExecutionEnvironment>> {
+        Layer::unconfined(self)
     }
 }
 

@@ -11,7 +11,6 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nix::errno::Errno;
-use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use rustix::process::{WaitId, WaitIdOptions, WaitIdStatus, waitid};
 use tokio::sync::watch;
@@ -23,6 +22,7 @@ use super::proc_table::Stream;
 use super::pty::{self, Terminal, Wanted};
 use super::tree::Tree;
 use crate::Exit;
+use crate::sandbox::{Held, Jail};
 
 /// A child that was started, with our ends of what it reads and writes.
 pub(super) struct Started {
@@ -33,27 +33,48 @@ pub(super) struct Started {
 
 /// Our ends of what a child reads and writes.
 pub(super) enum Ends {
-    Pipes { stdin: Option<OwnedFd>, stdout: OwnedFd, stderr: OwnedFd },
+    Pipes {
+        stdin: Option<OwnedFd>,
+        stdout: OwnedFd,
+        stderr: OwnedFd,
+    },
     Terminal(Terminal),
+    /// It has the standard streams of this process.
+    Ours,
 }
 
-/// Starts a command in a session of its own.
+/// What a child reads and writes.
+#[derive(Clone, Copy)]
+pub(super) enum Wants {
+    Pipes,
+    Terminal(Wanted),
+    /// The standard streams of this process, and its terminal if it has one.
+    Ours,
+}
+
+/// Starts a command, in a session of its own unless it has our streams.
 ///
 /// This blocks until the program runs, as long as a start takes. Were it awaited, somebody could stop
 /// waiting and end this process between the start and the kill that then follows.
-pub(super) fn start(launch: Launch, terminal: Option<Wanted>, mark: Mark) -> io::Result<Started> {
+pub(super) fn start(launch: Launch, wants: Wants, mark: Mark) -> io::Result<Started> {
     let (ready, started) = sync_channel(1);
-    keeper::keep(Box::new(move || {
-        let started = match terminal {
-            Some(wanted) => spawn_on_terminal(&launch, wanted, mark),
-            None => spawn(launch, mark),
+    let keep = if launch.jail.is_some() { keeper::keep_alone } else { keeper::keep };
+    keep(Box::new(move || {
+        let mut launch = launch;
+        let started = match wants {
+            Wants::Pipes => spawn(&launch, mark),
+            Wants::Terminal(wanted) => spawn_on_terminal(&launch, wanted, mark),
+            Wants::Ours => spawn_beside(&launch, mark),
         };
         match started {
             Ok(started) => {
                 let shared = Arc::clone(&started.child.0);
+                let held = launch.jail.take().map(Jail::into_held);
+                // What it was started with is its own now.
+                drop(launch);
                 // There is room for one, and it is waited for.
                 drop(ready.send(Ok(started)));
-                shared.watch();
+                shared.watch(held);
             }
             Err(e) => drop(ready.send(Err(e))),
         }
@@ -61,25 +82,38 @@ pub(super) fn start(launch: Launch, terminal: Option<Wanted>, mark: Mark) -> io:
     started.recv().unwrap_or_else(|_| Err(io::Error::other("the thread that starts processes ended")))
 }
 
-fn spawn(launch: Launch, mark: Mark) -> io::Result<Started> {
+fn spawn(launch: &Launch, mark: Mark) -> io::Result<Started> {
     let Launched { pid, stdin, stdout, stderr } = launch.start()?;
     let streams = [Stream::of(&stdout), Stream::of(&stderr)];
-    let (child, exit) = Child::new(pid, mark, streams.into_iter().flatten().collect());
+    let (child, exit) =
+        Child::new(pid, mark, streams.into_iter().flatten().collect(), launch.has_descriptors());
     Ok(Started { child, exit, ends: Ends::Pipes { stdin, stdout, stderr } })
 }
 
 fn spawn_on_terminal(launch: &Launch, wanted: Wanted, mark: Mark) -> io::Result<Started> {
-    let (pid, terminal, stream) = pty::spawn(launch.command(), wanted)?;
-    let (child, exit) = Child::new(pid, mark, stream.into_iter().collect());
+    let (pid, terminal, stream) = pty::spawn(launch, wanted)?;
+    let (child, exit) = Child::new(pid, mark, stream.into_iter().collect(), launch.has_descriptors());
     Ok(Started { child, exit, ends: Ends::Terminal(terminal) })
+}
+
+fn spawn_beside(launch: &Launch, mark: Mark) -> io::Result<Started> {
+    let pid = launch.start_beside()?;
+    let (child, exit) = Child::new(pid, mark, Vec::new(), launch.has_descriptors());
+    Ok(Started { child, exit, ends: Ends::Ours })
 }
 
 /// The owner of a child. Dropping it kills the whole tree.
 pub(super) struct Child(Arc<Shared>);
 
 impl Child {
-    fn new(pid: Pid, mark: Mark, streams: Vec<Stream>) -> (Self, watch::Receiver<Option<Exit>>) {
-        let tree = Tree::new(pid, mark, streams);
+    /// `wrapped`: it is bubblewrap, and the command is inside.
+    fn new(
+        pid: Pid,
+        mark: Mark,
+        streams: Vec<Stream>,
+        wrapped: bool,
+    ) -> (Self, watch::Receiver<Option<Exit>>) {
+        let tree = Tree::new(pid, mark, streams, wrapped);
         let (sender, exit) = watch::channel(None);
         let life = Mutex::new(Life { exit: None, released: false });
         (Self(Arc::new(Shared { pid, tree, life, exit: sender })), exit)
@@ -91,7 +125,7 @@ impl Child {
 
     /// Sends SIGINT to the child's group; nothing if none of it is left.
     pub(super) fn interrupt(&self) -> io::Result<()> {
-        match self.0.tree.signal_group(Signal::SIGINT) {
+        match self.0.tree.interrupt() {
             Ok(()) | Err(Errno::ESRCH) => Ok(()),
             Err(e) => Err(e.into()),
         }
@@ -159,8 +193,10 @@ impl Shared {
     }
 
     /// Waits for the child's end, tells it, and reaps the child if nobody else will.
-    fn watch(&self) {
+    fn watch(&self, held: Option<Held>) {
+        let held = held.map(Held::settle);
         let seen = end_of(self.pid);
+        drop(held);
         let mut life = self.life();
         let exit = seen.unwrap_or(Exit { code: None, signal: None });
         if life.released {

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use nix::libc;
 use sha2::{Digest, Sha256};
 
+use super::anchor::{self, Anchor};
 use super::locks;
 use crate::{ByteRange, DirEntry, Error, ErrorKind, RealPath, Result, Stamp};
 
@@ -16,12 +17,14 @@ pub(super) const DIGEST_LIMIT: u64 = 64 << 20;
 
 /// Opens a regular file. Anything else is refused without waiting for it, as a pipe would make us.
 fn open_regular(path: &RealPath) -> Result<(File, Metadata)> {
-    let file = OpenOptions::new()
-        .read(true)
-        // The path was resolved: a link in its place is a change, and not to be followed.
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_NOCTTY)
-        .open(path)
-        .map_err(|e| not_opened(path, e))?;
+    let opened = Anchor::of(path).and_then(|anchor| {
+        OpenOptions::new()
+            .read(true)
+            // The path was resolved: a link in its place is a change, and not to be followed.
+            .custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_NOCTTY)
+            .open(anchor.path())
+    });
+    let file = opened.map_err(|e| not_opened(path, e))?;
     let metadata = file.metadata().map_err(|e| Error::io(path, e))?;
     regular(path, &metadata)?;
     Ok((file, metadata))
@@ -30,7 +33,7 @@ fn open_regular(path: &RealPath) -> Result<(File, Metadata)> {
 /// What the system says, unless it is in riddles because this is no regular file.
 fn not_opened(path: &RealPath, error: io::Error) -> Error {
     let named = fs::symlink_metadata(path).ok().and_then(|metadata| regular(path, &metadata).err());
-    named.unwrap_or_else(|| Error::io(path, error))
+    named.unwrap_or_else(|| anchor::said(path, error))
 }
 
 /// Refuses what is no regular file, and says what it is.
@@ -95,11 +98,12 @@ pub(super) fn open(path: &RealPath, range: ByteRange) -> Result<File> {
 /// What is in a directory. Links are entries of their own and not followed; a directory below that
 /// cannot be read is listed without what is in it.
 pub(super) fn list(path: &RealPath, depth: u32, limit: usize) -> Result<Vec<DirEntry>> {
+    let folder = anchor::directory(path).map_err(|e| anchor::said(path, e))?;
     let mut entries = Vec::new();
     let mut pending = vec![(PathBuf::new(), depth)];
     while let Some((below, levels)) = pending.pop() {
         let Some(deeper) = levels.checked_sub(1) else { continue };
-        let found = match fs::read_dir(path.as_path().join(&below)) {
+        let found = match fs::read_dir(folder.path().join(&below)) {
             Ok(found) => found,
             Err(e) if below.as_os_str().is_empty() => return Err(Error::io(path, e)),
             Err(_) => continue,
@@ -127,16 +131,17 @@ pub(super) fn list(path: &RealPath, depth: u32, limit: usize) -> Result<Vec<DirE
 /// Removes a file.
 pub(super) fn remove(path: &RealPath) -> Result<()> {
     let _turn = locks::lock(path.as_path());
-    fs::remove_file(path).map_err(|e| Error::io(path, e))
+    Anchor::of(path).and_then(|anchor| fs::remove_file(anchor.path())).map_err(|e| anchor::said(path, e))
 }
 
 /// Renames a file, and makes the directories this needs.
 pub(super) fn rename(from: &RealPath, to: &RealPath) -> Result<()> {
     let _turns = locks::lock_both(from.as_path(), to.as_path());
     // Said of the source before anything is made for the target.
-    fs::symlink_metadata(from).map_err(|e| Error::io(from, e))?;
-    if let Some(parent) = to.as_path().parent() {
-        fs::create_dir_all(parent).map_err(|e| Error::io(to, e))?;
-    }
-    fs::rename(from, to).map_err(|e| Error::io(to, e))
+    let source = Anchor::of(from)
+        .and_then(|source| fs::symlink_metadata(source.path()).map(|_| source))
+        .map_err(|e| anchor::said(from, e))?;
+    Anchor::making(to)
+        .and_then(|target| fs::rename(source.path(), target.path()))
+        .map_err(|e| anchor::said(to, e))
 }

@@ -46,6 +46,12 @@ pub(super) fn keep(work: Work) -> io::Result<()> {
     keeper.spawn(move || serve(work)).map(drop)
 }
 
+/// Has a thread do the work that does nothing else before or after: one that confines itself.
+pub(super) fn keep_alone(work: Work) -> io::Result<()> {
+    let keeper = thread::Builder::new().name("junto-confined".into()).stack_size(STACK);
+    keeper.spawn(work).map(drop)
+}
+
 fn serve(first: Work) {
     let (sender, works) = sync_channel(1);
     let mut next = Some(first);

@@ -14,29 +14,36 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use nix::libc;
 use nix::sched::{CloneFlags, unshare};
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawn};
 use nix::sys::signal::{SigSet, Signal};
-use nix::unistd::{Pid, chdir};
+use nix::sys::stat::Mode;
+use nix::unistd::{AccessFlags, Pid, access, chdir};
 use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
 
 use super::pty;
+use crate::sandbox::Jail;
 use crate::variables::Variables;
 
 /// What runs a script that does not say what runs it.
 const SCRIPT_SHELL: &str = "/bin/sh";
 
 /// What to start.
-pub(super) struct Launch {
+pub(crate) struct Launch {
     /// The name of a program on the child's `PATH`, or a path to it, from the child's directory.
-    pub(super) program: OsString,
-    pub(super) arguments: Vec<OsString>,
+    pub(crate) program: OsString,
+    pub(crate) arguments: Vec<OsString>,
     /// All variables of the child.
-    pub(super) variables: Variables,
-    pub(super) cwd: PathBuf,
+    pub(crate) variables: Variables,
+    pub(crate) cwd: PathBuf,
     /// Whether its input is a pipe to us, and not empty.
-    pub(super) piped_input: bool,
+    pub(crate) piped_input: bool,
+    /// Files that it has open, and under which numbers; above all others that are given.
+    pub(crate) descriptors: Vec<(OwnedFd, i32)>,
+    /// What the thread that starts it enters first, never to leave.
+    pub(crate) jail: Option<Jail>,
 }
 
 /// What was started, and our ends of its pipes.
@@ -54,18 +61,49 @@ struct Streams {
     stderr: PipeWriter,
 }
 
+impl Streams {
+    fn actions(&self) -> io::Result<Actions> {
+        let nothing = File::open("/dev/null")?;
+        let stdin = self.stdin.as_ref().map_or(nothing.as_fd(), PipeReader::as_fd);
+        let mut files = PosixSpawnFileActions::init()?;
+        let ends: [BorrowedFd<'_>; 3] = [stdin, self.stdout.as_fd(), self.stderr.as_fd()];
+        for (number, end) in (0..).zip(ends) {
+            files.add_dup2(end.as_raw_fd(), number)?;
+        }
+        Ok(Actions { files, session: Session::Own, _nothing: Some(nothing) })
+    }
+}
+
+/// Whose session a child is in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Session {
+    Own,
+    Ours,
+}
+
+/// What becomes of descriptors in the child, and whose session it is in.
+struct Actions {
+    files: PosixSpawnFileActions,
+    session: Session,
+    /// Open as long as it is referred to.
+    _nothing: Option<File>,
+}
+
 impl Launch {
     /// Starts it in a session of its own. The thread this is called on has no use for a working
     /// directory afterwards, and lives as long as the child.
-    pub(super) fn start(self) -> io::Result<Launched> {
+    pub(super) fn start(&self) -> io::Result<Launched> {
         let (stdin, ours) =
             if self.piped_input { io::pipe().map(|(r, w)| (Some(r), Some(w)))? } else { (None, None) };
         let (our_stdout, stdout) = io::pipe()?;
         let (our_stderr, stderr) = io::pipe()?;
         let streams = Streams { stdin, stdout, stderr };
         let _fork = pty::forking();
-        let pid = match unshare(CloneFlags::CLONE_FS) {
-            Ok(()) => self.spawn(&streams)?,
+        let own_directory = unshare(CloneFlags::CLONE_FS);
+        self.enter_jail()?;
+        let pid = match own_directory {
+            Ok(()) => self.spawn(streams.actions()?)?,
+            Err(e) if self.has_descriptors() => return Err(e.into()),
             Err(_) => self.fork(streams)?,
         };
         Ok(Launched {
@@ -76,17 +114,66 @@ impl Launch {
         })
     }
 
-    fn spawn(&self, streams: &Streams) -> io::Result<Pid> {
-        chdir(&self.cwd)?;
-        let nothing = File::open("/dev/null")?;
-        let stdin = streams.stdin.as_ref().map_or(nothing.as_fd(), PipeReader::as_fd);
+    /// Starts it on a terminal, which becomes that of its session. For what has descriptors.
+    pub(super) fn start_on(&self, terminal: &Path, typed: bool) -> io::Result<Pid> {
+        let own_directory = unshare(CloneFlags::CLONE_FS);
+        self.enter_jail()?;
+        own_directory?;
         let mut files = PosixSpawnFileActions::init()?;
-        let ends: [BorrowedFd<'_>; 3] = [stdin, streams.stdout.as_fd(), streams.stderr.as_fd()];
-        for (number, end) in (0..).zip(ends) {
-            files.add_dup2(end.as_raw_fd(), number)?;
+        // The first terminal that the leader of a session opens is the session's.
+        files.add_open(1, terminal, OFlag::O_RDWR, Mode::empty())?;
+        files.add_dup2(1, 2)?;
+        if typed {
+            files.add_dup2(1, 0)?;
+        } else {
+            files.add_open(0, "/dev/null", OFlag::O_RDONLY, Mode::empty())?;
+        }
+        self.spawn(Actions { files, session: Session::Own, _nothing: None })
+    }
+
+    /// Starts it with our standard streams, in our session and group.
+    pub(super) fn start_beside(&self) -> io::Result<Pid> {
+        let _fork = pty::forking();
+        unshare(CloneFlags::CLONE_FS)?;
+        self.enter_jail()?;
+        let files = PosixSpawnFileActions::init()?;
+        self.spawn(Actions { files, session: Session::Ours, _nothing: None })
+    }
+
+    pub(super) fn has_descriptors(&self) -> bool {
+        !self.descriptors.is_empty()
+    }
+
+    /// Confines this thread, if the child is to be confined.
+    pub(super) fn enter_jail(&self) -> io::Result<()> {
+        self.jail.as_ref().map_or(Ok(()), Jail::enter)
+    }
+
+    /// That there is a program to start. For one that another program is to start, which would say it
+    /// in its own way.
+    pub(crate) fn check_program(&self) -> io::Result<()> {
+        let mut missing = io::Error::from(Errno::ENOENT);
+        for path in self.candidates().iter().map(|path| self.cwd.join(path)) {
+            match (path.metadata(), access(&path, AccessFlags::X_OK)) {
+                (Ok(found), Ok(())) if !found.is_dir() => return Ok(()),
+                (Ok(_), _) => missing = Errno::EACCES.into(),
+                (Err(_), _) => {}
+            }
+        }
+        Err(missing)
+    }
+
+    fn spawn(&self, mut actions: Actions) -> io::Result<Pid> {
+        chdir(&self.cwd)?;
+        let files = &mut actions.files;
+        for (file, number) in &self.descriptors {
+            files.add_dup2(file.as_raw_fd(), *number)?;
         }
         let mut attributes = PosixSpawnAttr::init()?;
-        let session = PosixSpawnFlags::from_bits_retain(libc::POSIX_SPAWN_SETSID.into());
+        let session = match actions.session {
+            Session::Own => PosixSpawnFlags::from_bits_retain(libc::POSIX_SPAWN_SETSID.into()),
+            Session::Ours => PosixSpawnFlags::empty(),
+        };
         attributes.set_flags(
             session | PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF | PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK,
         )?;
@@ -96,9 +183,8 @@ impl Launch {
 
         let variables = self.variables.iter().map(|(name, value)| joined(&[name, OsStr::new("="), value]));
         let variables = variables.collect::<io::Result<Vec<CString>>>()?;
-        let start = |path: &Path, arguments: &[CString]| {
-            posix_spawn(path, &files, &attributes, arguments, &variables)
-        };
+        let start =
+            |path: &Path, arguments: &[CString]| posix_spawn(path, files, &attributes, arguments, &variables);
         let arguments = self.argv(None)?;
         let mut denied = None;
         for path in self.candidates() {

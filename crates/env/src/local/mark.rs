@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use super::proc_table::{self, Entry, Variable};
 
 /// The variable; a path of marks, the outermost first.
-pub(super) const VARIABLE: &str = "JUNTO_TREE";
+pub(crate) const VARIABLE: &str = "JUNTO_TREE";
 
 const SEPARATOR: char = ':';
 

@@ -52,6 +52,11 @@ impl Streams {
         Ok(Self { sources: vec![source], buffer: BytesMut::new() })
     }
 
+    /// Those of a process that has ours.
+    pub(super) fn none() -> Self {
+        Self { sources: Vec::new(), buffer: BytesMut::new() }
+    }
+
     /// Whether all streams are at their end.
     pub(super) fn ended(&self) -> bool {
         self.sources.iter().all(|source| source.receiver.is_none())

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nix::libc;
 use nix::unistd::Pid;
@@ -184,6 +184,11 @@ impl Stream {
     /// One of our own descriptors.
     pub(crate) fn of(fd: impl AsFd) -> Option<Self> {
         Self::at(format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd()))
+    }
+
+    /// What the kernel calls it; of a terminal this is where it is.
+    pub(crate) fn name(&self) -> &Path {
+        &self.name
     }
 
     fn at(link: String) -> Option<Self> {

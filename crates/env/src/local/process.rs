@@ -49,6 +49,7 @@ impl LocalProcess {
             Ends::Pipes { stdin, stdout, stderr } => {
                 (Input::new(stdin, given)?, Streams::of_pipes(stdout, stderr)?, None)
             }
+            Ends::Ours => (Input::none(), Streams::none(), None),
             Ends::Terminal(terminal) => {
                 let input =
                     if is_empty { Input::none() } else { Input::typed(terminal.descriptor()?, given)? };

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 use pty_process::Size;
 use pty_process::blocking::{Command as TerminalCommand, Pty, open};
 
-use super::launch;
+use super::launch::{self, Launch};
 use super::proc_table::Stream;
 use crate::TerminalSize;
 
@@ -50,7 +50,7 @@ impl Terminal {
 
 /// Starts a command in a session of its own, which has a terminal of its own. Gives the process's end
 /// of it too, by which whoever holds it is known.
-pub(super) fn spawn(command: Command, wanted: Wanted) -> io::Result<(Pid, Terminal, Option<Stream>)> {
+pub(super) fn spawn(launch: &Launch, wanted: Wanted) -> io::Result<(Pid, Terminal, Option<Stream>)> {
     let (pty, pts) = {
         let _alone = FORK.write().unwrap_or_else(PoisonError::into_inner);
         open().map_err(system)?
@@ -60,11 +60,17 @@ pub(super) fn spawn(command: Command, wanted: Wanted) -> io::Result<(Pid, Termin
     let terminal = Terminal(pty);
     terminal.resize(wanted.size)?;
     let stream = Stream::of(&pts);
-    let mut command = TerminalCommand::from(command);
+    let _fork = forking();
+    if launch.has_descriptors() {
+        let name = stream.as_ref().ok_or_else(|| io::Error::other("the terminal has no name"))?.name();
+        let pid = launch.start_on(name, wanted.typed)?;
+        return Ok((pid, terminal, stream));
+    }
+    launch.enter_jail()?;
+    let mut command = TerminalCommand::from(launch.command());
     if !wanted.typed {
         command = command.stdin(Stdio::null());
     }
-    let _fork = forking();
     let child = command.spawn(pts).map_err(system)?;
     Ok((launch::number(&child)?, terminal, stream))
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{self, Read, Seek};
 use std::mem;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use ignore::{DirEntry, ParallelVisitor, ParallelVisitorBuilder, WalkBuilder, WalkParallel, WalkState};
@@ -15,7 +15,7 @@ use nix::sys::statfs::{self, FsType, statfs};
 use tokio_util::sync::CancellationToken;
 
 use self::times::Times;
-use super::files;
+use super::{anchor, files};
 use crate::search::by_path::ByPath;
 use crate::search::collect::{FileHit, FileSearcher, Origin, is_too_long};
 use crate::search::first::First;
@@ -47,10 +47,14 @@ const KERNEL_MADE: [FsType; 9] = [
     statfs::DEVPTS_SUPER_MAGIC,
 ];
 
+/// Says of a path that it is not looked at, nor what is below it.
+pub(crate) type Veil = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
+
 /// Searches, until it is done or cancelled.
-pub(super) fn search(query: &Search, cancel: &CancellationToken) -> Result<Hits> {
+pub(super) fn search(query: &Search, veil: Option<Veil>, cancel: &CancellationToken) -> Result<Hits> {
     let Search { root, target, filter, limits } = query;
     let globs = Globs::compile(filter, root.as_path())?;
+    anchor::check(root)?;
     let place = Place::look(root)?;
     let hits = match target {
         Target::Files(order) => {
@@ -58,7 +62,7 @@ pub(super) fn search(query: &Search, cancel: &CancellationToken) -> Result<Hits>
                 Lister { order: *order, limits: *limits, cancel, listed: Mutex::new(Listed::new(*limits)) };
             match place {
                 Place::File => lister.visitor().take(root.as_path().to_owned()),
-                Place::Directory => walk(root, filter, globs).visit(&mut &lister),
+                Place::Directory => walk(root, filter, globs, veil).visit(&mut &lister),
             }
             let Listed { first, unreadable } = unlock(lister.listed);
             files_found(first, unreadable)
@@ -67,7 +71,7 @@ pub(super) fn search(query: &Search, cancel: &CancellationToken) -> Result<Hits>
             let searchers = Greps::new(grep, *limits, cancel)?;
             match place {
                 Place::File => searchers.named(root)?,
-                Place::Directory => walk(root, filter, globs).visit(&mut &searchers),
+                Place::Directory => walk(root, filter, globs, veil).visit(&mut &searchers),
             }
             unlock(searchers.kept).into_hits()
         }
@@ -103,7 +107,7 @@ fn is_kernel_made(dir: &Path) -> bool {
 
 /// A walk as `rg` does it, but for the user's own list of what git ignores everywhere: that is found
 /// through the environment of the process, and a library does not look there.
-fn walk(root: &RealPath, filter: &Filter, globs: Globs) -> WalkParallel {
+fn walk(root: &RealPath, filter: &Filter, globs: Globs, veil: Option<Veil>) -> WalkParallel {
     let mut builder = WalkBuilder::new(root);
     builder
         .overrides(globs.overrides)
@@ -117,6 +121,9 @@ fn walk(root: &RealPath, filter: &Filter, globs: Globs) -> WalkParallel {
         .git_global(false);
     if !filter.ignored {
         builder.add_custom_ignore_filename(".rgignore");
+    }
+    if let Some(veil) = veil {
+        builder.filter_entry(move |entry| !veil(entry.path()));
     }
     builder.build_parallel()
 }

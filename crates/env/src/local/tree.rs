@@ -42,12 +42,16 @@ pub(super) struct Tree {
     streams: Vec<Stream>,
     spawned: Instant,
     seen: Mutex<HashSet<Identity>>,
+    /// Whether the root, and the first process of the namespace that it made, are only what the
+    /// command is wrapped in. They end when it does, and it dies when they do: so what asks the
+    /// command to end is kept from them.
+    wrapped: bool,
 }
 
 impl Tree {
-    pub(super) fn new(root: Pid, mark: Mark, streams: Vec<Stream>) -> Self {
+    pub(super) fn new(root: Pid, mark: Mark, streams: Vec<Stream>, wrapped: bool) -> Self {
         let start = proc_table::of(root.as_raw()).map_or(0, |entry| entry.start);
-        Self { root, start, mark, streams, spawned: now(), seen: Mutex::default() }
+        Self { root, start, mark, streams, spawned: now(), seen: Mutex::default(), wrapped }
     }
 
     /// Whether any of the tree lives.
@@ -58,9 +62,14 @@ impl Tree {
     /// Asks the whole tree to end; says whether there was anything to ask. Nothing is asked twice, and
     /// what a process starts when it is asked, to clean up, is left to it.
     pub(super) fn terminate(&self) -> bool {
+        if self.wrapped && !look_well(|| self.look()).members.iter().any(|entry| !self.wraps(entry)) {
+            // Nothing is inside yet that could be asked; and what wraps it must not end without it.
+            self.kill();
+            return true;
+        }
         let mut asked = HashSet::new();
         // What is stopped hears nothing before it goes on.
-        self.signal_all(&[Signal::SIGTERM, Signal::SIGCONT], |found, entry| {
+        self.signal_all(&[Signal::SIGTERM, Signal::SIGCONT], Self::look_inside, |found, entry| {
             asked.insert(if found.is_whole(entry.group) {
                 (entry.group, None)
             } else {
@@ -69,15 +78,41 @@ impl Tree {
         })
     }
 
-    /// Sends a signal to the root's group, as a terminal would.
-    pub(super) fn signal_group(&self, signal: Signal) -> nix::Result<()> {
+    /// Sends an interrupt to the root's group, as a terminal would.
+    pub(super) fn interrupt(&self) -> nix::Result<()> {
+        if !self.wrapped {
+            return self.signal_group(Signal::SIGINT);
+        }
+        let found = self.look_inside();
+        let targets: Vec<&Entry> = found.members.iter().filter(|entry| entry.group == self.root).collect();
+        found.signal(&targets, Signal::SIGINT);
+        Ok(())
+    }
+
+    fn signal_group(&self, signal: Signal) -> nix::Result<()> {
         killpg(self.root, signal)
+    }
+
+    /// Finds what may be asked to end: without the wrapping, which ends by itself.
+    fn look_inside(&self) -> Found {
+        let mut found = self.look();
+        if self.wrapped {
+            found.spare(|entry| self.wraps(entry));
+        }
+        found
+    }
+
+    /// Whether a process is only what the command is wrapped in.
+    fn wraps(&self, entry: &Entry) -> bool {
+        self.wrapped && (entry.pid == self.root || entry.parent == self.root)
     }
 
     /// Kills the tree.
     pub(super) fn kill(&self) {
         let mut hit = HashSet::new();
-        self.signal_all(&[Signal::SIGKILL], |_, entry| hit.insert((entry.identity(), entry.group)));
+        self.signal_all(&[Signal::SIGKILL], Self::look, |_, entry| {
+            hit.insert((entry.identity(), entry.group))
+        });
         // For what in the root's group runs from number to number, always ahead of a look. Not before:
         // the living are how some of their children are found.
         let _ = self.signal_group(Signal::SIGKILL);
@@ -85,11 +120,16 @@ impl Tree {
 
     /// Signals what is `fresh`, and looks again until nothing is: what was seen may have forked, or
     /// left its group, before it was hit. Says whether there was anything.
-    fn signal_all(&self, signals: &[Signal], mut fresh: impl FnMut(&Found, &Entry) -> bool) -> bool {
+    fn signal_all(
+        &self,
+        signals: &[Signal],
+        look: impl Fn(&Self) -> Found,
+        mut fresh: impl FnMut(&Found, &Entry) -> bool,
+    ) -> bool {
         let mut patience = Patience::default();
         let mut sweeps = 0;
         while sweeps < SWEEPS {
-            let found = self.look();
+            let found = look(self);
             let targets: Vec<&Entry> = found.members.iter().filter(|entry| fresh(&found, entry)).collect();
             if targets.is_empty() {
                 // A look that found nothing to hit is a matter of patience, and no sweep.
@@ -262,15 +302,25 @@ impl Found {
         members.len() > before
     }
 
+    /// Leaves some of the members alone.
+    fn spare(&mut self, is_spared: impl Fn(&Entry) -> bool) {
+        let (spared, others): (Vec<Entry>, Vec<Entry>) =
+            self.members.iter().partition(|entry| is_spared(entry));
+        self.foreign.extend(spared.iter().map(|entry| entry.group));
+        self.members = others;
+    }
+
     /// Sends a signal to some of the members: to their whole group where all of it belongs, because a
     /// group is hit in one moment in which none of it can fork.
     fn signal(&self, targets: &[&Entry], signal: Signal) {
-        let (whole, shared): (Vec<&Entry>, Vec<&Entry>) =
+        let (whole, mut shared): (Vec<&Entry>, Vec<&Entry>) =
             targets.iter().partition(|target| self.is_whole(target.group));
         for group in whole.into_iter().map(|target| target.group).collect::<HashSet<_>>() {
             // Whoever is gone meanwhile needs no signal.
             let _ = killpg(group, signal);
         }
+        // Parents first: one that waits for its child would else see it end, and not know why.
+        shared.sort_unstable_by_key(|target| (target.start, target.pid));
         for target in shared.into_iter().filter(|target| still_there(target)) {
             let _ = kill(target.pid, signal);
         }

@@ -9,6 +9,7 @@ use nix::unistd::{AccessFlags, eaccess};
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
+use super::anchor::{self, Anchor};
 use super::files::{DIGEST_LIMIT, regular, stamp};
 use super::locks;
 use crate::{Error, ErrorKind, Expect, RealPath, Result, Stamp};
@@ -27,16 +28,15 @@ pub(super) fn write(path: &RealPath, data: &[u8], expect: Expect) -> Result<Stam
         .as_path()
         .parent()
         .ok_or_else(|| Error::new(ErrorKind::WrongKind, path, "it is no regular file but a directory"))?;
-    let temp = fs::create_dir_all(parent)
-        .and_then(|()| beside(parent, before.as_ref()))
-        .map_err(|e| not_made(path, parent, e))?;
-    replace(path, temp, data, before.as_ref(), expect).map_err(|e| Error::io(path, e))
+    let place = Anchor::making(path).map_err(|e| not_made(path, parent, e))?;
+    let temp = beside(place.path(), before.as_ref()).map_err(|e| not_made(path, parent, e))?;
+    replace(place.path(), temp, data, before.as_ref(), expect).map_err(|e| Error::io(path, e))
 }
 
 /// Said of the directory: that the file beside cannot be made tells nobody anything.
 fn not_made(path: &RealPath, parent: &Path, error: io::Error) -> Error {
     let message = format!("no file can be made in {}: {}", parent.display(), error.kind());
-    let kind = match Error::io(path, error).kind() {
+    let kind = match anchor::said(path, error).kind() {
         // What /proc says of a name that it does not know.
         ErrorKind::NotFound => ErrorKind::Denied,
         kind => kind,
@@ -46,14 +46,15 @@ fn not_made(path: &RealPath, parent: &Path, error: io::Error) -> Error {
 
 /// What is there now, if it may be written.
 fn existing(path: &RealPath) -> Result<Option<Metadata>> {
-    let metadata = match fs::symlink_metadata(path) {
-        Ok(metadata) => metadata,
+    let found = Anchor::of(path).and_then(|place| Ok((fs::symlink_metadata(place.path())?, place)));
+    let (metadata, place) = match found {
+        Ok(found) => found,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(Error::io(path, e)),
+        Err(e) => return Err(anchor::said(path, e)),
     };
     regular(path, &metadata)?;
     // Renaming over a file asks only its directory. Whoever protected the file meant it.
-    eaccess(path.as_path(), AccessFlags::W_OK).map_err(|e| Error::io(path, e.into()))?;
+    eaccess(place.path(), AccessFlags::W_OK).map_err(|e| Error::io(path, e.into()))?;
     Ok(Some(metadata))
 }
 
@@ -70,7 +71,7 @@ fn check(path: &RealPath, exists: bool, expect: Expect) -> Result<()> {
 }
 
 fn replace(
-    path: &RealPath,
+    path: &Path,
     mut temp: NamedTempFile,
     data: &[u8],
     before: Option<&Metadata>,
@@ -88,7 +89,7 @@ fn replace(
         temp.persist(path)?;
     }
     // The file is in place whatever becomes of this; it only makes the name last a power cut.
-    drop(path.as_path().parent().map(|parent| File::open(parent).and_then(|dir| dir.sync_all())));
+    drop(path.parent().map(|parent| File::open(parent).and_then(|dir| dir.sync_all())));
     Ok(Stamp {
         size: metadata.len(),
         modified: metadata.modified().ok(),
@@ -96,9 +97,10 @@ fn replace(
     })
 }
 
-/// A temporary file in the directory: closed to others while it stands for a file that may be, or
+/// A temporary file in the same directory: closed to others while it stands for a file that may be, or
 /// with the mode that any new file gets.
-fn beside(parent: &Path, before: Option<&Metadata>) -> io::Result<NamedTempFile> {
+fn beside(path: &Path, before: Option<&Metadata>) -> io::Result<NamedTempFile> {
+    let parent = path.parent().unwrap_or(path);
     let mode = if before.is_some() { 0o600 } else { 0o666 };
     tempfile::Builder::new()
         .prefix(".junto-")

@@ -143,6 +143,11 @@ impl<E: ExecutionEnvironment, F: Fn(&Event<'_>) + Send + Sync + 'static> Layer f
             self.file(Action::Search, &root, self.inner.search(query, cancel)).await
         })
     }
+
+    fn unconfined(&self) -> Option<Arc<dyn ExecutionEnvironment>> {
+        let inner = self.inner.unconfined()?;
+        Some(Arc::new(Logging { inner, log: Arc::clone(&self.log) }))
+    }
 }
 
 impl fmt::Display for Event<'_> {

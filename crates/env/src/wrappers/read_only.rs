@@ -1,5 +1,7 @@
 //! Nothing is changed.
 
+use std::sync::Arc;
+
 use super::Layer;
 use crate::{
     CommandSpec, Error, ErrorKind, ExecutionEnvironment, Expect, Fut, Process, RealPath, Result, Stamp,
@@ -42,6 +44,10 @@ impl<E: ExecutionEnvironment> Layer for ReadOnly<E> {
         }
         let message = "this environment is read-only and cannot keep a command from changing files";
         Box::pin(async move { Err(Error::new(ErrorKind::Denied, command.program, message)) })
+    }
+
+    fn unconfined(&self) -> Option<Arc<dyn ExecutionEnvironment>> {
+        None
     }
 }
 

@@ -1,5 +1,7 @@
 //! Files below one directory only.
 
+use std::sync::Arc;
+
 use tokio_util::sync::CancellationToken;
 
 use super::Layer;
@@ -109,5 +111,9 @@ impl<E: ExecutionEnvironment> Layer for Scoped<E> {
     fn search<'a>(&'a self, query: Search, cancel: &'a CancellationToken) -> Fut<'a, Result<Hits>> {
         let root = query.root.clone();
         self.within(&[&root], |inner| inner.search(query, cancel))
+    }
+
+    fn unconfined(&self) -> Option<Arc<dyn ExecutionEnvironment>> {
+        None
     }
 }

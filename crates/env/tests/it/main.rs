@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![cfg(target_os = "linux")]
 
+mod cage;
 mod memory;
 mod search_trees;
 mod support;
@@ -11,6 +12,8 @@ mod t1_exec;
 mod t1_local;
 mod t1_plain;
 mod t1_pty;
+mod t1_sandbox;
+mod t1_sandbox_life;
 mod t1_search;
 mod t1_suite;
 mod t1_text;

@@ -31,7 +31,7 @@ impl Memory {
             platform: "memory".to_owned(),
             os_version: "none".to_owned(),
             home: None,
-            enforces: Enforces { read_only: true, scope: true },
+            enforces: Enforces { read_only: true, scope: true, writes: true, secrets: true, network: true },
         };
         Self { facts, files: Mutex::default() }
     }

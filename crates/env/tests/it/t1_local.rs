@@ -7,8 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use junto_env::{ByteRange, DirEntry, ErrorKind, ExecutionEnvironment, Expect, LocalEnvironment, RealPath};
+use junto_env::{
+    ByteRange, CommandSpec, DirEntry, ErrorKind, ExecutionEnvironment, Expect, LocalEnvironment, RealPath,
+    Search,
+};
 use tokio::io::AsyncReadExt;
+use tokio_util::sync::CancellationToken;
 
 use crate::support::{Place, check, check_in, peak_memory};
 
@@ -216,6 +220,46 @@ fn a_link_stays_a_link() {
         assert_eq!(place.env.write(&path, b"x", Expect::Any).await.unwrap_err().kind(), ErrorKind::WrongKind);
         assert!(place.env.open(&path, ByteRange::ALL).await.is_err());
         assert!(place.env.stamp(&path).await.is_err());
+    });
+}
+
+#[test]
+fn a_link_that_came_in_the_place_of_a_folder_is_not_followed() {
+    check(async |place| {
+        for folder in ["dir/sub", "elsewhere/sub"] {
+            fs::create_dir_all(place.at(folder)).unwrap();
+            fs::write(place.at(folder).join("f"), folder).unwrap();
+        }
+        let file = place.resolve("dir/sub/f").await;
+        let new = place.resolve("dir/sub/new").await;
+        let deep = place.resolve("dir/sub/a/b").await;
+        let folder = place.resolve("dir/sub").await;
+        fs::rename(place.at("dir"), place.at("moved")).unwrap();
+        symlink("elsewhere", place.at("dir")).unwrap();
+
+        let env = &place.env;
+        let changed = |what: &str, kind: Option<ErrorKind>| {
+            assert_eq!(kind, Some(ErrorKind::Changed), "{what}");
+        };
+        changed("open", env.open(&file, ByteRange::ALL).await.err().map(|e| e.kind()));
+        changed("stamp", env.stamp(&file).await.err().map(|e| e.kind()));
+        changed("list", env.list(&folder, 1).await.err().map(|e| e.kind()));
+        changed("remove", env.remove(&file).await.err().map(|e| e.kind()));
+        changed("rename", env.rename(&file, &new).await.err().map(|e| e.kind()));
+        for path in [&file, &new, &deep] {
+            changed("write", env.write(path, b"x", Expect::Any).await.err().map(|e| e.kind()));
+        }
+        let outside = place.resolve("outside").await;
+        fs::write(&outside, "x").unwrap();
+        changed("rename into", env.rename(&outside, &new).await.err().map(|e| e.kind()));
+        let search = Search::glob("*", folder.clone());
+        changed("search", env.search(search, &CancellationToken::new()).await.err().map(|e| e.kind()));
+        let command = CommandSpec { cwd: Some(folder), ..CommandSpec::shell("true") };
+        changed("spawn", env.spawn(command).await.err().map(|e| e.kind()));
+
+        let left: Vec<_> = fs::read_dir(place.at("elsewhere/sub")).unwrap().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
+        assert_eq!(fs::read_to_string(place.at("elsewhere/sub/f")).unwrap(), "elsewhere/sub");
     });
 }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use junto_env::wrappers::{Layer, Logging, Scoped};
 use junto_env::{
     ByteRange, DirEntry, ExecutionEnvironment, Expect, Fut, LocalEnvironment, Reader, RealPath, Result,
-    Stamp, suite,
+    Sandbox, SandboxedEnvironment, Stamp, suite,
 };
 
+use crate::cage::{Held, means};
 use crate::memory::Memory;
 use crate::support::HANG;
 
@@ -39,6 +40,45 @@ impl Drop for Local {
 
 mod local {
     junto_env::env_suite!(async || super::Local::new());
+}
+
+/// This machine in a sandbox, outside the system's directories for temporary files.
+struct Sandboxed {
+    env: SandboxedEnvironment,
+    _dir: tempfile::TempDir,
+}
+
+impl Sandboxed {
+    fn new(held: Held) -> Self {
+        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let path = [("PATH", "/usr/local/bin:/usr/bin:/bin")];
+        let local = LocalEnvironment::builder(dir.path()).variables(path);
+        let sandbox =
+            Sandbox { accept_weaker: held == Held::Kernel, temporary: Some(vec![]), ..Sandbox::workspace() };
+        Self { env: SandboxedEnvironment::with_means(local, sandbox, &means(held)).unwrap(), _dir: dir }
+    }
+}
+
+impl Layer for Sandboxed {
+    fn inner(&self) -> &dyn ExecutionEnvironment {
+        &self.env
+    }
+}
+
+impl Drop for Sandboxed {
+    fn drop(&mut self) {
+        assert_eq!(junto_env::survivors::after(&self.env, HANG), []);
+    }
+}
+
+mod in_walls {
+    use super::*;
+    junto_env::env_suite!(async || Sandboxed::new(Held::Walls));
+}
+
+mod held_by_the_kernel {
+    use super::*;
+    junto_env::env_suite!(async || Sandboxed::new(Held::Kernel));
 }
 
 mod shared {

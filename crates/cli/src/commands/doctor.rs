@@ -1,0 +1,136 @@
+//! `junto doctor`: what this machine has, and what each mode of policy would enforce with it.
+
+use std::fmt::Write as _;
+
+use junto::env::{Gap, Means, Network, Sandbox};
+use serde_json::{Value, json};
+
+use super::sandbox::door;
+use crate::args::DoctorArgs;
+use crate::environment::Environment;
+use crate::failure::{Exit, Failure};
+use crate::output::Output;
+
+/// A mode, and the sandbox that commands are in; in none, if people or nobody watch over them.
+struct Mode {
+    name: &'static str,
+    says: &'static str,
+    sandbox: Option<Sandbox>,
+}
+
+fn modes() -> [Mode; 5] {
+    let hosts = Network::Hosts(vec!["example.org".to_owned()]);
+    let workspace = Sandbox { door: door(), ..Sandbox::workspace() };
+    [
+        Mode {
+            name: "read-only",
+            says: "commands change no files, read no secrets and reach nobody",
+            sandbox: Some(Sandbox::read_only()),
+        },
+        Mode {
+            name: "workspace",
+            says: "commands change this folder and temporary files, read no secrets and reach nobody",
+            sandbox: Some(workspace.clone()),
+        },
+        Mode {
+            name: "workspace, named hosts",
+            says: "the same, and commands reach hosts that were named",
+            sandbox: Some(Sandbox { network: hosts, ..workspace }),
+        },
+        Mode { name: "ask", says: "you are asked before anything is changed or run", sandbox: None },
+        Mode { name: "full", says: "everything is allowed that no rule forbids", sandbox: None },
+    ]
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &DoctorArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+    let means = Means::find(environment.path("PATH").as_deref().map(AsRef::as_ref));
+    if args.json {
+        output.exact(&format!("{:#}\n", to_json(&means)))?;
+    } else {
+        output.data(&to_text(&means))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn to_json(means: &Means) -> Value {
+    let modes: Vec<Value> = modes()
+        .iter()
+        .map(|mode| {
+            let gaps: Vec<Value> = gaps(means, mode)
+                .iter()
+                .map(|gap| json!({"gap": gap, "commands_can": gap.to_string(), "needs": gap.needs()}))
+                .collect();
+            json!({
+                "mode": mode.name,
+                "means": mode.says,
+                "sandboxed": mode.sandbox.is_some(),
+                "enforced": mode.sandbox.is_some() && gaps.is_empty(),
+                "gaps": gaps,
+            })
+        })
+        .collect();
+    json!({"sandbox": means, "modes": modes})
+}
+
+fn gaps(means: &Means, mode: &Mode) -> Vec<Gap> {
+    mode.sandbox.as_ref().map(|sandbox| means.gaps(sandbox)).unwrap_or_default()
+}
+
+fn to_text(means: &Means) -> String {
+    let mut text = String::from("Sandbox\n");
+    let mut line = |name: &str, value: String| {
+        // A string takes everything.
+        let _ = writeln!(text, "  {name:<12} {value}");
+    };
+    line("Landlock", means.landlock.map_or("not in this kernel".to_owned(), |abi| format!("version {abi}")));
+    line("seccomp", if means.seccomp { "yes" } else { "not in this kernel" }.to_owned());
+    line(
+        "bubblewrap",
+        match (&means.bwrap, &means.bwrap_fails) {
+            (Some(path), _) => path.display().to_string(),
+            (None, Some(why)) => format!("does not work: {why}"),
+            (None, None) => "not found (the program bwrap; Debian: bubblewrap)".to_owned(),
+        },
+    );
+    line("prlimit", means.prlimit.as_ref().map_or("not found".to_owned(), |path| path.display().to_string()));
+    text.push_str("\nModes\n");
+    for mode in modes() {
+        let gaps = gaps(means, &mode);
+        let verdict = match (&mode.sandbox, gaps.is_empty()) {
+            (None, _) => "not sandboxed",
+            (Some(_), true) => "enforced",
+            (Some(_), false) => "NOT enforced whole",
+        };
+        let _ = writeln!(text, "  {}: {verdict}\n    {}", mode.name, mode.says);
+        for gap in gaps {
+            let _ = writeln!(text, "    but commands can {gap}; needed: {}", gap.needs());
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let none = Means::default();
+        let text = to_text(&none);
+        for words in ["bubblewrap   not found", "NOT enforced whole", "read and change any file", "needed: "]
+        {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        let all = Means {
+            landlock: Some(7),
+            seccomp: true,
+            bwrap: Some("/usr/bin/bwrap".into()),
+            ..Means::default()
+        };
+        let text = to_text(&all);
+        assert!(!text.contains("NOT") && text.contains("version 7"), "{text}");
+        assert_eq!(to_json(&all)["modes"][0]["enforced"], true);
+        assert_eq!(to_json(&none)["modes"][0]["gaps"][0]["gap"], "files");
+    }
+}

@@ -1,0 +1,123 @@
+//! Commands that cannot leave: the same environment over this machine, with enforcement.
+//!
+//! A [`Sandbox`] says what commands and file operations are kept from; a [`SandboxedEnvironment`] is
+//! one over this machine, or an error that names what cannot be enforced. [`Means`] are what the
+//! machine has for it, and each [`Gap`] is something that these means leave open.
+//!
+//! ```no_run
+//! # async fn example() -> junto_env::Result<()> {
+//! use junto_env::{CommandSpec, ExecutionEnvironment, LocalEnvironment, Sandbox, SandboxedEnvironment};
+//!
+//! let local = LocalEnvironment::builder(".").variables([("PATH", "/usr/bin:/bin")]);
+//! let env = SandboxedEnvironment::new(local, Sandbox::workspace())?;
+//! let mut process = env.spawn(CommandSpec::shell("rm -rf ~")).await?;
+//! assert!(!process.wait().await?.success());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Three things hold a command, each what the others cannot:
+//! - **Landlock** restricts the thread that starts it, and with it whatever is started: files, ports,
+//!   signals, abstract sockets. Its rules only allow, so nothing can be taken out of a directory that
+//!   may be written.
+//! - **seccomp** denies system calls, whoever makes them: to reach into other processes, to mount, to
+//!   make sockets that are not for it.
+//! - **bubblewrap** gives it namespaces: a file system of which only parts can be written, with holes
+//!   where secrets are; processes that end with it; a network in which nobody is.
+
+mod bwrap;
+mod confinement;
+pub mod door;
+mod environment;
+mod gap;
+mod hosts;
+mod jail;
+mod landlock;
+mod means;
+mod places;
+mod proxy;
+mod seccomp;
+mod secrets;
+mod standin;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+pub use self::environment::SandboxedEnvironment;
+pub use self::gap::Gap;
+pub(crate) use self::jail::{Held, Jail};
+pub use self::means::Means;
+
+/// What commands and file operations are kept from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sandbox {
+    /// Which files they change.
+    pub access: Access,
+    /// Whom they reach.
+    pub network: Network,
+    /// Directories they may change beside the working directory and those for temporary files. Of no
+    /// meaning where nothing is changed.
+    pub writable: Vec<PathBuf>,
+    /// Directories for temporary files, which they may change too; absent: those of the system, and what
+    /// the variable `TMPDIR` says.
+    pub temporary: Option<Vec<PathBuf>>,
+    /// Files and directories they do not read, beside the secrets that are known.
+    pub hidden: Vec<PathBuf>,
+    /// Unix sockets they may connect to. If there is none, they have no Unix sockets but pairs.
+    pub sockets: Vec<PathBuf>,
+    /// How much one command may take.
+    pub limits: ResourceLimits,
+    /// The program, with its first arguments, that opens a door in the walls of bubblewrap for named
+    /// hosts: one that calls [`door::open`]. Without it, [`Network::Hosts`] has a [`Gap`].
+    pub door: Option<Vec<OsString>>,
+    /// Whether it is accepted that the means of this machine leave something open. If not, to make
+    /// an environment with such a [`Gap`] is an error.
+    pub accept_weaker: bool,
+}
+
+impl Sandbox {
+    /// Nothing is changed and nobody is reached.
+    pub fn read_only() -> Self {
+        Self::default()
+    }
+
+    /// The working directory and temporary files may be changed; nobody is reached.
+    pub fn workspace() -> Self {
+        Self { access: Access::Workspace, ..Self::default() }
+    }
+}
+
+/// Which files commands change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// None.
+    #[default]
+    ReadOnly,
+    /// Those in the working directory and in the directories for temporary files; of the former not
+    /// `.git`, `.junto` and the settings of other agents.
+    Workspace,
+}
+
+/// Whom commands reach.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Network {
+    /// Nobody.
+    #[default]
+    Off,
+    /// These hosts, through a proxy that knows the names: `example.org`, or `*.example.org` for those
+    /// below it; a port may follow (`example.org:8443`), else it is 443 or 80.
+    Hosts(Vec<String>),
+    /// Everybody.
+    On,
+}
+
+/// How much one command, with all it starts, may take; absent: as much as the system gives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResourceLimits {
+    /// Processes and threads at a time.
+    pub processes: Option<u64>,
+    /// Bytes of memory, of each process.
+    pub memory: Option<u64>,
+    /// Bytes of each file it writes.
+    pub file_size: Option<u64>,
+}

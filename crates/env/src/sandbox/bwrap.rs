@@ -1,0 +1,222 @@
+//! Bubblewrap: the command in namespaces of its own, with only a part of the files writable.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, PipeReader, Read as _, Seek as _, Write as _};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+
+use nix::sys::memfd::{MFdFlags, memfd_create};
+
+use super::landlock::Rules;
+use super::places::{Places, SETTINGS, SETTINGS_FILES};
+use super::standin::StandIn;
+use crate::local::{Launch, MARK};
+
+/// The program, and in which way it works here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Bwrap {
+    pub(super) program: PathBuf,
+    /// Whether it makes a namespace of users; root may do without, and keeps its rights over files.
+    pub(super) user: bool,
+    /// Whether signals that it ignores can be heard again inside.
+    pub(super) resets_signals: bool,
+}
+
+/// What was learned by trying.
+pub(super) struct Tried {
+    pub(super) user_namespace: bool,
+    pub(super) resets_signals: bool,
+}
+
+/// Namespaces that every command has.
+const NAMESPACES: &[&str] = &["--unshare-pid", "--unshare-ipc", "--die-with-parent", "--cap-drop", "ALL"];
+/// Everything as it is, but not to be changed; devices and processes are made anew.
+const EVERYTHING: &[&str] = &["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"];
+/// What keys mean to a terminal, heard again.
+const HEAR: [&str; 2] = ["env", "--default-signal=INT,QUIT"];
+/// Keys do not end bubblewrap, and with it the command, before the command has heard of them.
+const DEAF: [&str; 3] = ["/bin/sh", "-c", "trap '' INT QUIT; exec \"$0\" \"$@\""];
+
+/// Tries the program in the ways it may work; says why it does not, if in none.
+pub(super) fn try_out(program: &Path, root: bool) -> Result<Tried, String> {
+    // Root does without a namespace of users if it can: in one it has no right to others' files.
+    let ways: &[bool] = if root { &[false, true] } else { &[true] };
+    let mut why = String::new();
+    for &user_namespace in ways {
+        match try_way(program, user_namespace, &["true"]) {
+            Ok(()) => {
+                let [env, hear] = HEAR;
+                let resets_signals = try_way(program, user_namespace, &[env, hear, "true"]).is_ok();
+                return Ok(Tried { user_namespace, resets_signals });
+            }
+            Err(e) => why = e,
+        }
+    }
+    Err(why)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the environment itself, before it is one")]
+fn try_way(program: &Path, user_namespace: bool, command: &[&str]) -> Result<(), String> {
+    let mut tried = Command::new(program);
+    tried.args(NAMESPACES).arg("--unshare-net").args(user_namespace.then_some("--unshare-user"));
+    tried.args(EVERYTHING).arg("--").args(command);
+    tried.env_clear().env("PATH", "/usr/bin:/bin").stdin(Stdio::null());
+    // On a thread that is confined as those are that start commands.
+    let run = move || Rules::scopes(None).enter().and_then(|()| tried.output());
+    let ended = thread::Builder::new().spawn(run).map(thread::JoinHandle::join);
+    match ended {
+        Ok(Ok(Ok(output))) if output.status.success() => Ok(()),
+        Ok(Ok(Ok(output))) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        Ok(Ok(Err(e))) | Err(e) => Err(e.to_string()),
+        Ok(Err(_)) => Err("the thread that tried it ended".to_owned()),
+    }
+}
+
+/// Rights over files that root keeps, where it is the real one.
+const FILE_RIGHTS: &[&str] = &["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID"];
+
+/// What the command gets instead of what is hidden, if that is a file: nothing that can be opened.
+const NOTHING: &str = "/dev/null";
+
+impl Bwrap {
+    /// What is mounted where, and which namespaces there are; and what must stand while they do.
+    pub(super) fn walls(&self, places: &Places, own_network: bool) -> (Vec<OsString>, Vec<StandIn>) {
+        let mut walls = Words::default();
+        let mut stand_ins = Vec::new();
+        walls.add(NAMESPACES.iter().copied());
+        if self.user {
+            walls.add(["--unshare-user"]);
+        } else {
+            walls.add(FILE_RIGHTS.iter().flat_map(|right| ["--cap-add", right]));
+        }
+        if own_network {
+            walls.add(["--unshare-net"]);
+        }
+        walls.add(EVERYTHING.iter().copied());
+        for dir in places.writable() {
+            // Those of the devices have been made anew.
+            if !dir.starts_with("/dev") {
+                walls.bind("--bind", dir, dir);
+            }
+        }
+        for root in places.roots() {
+            stand_ins.extend(SETTINGS.iter().filter_map(|name| StandIn::at(&root.join(name))));
+            for settings in SETTINGS.iter().chain(SETTINGS_FILES).map(|name| root.join(name)) {
+                if settings.exists() {
+                    walls.bind("--ro-bind", &settings, &settings);
+                }
+            }
+        }
+        for path in places.masked() {
+            let is_dir = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
+            if is_dir {
+                walls.add(["--perms", "0000", "--tmpfs"]);
+                walls.0.push(path.into());
+            } else {
+                walls.bind("--ro-bind", Path::new(NOTHING), &path);
+            }
+        }
+        (walls.0, stand_ins)
+    }
+}
+
+/// Arguments of the program.
+#[derive(Default)]
+struct Words(Vec<OsString>);
+
+impl Words {
+    fn add<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) {
+        self.0.extend(words.into_iter().map(OsString::from));
+    }
+
+    fn bind(&mut self, how: &str, from: &Path, to: &Path) {
+        self.0.extend([OsStr::new(how), from.as_os_str(), to.as_os_str()].map(OsString::from));
+    }
+}
+
+/// The command line, with everything that need not be seen in files.
+///
+/// The variables of the command are not those of bubblewrap itself: some of them make a program load
+/// whatever they name, and bubblewrap is not confined yet.
+pub(super) fn wrap(
+    bwrap: &Bwrap,
+    walls: &[OsString],
+    filter: &[u8],
+    terminal: bool,
+    launch: Launch,
+) -> io::Result<(Launch, PipeReader)> {
+    let mut text = Vec::new();
+    let mut word = |word: &OsStr| {
+        text.extend_from_slice(word.as_bytes());
+        text.push(0);
+    };
+    for wall in walls {
+        word(wall);
+    }
+    for (name, value) in &launch.variables {
+        word(OsStr::new("--setenv"));
+        word(name);
+        word(value);
+    }
+    let (told, tells) = io::pipe()?;
+    let files = [memory("arguments", &text)?.into(), memory("filter", filter)?.into(), tells.into()];
+    let mut descriptors = launch.descriptors;
+    let given = descriptors.len();
+    descriptors.extend(files.map(|file: OwnedFd| (file, 0)));
+    number(&mut descriptors);
+    let keys = terminal && bwrap.resets_signals;
+    let mut line: Vec<OsString> = DEAF.iter().filter(|_| keys).map(OsString::from).collect();
+    line.push(bwrap.program.clone().into());
+    for (option, (_, number)) in
+        ["--args", "--seccomp", "--info-fd"].iter().zip(descriptors.iter().skip(given))
+    {
+        line.extend([OsString::from(option), number.to_string().into()]);
+    }
+    line.push("--".into());
+    line.extend(HEAR.iter().filter(|_| keys).map(OsString::from));
+    line.push(launch.program);
+    line.extend(launch.arguments);
+    let mark = launch.variables.into_iter().filter(|(name, _)| name == MARK).collect();
+    let program = line.remove(0);
+    Ok((Launch { program, arguments: line, variables: mark, descriptors, ..launch }, told))
+}
+
+/// The first process of the command's namespace, as bubblewrap tells of it. When it is gone, nothing is
+/// left of all that was started there. `None` if bubblewrap ended before.
+pub(super) fn first_inside(mut told: &PipeReader) -> Option<OwnedFd> {
+    let mut text = Vec::new();
+    let mut piece = [0; 512];
+    while !text.contains(&b'}') {
+        match told.read(&mut piece).ok()? {
+            0 => return None,
+            length => text.extend_from_slice(piece.get(..length)?),
+        }
+    }
+    let text = String::from_utf8_lossy(&text);
+    let (_, after) = text.split_once("\"child-pid\":")?;
+    let digits: String = after.trim_start().chars().take_while(char::is_ascii_digit).collect();
+    let pid = rustix::process::Pid::from_raw(digits.parse().ok()?)?;
+    rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
+}
+
+/// Gives descriptors the numbers that they have in the command: above all that are used here, so that
+/// none takes the place of another before it has its own.
+pub(super) fn number(descriptors: &mut [(OwnedFd, i32)]) {
+    let used = descriptors.iter().map(|(file, number)| (*number).max(file.as_raw_fd())).max();
+    let new = descriptors.iter_mut().filter(|(_, number)| *number == 0);
+    for ((_, number), next) in new.zip(used.map_or(3, |used| used + 1)..) {
+        *number = next;
+    }
+}
+
+/// A file that is nowhere, with this in it.
+fn memory(name: &str, content: &[u8]) -> io::Result<File> {
+    let mut file = File::from(memfd_create(name, MFdFlags::MFD_CLOEXEC)?);
+    file.write_all(content)?;
+    file.rewind()?;
+    Ok(file)
+}

@@ -1,0 +1,108 @@
+//! What confines one command.
+
+use std::io::{self, PipeReader};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+use seccompiler::BpfProgram;
+use tokio_util::sync::DropGuard;
+
+use super::bwrap;
+use super::landlock::Rules;
+use super::standin::StandIn;
+
+/// What confines one command: entered by the thread that starts it, and with it by whatever that
+/// thread starts.
+pub(crate) struct Jail {
+    rules: Rules,
+    /// Absent, if somebody else sees to it.
+    filter: Option<Arc<BpfProgram>>,
+    /// Whether root keeps its powers, because somebody else sees to that too.
+    powers: bool,
+    /// What the command needs as long as it runs.
+    held: Held,
+}
+
+/// What root keeps of its powers: those over files, which the rules then limit.
+const FILE_POWERS: CapabilitySet = CapabilitySet::CHOWN
+    .union(CapabilitySet::DAC_OVERRIDE)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::FSETID);
+
+/// How long the kernel may take to end what it has been told to.
+const DEATH: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
+
+impl Jail {
+    pub(super) fn new(rules: Rules, filter: Option<Arc<BpfProgram>>, held: Held) -> Self {
+        Self { rules, filter, powers: true, held }
+    }
+
+    /// The same, with nothing left of what root may do to the system.
+    pub(super) fn without_powers(self) -> Self {
+        Self { powers: false, ..self }
+    }
+
+    /// Confines this thread. There is no way back.
+    pub(crate) fn enter(&self) -> io::Result<()> {
+        if !self.powers {
+            drop_powers()?;
+        }
+        self.rules.enter()?;
+        match &self.filter {
+            Some(filter) => seccompiler::apply_filter(filter).map_err(io::Error::other),
+            None => Ok(()),
+        }
+    }
+
+    /// Leaves of it what is needed until the command has ended.
+    pub(crate) fn into_held(self) -> Held {
+        self.held
+    }
+}
+
+/// A program that is then started gets none back, because of `no_new_privs`.
+fn drop_powers() -> io::Result<()> {
+    let own = capabilities(None)?;
+    let kept = CapabilitySets {
+        effective: own.effective & FILE_POWERS,
+        permitted: own.permitted & FILE_POWERS,
+        inheritable: CapabilitySet::empty(),
+    };
+    Ok(set_capabilities(None, kept)?)
+}
+
+/// What goes when the command has ended.
+#[derive(Default)]
+pub(crate) struct Held {
+    pub(super) stand_ins: Vec<StandIn>,
+    pub(super) proxy: Option<DropGuard>,
+    /// Where bubblewrap tells which process is the first inside.
+    pub(super) told: Option<PipeReader>,
+}
+
+impl Held {
+    /// Waits until the command runs, and gives what is to be kept until it has ended.
+    pub(crate) fn settle(self) -> Settled {
+        let told = self.told.as_ref().filter(|_| !self.stand_ins.is_empty());
+        Settled { first: told.and_then(bwrap::first_inside), _held: self }
+    }
+}
+
+/// What is kept until a command has ended, and everything it left with it.
+pub(crate) struct Settled {
+    /// The first process inside, with which all others end.
+    first: Option<OwnedFd>,
+    _held: Held,
+}
+
+impl Drop for Settled {
+    fn drop(&mut self) {
+        // What the command has left running dies in these moments, and would see the way free.
+        if let Some(first) = &self.first {
+            let _ =
+                rustix::io::retry_on_intr(|| poll(&mut [PollFd::new(first, PollFlags::IN)], Some(&DEATH)));
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Where a sandbox lets files be read and changed, and what of a path it forbids.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Access, Sandbox, secrets};
+use crate::{EnvFacts, Error, ErrorKind, RealPath, Result};
+
+/// What tools that work in a directory keep there and obey. A command that could change them would
+/// decide what its user runs tomorrow. These are kept also from being made.
+pub(super) const SETTINGS: &[&str] =
+    &[".agents", ".claude", ".codex", ".cursor", ".gemini", ".git", ".junto", ".opencode"];
+
+/// The same, of files, which are kept where they are there.
+pub(super) const SETTINGS_FILES: &[&str] = &[".aider.conf.yml", ".mcp.json", "opencode.json"];
+
+/// Where everybody makes temporary files.
+const TEMPORARY: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
+
+/// Where things are, resolved once.
+pub(crate) struct Places {
+    access: Access,
+    /// Directories with settings in them: the working directory and what else may be changed.
+    roots: Vec<PathBuf>,
+    /// Directories for temporary files.
+    temporary: Vec<PathBuf>,
+    /// What is not read, whether it is there or not.
+    hidden: Vec<PathBuf>,
+    /// Secret files in the working directory, found when the environment was made.
+    found: Vec<PathBuf>,
+}
+
+impl Places {
+    /// Those of an environment; `temp` is where its commands are told to make temporary files.
+    ///
+    /// # Errors
+    /// If a directory that may be changed is not there.
+    pub(super) fn new(sandbox: &Sandbox, facts: &EnvFacts, temp: Option<&OsStr>) -> Result<Self> {
+        let cwd = facts.cwd.as_path();
+        let mut roots = vec![cwd.to_owned()];
+        for dir in &sandbox.writable {
+            roots.push(dir.canonicalize().map_err(|e| Error::io(dir.display(), e))?);
+        }
+        let temporary = sandbox.temporary.clone().unwrap_or_else(|| {
+            let named = temp.map(PathBuf::from).filter(|temp| temp.is_absolute());
+            TEMPORARY.iter().map(PathBuf::from).chain(named).collect()
+        });
+        let mut temporary: Vec<PathBuf> =
+            temporary.iter().filter_map(|dir| dir.canonicalize().ok()).collect();
+        temporary.sort();
+        temporary.dedup();
+        let mut hidden: Vec<PathBuf> = Vec::new();
+        for path in sandbox.hidden.iter().cloned().chain(secrets::places(facts.home.as_deref())) {
+            // Also what a link leads to.
+            hidden.extend(path.canonicalize().ok().filter(|real| *real != path));
+            hidden.push(path);
+        }
+        // Whoever works in such a place has chosen it.
+        hidden.retain(|path| !cwd.starts_with(path));
+        let found = secrets::in_tree(cwd, usize::MAX);
+        Ok(Self { access: sandbox.access, roots, temporary, hidden, found })
+    }
+
+    /// Directories that commands change.
+    pub(super) fn writable(&self) -> impl Iterator<Item = &Path> {
+        let writes = self.access == Access::Workspace;
+        let all = self.temporary.iter().chain(&self.roots);
+        all.map(PathBuf::as_path).filter(move |_| writes)
+    }
+
+    /// Directories that commands change and in which settings are kept.
+    pub(super) fn roots(&self) -> impl Iterator<Item = &Path> {
+        let writes = self.access == Access::Workspace;
+        self.roots.iter().map(PathBuf::as_path).filter(move |_| writes)
+    }
+
+    /// Whether some of the settings are links, which cannot be kept from being replaced.
+    pub(super) fn has_linked_settings(&self) -> bool {
+        let names = || SETTINGS.iter().chain(SETTINGS_FILES);
+        let mut all = self.roots().flat_map(|root| names().map(|name| root.join(name)));
+        all.any(|path| path.is_symlink())
+    }
+
+    /// Everything that is to be hidden and is there now.
+    pub(super) fn masked(&self) -> Vec<PathBuf> {
+        let fresh = self.roots.iter().flat_map(|root| secrets::in_tree(root, 1));
+        let all = self.hidden.iter().chain(&self.found).cloned().chain(fresh);
+        let there = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|found| !found.is_symlink());
+        let mut masked: Vec<PathBuf> = all.filter(there).collect();
+        masked.sort();
+        // What is below something hidden is hidden with it.
+        masked.dedup_by(|later, earlier| later.starts_with(earlier));
+        masked
+    }
+
+    /// Whether a file or directory is hidden.
+    pub(crate) fn hides(&self, path: &Path) -> bool {
+        self.hidden.iter().any(|hidden| path.starts_with(hidden))
+            || path.file_name().is_some_and(secrets::is_named_secret)
+            || secrets::is_key(path)
+    }
+
+    /// That a path may be read.
+    pub(super) fn check_read(&self, path: &RealPath) -> Result<()> {
+        if self.hides(path.as_path()) {
+            return Err(denied(path, "it is a secret, which this sandbox does not show"));
+        }
+        Ok(())
+    }
+
+    /// That a path may be changed.
+    pub(super) fn check_write(&self, path: &RealPath) -> Result<()> {
+        if self.access == Access::ReadOnly {
+            return Err(denied(path, "this sandbox is read-only"));
+        }
+        self.check_read(path)?;
+        let within = |dir: &&PathBuf| path.as_path() != dir.as_path() && path.as_path().starts_with(dir);
+        if let Some(root) = self.roots.iter().find(within) {
+            let first = path.as_path().strip_prefix(root).ok().and_then(|below| below.iter().next());
+            let settings = SETTINGS.iter().chain(SETTINGS_FILES).any(|name| first == Some(OsStr::new(name)));
+            if settings {
+                return Err(denied(path, "this sandbox keeps the settings of tools as they are"));
+            }
+            return Ok(());
+        }
+        if self.temporary.iter().any(|dir| within(&dir)) {
+            return Ok(());
+        }
+        let root = self.roots.first().map(|root| root.display().to_string()).unwrap_or_default();
+        Err(denied(path, &format!("this sandbox changes files only in {root} and temporary ones")))
+    }
+}
+
+fn denied(path: &RealPath, message: &str) -> Error {
+    Error::new(ErrorKind::Denied, path, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Enforces;
+
+    fn places(access: Access) -> (tempfile::TempDir, Places) {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap().join("home");
+        fs::create_dir_all(home.join("project/.git")).unwrap();
+        let facts = EnvFacts {
+            cwd: RealPath::resolved(home.join("project")),
+            platform: String::new(),
+            os_version: String::new(),
+            home: Some(home),
+            enforces: Enforces::default(),
+        };
+        let temporary = Some(vec![facts.home.as_ref().unwrap().join("tmp")]);
+        fs::create_dir(facts.home.as_ref().unwrap().join("tmp")).unwrap();
+        let sandbox = Sandbox { access, temporary, ..Sandbox::default() };
+        let places = Places::new(&sandbox, &facts, None).unwrap();
+        (dir, places)
+    }
+
+    #[test]
+    fn what_may_be_read_and_changed() {
+        let (dir, places) = places(Access::Workspace);
+        let root = dir.path().canonicalize().unwrap();
+        for (path, read, write) in [
+            ("home/project/src/a", true, true),
+            ("home/project", true, false),
+            ("home/project/.git/hooks/x", true, false),
+            ("home/project/.claude/settings.json", true, false),
+            ("home/project/sub/.git/config", true, true),
+            ("home/project/.env", false, false),
+            ("home/project/sub/.env", false, false),
+            ("home/.ssh/id_rsa", false, false),
+            ("home/.ssh", false, false),
+            ("home/.sshx", true, false),
+            ("home/project2/a", true, false),
+            ("elsewhere", true, false),
+            ("home/tmp/x", true, true),
+            ("home/tmp", true, false),
+        ] {
+            let path = RealPath::resolved(root.join(path));
+            assert_eq!(places.check_read(&path).is_ok(), read, "read {path}");
+            assert_eq!(places.check_write(&path).is_ok(), write, "write {path}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_changed_where_nothing_may_be() {
+        let (dir, places) = places(Access::ReadOnly);
+        let path = RealPath::resolved(dir.path().canonicalize().unwrap().join("home/project/a"));
+        assert_eq!(places.check_write(&path).map_err(|e| e.kind()), Err(ErrorKind::Denied));
+        assert_eq!((places.writable().count(), places.roots().count()), (0, 0));
+    }
+
+    #[test]
+    fn what_is_below_something_hidden_is_masked_with_it() {
+        let (dir, places) = places(Access::Workspace);
+        let home = dir.path().canonicalize().unwrap().join("home");
+        for path in [".ssh/id_rsa", ".ssh/config", "project/.env"] {
+            fs::create_dir_all(home.join(path).parent().unwrap()).unwrap();
+            fs::write(home.join(path), "x").unwrap();
+        }
+        let masked: Vec<PathBuf> =
+            places.masked().into_iter().filter(|path| path.starts_with(&home)).collect();
+        assert_eq!(masked, [home.join(".ssh"), home.join("project/.env")]);
+    }
+}

@@ -1,0 +1,300 @@
+//! The filter of system calls: what is denied to commands, as a program for the kernel.
+//!
+//! Whatever is not named here is allowed. A denied call fails with `EPERM`; the program that made it
+//! goes on. Programs for another architecture, whose calls have other numbers, are ended.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use nix::libc;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    sock_filter,
+};
+
+/// What sockets commands may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sockets {
+    /// None of the internet.
+    None,
+    /// TCP only, to where Landlock lets it.
+    Tcp,
+    /// TCP and UDP, in a network of their own or the real one.
+    Internet,
+}
+
+/// What a filter is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub(super) sockets: Sockets,
+    /// Whether Unix sockets may be made, and not only pairs of them.
+    pub(super) unix: bool,
+    /// Whether the network's own settings may be asked for.
+    pub(super) netlink: bool,
+    /// Whether modes, owners and times of files are kept as they are, because nothing else keeps them.
+    pub(super) keep_modes: bool,
+}
+
+/// Denied always: to reach into other processes, to change what is mounted or the kernel itself, and
+/// what goes around this filter.
+const DENIED: &[libc::c_long] = &[
+    // Other processes.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+    libc::SYS_perf_event_open,
+    // Its operations are seen by no filter.
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    // What is where.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_mount_setattr,
+    libc::SYS_setns,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_quotactl,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_fanotify_init,
+    // The kernel.
+    libc::SYS_bpf,
+    libc::SYS_userfaultfd,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_reboot,
+    libc::SYS_acct,
+    libc::SYS_syslog,
+    libc::SYS_vhangup,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_adjtimex,
+    libc::SYS_clock_adjtime,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+    // Keys of the session.
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+];
+
+/// Denied where nothing else keeps modes, owners, times and attributes.
+const MODES: &[libc::c_long] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    SYS_FCHMODAT2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SYS_SETXATTRAT,
+    SYS_REMOVEXATTRAT,
+    SYS_FILE_SETATTR,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chmod,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utime,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utimes,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_futimesat,
+];
+
+// Younger than the table of the C library; the same on every architecture.
+const SYS_FCHMODAT2: libc::c_long = 452;
+const SYS_SETXATTRAT: libc::c_long = 463;
+const SYS_REMOVEXATTRAT: libc::c_long = 466;
+const SYS_FILE_SETATTR: libc::c_long = 469;
+const SYS_CLONE3: u32 = 435;
+
+/// Bits that make `clone` and `unshare` give a process namespaces of its own, and with them powers.
+const NAMESPACES: &[libc::c_int] = &[
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWNET,
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWUTS,
+    // For time; as a bit of `clone` it is a part of the signal, which is never as large.
+    0x80,
+];
+
+/// To type into a terminal, and to paste into the console.
+const TYPING: &[u64] = &[0x5412, 0x541c];
+/// To change the attributes of a file.
+const ATTRIBUTES: &[u64] = &[0x4008_6602, 0x401c_5820];
+
+/// The bits of a socket's type that are not flags.
+const KIND: u64 = 0xf;
+/// To connect by sending, of which Landlock hears nothing.
+const FAST_OPEN: u64 = 0x2000_0000;
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// The program for the kernel.
+pub(super) fn filter(wanted: Wanted) -> io::Result<BpfProgram> {
+    let mut rules: Rules = DENIED.iter().map(|call| (*call, Vec::new())).collect();
+    if wanted.keep_modes {
+        rules.extend(MODES.iter().map(|call| (*call, Vec::new())));
+    }
+    for call in [libc::SYS_clone, libc::SYS_unshare] {
+        let bits = NAMESPACES.iter().map(|bit| u64::from(bit.unsigned_abs()));
+        rules.insert(call, bits.map(|bit| rule([has(0, bit)])).collect::<io::Result<_>>()?);
+    }
+    let codes = TYPING.iter().chain(if wanted.keep_modes { ATTRIBUTES } else { &[] });
+    rules.insert(libc::SYS_ioctl, codes.map(|code| rule([is(1, *code)])).collect::<io::Result<_>>()?);
+    sockets(&mut rules, wanted)?;
+    let arch = std::env::consts::ARCH.try_into().map_err(io::Error::other)?;
+    let deny = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, deny, arch).map_err(io::Error::other)?;
+    let filter: BpfProgram = filter.try_into().map_err(io::Error::other)?;
+    Ok(prologue().into_iter().chain(filter).collect())
+}
+
+fn sockets(rules: &mut Rules, wanted: Wanted) -> io::Result<()> {
+    let mut families = Vec::new();
+    if wanted.unix {
+        families.push(libc::AF_UNIX);
+    }
+    if wanted.sockets != Sockets::None {
+        families.extend([libc::AF_INET, libc::AF_INET6]);
+    }
+    if wanted.netlink {
+        families.push(libc::AF_NETLINK);
+    }
+    let mut made = Vec::new();
+    if !families.is_empty() {
+        made.push(rule(families.iter().map(|family| is_not(0, number(*family))))?);
+        // A program of one's own makes no packets by hand.
+        for family in [libc::AF_INET, libc::AF_INET6] {
+            made.push(rule([is(0, number(family)), kind(libc::SOCK_RAW)])?);
+        }
+    }
+    if wanted.sockets == Sockets::Tcp {
+        for family in [libc::AF_INET, libc::AF_INET6].map(number) {
+            made.push(rule([is(0, family), kind(libc::SOCK_DGRAM)])?);
+            let other = [0, libc::IPPROTO_TCP].map(|protocol| is_not(2, number(protocol)));
+            made.push(rule([is(0, family)].into_iter().chain(other))?);
+        }
+        for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
+            rules.insert(call, vec![rule([has(flags, FAST_OPEN)])?]);
+        }
+    }
+    rules.insert(libc::SYS_socket, made);
+    let mut pairs = vec![rule([is_not(0, number(libc::AF_UNIX))])?];
+    if !wanted.unix {
+        // One of a pair of these can send to any address.
+        pairs.push(rule([kind(libc::SOCK_DGRAM)])?);
+    }
+    rules.insert(libc::SYS_socketpair, pairs);
+    Ok(())
+}
+
+/// A rule that holds if all its conditions do.
+fn rule(conditions: impl IntoIterator<Item = io::Result<SeccompCondition>>) -> io::Result<SeccompRule> {
+    let conditions = conditions.into_iter().collect::<io::Result<Vec<_>>>()?;
+    SeccompRule::new(conditions).map_err(io::Error::other)
+}
+
+fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> io::Result<SeccompCondition> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value).map_err(io::Error::other)
+}
+
+fn is(argument: u8, value: u64) -> io::Result<SeccompCondition> {
+    condition(argument, SeccompCmpOp::Eq, value)
+}
+
+fn is_not(argument: u8, value: u64) -> io::Result<SeccompCondition> {
+    condition(argument, SeccompCmpOp::Ne, value)
+}
+
+fn has(argument: u8, bit: u64) -> io::Result<SeccompCondition> {
+    condition(argument, SeccompCmpOp::MaskedEq(bit), bit)
+}
+
+/// That a socket is of a type, whatever its flags.
+fn kind(of: libc::c_int) -> io::Result<SeccompCondition> {
+    condition(1, SeccompCmpOp::MaskedEq(KIND), number(of))
+}
+
+fn number(of: libc::c_int) -> u64 {
+    u64::from(of.unsigned_abs())
+}
+
+/// Two kinds of calls that the kernel is to say it does not know: those with the numbers of the x32
+/// interface, which would be denied nothing, and `clone3`, whose flags no filter sees and for which
+/// every C library has something else.
+fn prologue() -> [sock_filter; 4] {
+    const LOAD: u16 = 0x20;
+    const IF_AT_LEAST: u16 = 0x35;
+    const IF_EQUAL: u16 = 0x15;
+    const RETURN: u16 = 0x06;
+    const NUMBER: u32 = 0;
+    const X32: u32 = 0x4000_0000;
+    let unknown = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
+    let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    [
+        step(LOAD, 0, 0, NUMBER),
+        step(IF_AT_LEAST, 1, 0, X32),
+        step(IF_EQUAL, 0, 1, SYS_CLONE3),
+        step(RETURN, 0, 0, unknown),
+    ]
+}
+
+/// The program as the kernel reads it from a file.
+pub(super) fn bytes(program: &[sock_filter]) -> Vec<u8> {
+    let step = |step: &sock_filter| {
+        let [a, b] = step.code.to_ne_bytes();
+        let [k0, k1, k2, k3] = step.k.to_ne_bytes();
+        [a, b, step.jt, step.jf, k0, k1, k2, k3]
+    };
+    program.iter().flat_map(step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_filter_compiles_and_is_short_enough_for_the_kernel() {
+        for sockets in [Sockets::None, Sockets::Tcp, Sockets::Internet] {
+            for bits in 0..8 {
+                let [unix, netlink, keep_modes] = [1, 2, 4].map(|bit| bits & bit != 0);
+                let wanted = Wanted { sockets, unix, netlink, keep_modes };
+                let program = filter(wanted).unwrap();
+                assert!(program.len() < 4096, "{wanted:?}");
+                assert_eq!(bytes(&program).len(), program.len() * 8);
+            }
+        }
+    }
+}

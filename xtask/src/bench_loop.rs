@@ -21,14 +21,16 @@ use crate::Outcome;
 use crate::command::{capture, cargo, quietly, root, run};
 
 /// How often each candidate runs.
-const TURNS: usize = 11;
+const TURNS: usize = 21;
 /// How many rounds of tools the long run has, and how often the bare shell is started beside it.
 const ROUNDS: u32 = 20;
 
 /// What the model answers with rounds of tools.
 const LONG: &str = "loop";
-/// Nothing is written to disk: the loop alone.
-const LOOSE: &[&str] = &["--no-save"];
+/// Nothing is written to disk, and commands run as the bare shell does, without a sandbox: the loop alone.
+const LOOSE: &[&str] = &["--no-save", "--policy", "full"];
+/// The same, and kept.
+const KEPT: &[&str] = &["--policy", "full"];
 
 /// A command-line agent of others, and what makes it answer once without asking.
 struct Other {
@@ -87,9 +89,10 @@ pub(crate) fn run_all() -> Outcome {
             }),
             costs: Vec::new(),
         },
-        // What it costs to keep the session is told, and not judged here.
-        ours("the same answer, kept", &[], "hello"),
-        ours("the same rounds, kept", &[], LONG),
+        ours("the same answer, kept", KEPT, "hello"),
+        ours("the same rounds, kept", KEPT, LONG),
+        // What a sandbox adds is judged by `cargo xtask bench sandbox`.
+        ours("the same rounds, kept, in a sandbox", &[], LONG),
     ];
     let own = candidates.len();
     let mut long = Command::new(&junto);
@@ -150,13 +153,17 @@ fn report(candidates: &[Candidate], own: usize) -> Outcome<Verdict> {
         );
         middles.push(cost);
     }
-    let [one_shot, rounds, bare, ..] = &middles[..] else { return Err("nothing was measured".to_owned()) };
+    let [one_shot, rounds, bare, kept_one_shot, kept_rounds, ..] = &middles[..] else {
+        return Err("nothing was measured".to_owned());
+    };
     let peers = candidates.iter().zip(&middles).skip(own);
     let figures = Figures {
         one_shot: *one_shot,
         rounds: *rounds,
         bare: *bare,
         count: ROUNDS,
+        kept_one_shot: *kept_one_shot,
+        kept_rounds: *kept_rounds,
         fastest: peers
             .map(|(peer, cost)| Peer { name: peer.name.clone(), wall: cost.wall })
             .min_by_key(|peer| peer.wall),

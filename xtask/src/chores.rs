@@ -11,6 +11,7 @@ use crate::bench_loop;
 use crate::bench_tools;
 use crate::command::{cargo, root, run};
 use crate::setup;
+use crate::test::BWRAP;
 
 /// A set of benchmarks.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -19,8 +20,14 @@ pub(crate) enum Suite {
     Llm,
     /// A run of the command.
     Loop,
+    /// Verdicts.
+    Policy,
     /// The tools, beside the programs that do the same.
     Tools,
+    /// What a sandbox adds to a command.
+    Sandbox,
+    /// Sessions on disk.
+    Store,
 }
 
 /// Runs a set of benchmarks; they print their own tables.
@@ -28,7 +35,13 @@ pub(crate) fn bench(suite: Suite) -> Outcome {
     match suite {
         Suite::Llm => run(cargo().args(["bench", "--workspace", "--bench", "llm"])),
         Suite::Loop => bench_loop::run_all(),
+        Suite::Policy => run(cargo().args(["bench", "--package", "junto-policy"])),
         Suite::Tools => bench_tools::run_all(),
+        Suite::Sandbox => {
+            let example = ["run", "--release", "--package", "junto-env", "--example", "sandbox"];
+            run(cargo().args(example).env(BWRAP, setup::bwrap()?))
+        }
+        Suite::Store => run(cargo().args(["bench", "--package", "junto-store", "--bench", "store"])),
     }
 }
 

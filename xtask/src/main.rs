@@ -1,4 +1,4 @@
-//! The developer's commands: `cargo xtask setup|test|lint|bench|compositions|conformance|fuzz|live|mutants|tiers`.
+//! The developer's commands: `cargo xtask setup|test|lint|bench|compositions|conformance|fuzz|live|mutants|sample|soak|tiers`.
 //!
 //! The tests need more than a compiler: Python packages, real servers to talk to, and a network that
 //! reaches nothing but this machine. This program makes all of it, so that `cargo xtask test` is the
@@ -21,7 +21,9 @@ mod junit;
 mod lint;
 mod mutants;
 mod peers;
+mod sample;
 mod setup;
+mod soak;
 mod test;
 mod tiers;
 
@@ -83,6 +85,16 @@ enum Command {
         #[arg(long = "group", value_name = "NAME")]
         groups: Vec<String>,
     },
+    /// Make a sample of the journals that this version writes, for later ones to open.
+    Sample {
+        /// Its name, such as v1-2026-11.
+        name: String,
+    },
+    /// Do something hundreds of times that must go well each time.
+    Soak {
+        #[command(subcommand)]
+        soak: soak::Soak,
+    },
     /// Check that the lists of tests per tier are those of the code.
     Tiers {
         /// Write the lists instead.
@@ -105,6 +117,8 @@ fn main() -> ExitCode {
         Command::Fuzz { target, seconds } => chores::fuzz(target.as_deref(), seconds),
         Command::Live => chores::live(),
         Command::Mutants { groups } => mutants::run_all(&groups),
+        Command::Sample { name } => sample::make(&name),
+        Command::Soak { soak } => soak::run_all(soak),
         Command::Tiers { bless: true } => tiers::bless(),
         Command::Tiers { bless: false } => tiers::check_lists(),
     };

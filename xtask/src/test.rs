@@ -20,6 +20,9 @@ const SEED: &str = "PROPTEST_RNG_SEED";
 /// The same code gets the same verdict. Whoever looks for new cases gives another seed.
 const FIXED_SEED: &str = "20261115";
 
+/// The variable by which tests find the `bwrap` for their sandboxes.
+pub(crate) const BWRAP: &str = "JUNTO_PEER_BWRAP";
+
 /// What the user asked for.
 pub(crate) struct Selection {
     tiers: Vec<Tier>,
@@ -197,7 +200,7 @@ fn parse_doc_tests(output: &str) -> Vec<Ran> {
 /// Cargo as the tests get it: nothing to download, nothing of the user's.
 fn offline(tools: &Tools) -> Command {
     let mut cargo = tools.cargo();
-    isolate::seal(&mut cargo).env("CARGO_NET_OFFLINE", "true");
+    isolate::seal(&mut cargo).env("CARGO_NET_OFFLINE", "true").env(BWRAP, &tools.bwrap);
     cargo
 }
 

@@ -1,10 +1,11 @@
-//! What the files were at the beginning and at the end of each turn.
+//! What the files were at the beginning and at the end of each turn that could change them.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use junto_core::{BlobId, Body, Durability, Event, Fut, Journal, JournalError, Seq};
+use junto_llm::SessionId;
 use junto_store::{Error, ErrorKind, Extent, Result, Snapshots, Tree, Undone};
 
 /// Whether the files of sessions that are kept are snapshotted, and who hears that they cannot be.
@@ -16,35 +17,99 @@ pub struct SnapshotPolicy {
     pub on_fault: Arc<dyn Fn(&Error) + Send + Sync>,
 }
 
-/// A journal that has the files snapshotted before a turn of the session's own agent begins, and when it has
-/// ended: before the event that says so is written, so that nothing is done meanwhile.
+/// When the files of a turn are snapshotted first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Eve {
+    /// Before its first tool call runs. A turn without one changes nothing, and has no snapshots.
+    Call,
+    /// Before the agent hears of it: it acts by itself, and tells afterwards.
+    Input,
+}
+
+/// A journal that has the files snapshotted before a turn of the session's own agent changes any, and when it
+/// has ended: before the event is written that lets it act, or says that it has ended, so that nothing is done
+/// meanwhile.
 pub(crate) struct Snapshotting {
     journal: Arc<dyn Journal>,
     turns: Turns,
     policy: SnapshotPolicy,
-    /// Set when a snapshot failed: then no other is tried.
-    given_up: Mutex<bool>,
+    eve: Eve,
+    state: Mutex<State>,
+}
+
+/// What is known of the turn under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing: the session was brought back in the middle of it.
+    Unknown,
+    /// It has begun, and nothing was snapshotted.
+    Begun { turn: u32 },
+    /// It was snapshotted before it did anything.
+    Taken,
+    /// A snapshot failed: no other is tried.
+    GivenUp,
 }
 
 impl Snapshotting {
-    pub(crate) fn new(journal: Arc<dyn Journal>, snapshots: Snapshots, policy: SnapshotPolicy) -> Self {
-        Self { journal, turns: Turns::new(snapshots), policy, given_up: Mutex::new(false) }
+    pub(crate) fn new(
+        journal: Arc<dyn Journal>,
+        snapshots: Snapshots,
+        policy: SnapshotPolicy,
+        eve: Eve,
+    ) -> Self {
+        let (turns, state) = (Turns::new(snapshots), Mutex::new(State::Unknown));
+        Self { journal, turns, policy, eve, state }
     }
 
-    async fn snapshot(&self, event: &Event) {
-        let name = match &event.body {
-            _ if event.parent.is_some() => return,
-            Body::UserInput { .. } => before(event.turn),
-            Body::InputEnd { .. } => after(event.turn),
-            _ => return,
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does what has to be done before an event.
+    async fn prepare(&self, event: &Event) {
+        let known = *self.state();
+        let next = match self.take_before(event, known).await {
+            Ok(next) => next,
+            Err(error) => {
+                (self.policy.on_fault)(&error);
+                State::GivenUp
+            }
         };
-        if *self.given_up.lock().unwrap_or_else(PoisonError::into_inner) {
-            return;
+        *self.state() = next;
+    }
+
+    /// Takes a snapshot if there must be one before this event; what is known then.
+    async fn take_before(&self, event: &Event, known: State) -> Result<State> {
+        let (is_own, turn) = (event.parent.is_none(), event.turn);
+        match (&event.body, known) {
+            (_, State::GivenUp) => Ok(known),
+            (Body::UserInput { .. }, _) if is_own => {
+                let begun = State::Begun { turn };
+                if self.eve == Eve::Input { self.begin(begun, turn).await } else { Ok(begun) }
+            }
+            // Children act in the turn of the session's own agent, which is known from its input, or else from
+            // its own calls.
+            (Body::ToolCallStart { .. }, State::Begun { turn }) => self.begin(known, turn).await,
+            (Body::ToolCallStart { .. }, State::Unknown) if is_own => self.begin(known, turn).await,
+            (Body::InputEnd { .. }, State::Taken | State::Unknown) if is_own => {
+                let acted =
+                    known != State::Unknown || self.turns.snapshots.find(&before(turn)).await?.is_some();
+                if acted {
+                    self.turns.snapshots.take(&after(turn)).await?;
+                }
+                Ok(known)
+            }
+            _ => Ok(known),
         }
-        if let Err(error) = self.turns.snapshots.take(&name).await {
-            *self.given_up.lock().unwrap_or_else(PoisonError::into_inner) = true;
-            (self.policy.on_fault)(&error);
+    }
+
+    /// Snapshots the files before a turn does anything, unless that was done before it was cut off.
+    async fn begin(&self, known: State, turn: u32) -> Result<State> {
+        let name = before(turn);
+        if known != State::Unknown || self.turns.snapshots.find(&name).await?.is_none() {
+            self.turns.snapshots.take(&name).await?;
         }
+        Ok(State::Taken)
     }
 }
 
@@ -56,7 +121,7 @@ impl Journal for Snapshotting {
     ) -> Fut<'a, std::result::Result<(), JournalError>> {
         Box::pin(async move {
             for event in events {
-                self.snapshot(event).await;
+                self.prepare(event).await;
             }
             self.journal.append(events, durability).await
         })
@@ -120,7 +185,7 @@ impl Turns {
     /// # Errors
     /// As [`Turns::undo`].
     pub async fn rewind(&self, to: u32, from: u32, doing: Doing) -> Result<Undone> {
-        let then = self.tree(&if to == 0 { before(1) } else { after(to) }).await?;
+        let then = self.end_of(to, from).await?;
         let mut undone = Undone::default();
         // A file is the session's, and nobody else's, if it is as one of these turns left it: the files may
         // have gone back before.
@@ -140,6 +205,29 @@ impl Turns {
         Ok(undone)
     }
 
+    /// Takes over the snapshots of a session that this one began with the turns of, up to the end of a turn. If it
+    /// has none, nothing is done.
+    ///
+    /// # Errors
+    /// As [`Snapshots::take_over`].
+    pub async fn take_over(&self, from: &SessionId, last: u32) -> Result<()> {
+        let is_shared = |name: &str| turn_of(name).is_some_and(|turn| turn <= last);
+        self.snapshots.take_over(from, is_shared).await
+    }
+
+    /// The files as they were when a turn had ended: as it left them, or, if it changed none, as the next one
+    /// found them that did.
+    async fn end_of(&self, turn: u32, last: u32) -> Result<Tree> {
+        let names =
+            (turn > 0).then(|| after(turn)).into_iter().chain((turn.saturating_add(1)..=last).map(before));
+        for name in names {
+            if let Some(tree) = self.snapshots.find(&name).await? {
+                return Ok(tree);
+            }
+        }
+        self.tree(&after(turn)).await
+    }
+
     async fn tree(&self, name: &str) -> Result<Tree> {
         let missing = || Error::new(ErrorKind::NotFound, name, "the files were not snapshotted then");
         self.snapshots.find(name).await?.ok_or_else(missing)
@@ -152,4 +240,23 @@ fn before(turn: u32) -> String {
 
 fn after(turn: u32) -> String {
     format!("turn-{turn}-end")
+}
+
+/// The turn of such a name.
+fn turn_of(name: &str) -> Option<u32> {
+    let (turn, _) = name.strip_prefix("turn-")?.split_once('-')?;
+    turn.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_their_turn() {
+        for name in [before(12), after(12)] {
+            assert_eq!(turn_of(&name), Some(12), "{name}");
+        }
+        assert_eq!((turn_of("now"), turn_of("turn-x-end")), (None, None));
+    }
 }

@@ -15,6 +15,7 @@ mod note;
 mod open;
 mod pages;
 mod query;
+mod queue;
 mod refresh;
 mod rows;
 mod tables;

@@ -17,7 +17,7 @@ use junto_llm::SessionId;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use crate::files::File;
+use crate::files::{File, Files};
 use crate::{Error, ErrorKind, Redactor, Result, Sync};
 
 mod blobs;
@@ -79,6 +79,9 @@ struct Shared {
     syncing: Semaphore,
     /// Up to which write everything is synced.
     synced: AtomicU64,
+    files: Arc<dyn Files>,
+    /// Folders that have something new, and are to be synced with the file.
+    unsynced: Mutex<Vec<PathBuf>>,
     _lock: Lock,
 }
 
@@ -206,11 +209,16 @@ impl Shared {
             }
             writer.writes()
         };
-        if let Err(error) = self.file.sync() {
-            let error = Error::io(&self.path, error);
+        let mut unsynced = self.unsynced.lock().unwrap_or_else(PoisonError::into_inner);
+        let synced = self.file.sync().map_err(|error| Error::io(&self.path, error)).and_then(|()| {
+            let sync = |folder| self.files.sync_folder(folder).map_err(|error| Error::io(folder, error));
+            unsynced.iter().map(PathBuf::as_path).try_for_each(sync)
+        });
+        if let Err(error) = synced {
             self.writer().fail(error.clone());
             return Err(error);
         }
+        unsynced.clear();
         self.synced.fetch_max(number, Ordering::AcqRel);
         Ok(())
     }

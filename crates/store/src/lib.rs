@@ -7,12 +7,14 @@
 //! what was lost is told in a [`Recovery`].
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod bits;
 mod error;
 mod export;
 #[doc(hidden)]
 pub mod files;
 mod index;
 mod journal;
+mod json;
 mod ledger;
 mod redact;
 mod snapshot;

@@ -1,9 +1,12 @@
 //! Secrets, taken out of what goes to disk.
 
 use std::cmp::Reverse;
-use std::sync::Arc;
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, LazyLock};
 
 use junto_llm::Secret;
+use memchr::memmem::{self, Finder};
 
 mod pem;
 mod runs;
@@ -16,10 +19,10 @@ pub(crate) use stream::Stream;
 const SHORTEST: usize = 8;
 /// Of a known secret that is longer only so much is looked for.
 const LONGEST: usize = 4096;
-/// The standard library finds what is at most so long with vector instructions.
-const PROBE: usize = 32;
 /// What stands in the place of a secret, as far as there is room.
 const MASK: &[u8] = b"[redacted]";
+/// Stand before and after a key in PEM.
+static DASHES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"-----"));
 
 /// Takes secrets out of texts on the way to disk: those the host knows, and whatever has the shape of a
 /// well-known kind of key. A secret is replaced by a mask of the same length, so that places and sizes
@@ -38,11 +41,37 @@ pub struct Redactor {
 #[derive(Debug, Default)]
 struct Known {
     /// Those that can only be within a long word, which most keys are. They are looked for in those alone.
-    words: Vec<Secret>,
+    words: Vec<Needle>,
     /// All others.
-    others: Vec<Secret>,
+    others: Vec<Needle>,
     /// The length of the longest.
     longest: usize,
+}
+
+/// A known secret, ready to be looked for.
+struct Needle(Finder<'static>);
+
+impl Needle {
+    fn new(secret: &str) -> Self {
+        Self(Finder::new(secret).into_owned())
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.0.needle()
+    }
+
+    /// Where it is in a text from a place on.
+    fn find(&self, text: &[u8], from: usize) -> Option<Range<usize>> {
+        let at = from + self.0.find(text.get(from..)?)?;
+        Some(at..at + self.bytes().len())
+    }
+}
+
+impl fmt::Debug for Needle {
+    /// Nothing of the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Needle(…)")
+    }
 }
 
 /// Whether more may follow on a text.
@@ -62,7 +91,7 @@ impl Redactor {
             let mut form = secret.expose().to_owned();
             for _ in 0..3 {
                 let end = form.floor_char_boundary(LONGEST);
-                known.add(Secret::new(form.get(..end).unwrap_or_default()));
+                known.add(form.get(..end).unwrap_or_default());
                 form = escaped(&form);
             }
         }
@@ -83,25 +112,29 @@ impl Redactor {
     /// more may follow.
     fn mask_part(&self, text: &mut [u8], before: Option<u8>, end: End) -> usize {
         let Some(known) = &self.known else { return text.len() };
-        for secret in hits(text, &known.others) {
-            mask_all(text, secret.expose().as_bytes());
+        for needle in &known.others {
+            let mut from = 0;
+            while let Some(found) = needle.find(text, from) {
+                from = found.end;
+                mask_bytes(text, found);
+            }
         }
-        let seen = shapes::mask(text, &known.words, before, end);
-        let pem = if seen.has_dashes { pem::mask(text, before, end) } else { text.len() };
-        text.len().saturating_sub(known.longest).min(seen.done).min(pem)
+        let done = shapes::mask(text, &known.words, before, end);
+        let pem = if DASHES.find(text).is_some() { pem::mask(text, before, end) } else { text.len() };
+        text.len().saturating_sub(known.longest).min(done).min(pem)
     }
 }
 
 impl Known {
-    fn add(&mut self, secret: Secret) {
-        let text = secret.expose();
-        self.longest = self.longest.max(text.len());
-        let is_word = text.len() >= runs::RUN as usize && text.bytes().all(runs::is_word);
+    fn add(&mut self, secret: &str) {
+        self.longest = self.longest.max(secret.len());
+        let is_word = secret.len() >= runs::RUN as usize && secret.bytes().all(runs::is_word);
         let known = if is_word { &mut self.words } else { &mut self.others };
-        if text.len() >= SHORTEST && !known.contains(&secret) {
-            known.push(secret);
+        let is_new = known.iter().all(|needle| needle.bytes() != secret.as_bytes());
+        if secret.len() >= SHORTEST && is_new {
+            known.push(Needle::new(secret));
             // One may be the beginning of another.
-            known.sort_by_key(|secret| Reverse(secret.expose().len()));
+            known.sort_by_key(|needle| Reverse(needle.bytes().len()));
         }
     }
 }
@@ -113,45 +146,13 @@ impl Default for Redactor {
     }
 }
 
-/// Which of the secrets may be in a text. Nearly always none, so this is what has to be quick.
-fn hits<'a>(text: &[u8], known: &'a [Secret]) -> Vec<&'a Secret> {
-    let mut hits = Vec::new();
-    let mut rest = if known.is_empty() { None } else { Some(text) };
-    while let Some(text) = rest {
-        let part;
-        (part, rest) = match std::str::from_utf8(text) {
-            Ok(part) => (part, None),
-            Err(error) => {
-                let valid = text.get(..error.valid_up_to()).unwrap_or_default();
-                let skipped = error.valid_up_to() + error.error_len().unwrap_or(text.len());
-                (std::str::from_utf8(valid).unwrap_or_default(), text.get(skipped..))
-            }
-        };
-        hits.extend(known.iter().filter(|secret| {
-            let secret = secret.expose();
-            part.contains(secret.get(..secret.floor_char_boundary(PROBE)).unwrap_or(secret))
-        }));
-    }
-    hits
-}
-
-/// Masks every occurrence of a secret.
-fn mask_all(text: &mut [u8], secret: &[u8]) {
-    let mut from = 0;
-    while let Some(at) = find(text, secret, from) {
-        from = at + secret.len();
-        mask_bytes(text, at..from);
-    }
-}
-
 /// The first occurrence of something from a place on.
 fn find(text: &[u8], wanted: &[u8], from: usize) -> Option<usize> {
-    let rest = text.get(from..)?;
-    rest.windows(wanted.len()).position(|window| window == wanted).map(|at| from + at)
+    memmem::find(text.get(from..)?, wanted).map(|at| from + at)
 }
 
 /// Puts a mask over a part of a text.
-fn mask_bytes(text: &mut [u8], part: std::ops::Range<usize>) {
+fn mask_bytes(text: &mut [u8], part: Range<usize>) {
     let Some(part) = text.get_mut(part) else { return };
     part.fill(b'*');
     if let Some(place) = part.get_mut(..MASK.len()) {

@@ -84,7 +84,7 @@ impl Snapshots {
             return Err(Error::new(ErrorKind::Unsupported, self.git.workspace().display(), message));
         }
         let tree = self.git.write_tree().await?;
-        self.git.keep(&tree, &self.reference(name)).await?;
+        self.git.keep(&tree, &self.reference(name))?;
         Ok(tree)
     }
 
@@ -94,6 +94,16 @@ impl Snapshots {
     /// `unsupported` if there is no git; else what git says.
     pub async fn find(&self, name: &str) -> Result<Option<Tree>> {
         self.git.kept(&self.reference(name)).await
+    }
+
+    /// Keeps the snapshots of another session for this one too, under their names: those that are wanted. If there
+    /// are none, nothing is done.
+    ///
+    /// # Errors
+    /// As [`Snapshots::find`].
+    pub async fn take_over(&self, from: &SessionId, wanted: impl Fn(&str) -> bool) -> Result<()> {
+        let from = format!("refs/junto/{from}/");
+        self.git.keep_too(&from, &self.reference(""), wanted).await
     }
 
     fn reference(&self, name: &str) -> String {

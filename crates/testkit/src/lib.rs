@@ -2,6 +2,7 @@
 //!
 //! - [`fake_claude`] stands in for the `claude` command: it checks its arguments, reads its prompt,
 //!   replays a recording or answers by a script, and misbehaves exactly as a test asks;
+//! - [`kills`] kills the real `junto` at chosen moments, and judges what becomes of its session;
 //! - [`recording`] finds what the real commands once printed;
 //! - [`finished`] reads the log of an agent that has ended and checks it by the grammar of events.
 //!
@@ -9,6 +10,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test's helper fails the test")]
 
 pub mod fake_claude;
+pub mod kills;
 mod session;
 
 use std::path::PathBuf;

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use junto_llm::{Usage, Wire};
 
+use crate::again::Again;
 use crate::fault::Outside;
 use crate::log::{Kept, Log, Received};
 use crate::record::{Recorded, Recorder, Secrets};
@@ -34,6 +35,7 @@ pub(crate) struct Shared {
     pub(crate) key: String,
     pub(crate) checker: Checker,
     pub(crate) stage: Stage,
+    pub(crate) again: Again,
     pub(crate) faults: Outside,
     pub(crate) recorder: Option<Recorder>,
     pub(crate) log: Mutex<Log>,

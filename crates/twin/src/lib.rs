@@ -31,6 +31,7 @@
 //! its recordings.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod again;
 mod answer;
 pub mod cache;
 mod events;
@@ -57,6 +58,7 @@ pub mod tokens;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub use again::Repeats;
 pub use fault::{After, Fault, RetryAfter};
 pub use log::Received;
 pub use play::{Call, Play, PlayError, Step, Stop, Think, ToolRef, UsageOverride, When};

@@ -66,7 +66,7 @@ fn run(arguments: Arguments) -> Result<(), String> {
     let Arguments { play, port, record, key, lenient } = arguments;
     let play = play.map_or_else(|| Ok(Play::default()), Play::load).map_err(|e| e.to_string())?;
     let checks = if lenient { Checks::Lenient } else { Checks::Strict };
-    let options = Options { port, key, checks, record, fault: None };
+    let options = Options { port, key, checks, record, ..Options::default() };
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|e| e.to_string())?;
     runtime.block_on(async {

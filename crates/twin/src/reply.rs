@@ -14,7 +14,7 @@ use crate::exchange::Shared;
 use crate::fault::{Fault, RetryAfter};
 use crate::frames::{Frames, Framing};
 use crate::models;
-use crate::play::Step;
+use crate::play::{PlayError, Step};
 use crate::route::What;
 use crate::send::Pace;
 use crate::strict::{Refusal, Seen, envelope};
@@ -73,16 +73,24 @@ fn refusal(wire: Wire, status: u16, message: &str) -> Refusal {
 fn answer(shared: &Shared, asked: &Asked<'_>) -> Result<Reply, Refusal> {
     let seen = shared.checker.check(asked.wire, asked.path, asked.headers, asked.body)?;
     let outside = outside_fault(shared, asked)?;
+    let fails = |fault: &Fault| fault.error_event.is_some() && seen.mode == Mode::Complete;
+    let play = |number| {
+        let mut scene = shared.stage.play(&seen, number, outside)?;
+        if !scene.fault.as_ref().is_some_and(fails)
+            && let Some(response) = &mut scene.response
+        {
+            shared.checker.issue(&seen, response);
+        }
+        Ok(scene)
+    };
     let scene = shared
-        .stage
-        .play(&seen, asked.number, outside)
-        .map_err(|error| refusal(asked.wire, 500, &error.to_string()))?;
+        .again
+        .answer(asked.path, asked.body, asked.number, play)
+        .map_err(|error: PlayError| refusal(asked.wire, 500, &error.to_string()))?;
     let fault = scene.fault.unwrap_or_default();
     let pace = shared.stage.step(scene.step).map(Pace::of).unwrap_or_default();
-    let fails = fault.error_event.is_some() && seen.mode == Mode::Complete;
     let reply = match scene.response {
-        Some(mut response) if !fails => {
-            shared.checker.issue(&seen, &mut response);
+        Some(response) if !fails(&fault) => {
             let usage = Some(response.usage.clone());
             match seen.mode {
                 Mode::Complete => {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use bytes::Bytes;
 use hyper::rt::Executor;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -18,6 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use junto_llm::{Usage, Wire};
 
+use crate::again::{Again, Repeats};
 use crate::exchange::{Shared, Traffic, exchange};
 use crate::fault::{Fault, Outside};
 use crate::log::{Kept, Log, Received};
@@ -40,6 +42,8 @@ pub struct Options {
     pub key: String,
     /// Whether requests are checked as the real provider would.
     pub checks: Checks,
+    /// What a request is answered with that came before.
+    pub repeats: Repeats,
     /// A folder to which each request and reply is recorded, without keys.
     pub record: Option<PathBuf>,
     /// A fault for every request, or for the first ones ([`Fault::times`]).
@@ -48,7 +52,14 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { port: 0, key: DEFAULT_KEY.to_owned(), checks: Checks::Strict, record: None, fault: None }
+        Self {
+            port: 0,
+            key: DEFAULT_KEY.to_owned(),
+            checks: Checks::Strict,
+            repeats: Repeats::Anew,
+            record: None,
+            fault: None,
+        }
     }
 }
 
@@ -85,7 +96,7 @@ impl Twin {
         let invalid = |e: String| io::Error::new(io::ErrorKind::InvalidInput, e);
         play.check().map_err(|e| invalid(e.to_string()))?;
         options.fault.as_ref().map_or(Ok(()), Fault::check).map_err(invalid)?;
-        let Options { port, key, checks, record, fault } = options;
+        let Options { port, key, checks, repeats, record, fault } = options;
         let checker = match checks {
             Checks::Strict => Checker::new(key.clone()),
             Checks::Lenient => Checker::lenient(key.clone()),
@@ -94,6 +105,7 @@ impl Twin {
             key,
             checker,
             stage: Stage::new(play),
+            again: Again::new(repeats),
             faults: Outside::new(fault),
             recorder: record.as_deref().map(Recorder::new).transpose()?,
             log: Log::default().into(),
@@ -134,6 +146,12 @@ impl Twin {
     pub fn requests(&self) -> Vec<Received> {
         let kept = self.shared.log().entries();
         kept.into_iter().map(Kept::read).collect()
+    }
+
+    /// The bodies of these requests, byte for byte as they came: what a client writes into one is in there,
+    /// were it a key.
+    pub fn bodies(&self) -> Vec<Bytes> {
+        self.shared.log().entries().into_iter().map(|kept| kept.body).collect()
     }
 
     /// The tokens of all requests that were answered.

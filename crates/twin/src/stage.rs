@@ -26,11 +26,11 @@ struct Uses {
 }
 
 /// What one request is answered with.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Scene {
     /// The step, from 0.
     pub(crate) step: usize,
-    /// The answer, unsigned. Absent: the fault answers instead.
+    /// The answer; unsigned as it comes from the play. Absent: the fault answers instead.
     pub(crate) response: Option<Response>,
     /// What goes wrong.
     pub(crate) fault: Option<Fault>,

@@ -10,6 +10,8 @@ const MOST_MEMORY: u64 = 20 << 20;
 const PART_OF_PEER: u32 = 5;
 /// A round of a shell command costs at most so many bare shells.
 const BARE_SHELLS: u32 = 2;
+/// To keep a session takes at most so many hundredths of the time of one that is not kept.
+const KEPT: u128 = 110;
 
 /// What was measured.
 pub(super) struct Figures {
@@ -20,6 +22,9 @@ pub(super) struct Figures {
     /// The same number of bare shells.
     pub(super) bare: Cost,
     pub(super) count: u32,
+    /// The answer and the rounds again, of sessions that are kept.
+    pub(super) kept_one_shot: Cost,
+    pub(super) kept_rounds: Cost,
     /// Absent if none is installed.
     pub(super) fastest: Option<Peer>,
 }
@@ -45,7 +50,7 @@ impl Verdict {
 
 /// Judges the figures.
 pub(super) fn verdict(figures: &Figures) -> Verdict {
-    let Figures { one_shot, rounds, bare, count, fastest } = figures;
+    let Figures { one_shot, rounds, bare, count, kept_one_shot, kept_rounds, fastest } = figures;
     let mut verdict = Verdict::default();
     verdict.judge(
         one_shot.peak < MOST_MEMORY,
@@ -63,6 +68,14 @@ pub(super) fn verdict(figures: &Figures) -> Verdict {
     let limit = bare.wall / (*count).max(1) * BARE_SHELLS;
     verdict
         .judge(round < limit, format!("a shell round in {round:?}, under twice the bare shell ({limit:?})"));
+    for (what, kept, loose) in [("one answer", kept_one_shot, one_shot), ("the rounds", kept_rounds, rounds)]
+    {
+        let (kept, loose) = (kept.wall, loose.wall);
+        verdict.judge(
+            kept.as_nanos() * 100 <= loose.as_nanos() * KEPT,
+            format!("{what} in {kept:?} if the session is kept, at most a tenth over {loose:?}"),
+        );
+    }
     verdict
 }
 
@@ -76,15 +89,31 @@ mod tests {
 
     /// One answer, its memory in MiB, twenty rounds, twenty shells, the fastest peer: all in ms.
     fn check(one: u64, memory: u64, rounds: u64, bare: u64, peer: Option<u64>, expected: (usize, usize)) {
+        let (kept, broken) = judged(one, memory, rounds, bare, peer, [one, rounds]);
+        // What is kept costs nothing here.
+        assert_eq!((kept - 2, broken), expected, "{one} {memory} {rounds} {bare} {peer:?}");
+    }
+
+    /// How many promises are kept and broken; beside the others the times of sessions that are kept.
+    fn judged(
+        one: u64,
+        memory: u64,
+        rounds: u64,
+        bare: u64,
+        peer: Option<u64>,
+        [kept_one, kept_rounds]: [u64; 2],
+    ) -> (usize, usize) {
         let figures = Figures {
             one_shot: cost(one, memory << 20),
             rounds: cost(rounds, 0),
             bare: cost(bare, 0),
             count: 20,
+            kept_one_shot: cost(kept_one, 0),
+            kept_rounds: cost(kept_rounds, 0),
             fastest: peer.map(|wall| Peer { name: "codex".into(), wall: Duration::from_millis(wall) }),
         };
         let Verdict { kept, broken } = verdict(&figures);
-        assert_eq!((kept.len(), broken.len()), expected, "{kept:?} {broken:?}");
+        (kept.len(), broken.len())
     }
 
     #[test]
@@ -97,5 +126,13 @@ mod tests {
         check(10, 19, 90, 40, None, (1, 1));
         check(10, 19, 89, 40, None, (2, 0));
         check(100, 30, 1000, 40, Some(50), (0, 3));
+    }
+
+    #[test]
+    fn keeping_a_session_costs_little() {
+        let judged = |kept| judged(10, 19, 50, 40, None, kept);
+        assert_eq!(judged([11, 55]), (4, 0));
+        assert_eq!(judged([12, 55]), (3, 1));
+        assert_eq!(judged([11, 56]), (3, 1));
     }
 }

@@ -37,6 +37,9 @@ pub(super) fn apply(db: &Connection, notes: &[Note], feed: Feed) -> rusqlite::Re
         };
         let head = match follows(note, head, feed) {
             Follows::Yes => {
+                if head.is_none() {
+                    begin(tables, note)?;
+                }
                 write(tables, note)?;
                 Some(Head { seq: note.seq, at: note.at })
             }
@@ -98,13 +101,17 @@ pub(super) fn forget(tables: &mut Tables<'_>, session: &SessionId) -> rusqlite::
     Ok(())
 }
 
+/// Makes the row of a session, with the first that is known of it.
+fn begin(tables: &mut Tables<'_>, note: &Note) -> rusqlite::Result<()> {
+    tables.execute(
+        "INSERT INTO sessions (id, seq, updated, created, agent) VALUES (?1, ?2, ?3, ?3, ?4)",
+        params![note.session.0, int(note.seq), note.at, note.agent.0],
+    )
+}
+
 fn write(tables: &mut Tables<'_>, note: &Note) -> rusqlite::Result<()> {
     let (session, agent, at, turn) = (&note.session.0, &note.agent.0, note.at, note.turn);
     let mut run = |sql: &'static str, values: &[&dyn ToSql]| tables.execute(sql, values);
-    run(
-        "INSERT OR IGNORE INTO sessions (id, seq, updated, created, agent) VALUES (?1, ?2, ?3, ?3, ?4)",
-        params![session, int(note.seq), at, agent],
-    )?;
     match &note.change {
         Change::None => {}
         Change::Started { kind, model, workdir, forked_from } => {

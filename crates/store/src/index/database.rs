@@ -5,6 +5,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use rustix::fs::{FlockOperation, flock};
 
@@ -202,5 +203,9 @@ fn prepared(path: &Path) -> rusqlite::Result<Option<Connection>> {
     }
     // Whatever a crash takes from the index is in the journals.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
+    // The log is worked into the tables when it has grown, and not at each end of a command, which would wait
+    // for the disk. Who opens the index reads the log, so it must not get long.
+    connection.pragma_update(None, "wal_autocheckpoint", 200)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok((version(&connection)?.0 == VERSION).then_some(connection))
 }

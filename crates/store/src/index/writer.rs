@@ -1,9 +1,8 @@
 //! The thread that writes the index, so that no session waits for it.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use rusqlite::TransactionBehavior;
 
@@ -11,27 +10,12 @@ use super::apply::{Feed, apply};
 use super::database::{Database, Place, Renewed};
 use super::note::Note;
 use super::pages;
+use super::queue::{Batch, Queue};
 use crate::{Error, Result};
-
-/// How many notes may wait. What finds no room is read from the journal later.
-const QUEUE: usize = 1024;
-/// The most notes that are written at once.
-const BATCH: usize = 512;
-/// How long a note waits for others that are written with it.
-const DELAY: Duration = Duration::from_millis(50);
-
-enum Message {
-    Note(Box<Note>),
-    /// There is something new in the book of calls.
-    Book,
-    /// Tells the sender when everything before it is written.
-    Flush(SyncSender<Result<()>>),
-}
 
 /// Notes go in; a thread of its own writes them. Dropping it writes what is left and ends the thread.
 pub(super) struct Writer {
-    /// Gone when the thread shall end.
-    sender: Option<SyncSender<Message>>,
+    queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
     trouble: Arc<Mutex<Trouble>>,
 }
@@ -45,50 +29,39 @@ pub(super) struct Trouble {
 
 impl Writer {
     pub(super) fn start(place: Place) -> Self {
-        let (sender, receiver) = sync_channel(QUEUE);
+        let queue = Arc::new(Queue::default());
         let trouble = Arc::new(Mutex::new(Trouble::default()));
         let worker = Worker { place, database: None, trouble: Arc::clone(&trouble) };
         let thread = std::thread::Builder::new().name("junto-index".to_owned());
-        let thread = thread.spawn(move || worker.run(&receiver));
+        let batches = Arc::clone(&queue);
+        let thread = thread.spawn(move || worker.run(&Served(&batches)));
         if let Err(error) = &thread {
             let fault = Error::io(std::path::Path::new("the thread of the index"), clone(error));
             trouble.lock().unwrap_or_else(PoisonError::into_inner).fault = Some(fault);
         }
-        Self { sender: Some(sender), thread: thread.ok(), trouble }
+        Self { queue, thread: thread.ok(), trouble }
     }
 
     /// Hands a note on. Never waits.
     pub(super) fn note(&self, note: Note) {
-        self.send(Message::Note(Box::new(note)));
+        self.queue.note(note);
     }
 
     /// Tells that the book of calls has grown. Never waits.
     pub(super) fn book(&self) {
-        self.send(Message::Book);
-    }
-
-    fn send(&self, message: Message) {
-        if let Some(sender) = &self.sender {
-            // A note that is left out leaves a gap, and the session is read from its journal later.
-            match sender.try_send(message) {
-                Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
-            }
-        }
+        self.queue.book();
     }
 
     /// Waits until everything that was handed on before is written.
     pub(super) fn flush(&self) -> Result<()> {
         let (done, wait) = sync_channel(1);
-        if let Some(sender) = &self.sender
-            && sender.send(Message::Flush(done)).is_ok()
-            && let Ok(result) = wait.recv()
-        {
-            return result;
+        if self.thread.is_some() {
+            self.queue.flush(done);
+            if let Ok(result) = wait.recv() {
+                return result;
+            }
         }
-        match self.trouble.lock().unwrap_or_else(PoisonError::into_inner).fault.clone() {
-            Some(fault) => Err(fault),
-            None => Ok(()),
-        }
+        self.trouble(|trouble| trouble.fault.clone()).map_or(Ok(()), Err)
     }
 
     pub(super) fn trouble<T>(&self, look: impl FnOnce(&mut Trouble) -> T) -> T {
@@ -98,7 +71,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.sender = None;
+        self.queue.close();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -109,53 +82,33 @@ fn clone(error: &std::io::Error) -> std::io::Error {
     std::io::Error::new(error.kind(), error.to_string())
 }
 
+/// A queue as long as somebody takes from it, also if that ends in a panic.
+struct Served<'a>(&'a Queue);
+
+impl Drop for Served<'_> {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
 struct Worker {
     place: Place,
-    /// Opened when there is something to write.
     database: Option<Database>,
     trouble: Arc<Mutex<Trouble>>,
 }
 
-/// What is written at once.
-#[derive(Default)]
-struct Batch {
-    notes: Vec<Note>,
-    book: bool,
-    waiting: Vec<SyncSender<Result<()>>>,
-}
-
-impl Batch {
-    fn take(&mut self, message: Message) {
-        match message {
-            Message::Note(note) => self.notes.push(*note),
-            Message::Book => self.book = true,
-            Message::Flush(done) => self.waiting.push(done),
-        }
-    }
-
-    fn is_due(&self) -> bool {
-        self.notes.len() >= BATCH || !self.waiting.is_empty()
-    }
-}
-
 impl Worker {
-    fn run(mut self, receiver: &Receiver<Message>) {
-        while let Ok(first) = receiver.recv() {
-            let mut batch = Batch::default();
-            batch.take(first);
-            while !batch.is_due() {
-                match receiver.recv_timeout(DELAY) {
-                    Ok(message) => batch.take(message),
-                    Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
-                }
-            }
+    fn run(mut self, queue: &Served<'_>) {
+        // Opened while the first notes wait for others. If that fails it is told when something is written.
+        let _ = self.open();
+        while let Some(batch) = queue.0.next() {
             let result = self.write(&batch);
             if let Err(error) = &result {
                 self.trouble.lock().unwrap_or_else(PoisonError::into_inner).fault = Some(error.clone());
                 self.database = None;
             }
-            for waiting in batch.waiting {
-                let _ = waiting.send(result.clone());
+            for flush in batch.flushes {
+                let _ = flush.send(result.clone());
             }
         }
     }

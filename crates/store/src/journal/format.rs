@@ -10,7 +10,7 @@ use junto_core::{Event, Seq};
 use junto_llm::SessionId;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, ErrorKind, Redactor, Result};
+use crate::{Error, ErrorKind, Redactor, Result, json};
 
 /// The version of the format that is written.
 pub(crate) const VERSION: u32 = 1;
@@ -146,7 +146,7 @@ fn push(
     to.extend_from_slice(b"\":");
     let value_start = to.len();
     let invalid = |message| Error::new(ErrorKind::Invalid, "an event", message);
-    serde_json::to_writer(&mut *to, value).map_err(|error| invalid(error.to_string()))?;
+    json::write(value, to).map_err(|error| invalid(error.to_string()))?;
     if to.len() - start >= LONGEST - 1 {
         return Err(invalid("it is too large for a journal".to_owned()));
     }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use junto_llm::SessionId;
 
@@ -10,6 +11,10 @@ use crate::{Error, ErrorKind, Result};
 
 /// The file that is locked.
 pub(crate) const FILE: &str = "lock";
+
+/// How long a lock is waited for whose holder is dead, and how often it is tried meanwhile.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// The right to write a session, until it is dropped or the process ends in whatever way.
 #[derive(Debug)]
@@ -20,14 +25,36 @@ pub(crate) struct Lock {
 impl Lock {
     /// Takes the lock of the session in this folder.
     ///
+    /// A process that was killed just when it started another leaves the lock to that one, until it has become the
+    /// program it shall be. So the lock of a dead process is waited for.
+    ///
     /// # Errors
     /// If somebody has it.
     pub(crate) fn take(files: &Arc<dyn Files>, folder: &Path, session: &SessionId) -> Result<Self> {
+        let mut waited = Duration::ZERO;
+        Self::take_patiently(files, folder, session, || {
+            std::thread::sleep(PAUSE);
+            waited += PAUSE;
+            waited < PATIENCE
+        })
+    }
+
+    /// The same; `wait` waits, and says whether to try once more.
+    fn take_patiently(
+        files: &Arc<dyn Files>,
+        folder: &Path,
+        session: &SessionId,
+        mut wait: impl FnMut() -> bool,
+    ) -> Result<Self> {
         let path = folder.join(FILE);
         let failed = |error| Error::io(&path, error);
         let file = files.open(&path, How::Create).map_err(failed)?;
-        if !file.try_lock().map_err(failed)? {
-            let message = match holder(&*file) {
+        while !file.try_lock().map_err(failed)? {
+            let holder = holder(&*file);
+            if holder.is_some_and(is_dead) && wait() {
+                continue;
+            }
+            let message = match holder {
                 Some(pid) => format!("process {pid} writes this session"),
                 None => "another process writes this session".to_owned(),
             };
@@ -46,4 +73,54 @@ fn holder(file: &dyn File) -> Option<u32> {
     let mut text = [0; 16];
     let read = file.read_full_at(&mut text, 0).ok()?;
     std::str::from_utf8(text.get(..read)?).ok()?.trim().parse().ok()
+}
+
+/// Whether a process has ended, be it that nobody has taken note of it. Where that cannot be told it has not.
+fn is_dead(pid: u32) -> bool {
+    if !Path::new("/proc/self/stat").exists() {
+        return false;
+    }
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        // The name before it is in brackets, and may have any character in it.
+        Ok(facts) => facts.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X'])),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Disk;
+
+    /// Beyond the highest that Linux gives.
+    const NOBODY: u32 = 1 << 23;
+
+    fn check(holder: u32, expected: std::result::Result<u32, &str>) {
+        let folder = tempfile::tempdir().unwrap();
+        let files: Arc<dyn Files> = Arc::new(Disk);
+        let other = files.open(&folder.path().join(FILE), How::Create).unwrap();
+        other.write_all_at(format!("{holder}\n").as_bytes(), 0).unwrap();
+        assert!(other.try_lock().unwrap());
+        let (mut other, mut waited) = (Some(other), 0);
+        let session = SessionId("s".into());
+        let taken = Lock::take_patiently(&files, folder.path(), &session, || {
+            waited += 1;
+            if waited == 3 {
+                other = None;
+            }
+            waited < 10
+        });
+        match (taken, expected) {
+            (Ok(_), Ok(times)) => assert_eq!(waited, times),
+            (Err(error), Err(said)) => assert!(error.to_string().contains(said), "{error}"),
+            (taken, expected) => panic!("{taken:?}, not {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn the_lock_of_the_dead_is_waited_for() {
+        check(NOBODY, Ok(3));
+        let own = std::process::id();
+        check(own, Err(&format!("process {own} writes")));
+    }
 }

@@ -48,20 +48,14 @@ pub(crate) fn create(
         io::ErrorKind::AlreadyExists => Error::new(ErrorKind::Exists, session, "there is such a session"),
         _ => Error::io(&path, error),
     });
-    let begun = file.and_then(|file| {
-        let len = begin(&*file, &path, options, session)?;
-        if options.sync != Sync::Never {
-            let folders = [Some(&*folder), folder.parent(), folder.parent().and_then(Path::parent)];
-            for folder in folders.into_iter().flatten() {
-                files.sync_folder(folder).map_err(|error| Error::io(folder, error))?;
-            }
-        }
-        Ok((file, len))
-    });
+    let begun = file.and_then(|file| Ok((begin(&*file, &path, options, session)?, file)));
     match begun {
-        Ok((file, len)) => {
-            let writer = Writer::new(Arc::clone(&file), path, len, Seq(0), Places::default());
-            let journal = journal(files, options, folder, session, file, writer, lock);
+        Ok((len, file)) => {
+            // With the first event that is to be safe they are, too.
+            let folders = [Some(&*folder), folder.parent(), folder.parent().and_then(Path::parent)];
+            let unsynced = folders.into_iter().flatten().map(Path::to_owned).collect();
+            let writer = Writer::new(file, path, len, Seq(0), Places::default());
+            let journal = journal(files, options, folder, session, writer, lock, unsynced);
             Ok(Opened { journal, last: Seq(0), recovery: Recovery::default() })
         }
         Err(error) => {
@@ -76,12 +70,11 @@ pub(crate) fn create(
     }
 }
 
-/// Writes the header into an empty file.
+/// Writes the header into an empty file. It is not synced yet.
 fn begin(file: &dyn File, path: &Path, options: &Options, session: &SessionId) -> Result<u64> {
     let mut line = Vec::new();
     Header::write(session, (options.clock)(), &mut line)?;
-    let written = file.write_all_at(&line, 0).and_then(|()| sync(file, options));
-    written.map_err(|error| Error::io(path, error))?;
+    file.write_all_at(&line, 0).map_err(|error| Error::io(path, error))?;
     Ok(line.len() as u64)
 }
 
@@ -118,8 +111,8 @@ pub(crate) fn open(
     if recovery.damaged.is_empty() {
         recovery.swept = sweep.sweep(&**files);
     }
-    let writer = Writer::new(Arc::clone(&file), path, len, last, places);
-    let journal = journal(files, options, folder, session, file, writer, lock);
+    let writer = Writer::new(file, path, len, last, places);
+    let journal = journal(files, options, folder, session, writer, lock, Vec::new());
     Ok(Opened { journal, last, recovery })
 }
 
@@ -143,11 +136,13 @@ fn mend(
         file.resize(len).map_err(failed)?;
         is_changed = true;
     }
+    let mut end = *b"\n";
     if len == 0 {
-        return begin(&**file, &path, options, session);
+        len = begin(&**file, &path, options, session)?;
+        is_changed = true;
+    } else {
+        file.read_full_at(&mut end, len - 1).map_err(failed)?;
     }
-    let mut end = [0];
-    file.read_full_at(&mut end, len - 1).map_err(failed)?;
     if end != *b"\n" {
         file.write_all_at(b"\n", len).map_err(failed)?;
         len += 1;
@@ -197,16 +192,16 @@ fn journal(
     options: &Options,
     folder: PathBuf,
     session: &SessionId,
-    file: Arc<dyn File>,
     writer: Writer,
     lock: Lock,
+    unsynced: Vec<PathBuf>,
 ) -> Arc<DiskJournal> {
     let shared = Shared {
         session: session.clone(),
         path: folder.join(FILE),
         blobs: Blobs::new(Arc::clone(files), &folder, options.redact.clone(), options.sync),
         folder,
-        file,
+        file: Arc::clone(writer.file()),
         writer: Mutex::new(writer),
         redact: options.redact.clone(),
         watch: options.watch.clone(),
@@ -214,6 +209,8 @@ fn journal(
         delay: options.delay,
         syncing: Semaphore::new(1),
         synced: AtomicU64::new(0),
+        files: Arc::clone(files),
+        unsynced: Mutex::new(unsynced),
         _lock: lock,
     };
     Arc::new(DiskJournal { shared: Arc::new(shared) })

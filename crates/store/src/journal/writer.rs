@@ -75,6 +75,11 @@ impl Writer {
         }
     }
 
+    /// The file.
+    pub(crate) fn file(&self) -> &Arc<dyn File> {
+        &self.file
+    }
+
     /// How many writes there were.
     pub(crate) fn writes(&self) -> u64 {
         self.writes

@@ -1,14 +1,16 @@
 //! Long words in a text, found 64 bytes at a time.
 //!
-//! Whether a byte belongs to a word is told without a branch for all bytes of a block, as one bit each;
-//! sixteen such bits in a row are found with four shifts. In prose and code nearly every block is done
-//! with that.
+//! Whether a byte belongs to a word is told for all bytes of a block at once, as one bit each; sixteen such bits
+//! in a row are found with four shifts. In prose and code nearly every block is done with that.
 
 use std::ops::Range;
 
+use wide::u8x16;
+
+use crate::bits::{BLOCK, bits, block, is, is_in};
+
 /// The shortest run that is found.
 pub(super) const RUN: u32 = 16;
-const BLOCK: usize = 64;
 
 /// Runs of at least [`RUN`] letters, digits, `-` and `_` in a text.
 pub(super) struct Runs<'a> {
@@ -17,44 +19,27 @@ pub(super) struct Runs<'a> {
     at: usize,
     /// The starts in this block that were not handed out.
     starts: u64,
-    this: Bits,
-    next: Bits,
     /// The bytes of this block and of the next that belong to words.
     words: u128,
-    /// Whether there are five dashes in a row somewhere in what was looked at.
-    pub(super) has_dashes: bool,
-}
-
-/// A bit for each byte of a block.
-#[derive(Clone, Copy, Default)]
-struct Bits {
-    words: u64,
-    dashes: u64,
 }
 
 impl<'a> Runs<'a> {
     /// The runs of a text, before which stands nothing that belongs to them.
     pub(super) fn new(text: &'a [u8]) -> Self {
-        let next = Bits::at(text, 0);
-        let mut runs =
-            Self { text, at: 0, starts: 0, this: Bits::default(), next, words: 0, has_dashes: false };
+        let mut runs = Self { text, at: 0, starts: 0, words: u128::from(words(text, 0)) << 64 };
         runs.step(0);
         runs
     }
 
     /// Goes to the block at this place.
     fn step(&mut self, at: usize) {
-        let before = self.this.words >> 63;
+        let before = self.words >> 63 & 1;
         self.at = at;
-        self.this = self.next;
-        self.next = Bits::at(self.text, at + BLOCK);
-        self.words = u128::from(self.this.words) | u128::from(self.next.words) << 64;
-        let begins = !(self.words << 1 | u128::from(before));
+        self.words = self.words >> 64 | u128::from(words(self.text, at + BLOCK)) << 64;
+        let begins = !(self.words << 1 | before);
         #[expect(clippy::cast_possible_truncation, reason = "the starts in this block are wanted")]
-        let starts = (in_a_row::<RUN>(self.words) & begins) as u64;
+        let starts = (in_a_row(self.words) & begins) as u64;
         self.starts = starts;
-        let dashes = u128::from(self.this.dashes) | u128::from(self.next.dashes) << 64;
-        self.has_dashes |= in_a_row::<4>(dashes) & dashes >> 4 != 0;
     }
 }
 
@@ -80,49 +65,31 @@ impl Iterator for Runs<'_> {
     }
 }
 
-/// The bits that begin so many bits in a row, which is a power of two.
-fn in_a_row<const N: u32>(mut bits: u128) -> u128 {
+/// The bits that begin [`RUN`] bits in a row.
+fn in_a_row(mut bits: u128) -> u128 {
     let mut shift = 1;
-    while shift < N {
+    while shift < RUN {
         bits &= bits >> shift;
         shift *= 2;
     }
     bits
 }
 
-impl Bits {
-    fn at(text: &[u8], at: usize) -> Self {
-        let rest = text.get(at..).unwrap_or_default();
-        if let Some(block) = rest.first_chunk() {
-            return Self::of(block);
-        }
-        let mut block = [0; BLOCK];
-        block.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-        Self::of(&block)
-    }
-
-    fn of(block: &[u8; BLOCK]) -> Self {
-        Self { words: pack(&block.map(is_word)), dashes: pack(&block.map(|byte| byte == b'-')) }
+/// The bytes of the block at this place that belong to words.
+fn words(text: &[u8], at: usize) -> u64 {
+    let are_words = |bytes: u8x16| {
+        let letters = is_in(bytes | u8x16::splat(0x20), b'a', b'z');
+        letters | is_in(bytes, b'0', b'9') | is(bytes, b'-') | is(bytes, b'_')
+    };
+    match text.get(at..).and_then(<[u8]>::first_chunk) {
+        Some(block) => bits(block, are_words),
+        None => bits(&block(text, at), are_words),
     }
 }
 
-/// One bit for each of the flags.
-fn pack(flags: &[bool; BLOCK]) -> u64 {
-    let bytes = flags.map(u8::from);
-    let (eights, _) = bytes.as_chunks::<8>();
-    let mut bits = 0;
-    for (n, eight) in eights.iter().enumerate() {
-        // Multiplied so, the lowest bits of the eight bytes meet in the highest byte.
-        let packed = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-        bits |= packed << (8 * n);
-    }
-    bits
-}
-
-/// What a run is made of. There is no branch in it: many are told at once.
-#[expect(clippy::needless_bitwise_bool, reason = "a branch would keep the compiler from it")]
+/// What a run is made of.
 pub(super) fn is_word(byte: u8) -> bool {
-    ((byte | 0x20).wrapping_sub(b'a') < 26) | (byte.wrapping_sub(b'0') < 10) | (byte == b'-') | (byte == b'_')
+    byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'
 }
 
 #[cfg(test)]
@@ -130,10 +97,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_what_they_are_said_to_be() {
+    fn words_are_the_same_one_by_one_and_together() {
         for byte in 0..=u8::MAX {
-            let expected = byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-            assert_eq!(is_word(byte), expected, "{byte}");
+            let expected = if is_word(byte) { u64::MAX } else { 0 };
+            assert_eq!(words(&[byte; 200], 70), expected, "{byte}");
         }
     }
 
@@ -148,14 +115,6 @@ mod tests {
                     (length >= RUN as usize).then_some(start..start + length).into_iter().collect();
                 assert_eq!(Runs::new(&text).collect::<Vec<_>>(), expected, "{start} {length}");
             }
-            let mut dashes = vec![b' '; start];
-            dashes.extend(b"-----");
-            let mut runs = Runs::new(&dashes);
-            assert_eq!((runs.by_ref().count(), runs.has_dashes), (0, true), "{start}");
-            let mut fewer = vec![b' '; start];
-            fewer.extend(b"---- ----");
-            let mut runs = Runs::new(&fewer);
-            assert_eq!((runs.by_ref().count(), runs.has_dashes), (0, false), "{start}");
         }
     }
 }

@@ -4,10 +4,8 @@
 
 use std::ops::Range;
 
-use junto_llm::Secret;
-
 use super::runs::{Runs, is_word};
-use super::{End, find, mask_bytes};
+use super::{End, Needle, mask_bytes};
 
 /// How much of a text before a run is looked at.
 pub(super) const CONTEXT: usize = 96;
@@ -72,24 +70,15 @@ const NAMES: &[&[u8]] = &[b"bearer", b"secret_access_key", b"secretaccesskey"];
 /// How much may stand between such a name and the key.
 const MOST_BETWEEN: usize = 8;
 
-/// What was found in a text.
-pub(super) struct Seen {
-    /// Up to where it need not be looked at again if more follows.
-    pub(super) done: usize,
-    /// Whether there may be a key in PEM in it.
-    pub(super) has_dashes: bool,
-}
-
 /// Masks the keys in a text, and the known secrets that are within long words. If more may follow, a key
-/// at the end is left for later.
-pub(super) fn mask(text: &mut [u8], known: &[Secret], before: Option<u8>, end: End) -> Seen {
+/// at the end is left for later. Returns up to where the text need not be looked at again then.
+pub(super) fn mask(text: &mut [u8], known: &[Needle], before: Option<u8>, end: End) -> usize {
     let tail = if end == End::Open { tail_start(text) } else { text.len() };
     // What comes before may be the beginning of the first run.
     let first = usize::from(before.is_some_and(is_word));
     let mut keys: Vec<Range<usize>> = Vec::new();
     let mut last_end = 0;
-    let mut runs = Runs::new(text);
-    for run in runs.by_ref() {
+    for run in Runs::new(text) {
         if run.end > tail {
             continue;
         }
@@ -101,11 +90,10 @@ pub(super) fn mask(text: &mut [u8], known: &[Secret], before: Option<u8>, end: E
         }
         last_end = run.end;
     }
-    let has_dashes = runs.has_dashes;
     for key in keys {
         mask_bytes(text, key);
     }
-    Seen { done: tail.saturating_sub(CONTEXT), has_dashes }
+    tail.saturating_sub(CONTEXT)
 }
 
 /// Where that begins at the end of a text which may be the beginning of a key.
@@ -115,16 +103,14 @@ fn tail_start(text: &[u8]) -> usize {
 }
 
 /// The known secrets in a run.
-fn known_in(text: &[u8], run: &Range<usize>, known: &[Secret]) -> Vec<Range<usize>> {
+fn known_in(text: &[u8], run: &Range<usize>, known: &[Needle]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let word = text.get(run.clone()).unwrap_or_default();
-    for secret in known.iter().map(|secret| secret.expose().as_bytes()) {
+    for needle in known.iter().filter(|needle| needle.bytes().len() <= word.len()) {
         let mut from = 0;
-        while secret.len() <= word.len()
-            && let Some(at) = find(word, secret, from)
-        {
-            from = at + secret.len();
-            found.push(run.start + at..run.start + from);
+        while let Some(part) = needle.find(word, from) {
+            from = part.end;
+            found.push(run.start + part.start..run.start + part.end);
         }
     }
     found

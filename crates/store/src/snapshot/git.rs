@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,6 +23,9 @@ const LIMIT: Duration = Duration::from_mins(5);
 const LONGEST: usize = 64 << 20;
 /// How `git add` ends if it could not take everything.
 const SOME_LEFT_OUT: i32 = 1;
+/// How many indexes a session may have. Another one is taken where a git that a killed process left behind has
+/// locked the one before.
+const INDEXES: usize = 8;
 /// Bytes are kept as they are, whatever the workspace says of its files.
 const ATTRIBUTES: &str = "* -text -eol -ident -filter -working-tree-encoding -merge -diff\n";
 
@@ -32,6 +37,23 @@ pub(super) struct Git {
     /// The store, which may be within the workspace and is no part of it.
     root: PathBuf,
     index: PathBuf,
+    /// The tree that the index was when it was looked at last, and how to tell that it still is.
+    last: Mutex<Option<(Tree, Seal)>>,
+}
+
+/// Tells a file from what was put in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seal {
+    inode: u64,
+    len: u64,
+    changed: (i64, i64),
+}
+
+impl Seal {
+    fn of(path: &Path) -> Option<Self> {
+        let meta = fs::metadata(path).ok()?;
+        Some(Self { inode: meta.ino(), len: meta.len(), changed: (meta.ctime(), meta.ctime_nsec()) })
+    }
 }
 
 impl Git {
@@ -43,7 +65,7 @@ impl Git {
         session: &SessionId,
     ) -> Self {
         let index = folder.join(format!("index-{session}"));
-        Self { env, folder, workspace, root, index }
+        Self { env, folder, workspace, root, index, last: Mutex::default() }
     }
 
     pub(super) fn folder(&self) -> &PathBuf {
@@ -58,29 +80,58 @@ impl Git {
         &*self.env
     }
 
-    /// Makes the repository if it is not there.
+    /// Makes the repository if it is not there. It appears whole or not at all, whatever is killed meanwhile
+    /// and whoever else makes it.
     pub(super) async fn begin(&self) -> Result<()> {
-        if self.folder.join("info/attributes").exists() {
+        if self.is_there() {
             return Ok(());
         }
         let fault = |path: &Path, error| Error::io(path, error);
-        fs::create_dir_all(&self.folder).map_err(|error| fault(&self.folder, error))?;
-        let folder = self.folder.to_string_lossy().into_owned();
-        self.run(&["init", "--quiet", "--bare", &folder], &self.index, None).await?;
-        let info = self.folder.join("info");
-        fs::create_dir_all(&info).map_err(|error| fault(&info, error))?;
-        if let Ok(own) = self.root.strip_prefix(&self.workspace) {
-            let exclude = info.join("exclude");
-            let line = format!("/{}/\n", own.display());
-            fs::write(&exclude, line).map_err(|error| fault(&exclude, error))?;
+        if let Some(all) = self.folder.parent() {
+            make_private(all).map_err(|error| fault(all, error))?;
         }
-        // Last, because it says that everything is there.
-        let attributes = info.join("attributes");
-        fs::write(&attributes, ATTRIBUTES).map_err(|error| fault(&attributes, error))
+        let index = self.index.file_name().unwrap_or_default().to_string_lossy();
+        let new = self.folder.with_extension(format!("{index}-{}", std::process::id()));
+        let made = self.make(&new).await;
+        let moved = made.and_then(|()| fs::rename(&new, &self.folder).map_err(|error| fault(&new, error)));
+        if moved.is_err() {
+            // Best effort: it is nobody's.
+            let _ = fs::remove_dir_all(&new);
+        }
+        // Another process may have been faster.
+        if self.is_there() { Ok(()) } else { moved }
+    }
+
+    fn is_there(&self) -> bool {
+        self.folder.join("info/attributes").exists()
+    }
+
+    /// Makes a repository. No hooks and no samples come with it.
+    async fn make(&self, folder: &Path) -> Result<()> {
+        let name = folder.to_string_lossy();
+        self.run(&["init", "--quiet", "--bare", "--template=", "--shared=0600", &name], &self.index, None)
+            .await?;
+        let info = folder.join("info");
+        make_private(&info).map_err(|error| Error::io(&info, error))?;
+        let write = |path: PathBuf, text: &str| {
+            let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+            let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+            written.map_err(|error| Error::io(&path, error))
+        };
+        if let Ok(own) = self.root.strip_prefix(&self.workspace) {
+            write(info.join("exclude"), &format!("/{}/\n", own.display()))?;
+        }
+        write(info.join("attributes"), ATTRIBUTES)
     }
 
     /// Whether the workspace has more files than that, those left out that it ignores.
     pub(super) async fn has_more_files_than(&self, most: u64) -> Result<bool> {
+        let workspace = self.workspace.clone();
+        // Nearly always there are fewer even with those, and git need not be asked.
+        let counted = tokio::task::spawn_blocking(move || count(&workspace, most)).await;
+        if counted.is_ok_and(|counted| counted.is_some()) {
+            return Ok(false);
+        }
         let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
         let mut files = 0;
         let mut count = |piece: &Output| {
@@ -95,30 +146,92 @@ impl Git {
 
     /// Reads the workspace, and gives what it is a name.
     pub(super) async fn write_tree(&self) -> Result<Tree> {
+        let mut tried = 0;
+        loop {
+            let index = self.free_index(tried);
+            match self.write_tree_with(&index).await {
+                Err(_) if is_locked(&index) && tried < INDEXES => tried += 1,
+                written => return written,
+            }
+        }
+    }
+
+    async fn write_tree_with(&self, index: &Path) -> Result<Tree> {
         // A file that cannot be read, or a repository without a commit, does not keep the others out.
         let add = ["add", "--all", "--ignore-errors", "."];
-        let added = self.ask(&add, &self.index, None, &mut |_| {}).await?;
+        let added = self.ask(&add, index, None, &mut |_| {}).await?;
         if added.exit.code != Some(SOME_LEFT_OUT) {
             succeeded(&add, &added)?;
         }
-        let name = self.run(&["write-tree"], &self.index, None).await?;
-        Tree::new(String::from_utf8_lossy(&name).trim())
+        // The index is only written anew if something is not what it was.
+        let seal = Seal::of(index);
+        if let Some((tree, of)) = &*self.last()
+            && seal.is_some_and(|seal| seal == *of)
+        {
+            return Ok(tree.clone());
+        }
+        let name = self.run(&["write-tree"], index, None).await?;
+        let tree = Tree::new(String::from_utf8_lossy(&name).trim())?;
+        *self.last() = seal.map(|seal| (tree.clone(), seal));
+        Ok(tree)
     }
 
-    /// Keeps a tree from being cleaned away.
-    pub(super) async fn keep(&self, tree: &Tree, name: &str) -> Result<()> {
-        let message = ["commit-tree", tree.id(), "-m", name];
-        let commit = self.run(&message, &self.index, None).await?;
-        let commit = String::from_utf8_lossy(&commit).trim().to_owned();
-        self.run(&["update-ref", name, &commit], &self.index, None).await.map(drop)
+    fn last(&self) -> MutexGuard<'_, Option<(Tree, Seal)>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An index that nobody works with. Only who writes the session comes here, and a git that a killed process
+    /// left behind: that goes on with its own.
+    fn free_index(&self, tried: usize) -> PathBuf {
+        let numbered = |number: usize| match number {
+            0 => self.index.clone(),
+            number => self.index.with_extension(number.to_string()),
+        };
+        let free = (tried..INDEXES).map(numbered).find(|index| !is_locked(index));
+        free.unwrap_or_else(|| numbered(INDEXES))
+    }
+
+    /// Keeps a tree under a name, and from being cleaned away: a reference, as a file, which is what git
+    /// would make of it.
+    pub(super) fn keep(&self, tree: &Tree, name: &str) -> Result<()> {
+        let path = self.folder.join(name);
+        let written = (|| {
+            make_private(path.parent().unwrap_or(&self.folder))?;
+            let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+            writeln!(file, "{}", tree.id())?;
+            file.persist(&path).map_err(|error| error.error)
+        })();
+        written.map(drop).map_err(|error| Error::io(&path, error))
+    }
+
+    /// Keeps what is kept under names with one beginning under names with another as well: those whose rest is
+    /// wanted.
+    pub(super) async fn keep_too(&self, from: &str, to: &str, wanted: impl Fn(&str) -> bool) -> Result<()> {
+        if !self.is_there() {
+            return Ok(());
+        }
+        let list = ["for-each-ref", "--format=%(objectname) %(refname)", from];
+        let found = self.run(&list, &self.index, None).await?;
+        let found = String::from_utf8_lossy(&found);
+        let updates = found.lines().filter_map(|line| {
+            let (commit, name) = line.split_once(' ')?;
+            let rest = name.strip_prefix(from).filter(|rest| wanted(rest))?;
+            Some(format!("update {to}{rest} {commit}\n"))
+        });
+        let updates: String = updates.collect();
+        if updates.is_empty() {
+            return Ok(());
+        }
+        self.run(&["update-ref", "--stdin"], &self.index, Some(updates.into_bytes())).await.map(drop)
     }
 
     /// The tree that is kept under a name.
     pub(super) async fn kept(&self, name: &str) -> Result<Option<Tree>> {
-        if !self.folder.join("info/attributes").exists() {
+        if !self.is_there() {
             return Ok(None);
         }
-        let list = ["for-each-ref", "--format=%(tree)", name];
+        // Of a commit, which earlier versions kept, its tree.
+        let list = ["for-each-ref", "--format=%(if)%(tree)%(then)%(tree)%(else)%(objectname)%(end)", name];
         let found = self.run(&list, &self.index, None).await?;
         let found = String::from_utf8_lossy(&found).trim().to_owned();
         if found.is_empty() { Ok(None) } else { Tree::new(found).map(Some) }
@@ -184,10 +297,9 @@ impl Git {
         Ok(ended)
     }
 
-    /// Where everything is, who commits, and that nobody's configuration counts.
+    /// Where everything is, and that nobody's configuration counts.
     fn variables(&self, index: &Path) -> BTreeMap<String, String> {
         let path = |path: &Path| path.to_string_lossy().into_owned();
-        let who = "junto";
         let configuration = [
             ("core.hooksPath", "/dev/null"),
             ("core.fsmonitor", "false"),
@@ -195,6 +307,8 @@ impl Git {
             ("core.autocrlf", "false"),
             ("core.excludesFile", "/dev/null"),
             ("core.attributesFile", "/dev/null"),
+            ("core.sharedRepository", "0600"),
+            ("core.filesRefLockTimeout", "1000"),
             ("gc.auto", "0"),
             ("commit.gpgSign", "false"),
         ];
@@ -207,10 +321,8 @@ impl Git {
             ("GIT_CONFIG_GLOBAL", "/dev/null".to_owned()),
             ("GIT_CONFIG_COUNT", count),
             ("GIT_TERMINAL_PROMPT", "0".to_owned()),
-            ("GIT_AUTHOR_NAME", who.to_owned()),
-            ("GIT_AUTHOR_EMAIL", who.to_owned()),
-            ("GIT_COMMITTER_NAME", who.to_owned()),
-            ("GIT_COMMITTER_EMAIL", who.to_owned()),
+            // References are files.
+            ("GIT_DEFAULT_REF_FORMAT", "files".to_owned()),
             ("LC_ALL", "C".to_owned()),
         ]
         .into_iter()
@@ -222,6 +334,41 @@ impl Git {
         }
         variables
     }
+}
+
+/// Makes a folder that only its owner can enter, and those above it; one that is there becomes so.
+fn make_private(folder: &Path) -> std::io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let mode = fs::metadata(folder)?.permissions().mode();
+    match mode & 0o077 {
+        0 => Ok(()),
+        _ => fs::set_permissions(folder, fs::Permissions::from_mode(0o700)),
+    }
+}
+
+/// Whether a git works with an index, or did when it was killed.
+fn is_locked(index: &Path) -> bool {
+    let mut lock = index.as_os_str().to_owned();
+    lock.push(".lock");
+    Path::new(&lock).exists()
+}
+
+/// How many files are in a folder, links not followed; none if there are more than that, or one cannot tell.
+fn count(folder: &Path, most: u64) -> Option<u64> {
+    let (mut folders, mut files) = (vec![folder.to_owned()], 0);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).ok()? {
+            let entry = entry.ok()?;
+            if entry.file_type().ok()?.is_dir() {
+                folders.push(entry.path());
+            }
+            files += 1;
+            if files > most {
+                return None;
+            }
+        }
+    }
+    Some(files)
 }
 
 /// An error unless git did what it was asked.

@@ -147,6 +147,29 @@ async fn those_who_come_together_share_a_sync() {
     assert_eq!(opened.journal.read(Seq(1), 10).await.unwrap(), events);
 }
 
+/// Who writes to the log is not kept waiting by who waits for the disk.
+#[tokio::test(start_paused = true)]
+async fn commits_to_one_log_share_a_sync_and_hold_nobody_up() {
+    let files = Faulty::default();
+    let delay = Duration::from_secs(1);
+    let store = Store::on(Arc::new(files.clone()), ROOT, Options { delay, ..options() }).unwrap();
+    let opened = store.create(&session()).unwrap();
+    let clock = Arc::new(|| Timestamp::UNIX_EPOCH);
+    let log = EventLog::new(session(), opened.journal, Seq(0), clock);
+    let before = files.syncs();
+    let say = |text: &str| Body::Progress { text: text.to_owned() };
+    let commits = join_all((0..8).map(|_| log.commit(say("safe"))));
+    let emit = async {
+        tokio::time::sleep(delay / 2).await;
+        tokio::time::timeout(delay / 4, log.emit(say("quick"))).await.unwrap().unwrap();
+        assert_eq!(files.syncs(), before);
+    };
+    let (committed, ()) = tokio::join!(commits, emit);
+    assert!(committed.into_iter().all(|committed| committed.is_ok()));
+    assert_eq!(files.syncs() - before, 1);
+    assert_eq!(log.last(), Seq(9));
+}
+
 #[tokio::test]
 async fn syncs_are_made_when_they_are_asked_for() {
     for (sync, expected) in [(Sync::Always, [1, 1, 1]), (Sync::TurnEnds, [0, 1, 0]), (Sync::Never, [0, 0, 0])]

@@ -209,3 +209,53 @@ async fn a_store_within_the_workspace_is_no_part_of_it() {
     let one = inner.take("one").await.unwrap();
     assert_eq!(inner.take("two").await.unwrap(), one);
 }
+
+/// What is left of a git that was killed: a lock that nobody will take away.
+#[tokio::test]
+async fn locks_of_the_dead_are_in_nobodys_way() {
+    let place = Place::new();
+    place.write("a.txt", "one\n");
+    let before = place.take("turn-1-begin").await;
+    let repository =
+        fs::read_dir(place.dir.path().join("state/snapshots")).unwrap().next().unwrap().unwrap().path();
+    fs::write(repository.join("index-s1.lock"), "").unwrap();
+    fs::write(repository.join("refs/junto/s1/turn-1-begin.lock"), "").unwrap();
+    place.write("a.txt", "two\n");
+    let after = place.take("turn-1-begin").await;
+    assert_eq!(place.snapshots.find("turn-1-begin").await.unwrap(), Some(after.clone()));
+    assert_eq!(
+        place.snapshots.changes(&before, &after).await.unwrap(),
+        [change("a.txt", ChangeKind::Changed)]
+    );
+}
+
+/// A repository is made by whoever comes first, and half of one is none.
+#[tokio::test]
+async fn a_repository_is_whole_or_not_there() {
+    let place = Place::new();
+    place.write("a.txt", "one\n");
+    let all: Vec<Snapshots> = ["s1", "s2", "s3"]
+        .map(|session| snapshots(place.dir.path(), &place.dir.path().join("state"), session))
+        .into();
+    let [first, second, third] = &all[..] else { unreachable!() };
+    let (first, second, third) = tokio::join!(first.take("t"), second.take("t"), third.take("t"));
+    assert_eq!((first.unwrap(), second.unwrap()), (place.take("t").await, third.unwrap()));
+    let left: Vec<_> = fs::read_dir(place.dir.path().join("state/snapshots")).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[tokio::test]
+async fn another_session_takes_snapshots_over() {
+    let place = Place::new();
+    let other = snapshots(place.dir.path(), &place.dir.path().join("state"), "s2");
+    let from = SessionId("s1".into());
+    other.take_over(&from, |_| true).await.unwrap();
+    assert_eq!(other.find("one").await.unwrap(), None, "there is nothing to take over, and that is no error");
+    place.write("a.txt", "one\n");
+    let one = place.take("one").await;
+    place.write("a.txt", "two\n");
+    place.take("two").await;
+    other.take_over(&from, |name| name == "one").await.unwrap();
+    assert_eq!(other.find("one").await.unwrap(), Some(one));
+    assert_eq!(other.find("two").await.unwrap(), None);
+}

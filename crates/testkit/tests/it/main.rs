@@ -9,3 +9,4 @@ mod t1_compositions;
 mod t1_end_to_end;
 mod t1_fake_claude;
 mod t1_subagents;
+mod t3_kills;

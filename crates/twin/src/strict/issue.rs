@@ -12,7 +12,7 @@ use crate::sign::Signer;
 /// Marks an answer as its wire's provider would.
 pub(super) fn issue(signer: &Signer, ledger: &mut Ledger, seen: &Seen, response: &mut Response) {
     let origin = Arc::new(Origin { wire: seen.wire, provider: "twin".to_owned(), model: seen.model.clone() });
-    let mut desk = Desk { signer, ledger, seen, origin, context: seen.body.to_string() };
+    let mut desk = Desk { signer, ledger, seen, origin, context: context(seen) };
     let parts = std::mem::take(&mut response.message.content);
     let parts: Vec<Part> = parts.into_iter().map(|part| desk.with_call_id(part)).collect();
     response.message.content = match seen.wire {
@@ -21,6 +21,16 @@ pub(super) fn issue(signer: &Signer, ledger: &mut Ledger, seen: &Seen, response:
         Wire::Gemini => desk.gemini(parts),
         Wire::Chat => parts,
     };
+}
+
+/// What new ids are made for: the request, whatever its session is called, so that the same conversation gets the same
+/// ones in another run.
+fn context(seen: &Seen) -> String {
+    let mut body = seen.body.clone();
+    if let Some(fields) = body.as_object_mut() {
+        fields.shift_remove("prompt_cache_key");
+    }
+    body.to_string()
 }
 
 /// What is needed to mark the parts of one answer.

@@ -9,6 +9,7 @@ use std::process::{Child, ChildStdin, Command as Process, Stdio};
 
 use junto::core::{Action, Body, Command, Decision, Delta, Item, When};
 use junto::llm::Wire;
+use junto_testkit::kills::built_junto;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -137,9 +138,14 @@ struct Junto {
 
 impl Junto {
     fn start(stage: &Stage, task: &str) -> Self {
-        let mut command = Process::new(program());
+        let mut command = Process::new(built_junto());
         command.args(["run", "--json", "--input", "json"]).env_clear().envs(variables(stage));
-        command.args(if stage.event == Event::Reject { &["--ask"][..] } else { &[] });
+        command.args(match (stage.event, stage.mind) {
+            (Event::Reject, _) => &["--ask"][..],
+            // What such a child does is judged by nobody here, so that to start one would be asked about.
+            (_, Mind::CliChild) => &["--policy", "full"],
+            _ => &[],
+        });
         command.args(flags(stage.mind)).arg(task).current_dir(stage.dir());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -286,12 +292,4 @@ fn left_in(dir: &Path) -> Vec<String> {
         std::thread::sleep(pause);
         waited += pause;
     }
-}
-
-/// The `junto` that cargo built beside this test.
-fn program() -> PathBuf {
-    let own = std::env::current_exe().unwrap();
-    let program = own.parent().and_then(Path::parent).unwrap().join("junto");
-    assert!(program.exists(), "`cargo build -p junto-cli` makes {}", program.display());
-    program
 }

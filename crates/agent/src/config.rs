@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use junto_core::{AgentSpec, EventLog, Fut, Limits, OnReject, Open, Parent, Policy, Spawner};
+use junto_core::{AgentSpec, EventLog, Fut, Limits, OnReject, Open, Parent, Policy, Spawner, Unread};
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;
 use junto_llm::{Allowance, Budget, Effort, Provider, Unlimited, retry};
@@ -83,6 +83,12 @@ pub struct SessionConfig {
     /// What it means when somebody refuses a call. What the *policy* denies is always told to the
     /// model.
     pub on_reject: OnReject,
+    /// How long a question about a call waits for its answer; absent: for ever. One that nobody answers in
+    /// time is a no that the model is told of, whatever a refusal does otherwise.
+    pub approval_timeout: Option<Duration>,
+    /// Whether `write_file` and `edit_file` may change a file that the model has never read. One that somebody
+    /// else changed since the model read it is left alone in any case.
+    pub unread: Unread,
     /// When it must stop. By default never.
     pub limits: Limits,
     /// How often a failed model call is made again.
@@ -149,6 +155,8 @@ impl SessionConfig {
             shell_timeout: None,
             policy: Arc::new(Open),
             on_reject: OnReject::default(),
+            approval_timeout: None,
+            unread: Unread::default(),
             limits: Limits::default(),
             retry: retry::Policy::default(),
             budget: Arc::new(Unlimited),

@@ -249,11 +249,12 @@ fn toolbox(
         tools = profile.in_dialect(&tools);
     }
     tools.extend(config.tools.iter().cloned());
-    let gate = Gate::new(Arc::clone(&config.policy), config.log.clone());
+    let gate = Gate::new(Arc::clone(&config.policy), config.log.clone()).patient(config.approval_timeout);
     let limits =
         OutputLimits { chars: config.tool_output_limits.clone(), lines: config.tool_line_limits.clone() };
     let env: Arc<dyn ExecutionEnvironment> = Arc::clone(&config.env);
     let mut toolbox = Toolbox::new(tools, env, gate, config.log.clone(), Arc::clone(status), limits)?;
+    toolbox.unread(config.unread);
     if family.is_too_deep() {
         toolbox.withhold(tools::FAMILY, TOO_DEEP);
     }

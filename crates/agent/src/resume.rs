@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use junto_core::{
-    AgentError, AgentErrorKind, AgentId, Body, Change, EndReason, Event, EventLog, Plan, ResumeHandle,
-    SessionState, Setup,
+    AgentError, AgentErrorKind, AgentId, Body, Change, Decision, EndReason, Event, EventLog, Plan,
+    ResumeHandle, SessionState, Setup,
 };
 use junto_env::ExecutionEnvironment;
 use junto_llm::{Cost, Usage};
@@ -190,7 +190,8 @@ impl Session {
     ///   side, and results stand in the order of the calls whatever the order of their ends. One that had
     ///   not started runs now.
     /// - A request for approval that was open is withdrawn, and made again under a new name. What was
-    ///   decided about a call that had not started holds, if the call would still do the same. A question of
+    ///   decided about a call that had not started holds, if the call would still do the same; rules that
+    ///   were given with answers are learned again. A question of
     ///   the model belongs to a call that had started, and ends with it: the model may ask again.
     /// - A model call that was cut off is made again with the same request. What it had said so far is lost.
     /// - Children are ended. What they used is counted, and their handles are in [`Past::handles`].
@@ -227,6 +228,7 @@ impl Session {
 
         restored.close_gaps(on_open, frame.config.ask_on_question).await?;
         restored.tell_unread().await?;
+        relearn(&events, &frame).await?;
         if let Some(to_turn) = rewind {
             restored.tell_rewound(to_turn, plan).await?;
         }
@@ -235,6 +237,20 @@ impl Session {
         }
         Ok(go_on(frame, restored, settings, moved))
     }
+}
+
+/// Teaches the policy the rules that were given in answers before, also to children, and in what was rewound:
+/// they were meant for the session. One that the policy of now does not take is told.
+async fn relearn(events: &[Event], frame: &Frame) -> Result<(), AgentError> {
+    for event in events {
+        if let Body::Answered { decision: Decision::Allow { remember: Some(rule) }, .. } = &event.body
+            && let Err(error) = frame.toolbox.gate().learn(rule)
+        {
+            let message = format!("a rule of this session does not hold any more: {error}");
+            frame.log().emit(Body::Warning { code: "rule_lost".to_owned(), message }).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Lets a session go on that was brought back.

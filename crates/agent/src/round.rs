@@ -11,17 +11,20 @@ use crate::toolbox::{CUT_OFF, Prepared, Toolbox};
 pub(crate) struct Round {
     /// One for each call, in the order of the calls.
     pub(crate) results: Vec<ToolResult>,
-    /// Whether somebody refused one of them.
-    pub(crate) refused: bool,
+    /// Whether somebody refused one of them in a way that ends the turn.
+    pub(crate) ends_turn: bool,
 }
 
 /// The calls of one answer. Of a session that was brought back some may have their results already.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Calls {
     calls: Vec<Made>,
-    /// Whether somebody refused one of them.
-    refused: bool,
+    /// Why somebody refused some of them, as far as that was said.
+    refused: Vec<Refusal>,
 }
+
+/// What somebody said who refused a call.
+pub(crate) type Refusal = Option<String>;
 
 /// A call, and how far it is.
 #[derive(Debug, PartialEq)]
@@ -36,7 +39,7 @@ impl Calls {
     /// Calls that were just made.
     pub(crate) fn new(calls: Vec<ToolCall>) -> Self {
         let made = |call| Made { call, start: None, result: None };
-        Self { calls: calls.into_iter().map(made).collect(), refused: false }
+        Self { calls: calls.into_iter().map(made).collect(), refused: Vec::new() }
     }
 
     /// The first call of this id that has no result. Ids are unique, unless a model is careless.
@@ -59,8 +62,13 @@ impl Calls {
     }
 
     /// Somebody refused one of them.
-    pub(crate) fn refused(&mut self) {
-        self.refused = true;
+    pub(crate) fn refused(&mut self, why: Refusal) {
+        self.refused.push(why);
+    }
+
+    /// Whether one of the refusals ends the turn.
+    fn ends_turn(&self, on_reject: OnReject) -> bool {
+        self.refused.iter().any(|why| on_reject.ends(why.as_deref()))
     }
 
     /// Those that have no result, each with its start if it has one.
@@ -95,7 +103,7 @@ pub(crate) async fn round(
 ) -> Result<Round, JournalError> {
     // Where a refusal ends the turn, it also withdraws the other questions; what runs may finish.
     let asking = step.child_token();
-    if calls.refused && on_reject == OnReject::EndTurn {
+    if calls.ends_turn(on_reject) {
         asking.cancel();
     }
     let run = |prepared: Prepared| {
@@ -103,7 +111,7 @@ pub(crate) async fn round(
         let asking = &asking;
         async move {
             let ran = toolbox.execute(prepared, turn, Via::Loop, asking, step).await?;
-            if ran.refused && on_reject == OnReject::EndTurn {
+            if ran.refused.as_ref().is_some_and(|why| on_reject.ends(why.as_deref())) {
                 asking.cancel();
             }
             Ok(ran)
@@ -121,10 +129,12 @@ pub(crate) async fn round(
     }
     // All of them have ended before the first failure of the journal is handed on.
     for ran in ran.into_iter().collect::<Result<Vec<_>, JournalError>>()? {
-        calls.refused |= ran.refused;
+        if let Some(why) = ran.refused {
+            calls.refused(why);
+        }
         calls.ended(ran.result);
     }
-    Ok(Round { refused: calls.refused, results: calls.into_results() })
+    Ok(Round { ends_turn: calls.ends_turn(on_reject), results: calls.into_results() })
 }
 
 #[cfg(test)]

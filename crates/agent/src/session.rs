@@ -84,7 +84,7 @@ impl Session {
             let kit = frame.toolbox.kit();
             prompt::of_session(config, kit.registry().definitions()).await
         };
-        frame.log().commit(config.session_start(&system)).await?;
+        frame.log().emit(config.session_start(&system)).await?;
         for message in warnings {
             frame.log().emit(Body::Warning { code: "prompt".to_owned(), message }).await?;
         }

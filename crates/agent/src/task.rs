@@ -128,7 +128,8 @@ impl Life {
         self.status.set(SessionState::Processing);
         if let Entry::Input(said) = &entry {
             self.state.log.begin_turn();
-            if let Err(error) = self.state.log.commit(said.accepted()).await {
+            // Not synced: nothing relies on it before a tool runs or the input ends, and then it is.
+            if let Err(error) = self.state.log.emit(said.accepted()).await {
                 tell(reply, Err(error.clone().into()));
                 return Err(error);
             }
@@ -216,7 +217,7 @@ impl Life {
                 _ => EndReason::Interrupted,
             };
             self.state.log.begin_turn();
-            let begun = self.state.log.commit(said.accepted()).await;
+            let begun = self.state.log.emit(said.accepted()).await;
             let end = Body::InputEnd { reason: reason.clone(), text: "".into() };
             if begun.is_err() || self.state.log.commit(end).await.is_err() {
                 break;

@@ -1,13 +1,14 @@
 //! A session's tools, and the way of one call: look up, validate, judge, run, tell.
 
+use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use junto_core::{
-    Action, AgentError, Body, EventLog, Gate, JournalError, Payload, Permit, Questions, Rejected, Seen, Seq,
-    Tool, ToolCx, ToolOutcome, ToolOutput, Via,
+    Action, AgentError, Body, EventLog, Gate, JournalError, Leash, Payload, Permit, Questions, Rejected,
+    Seen, Seq, Tool, ToolCx, ToolOutcome, ToolOutput, Unread, Via,
 };
-use junto_env::{ExecutionEnvironment, Jobs, RealPath, SeenFiles};
+use junto_env::{ExecutionEnvironment, Jobs, RealPath, SeenFiles, Stamp};
 use junto_llm::{ResultOutput, ToolCall, ToolResult};
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +17,7 @@ use crate::kit::{Entry, Kit};
 use crate::output::OutputLimits;
 use crate::panics::caught;
 use crate::paths::{PathQueues, Turn};
+use crate::round::Refusal;
 use crate::said::media;
 use crate::status::Status;
 use crate::{ToolRegistry, alias, truncate};
@@ -45,6 +47,8 @@ pub(crate) struct Toolbox {
     writing: PathQueues,
     log: EventLog,
     limits: OutputLimits,
+    /// Whether files may be changed that were never read.
+    unread: Unread,
     /// Tools that others have and this session has not, and why.
     withheld: Option<(&'static [&'static str], &'static str)>,
 }
@@ -72,8 +76,8 @@ pub(crate) struct Ran {
     pub(crate) outcome: ToolOutcome,
     /// What the model sees of it, if it was the model that called.
     pub(crate) result: ToolResult,
-    /// Whether somebody refused it.
-    pub(crate) refused: bool,
+    /// What somebody said who refused it, if somebody did.
+    pub(crate) refused: Option<Refusal>,
 }
 
 impl Toolbox {
@@ -92,7 +96,13 @@ impl Toolbox {
         let jobs = Arc::new(Jobs::new(ToolCx::MOST_JOBS));
         let seen = Arc::new(SeenFiles::new(ToolCx::MOST_SEEN));
         let writing = PathQueues::default();
-        Ok(Self { kit, env, gate, questions, status, jobs, seen, writing, log, limits, withheld: None })
+        let (unread, withheld) = (Unread::default(), None);
+        Ok(Self { kit, env, gate, questions, status, jobs, seen, writing, log, limits, unread, withheld })
+    }
+
+    /// Says whether files may be changed that were never read.
+    pub(crate) fn unread(&mut self, unread: Unread) {
+        self.unread = unread;
     }
 
     /// Says why tools are not there that a model may look for.
@@ -218,12 +228,17 @@ impl Toolbox {
             let message = Rejected::Cancelled.message();
             return self.told(&call, via, None, ToolOutcome::error(message)).await;
         }
+        // What is allowed by somebody runs without the sandbox, so it is looked at without it, too.
+        let shown = self.shown(&actions, &*env.unconfined().unwrap_or_else(|| Arc::clone(&env))).await;
         let permit = match caught(self.gate.pass(call.clone(), actions, via, asking)).await {
             Ok(Ok(permit)) => permit,
             Ok(Err(Rejected::Failed(error))) => return Err(JournalError(error.to_string())),
             Ok(Err(rejected)) => {
-                let refused = matches!(rejected, Rejected::Refused(_));
                 let ran = self.told(&call, via, None, ToolOutcome::error(rejected.message())).await?;
+                let refused = match rejected {
+                    Rejected::Refused(why) => Some(why),
+                    _ => None,
+                };
                 return Ok(Ran { refused, ..ran });
             }
             Err(panic) => {
@@ -232,15 +247,37 @@ impl Toolbox {
             }
         };
         let start = permit.start();
-        let outcome = self.run(&*entry.tool, permit, env, stop).await;
+        let env = place(&permit, env);
+        let outcome = self.run(&*entry.tool, permit, (env, shown), stop).await;
         self.told(&call, via, Some(start), outcome).await
+    }
+
+    /// What the files are like that a call would write, if somebody will be asked about it: what is allowed
+    /// then is a change of these. A file that cannot be looked at is not compared; nor can it be written.
+    async fn shown(
+        &self,
+        actions: &[Action],
+        env: &dyn ExecutionEnvironment,
+    ) -> HashMap<RealPath, Option<Stamp>> {
+        let mut shown = HashMap::new();
+        let asks = async { caught(async { self.gate.would_ask(actions) }).await.unwrap_or(false) };
+        if actions.iter().any(|action| matches!(action, Action::Write { .. })) && asks.await {
+            for action in actions {
+                if let Action::Write { path } = action
+                    && let Ok(stamp) = env.stamp(path).await
+                {
+                    shown.insert(path.clone(), stamp);
+                }
+            }
+        }
+        shown
     }
 
     async fn run(
         &self,
         tool: &dyn Tool,
         permit: Permit,
-        env: Arc<dyn ExecutionEnvironment>,
+        (env, shown): (Arc<dyn ExecutionEnvironment>, HashMap<RealPath, Option<Stamp>>),
         stop: &CancellationToken,
     ) -> ToolOutcome {
         let (questions, status) = (Arc::clone(&self.questions), Arc::clone(&self.status));
@@ -252,6 +289,8 @@ impl Toolbox {
             caller: Arc::clone(&caller) as _,
             jobs: Arc::clone(&self.jobs),
             seen: Arc::clone(&self.seen),
+            shown: Arc::new(shown),
+            unread: self.unread,
         };
         let out_of_patience = async {
             stop.cancelled().await;
@@ -290,7 +329,17 @@ impl Toolbox {
             via,
         };
         self.log.emit(end).await?;
-        Ok(Ran { outcome, result, refused: false })
+        Ok(Ran { outcome, result, refused: None })
+    }
+}
+
+/// Where a call acts: without the sandbox if it may. An agent that is started has its own calls judged, so it
+/// is started inside, whoever allowed that.
+fn place(permit: &Permit, env: Arc<dyn ExecutionEnvironment>) -> Arc<dyn ExecutionEnvironment> {
+    let starts_agent = permit.actions().iter().any(|action| matches!(action, Action::Spawn { .. }));
+    match permit.leash() {
+        Leash::Loose if !starts_agent => env.unconfined().unwrap_or(env),
+        Leash::Loose | Leash::Kept => env,
     }
 }
 

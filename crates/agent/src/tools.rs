@@ -7,6 +7,7 @@ mod close_agent;
 mod edit_file;
 mod glob;
 mod grep;
+mod guard;
 mod image;
 mod jobs;
 mod list_dir;
@@ -27,7 +28,7 @@ mod write_file;
 
 use std::sync::Arc;
 
-use junto_core::{Tool, ToolCx, ToolError};
+use junto_core::{Permit, Tool, ToolCx, ToolError};
 use junto_env::{ExecutionEnvironment, Hits, RealPath, Search};
 use junto_llm::ToolCall;
 use serde::Deserialize;
@@ -129,6 +130,11 @@ pub(crate) async fn place(env: &dyn ExecutionEnvironment, path: Option<&str>) ->
         Some(path) => resolve(env, path).await,
         None => Ok(env.facts().cwd.clone()),
     }
+}
+
+/// Where a search was judged to begin.
+fn root(permit: &Permit) -> Result<RealPath, ToolError> {
+    permit.reads().next().cloned().ok_or_else(|| ToolError("no place was named".to_owned()))
 }
 
 /// Searches until it is done or the call is cancelled.

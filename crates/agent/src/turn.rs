@@ -1,6 +1,6 @@
 //! The loop.
 
-use junto_core::{Body, EndReason, JournalError, OnReject};
+use junto_core::{Body, EndReason, JournalError};
 
 use crate::call::Ended;
 use crate::loops::Circle;
@@ -75,7 +75,7 @@ pub(crate) async fn turn(state: &mut State, entry: &Entry) -> Result<EndReason, 
         let round = round(&state.toolbox, calls, state.order(), state.on_reject, &step).await?;
         state.history.results(round.results);
         state.rounds += 1;
-        if round.refused && state.on_reject == OnReject::EndTurn {
+        if round.ends_turn {
             return Ok(EndReason::Rejected);
         }
 

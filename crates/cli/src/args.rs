@@ -1,8 +1,10 @@
 //! The command line.
 
 mod demo;
+mod policy;
 mod profile;
 mod run;
+mod sandbox;
 mod sessions;
 
 use std::path::PathBuf;
@@ -12,8 +14,10 @@ use clap::{Args, Parser, Subcommand};
 use crate::config::FlagValue;
 
 pub(crate) use self::demo::{DemoArgs, DemoProfile};
+pub(crate) use self::policy::{PolicyArgs, PolicyCommand, TrustArgs};
 pub(crate) use self::profile::{CaptureArgs, CapturedAgent, DialectName, ProfileArgs, ProfileCommand};
 pub(crate) use self::run::{AgentKind, InputForm, RunArgs, WorkArgs};
+pub(crate) use self::sandbox::{DoctorArgs, DoorArgs, SandboxArgs};
 pub(crate) use self::sessions::{
     CostArgs, CostBy, ExportArgs, ExportFormat, ForkArgs, LATEST, ReplayArgs, ResumeArgs, RewindArgs,
     SessionsArgs, UndoArgs,
@@ -40,7 +44,11 @@ Examples:
   git diff | junto ask \"Review this.\"      ask about what is piped in
   junto models                             what is known, and which keys are there
   junto profile list                       the tools and prompts that models work with
-  junto config show                        what is set, and where it came from";
+  junto config show                        what is set, and where it came from
+  junto policy explain \"git push\"          what would become of a command, and why
+  junto trust                              let this project's own configuration count
+  junto sandbox -- make test               run a command that cannot leave this folder
+  junto doctor                             what this machine can enforce";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -75,6 +83,17 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// List, show and capture profiles: what a model is told and which tools it has
     Profile(ProfileArgs),
+    /// Explain, check and show what agents may do
+    Policy(PolicyArgs),
+    /// Let a project's own .junto/config.toml count, after showing what it would change
+    Trust(TrustArgs),
+    /// Run a command that cannot leave this folder, read secrets or reach the network
+    Sandbox(SandboxArgs),
+    /// Tell what this machine can enforce, and what is missing
+    Doctor(DoctorArgs),
+    /// Open the door of a sandbox
+    #[command(name = crate::commands::DOOR, hide = true)]
+    SandboxDoor(DoorArgs),
 }
 
 /// What `junto ask` takes.
@@ -202,12 +221,12 @@ pub(crate) enum ConfigCommand {
         /// The file to check instead of all that are in force
         file: Option<PathBuf>,
     },
-    /// Let a project's own .junto/config.toml count
+    /// The same as `junto trust --yes`
     Trust {
         /// A folder of the project [default: the working directory]
         path: Option<PathBuf>,
     },
-    /// Let a project's own .junto/config.toml count no more
+    /// The same as `junto trust --revoke`
     Untrust {
         /// A folder of the project [default: the working directory]
         path: Option<PathBuf>,

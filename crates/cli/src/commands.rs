@@ -4,17 +4,23 @@ mod ask;
 mod config;
 mod cost;
 mod demo;
+mod doctor;
 mod export;
 mod fork;
 mod gateway;
 mod models;
+mod policy;
 pub(crate) mod profile;
 mod replay;
 mod rewind;
 mod run;
+mod sandbox;
 mod sessions;
+mod trust;
 
 use clap::CommandFactory;
+
+pub(crate) use self::sandbox::{DOOR, door as sandbox_door};
 
 use crate::args::{Cli, Command, WorkArgs};
 use crate::environment::Environment;
@@ -36,7 +42,9 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
         None => output.data(&Cli::command().render_help().to_string()).map(|()| Exit::Done),
         Some(Command::Ask(args)) => interruptible(ask::run(args, environment, &output)),
         Some(Command::Models(args)) => models::run(&args, environment, &output),
-        Some(Command::Config(args)) => config::run(args.command, environment, &output),
+        Some(Command::Config(args)) => interruptible(config::run(args.command, environment, &output)),
+        Some(Command::Policy(args)) => interruptible(policy::run(args.command, environment, &output)),
+        Some(Command::Trust(args)) => interruptible(trust::run(args, environment, &output)),
         Some(Command::Run(args)) => on_runtime(run::run(args, environment, &output)),
         Some(Command::Resume(args)) => on_runtime(run::resume(args, environment, &output)),
         Some(Command::Fork(args)) => on_runtime(run::fork(args, environment, &output)),
@@ -48,6 +56,9 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
         Some(Command::Cost(args)) => cost::run(&args, environment, &output),
         Some(Command::Gateway(args)) => on_runtime(gateway::run(args, environment, &output)),
         Some(Command::Demo(args)) => on_runtime(demo::run(&args, environment, &output)),
+        Some(Command::Sandbox(args)) => on_runtime(sandbox::run(args, environment, &output)),
+        Some(Command::SandboxDoor(args)) => sandbox::open_door(args),
+        Some(Command::Doctor(args)) => doctor::run(&args, environment, &output),
         Some(Command::Profile(args)) => interruptible(profile::run(args.command, environment, &output)),
     };
     result.unwrap_or_else(|failure| {

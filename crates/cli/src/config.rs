@@ -14,6 +14,7 @@ mod settings;
 mod trust;
 mod value;
 mod vendors;
+mod write;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,6 +24,7 @@ use junto::llm::catalog::ModelInfo;
 use junto::llm::names::nearest;
 use junto::llm::retry::Policy;
 use junto::llm::{Timeouts, Wire};
+use junto::policy::{Origin as Whose, Rules};
 
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -31,11 +33,12 @@ pub(crate) use aliases::circles;
 pub(crate) use files::{Files, Project};
 pub(crate) use junto::llm::vendor::VENDORS;
 pub(crate) use problem::{Problem, failure as problems_failure};
-pub(crate) use schema::{DIALECTS, ENV_POLICIES, OVERFLOWS};
+pub(crate) use schema::{DIALECTS, ENV_POLICIES, MODES, OVERFLOWS, SANDBOXES};
 pub(crate) use settings::{KeyPath, Layer, Origin, Setting, Settings, in_order};
-pub(crate) use trust::Trust;
+pub(crate) use trust::{Standing, Trust, digest};
 pub(crate) use value::{Value, duration, duration_text};
 pub(crate) use vendors::vendor;
+pub(crate) use write::{add_rule, replace_file};
 
 /// Variables of ours that are no settings.
 const OTHER_VARIABLES: &[&str] = &["JUNTO_CONFIG", crate::saved::STATE_VARIABLE];
@@ -56,8 +59,43 @@ pub(crate) struct FlagValue {
 pub(crate) struct Config {
     /// All settings.
     pub(crate) settings: Settings,
+    /// The rules of the policy, of the user and of a trusted project.
+    pub(crate) rules: Vec<Rules>,
     /// What the user should know of how it came about.
     pub(crate) notes: Vec<String>,
+    /// The project's file, if it is not in force because nobody has said that it shall be.
+    pub(crate) untrusted: Option<ProjectFile>,
+}
+
+/// A project's file, and what is thought of it.
+#[derive(Clone, Debug)]
+pub(crate) struct ProjectFile {
+    /// Whose it is.
+    pub(crate) project: Project,
+    /// What is in it.
+    pub(crate) text: String,
+    /// Whether it is trusted.
+    pub(crate) standing: Standing,
+}
+
+impl ProjectFile {
+    /// What the user is told of one that is not in force.
+    fn note(&self) -> String {
+        let (file, root) = (self.project.file.display(), self.project.root.display());
+        let why = match self.standing {
+            Standing::Changed => "has changed since it was trusted",
+            Standing::Trusted | Standing::Unknown => "is not trusted",
+        };
+        format!(
+            "note: {file} is not in force because it {why}; `junto trust {root}` shows what it would change, \
+             and lets it"
+        )
+    }
+
+    /// The settings and rules that it would make.
+    pub(crate) fn layer(&self) -> Layer {
+        check::check(&self.project.file, &self.text, Whose::Project)
+    }
 }
 
 /// A provider as it is configured.
@@ -81,8 +119,8 @@ impl Config {
     /// # Errors
     /// All problems of all layers at once.
     pub(crate) fn load(environment: &Environment, flags: &[FlagValue]) -> Result<Self, Failure> {
-        let (layer, notes) = layers(environment, flags);
-        let config = Self { settings: layer.settings, notes };
+        let (layer, notes, untrusted) = layers(environment, flags);
+        let config = Self { settings: layer.settings, rules: layer.rules, notes, untrusted };
         let circles = aliases::circles(&config.settings);
         let problems = [layer.problems, config.incomplete_providers(&layer.spoiled), circles].concat();
         if problems.is_empty() { Ok(config) } else { Err(problems_failure(&problems)) }
@@ -119,6 +157,14 @@ impl Config {
     pub(crate) fn number(&self, key: &str) -> Option<f64> {
         match self.setting(key)?.value {
             Value::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Several texts.
+    pub(crate) fn texts(&self, key: &str) -> Option<&[String]> {
+        match &self.setting(key)?.value {
+            Value::Texts(texts) => Some(texts),
             _ => None,
         }
     }
@@ -269,17 +315,17 @@ pub(crate) fn known_key(path: &str) -> Option<&'static str> {
     schema::KEYS.iter().map(|key| key.path).find(|known| *known == path)
 }
 
-/// Reads and checks one file as a layer; a file that is not there is an empty one.
+/// Reads and checks a file of the user's as a layer; a file that is not there is an empty one.
 pub(crate) fn file_layer(file: &Path) -> Layer {
     match check::read(file) {
-        Ok(Some(text)) => check::check(file, &text),
+        Ok(Some(text)) => check::check(file, &text, Whose::User),
         Ok(None) => Layer::default(),
         Err(problem) => Layer { problems: vec![problem], ..Layer::default() },
     }
 }
 
-/// All layers over each other, and notes for the user.
-fn layers(environment: &Environment, flags: &[FlagValue]) -> (Layer, Vec<String>) {
+/// All layers over each other, notes for the user, and the project's file if it is none of them.
+fn layers(environment: &Environment, flags: &[FlagValue]) -> (Layer, Vec<String>, Option<ProjectFile>) {
     let files = Files::find(environment);
     let mut all = defaults(environment);
     let mut notes = Vec::new();
@@ -290,17 +336,15 @@ fn layers(environment: &Environment, flags: &[FlagValue]) -> (Layer, Vec<String>
         }
         all.under(file_layer(file));
     }
-    if let Some(project) = files.project.as_ref().filter(|project| project.file.exists()) {
-        match is_trusted(&files, project) {
-            Ok(true) => all.under(file_layer(&project.file)),
-            Ok(false) => notes.push(format!(
-                "note: {} is ignored because its project is not trusted; \
-                 to use it, read it and run `junto config trust {}`",
-                project.file.display(),
-                project.root.display()
-            )),
-            Err(problem) => all.problems.push(problem),
+    let mut untrusted = None;
+    match of_project(&files) {
+        Ok(None) => {}
+        Ok(Some(file)) if file.standing == Standing::Trusted => all.under(file.layer()),
+        Ok(Some(file)) => {
+            notes.push(file.note());
+            untrusted = Some(file);
         }
+        Err(problem) => all.problems.push(problem),
     }
     let (variables, doubts) = variables(environment);
     all.under(variables);
@@ -309,18 +353,22 @@ fn layers(environment: &Environment, flags: &[FlagValue]) -> (Layer, Vec<String>
         let path = KeyPath::of(&flag.key.split('.').collect::<Vec<_>>());
         all.set_text(path, &flag.text, Origin::Flag(flag.flag.to_owned()));
     }
-    (all, notes)
+    (all, notes, untrusted)
 }
 
-/// Whether a project's file counts.
+/// The file of the project, if there is one, and what is thought of it. It is read once: what is trusted is
+/// what is used.
 ///
 /// # Errors
-/// If the list of trusted projects cannot be read.
-pub(crate) fn is_trusted(files: &Files, project: &Project) -> Result<bool, Problem> {
-    match &files.trust {
-        Some(file) => Ok(Trust::read(file)?.holds(&project.root)),
-        None => Ok(false),
-    }
+/// If it, or the list of trusted projects, cannot be read.
+pub(crate) fn of_project(files: &Files) -> Result<Option<ProjectFile>, Problem> {
+    let Some(project) = &files.project else { return Ok(None) };
+    let Some(text) = check::read(&project.file)? else { return Ok(None) };
+    let standing = match &files.trust {
+        Some(file) => Trust::read(file)?.standing(&project.root, &digest(&text)),
+        None => Standing::Unknown,
+    };
+    Ok(Some(ProjectFile { project: project.clone(), text, standing }))
 }
 
 fn defaults(environment: &Environment) -> Layer {

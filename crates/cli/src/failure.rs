@@ -8,24 +8,41 @@ use junto::llm::{Error, ErrorKind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// It did what was asked.
-    Done = 0,
+    Done,
     /// It failed.
-    Failed = 1,
+    Failed,
     /// It was called or configured wrongly; nothing was sent.
-    Usage = 2,
+    Usage,
     /// The provider failed or refused.
-    Provider = 3,
+    Provider,
     /// A limit was reached; what came until then was printed.
-    Limit = 4,
+    Limit,
     /// An action was refused, and that ended the work.
-    Rejected = 5,
+    Rejected,
     /// The user interrupted it.
-    Interrupted = 130,
+    Interrupted,
+    /// It ran a command, which ended with this.
+    Of(u8),
+}
+
+impl Exit {
+    fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Provider => 3,
+            Self::Limit => 4,
+            Self::Rejected => 5,
+            Self::Interrupted => 130,
+            Self::Of(code) => code,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(exit.code())
     }
 }
 

@@ -93,13 +93,16 @@ pub struct ApprovalRequest {
     /// Rules that would spare the next such question.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proposed: Vec<Rule>,
+    /// Why it is asked; empty where there is nothing to say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
     /// When the question is answered with no by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub expires: Option<Timestamp>,
 }
 
-/// A rule for a policy to keep, in the policy's own notation.
+/// A rule for a policy to keep, in the policy's own notation; several, if it has several lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Rule(pub String);

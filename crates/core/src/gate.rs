@@ -1,135 +1,18 @@
 //! The one place where it is decided whether something may happen.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use junto_env::RealPath;
+use jiff::{SignedDuration, Timestamp};
 use junto_llm::ToolCall;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::waiting::Waiting;
-use crate::{Action, AgentError, ApprovalRequest, AskId, Body, Decision, EventLog, Rule, Seq, Via};
-
-/// Judges what a call would do. Pure: the same actions get the same verdict.
-pub trait Policy: Send + Sync {
-    /// The verdict on all actions of one call together.
-    fn decide(&self, actions: &[Action]) -> Verdict;
-}
-
-/// What a policy says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Go ahead.
-    Allow,
-    /// Somebody must be asked; these rules would spare the next such question.
-    Ask {
-        /// Rules to propose.
-        proposed: Vec<Rule>,
-    },
-    /// No.
-    Deny {
-        /// Why, for the model.
-        reason: String,
-    },
-}
-
-/// The policy that allows everything: what a library without a policy has.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Open;
-
-impl Policy for Open {
-    fn decide(&self, _actions: &[Action]) -> Verdict {
-        Verdict::Allow
-    }
-}
-
-/// What a refusal does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnReject {
-    /// It ends the turn.
-    #[default]
-    EndTurn,
-    /// The model is told, and goes on.
-    TellModel,
-}
-
-/// Leave to run one call with exactly these arguments. Only a [`Gate`] makes one, after the start of
-/// the call is in the journal.
-#[derive(Debug)]
-pub struct Permit {
-    call: ToolCall,
-    actions: Vec<Action>,
-    start: Seq,
-}
-
-impl Permit {
-    /// The call, as it was judged and shown.
-    pub fn call(&self) -> &ToolCall {
-        &self.call
-    }
-
-    /// What it may do: what it said it would, and what was judged.
-    pub fn actions(&self) -> &[Action] {
-        &self.actions
-    }
-
-    /// The files it may read, in the order in which it named them.
-    pub fn reads(&self) -> impl Iterator<Item = &RealPath> {
-        self.actions.iter().filter_map(|action| match action {
-            Action::Read { path } => Some(path),
-            _ => None,
-        })
-    }
-
-    /// The files it may write, in the order in which it named them.
-    pub fn writes(&self) -> impl Iterator<Item = &RealPath> {
-        self.actions.iter().filter_map(|action| match action {
-            Action::Write { path } => Some(path),
-            _ => None,
-        })
-    }
-
-    /// The same leave in other words: for a tool that passes a call on to another, which takes its
-    /// arguments differently. What may be done stays what was judged and shown.
-    #[must_use]
-    pub fn restated(&self, call: ToolCall) -> Self {
-        Self { call, actions: self.actions.clone(), start: self.start }
-    }
-
-    /// The position of its `tool_call_start`, to which output deltas belong.
-    pub fn start(&self) -> Seq {
-        self.start
-    }
-}
-
-/// Why a call may not run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rejected {
-    /// The policy said no.
-    Denied(String),
-    /// Somebody said no.
-    Refused(Option<String>),
-    /// Nobody was there to say anything.
-    Unanswered(Option<String>),
-    /// The wait was cancelled.
-    Cancelled,
-    /// The journal could not be written, so nothing may happen.
-    Failed(AgentError),
-}
-
-impl Rejected {
-    /// What the model is told.
-    pub fn message(&self) -> String {
-        match self {
-            Self::Denied(reason) => format!("not allowed by the policy: {reason}"),
-            Self::Refused(Some(reason)) => format!("the user refused: {reason}"),
-            Self::Refused(None) => "the user refused".to_owned(),
-            Self::Unanswered(Some(reason)) => format!("not allowed: {reason}"),
-            Self::Unanswered(None) => "not allowed: nobody is there to decide".to_owned(),
-            Self::Cancelled => "cancelled before it ran".to_owned(),
-            Self::Failed(error) => error.to_string(),
-        }
-    }
-}
+use crate::waiting::{Open, Waiting};
+use crate::{
+    Action, AgentError, AgentErrorKind, ApprovalRequest, AskId, Body, Decision, EventLog, Leash, Permit,
+    Policy, Rejected, Rule, Verdict, Via,
+};
 
 /// Decides whether calls may run: asks the policy, asks people where the policy says so, and writes
 /// the start of each call into the journal before it may run. The sole maker of [`Permit`]s.
@@ -137,14 +20,33 @@ pub struct Gate {
     policy: Arc<dyn Policy>,
     log: EventLog,
     waiting: Waiting<Decision>,
+    /// How long a question waits for its answer.
+    patience: Option<Duration>,
+    /// How many rules were learned: what waits may be allowed by the latest.
+    learned: watch::Sender<u64>,
     /// What was decided before the session was brought back, about calls that have not run.
     recalled: Mutex<Vec<(ApprovalRequest, Decision)>>,
 }
 
 impl Gate {
-    /// A gate with this policy that speaks through this log.
+    /// A gate with this policy that speaks through this log. Its questions wait for ever.
     pub fn new(policy: Arc<dyn Policy>, log: EventLog) -> Self {
-        Self { policy, log, waiting: Waiting::default(), recalled: Mutex::default() }
+        Self {
+            policy,
+            log,
+            waiting: Waiting::default(),
+            patience: None,
+            learned: watch::Sender::new(0),
+            recalled: Mutex::default(),
+        }
+    }
+
+    /// The same, with questions that wait so long. One that nobody has answered by then is
+    /// [`Decision::Unanswered`]: the model is told, and goes on.
+    #[must_use]
+    pub fn patient(mut self, patience: Option<Duration>) -> Self {
+        self.patience = patience;
+        self
     }
 
     /// Waits until the call may run, or may not. Dropping the wait withdraws the question.
@@ -158,33 +60,44 @@ impl Gate {
         via: Via,
         cancel: &CancellationToken,
     ) -> Result<Permit, Rejected> {
-        match self.policy.decide(&actions) {
-            Verdict::Allow => {}
+        let leash = match self.policy.decide(&actions) {
+            Verdict::Allow(leash) => leash,
             Verdict::Deny { reason } => return Err(Rejected::Denied(reason)),
-            Verdict::Ask { proposed } => {
+            Verdict::Ask { proposed, reason } => {
                 if let Some(decision) = self.take_recalled(&call, &actions, via) {
-                    allowed(decision)?;
-                    return self.start(call, actions, via).await;
+                    self.leash(decision)?
+                } else {
+                    let request = ApprovalRequest {
+                        ask: AskId::fresh(),
+                        via,
+                        call: call.clone(),
+                        actions: actions.clone(),
+                        proposed,
+                        reason,
+                        expires: self.patience.and_then(|patience| after(self.log.now(), patience)),
+                    };
+                    self.ask(request, cancel).await?
                 }
-                let ask = AskId::fresh();
-                let request = ApprovalRequest {
-                    ask: ask.clone(),
-                    via,
-                    call: call.clone(),
-                    actions: actions.clone(),
-                    proposed,
-                    expires: None,
-                };
-                self.ask(ask, request, cancel).await?;
             }
-        }
-        self.start(call, actions, via).await
+        };
+        self.start(call, actions, via, leash).await
     }
 
-    async fn start(&self, call: ToolCall, actions: Vec<Action>, via: Via) -> Result<Permit, Rejected> {
+    /// Whether somebody would be asked about these actions now.
+    pub fn would_ask(&self, actions: &[Action]) -> bool {
+        matches!(self.policy.decide(actions), Verdict::Ask { .. })
+    }
+
+    async fn start(
+        &self,
+        call: ToolCall,
+        actions: Vec<Action>,
+        via: Via,
+        leash: Leash,
+    ) -> Result<Permit, Rejected> {
         let committed = self.log.commit(Body::ToolCallStart { call: call.clone(), via }).await;
         let start = committed.map_err(|e| Rejected::Failed(e.into()))?;
-        Ok(Permit { call, actions, start: start.seq() })
+        Ok(Permit { call, actions, start: start.seq(), leash })
     }
 
     /// Recalls what was decided before the session was cut off: the call is not asked about again, if it
@@ -202,34 +115,89 @@ impl Gate {
         Some(recalled.swap_remove(found).1)
     }
 
-    async fn ask(
-        &self,
-        ask: AskId,
-        request: ApprovalRequest,
-        cancel: &CancellationToken,
-    ) -> Result<(), Rejected> {
+    async fn ask(&self, request: ApprovalRequest, cancel: &CancellationToken) -> Result<Leash, Rejected> {
+        let (ask, actions) = (request.ask.clone(), request.actions.clone());
         let mut open = self.waiting.ask(ask.clone());
+        let learned = self.learned.subscribe();
         self.log.commit(Body::Ask { request }).await.map_err(|e| Rejected::Failed(e.into()))?;
-        let decision = open.answer(cancel).await.ok_or(Rejected::Cancelled)?;
+        let decision = self.decision(&mut open, learned, &actions, cancel).await?;
         let answered = Body::Answered { ask, decision: decision.clone() };
         self.log.commit(answered).await.map_err(|e| Rejected::Failed(e.into()))?;
-        allowed(decision)
+        self.leash(decision)
     }
 
-    /// Gives the answer to a question.
+    /// The answer to a question: somebody's, or that of the time, or that of a rule which was learned
+    /// meanwhile.
+    async fn decision(
+        &self,
+        open: &mut Open<'_, Decision>,
+        mut learned: watch::Receiver<u64>,
+        actions: &[Action],
+        cancel: &CancellationToken,
+    ) -> Result<Decision, Rejected> {
+        let late = async {
+            match self.patience {
+                Some(patience) => tokio::time::sleep(patience).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(late);
+        loop {
+            tokio::select! {
+                biased;
+                answer = open.answer(cancel) => return answer.ok_or(Rejected::Cancelled),
+                () = &mut late => {
+                    let reason = "nobody answered in time; go on without it".to_owned();
+                    return Ok(Decision::Unanswered { reason: Some(reason) });
+                }
+                // The sender is ours, so it is never gone.
+                _ = learned.changed() => match self.policy.decide(actions) {
+                    Verdict::Allow(_) => return Ok(Decision::Allow { remember: None }),
+                    Verdict::Ask { .. } | Verdict::Deny { .. } => {}
+                }
+            }
+        }
+    }
+
+    /// Takes up a rule; of several lines each is one.
     ///
     /// # Errors
-    /// `invalid` if nobody waits for it (any more).
+    /// `invalid` if the policy cannot keep one of them; what is wrong with it.
+    pub fn learn(&self, rule: &Rule) -> Result<(), AgentError> {
+        for line in rule.0.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            self.policy.learn(&Rule(line.to_owned())).map_err(|why| {
+                AgentError::new(AgentErrorKind::Invalid, format!("the rule cannot be kept: {why}"))
+                    .with_hint("answer again with another rule, or with none")
+            })?;
+        }
+        self.learned.send_modify(|count| *count += 1);
+        Ok(())
+    }
+
+    /// Gives the answer to a question. A rule that comes with a yes is learned before the call starts.
+    ///
+    /// # Errors
+    /// `invalid` if nobody waits for it (any more), or if the rule cannot be kept: then the question is open
+    /// still.
     pub fn answer(&self, ask: &AskId, decision: Decision) -> Result<(), AgentError> {
+        self.waiting.check(ask)?;
+        if let Decision::Allow { remember: Some(rule) } = &decision {
+            self.learn(rule)?;
+        }
         self.waiting.answer(ask, decision)
+    }
+
+    /// What a decision means for the call.
+    fn leash(&self, decision: Decision) -> Result<Leash, Rejected> {
+        match decision {
+            Decision::Allow { .. } => Ok(self.policy.yes()),
+            Decision::Reject { reason } => Err(Rejected::Refused(reason)),
+            Decision::Unanswered { reason } => Err(Rejected::Unanswered(reason)),
+        }
     }
 }
 
-/// What a decision means for the call.
-fn allowed(decision: Decision) -> Result<(), Rejected> {
-    match decision {
-        Decision::Allow { .. } => Ok(()),
-        Decision::Reject { reason } => Err(Rejected::Refused(reason)),
-        Decision::Unanswered { reason } => Err(Rejected::Unanswered(reason)),
-    }
+/// When a time will be over; none if it is too long to matter.
+fn after(now: Timestamp, time: Duration) -> Option<Timestamp> {
+    now.checked_add(SignedDuration::try_from(time).ok()?).ok()
 }

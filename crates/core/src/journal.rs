@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::{BlobId, Event, Fut, Seq};
 
-/// How safe an event must be before it is shown.
+/// How safe events must be when `append` returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// Written.
@@ -32,7 +32,7 @@ impl std::error::Error for JournalError {}
 /// A payload is written in pieces while it comes about and read in pieces of any size, so that neither
 /// side holds the whole. It may be left without an event that names it: its writer was interrupted.
 pub trait Journal: Send + Sync {
-    /// Appends events, in order.
+    /// Appends events, in order. Appending none, synced, makes everything safe that was appended before.
     fn append<'a>(&'a self, events: &'a [Event], durability: Durability)
     -> Fut<'a, Result<(), JournalError>>;
 

@@ -28,7 +28,9 @@ mod log;
 mod memory;
 mod output;
 mod payload;
+mod permit;
 mod plan;
+mod policy;
 mod prefix;
 mod question;
 mod record;
@@ -49,22 +51,26 @@ pub use compacted::{CompactMethod, CompactReason, Dropped};
 pub use delta::Delta;
 pub use error::{AgentError, AgentErrorKind};
 pub use event::{Body, EndReason, Event, EventError, VERSION, event_schema};
-pub use gate::{Gate, OnReject, Open, Permit, Policy, Rejected, Verdict};
+pub use gate::Gate;
 pub use id::{AgentId, AskId, BlobId, Seq};
 pub use journal::{Durability, Journal, JournalError};
 pub use log::{Clock, Committed, EventLog, Item};
 pub use memory::MemoryJournal;
 pub use output::{Spooled, ToolOutput};
 pub use payload::Payload;
+pub use permit::{Permit, Rejected};
 pub use plan::{Plan, PlanStep, StepStatus};
+pub use policy::{Leash, OnReject, Open, Policy, Verdict};
 pub use prefix::{Fingerprint, Prefix};
 pub use question::{Choice, Question, Questions, Reply};
 pub use record::{CallEnd, CallPurpose, CutOff, Seen, Setup};
 pub use spool::Spool;
 pub use subscription::Subscription;
-pub use tool::{Tool, ToolCx, ToolError, ToolHost, ToolOutcome};
+pub use tool::{Tool, ToolCx, ToolError, ToolHost, ToolOutcome, Unread};
 
 /// A boxed future, as traits used as objects return it.
 pub use junto_llm::Fut;
+/// The name that was probably meant, for messages about unknown ones.
+pub use junto_llm::names::nearest;
 /// What the contracts of tools speak of, for the crates that know this one and no model.
 pub use junto_llm::{Media, ToolCall, ToolCallKind, ToolKind, ToolSpec};

@@ -166,11 +166,13 @@ impl EventLog {
         self.write(body, Some(call.clone()), Durability::Written).await
     }
 
-    /// Writes an event so that it survives a crash of the machine: before a side effect, at the end of
-    /// a turn.
+    /// Writes an event, and returns when it would survive a crash of the machine: for what comes before a
+    /// side effect, and for the end of a turn. Readers see it once it is written. Those who wait at the same
+    /// time wait for one sync of the disk.
     ///
     /// # Errors
-    /// As [`EventLog::emit`].
+    /// If the journal cannot be written: then the event did not happen. If the disk fails after that: then it
+    /// is in the log, nothing may be done that relies on it, and nothing more can be written.
     pub async fn commit(&self, body: Body) -> Result<Committed, JournalError> {
         self.write(body, None, Durability::Synced).await.map(Committed)
     }
@@ -248,6 +250,17 @@ impl EventLog {
         corr: Option<CallId>,
         durability: Durability,
     ) -> Result<Seq, JournalError> {
+        let seq = self.append_next(body, corr).await?;
+        if durability == Durability::Synced {
+            // Without the lock, so that all who wait for the disk share what it does for them, and those who
+            // need not wait go on.
+            self.shared.journal.append(&[], Durability::Synced).await?;
+        }
+        Ok(seq)
+    }
+
+    /// Gives an event its position, writes it and shows it.
+    async fn append_next(&self, body: Body, corr: Option<CallId>) -> Result<Seq, JournalError> {
         let _writing = self.shared.writing.lock().await;
         let seq = self.last().next();
         let event = Event {
@@ -262,7 +275,7 @@ impl EventLog {
             corr,
             body,
         };
-        self.shared.journal.append(std::slice::from_ref(&event), durability).await?;
+        self.shared.journal.append(std::slice::from_ref(&event), Durability::Written).await?;
         self.shared.last.store(seq.0, Ordering::Release);
         self.shared.live.event(Item::Event(Arc::new(event)));
         Ok(seq)

@@ -1,8 +1,9 @@
 //! The contract of everything a model can call.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use junto_env::{ExecutionEnvironment, Jobs, SeenFiles};
+use junto_env::{ExecutionEnvironment, Jobs, RealPath, SeenFiles, Stamp};
 use junto_llm::{Media, ToolCall, ToolSpec};
 use tokio_util::sync::CancellationToken;
 
@@ -40,6 +41,21 @@ pub struct ToolCx {
     pub jobs: Arc<Jobs>,
     /// What files were like when the model saw them last.
     pub seen: Arc<SeenFiles>,
+    /// What the files to be written were like when somebody was asked about this call; `None` of one that was
+    /// not there. What was said yes to is a change of these, so they must be like that still.
+    pub shown: Arc<HashMap<RealPath, Option<Stamp>>>,
+    /// Whether a file may be changed that the model has never read.
+    pub unread: Unread,
+}
+
+/// Whether a file may be changed that the model has never read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unread {
+    /// It may. One that was changed by somebody else since it was read is left alone all the same.
+    #[default]
+    Allowed,
+    /// It must be read first. New files can be written.
+    Refused,
 }
 
 impl ToolCx {
@@ -52,7 +68,8 @@ impl ToolCx {
     pub fn alone(env: Arc<dyn ExecutionEnvironment>) -> Self {
         let jobs = Arc::new(Jobs::new(Self::MOST_JOBS));
         let seen = Arc::new(SeenFiles::new(Self::MOST_SEEN));
-        Self { env, cancel: CancellationToken::new(), caller: Arc::new(Alone), jobs, seen }
+        let (shown, unread) = (Arc::default(), Unread::default());
+        Self { env, cancel: CancellationToken::new(), caller: Arc::new(Alone), jobs, seen, shown, unread }
     }
 }
 

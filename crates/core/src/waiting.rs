@@ -29,18 +29,27 @@ impl<T> Waiting<T> {
         Open { waiting: self, ask, answer }
     }
 
+    /// That a question is open.
+    ///
+    /// # Errors
+    /// `invalid` if nobody waits for its answer (any more).
+    pub(crate) fn check(&self, ask: &AskId) -> Result<(), AgentError> {
+        if self.open().contains_key(ask) { Ok(()) } else { Err(unknown(ask)) }
+    }
+
     /// Gives the answer to a question.
     ///
     /// # Errors
     /// `invalid` if nobody waits for it (any more).
     pub(crate) fn answer(&self, ask: &AskId, answer: T) -> Result<(), AgentError> {
-        let unknown = || {
-            AgentError::new(AgentErrorKind::Invalid, format!("no question {ask} is open"))
-                .with_hint("it was answered, withdrawn, or never asked")
-        };
-        let sender = self.open().remove(ask).ok_or_else(unknown)?;
-        sender.send(answer).map_err(|_| unknown())
+        let sender = self.open().remove(ask).ok_or_else(|| unknown(ask))?;
+        sender.send(answer).map_err(|_| unknown(ask))
     }
+}
+
+fn unknown(ask: &AskId) -> AgentError {
+    AgentError::new(AgentErrorKind::Invalid, format!("no question {ask} is open"))
+        .with_hint("it was answered, withdrawn, or never asked")
 }
 
 /// A question that is open.

@@ -1,6 +1,6 @@
 //! The smallest policy that is worth having.
 
-use junto_core::{Action, Policy, Verdict};
+use junto_core::{Action, Leash, Policy, Verdict};
 
 /// Asks before anything that is not reading.
 #[derive(Clone, Copy, Debug, Default)]
@@ -9,8 +9,8 @@ pub struct AskFirst;
 impl Policy for AskFirst {
     fn decide(&self, actions: &[Action]) -> Verdict {
         if actions.iter().all(|action| matches!(action, Action::Read { .. })) {
-            return Verdict::Allow;
+            return Verdict::Allow(Leash::Kept);
         }
-        Verdict::Ask { proposed: Vec::new() }
+        Verdict::Ask { proposed: Vec::new(), reason: String::new() }
     }
 }

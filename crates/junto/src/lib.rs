@@ -8,18 +8,26 @@
 //!
 //! - [`prelude`]: what most programs need;
 //! - [`Workshop`]: makes agents of every kind by name, and brings those back whose sessions were kept;
+//! - [`Guard`]: what they may do, and what the kernel keeps them from; [`Approval`]: answers what is asked;
 //! - the crates themselves, under their own names.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod approval;
 mod ask;
 mod fork;
+mod guard;
+mod history;
 mod kept;
+mod kind;
 mod replay;
 mod turns;
 mod workshop;
 
+pub use approval::Approval;
 pub use ask::AskFirst;
 pub use fork::fork;
+pub use guard::{Enforcement, Guard, Held};
+pub use history::{PastCall, Then, past_calls};
 pub use junto_agent as agent;
 pub use junto_core as core;
 pub use junto_council as council;
@@ -27,17 +35,19 @@ pub use junto_env as env;
 pub use junto_gateway as gateway;
 pub use junto_kernel as kernel;
 pub use junto_llm as llm;
+pub use junto_policy as policy;
 pub use junto_runner as runner;
 pub use junto_store as store;
 pub use junto_twin as twin;
 pub use kept::Kept;
+pub use kind::{Adjust, Cli, Kind, Native};
 pub use replay::{Divergence, Replayed, replay};
 pub use turns::{Doing, SnapshotPolicy, Turns};
-pub use workshop::{Adjust, Cli, Kind, Native, Workshop, WorkshopBuilder};
+pub use workshop::{Workshop, WorkshopBuilder};
 
 /// What most programs need.
 pub mod prelude {
-    pub use crate::{AskFirst, Cli, Kept, Kind, Native, Workshop};
+    pub use crate::{Approval, AskFirst, Cli, Guard, Kept, Kind, Native, Workshop};
     pub use junto_core::{
         Agent, AgentSpec, Body, Command, Decision, Delta, EndReason, Event, Input, Item, Mode, Seq, Workdir,
     };

@@ -1,133 +1,30 @@
 //! Makes agents of every kind by name: the composition root.
 
+mod builder;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use junto_agent::{Environments, Overflow, Past, Profile, Session, SessionConfig, ToolRegistry, tools};
+use junto_agent::{Environments, Past, Session, SessionConfig, ToolRegistry, tools};
 use junto_core::{
     Agent, AgentError, AgentErrorKind, AgentKind, AgentSpec, Body, EventLog, Fut, Journal, OnReject, Open,
-    Parent, Policy, ResumeHandle, Spawner, Workdir,
+    Parent, Policy, ResumeHandle, Spawner, Unread, Workdir,
 };
-use junto_env::ExecutionEnvironment;
+use junto_env::{ExecutionEnvironment, LocalBuilder};
 use junto_llm::catalog::Catalog;
-use junto_llm::{Allowance, Budget, Effort, Provider, Secret, SessionId, Unlimited, retry};
-use junto_runner::{CliAgent, Definition, Host, Patience};
+use junto_llm::{Allowance, Budget, SessionId, Unlimited, retry};
+use junto_runner::{CliAgent, Host};
 use junto_store::{Snapshots, Store};
 use tokio_util::sync::CancellationToken;
 
-use crate::turns::Snapshotting;
-use crate::{Kept, SnapshotPolicy};
+pub use self::builder::WorkshopBuilder;
+use crate::turns::{Eve, Snapshotting};
+use crate::{Cli, Guard, Kept, Kind, Native, SnapshotPolicy};
 
 /// Makes the environment for a working directory.
 type MakeEnv = Arc<dyn Fn(&Path) -> Result<Arc<dyn ExecutionEnvironment>, junto_env::Error> + Send + Sync>;
-
-/// Changes what a session is made of.
-pub type Adjust = Arc<dyn Fn(SessionConfig) -> SessionConfig + Send + Sync>;
-
-/// A kind of agent that a [`Workshop`] can make.
-#[derive(Clone)]
-#[expect(clippy::large_enum_variant, reason = "there is one for each kind, and not for each agent")]
-pub enum Kind {
-    /// Our own loop over any provider.
-    Native(Native),
-    /// A command-line agent.
-    Cli(Box<Cli>),
-}
-
-impl Kind {
-    /// What a model is told that may start one.
-    fn description(&self) -> String {
-        match self {
-            Self::Native(Native { model: Some(model), .. }) => {
-                format!("has tools like yours; its model is {model} unless you name another")
-            }
-            Self::Native(_) => "has tools like yours".to_owned(),
-            Self::Cli(cli) => format!(
-                "the command-line agent {} with its own tools and rules; it takes messages only between \
-                 two tasks",
-                cli.definition.kind
-            ),
-        }
-    }
-}
-
-/// Our own loop over any provider: a client, a council, a command-line agent asked for answers.
-#[derive(Clone)]
-pub struct Native {
-    /// Who answers.
-    pub provider: Arc<dyn Provider>,
-    /// The provider to ask, where `provider` holds several.
-    pub provider_name: Option<String>,
-    /// The model to ask, unless the spec names one.
-    pub model: Option<String>,
-    /// How hard it shall think.
-    pub effort: Option<Effort>,
-    /// What the loop does for the family of the model: tools, prompt, options. Absent: the standard
-    /// tools, and no prompt but `system`.
-    pub profile: Option<Profile>,
-    /// The system prompt, whole; empty: the profile's.
-    pub system: String,
-    /// What the user wants, over everything else: the last layer of the system prompt.
-    pub instructions: Option<String>,
-    /// What is done when a conversation gets too long for the model.
-    pub on_overflow: Overflow,
-    /// Sets what nothing else here sets, such as when a loop is noticed or how much of an output the model
-    /// sees. It is asked last, for each session of this kind, also for children.
-    pub adjust: Option<Adjust>,
-}
-
-impl Native {
-    /// The loop over this provider, with its defaults.
-    pub fn new(provider: Arc<dyn Provider>) -> Self {
-        Self {
-            provider,
-            provider_name: None,
-            model: None,
-            effort: None,
-            profile: None,
-            system: String::new(),
-            instructions: None,
-            on_overflow: Overflow::default(),
-            adjust: None,
-        }
-    }
-
-    /// The same, with sessions that are changed like this before they start:
-    ///
-    /// ```
-    /// # use junto::agent::SessionConfig;
-    /// # fn native(native: junto::Native) -> junto::Native {
-    /// native.adjusted(|config| SessionConfig { stop_on_loop: true, max_children: 2, ..config })
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn adjusted(
-        mut self,
-        adjust: impl Fn(SessionConfig) -> SessionConfig + Send + Sync + 'static,
-    ) -> Self {
-        self.adjust = Some(Arc::new(adjust));
-        self
-    }
-}
-
-/// A command-line agent.
-#[derive(Clone)]
-pub struct Cli {
-    /// How it is run and read.
-    pub definition: Definition,
-    /// Variables that the definition may pass on.
-    pub variables: BTreeMap<String, Secret>,
-    /// How long it is waited for.
-    pub patience: Patience,
-}
-
-impl Cli {
-    /// A command-line agent by its definition, with no variables of its own.
-    pub fn new(definition: Definition) -> Self {
-        Self { definition, variables: BTreeMap::new(), patience: Patience::default() }
-    }
-}
 
 /// Makes agents of every kind by name. Cheap to clone; clones are the same workshop.
 ///
@@ -146,6 +43,8 @@ struct Inner {
     catalog: Catalog,
     policy: Arc<dyn Policy>,
     on_reject: OnReject,
+    approval_timeout: Option<Duration>,
+    unread: Unread,
     retry: retry::Policy,
     budget: Arc<dyn Budget>,
     turn_budget: Allowance,
@@ -162,7 +61,7 @@ impl Workshop {
         + Sync
         + 'static,
     ) -> WorkshopBuilder {
-        WorkshopBuilder(Inner {
+        WorkshopBuilder::new(Inner {
             kinds: BTreeMap::new(),
             make_env: Arc::new(make_env),
             workdir: workdir.as_ref().to_owned(),
@@ -172,11 +71,46 @@ impl Workshop {
             catalog: Catalog::builtin(),
             policy: Arc::new(Open),
             on_reject: OnReject::default(),
+            approval_timeout: None,
+            unread: Unread::default(),
             retry: retry::Policy::default(),
             budget: Arc::new(Unlimited),
             turn_budget: Allowance::UNLIMITED,
             max_depth: 1,
         })
+    }
+
+    /// A workshop whose agents work in this directory on this machine, held by a guard: its mode and rules
+    /// judge what they do, and where the mode wants it the kernel keeps their commands in. `local` describes
+    /// the environment for a directory.
+    ///
+    /// Command-line agents have their own rules, and reach the network to do anything: they run outside of
+    /// the sandbox, and the guard only judges whether one is started.
+    ///
+    /// ```no_run
+    /// # async fn example(native: junto::Native) -> Result<(), Box<dyn std::error::Error>> {
+    /// use junto::policy::Mode;
+    /// use junto::prelude::*;
+    /// use junto::{Guard, Workshop};
+    ///
+    /// let guard = Guard::new(Mode::Workspace);
+    /// let workshop = Workshop::guarded("project", guard, |dir| LocalEnvironment::builder(dir))?
+    ///     .kind("native", Kind::Native(native))
+    ///     .build();
+    /// # let _ = workshop; Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// If the directory is none, or what the guard wants cannot be enforced here: see [`Guard::hold`].
+    pub fn guarded(
+        workdir: impl AsRef<Path>,
+        guard: Guard,
+        local: impl Fn(&Path) -> LocalBuilder + Send + Sync + 'static,
+    ) -> Result<WorkshopBuilder, junto_env::Error> {
+        let held = guard.hold(local(workdir.as_ref()))?;
+        let policy = held.policy(&guard);
+        let make = move |dir: &Path| guard.hold(local(dir)).map(|held| held.env);
+        Ok(Self::builder(workdir, make).policy(policy, OnReject::default()))
     }
 
     /// The kinds it can make.
@@ -212,7 +146,7 @@ impl Workshop {
         let env = self.env(&spec.workdir, &parent)?;
         let (session, last) = (kept.session().clone(), kept.last());
         let (journal, past) = kept.into_parts();
-        let journal = self.snapshotting(journal, &session, env);
+        let journal = self.snapshotting(journal, &session, &spec.kind, env);
         let log = EventLog::new(session, journal, last, Arc::clone(&self.0.clock));
         match self.kind(&spec.kind)? {
             Kind::Native(native) => {
@@ -287,7 +221,7 @@ impl Workshop {
                 let env = self.env(&spec.workdir, parent)?;
                 let session = SessionId::fresh();
                 let opened = store.create(&session).map_err(|error| not_kept(&error))?;
-                let journal = self.snapshotting(opened.journal, &session, env);
+                let journal = self.snapshotting(opened.journal, &session, &spec.kind, env);
                 Ok(EventLog::new(session, journal, opened.last, clock))
             }
         }
@@ -298,12 +232,19 @@ impl Workshop {
         &self,
         journal: Arc<dyn Journal>,
         session: &SessionId,
+        kind: &str,
         env: Arc<dyn ExecutionEnvironment>,
     ) -> Arc<dyn Journal> {
+        let eve = match self.0.kinds.get(kind) {
+            Some(Kind::Cli(_)) => Eve::Input,
+            _ => Eve::Call,
+        };
         match (&self.0.store, &self.0.snapshots) {
             (Some(store), Some(policy)) => {
+                // They are kept outside of the place that is worked in.
+                let env = env.unconfined().unwrap_or(env);
                 let snapshots = Snapshots::new(store.root(), env, session.clone(), policy.extent);
-                Arc::new(Snapshotting::new(journal, snapshots, policy.clone()))
+                Arc::new(Snapshotting::new(journal, snapshots, policy.clone(), eve))
             }
             _ => journal,
         }
@@ -333,6 +274,8 @@ impl Workshop {
             profile: native.profile.clone(),
             policy: Arc::clone(&inner.policy),
             on_reject: inner.on_reject,
+            approval_timeout: inner.approval_timeout,
+            unread: inner.unread,
             limits: spec.limits,
             retry: inner.retry,
             budget: parent.budget.clone(),
@@ -354,6 +297,8 @@ impl Workshop {
     /// What a command-line agent is run with.
     fn host(&self, cli: &Cli, spec: AgentSpec, parent: &Parent) -> Result<(Host, AgentSpec), AgentError> {
         let env = self.env(&spec.workdir, parent)?;
+        // It has rules of its own, and can do nothing without the network.
+        let env = env.unconfined().unwrap_or(env);
         let host = Host { variables: cli.variables.clone(), patience: cli.patience, ..Host::new(env) };
         // The environment was made for the directory.
         Ok((host, AgentSpec { workdir: Workdir::Shared, ..spec }))
@@ -414,79 +359,6 @@ impl Spawner for Workshop {
     fn kinds(&self) -> Vec<AgentKind> {
         let kinds = self.0.kinds.iter();
         kinds.map(|(name, kind)| AgentKind { name: name.clone(), description: kind.description() }).collect()
-    }
-}
-
-/// Puts a [`Workshop`] together.
-#[must_use]
-pub struct WorkshopBuilder(Inner);
-
-impl WorkshopBuilder {
-    /// Adds a kind of agent.
-    pub fn kind(mut self, name: impl Into<String>, kind: Kind) -> Self {
-        self.0.kinds.insert(name.into(), kind);
-        self
-    }
-
-    /// Judges what native agents do. By default everything is allowed.
-    pub fn policy(mut self, policy: Arc<dyn Policy>, on_reject: OnReject) -> Self {
-        (self.0.policy, self.0.on_reject) = (policy, on_reject);
-        self
-    }
-
-    /// What models cost.
-    pub fn catalog(mut self, catalog: Catalog) -> Self {
-        self.0.catalog = catalog;
-        self
-    }
-
-    /// How failed model calls are retried.
-    pub fn retry(mut self, policy: retry::Policy) -> Self {
-        self.0.retry = policy;
-        self
-    }
-
-    /// What all agents together may spend.
-    pub fn budget(mut self, budget: Arc<dyn Budget>) -> Self {
-        self.0.budget = budget;
-        self
-    }
-
-    /// How much of that one input to a native agent may take, with what its children spend meanwhile.
-    pub fn turn_budget(mut self, allowance: Allowance) -> Self {
-        self.0.turn_budget = allowance;
-        self
-    }
-
-    /// How many levels of children there may be; 1 by default.
-    pub fn max_depth(mut self, depth: u8) -> Self {
-        self.0.max_depth = depth;
-        self
-    }
-
-    /// Keeps the sessions of agents that are nobody's children; their children's events are in the same
-    /// journal. By default no session is kept.
-    pub fn store(mut self, store: Store) -> Self {
-        self.0.store = Some(store);
-        self
-    }
-
-    /// Has the files snapshotted at the turns of sessions that are kept, so that [`crate::Turns`] can take
-    /// changes back. By default they are not.
-    pub fn snapshots(mut self, policy: SnapshotPolicy) -> Self {
-        self.0.snapshots = Some(policy);
-        self
-    }
-
-    /// Stamps events with this clock instead of the system's.
-    pub fn clock(mut self, clock: junto_core::Clock) -> Self {
-        self.0.clock = clock;
-        self
-    }
-
-    /// The workshop.
-    pub fn build(self) -> Workshop {
-        Workshop(Arc::new(self.0))
     }
 }
 

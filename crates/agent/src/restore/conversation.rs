@@ -187,8 +187,8 @@ impl<'a> Conversation<'a> {
     fn decided(&mut self, ask: &AskId, decision: &Decision) {
         let Some(open) = &mut self.open else { return };
         let Some(request) = open.asked.remove(ask) else { return };
-        if let (Decision::Reject { .. }, Some(calls)) = (decision, &mut open.calls) {
-            calls.refused();
+        if let (Decision::Reject { reason }, Some(calls)) = (decision, &mut open.calls) {
+            calls.refused(reason.clone());
         }
         open.decided.push((request, decision.clone()));
     }

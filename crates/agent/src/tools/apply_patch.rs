@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use junto_core::{Action, Fut, Permit, Tool, ToolCx, ToolError, ToolOutcome};
 use junto_env::text::{Content, TextFile};
-use junto_env::{ErrorKind, ExecutionEnvironment, RealPath, SeenFiles, Stamp};
+use junto_env::{ErrorKind, ExecutionEnvironment, RealPath, Stamp};
 use junto_llm::{ToolCall, ToolSpec};
 use junto_patch::{Applied, Change, File, Operation, Patch, Placed, Stage};
 use serde::Deserialize;
@@ -19,7 +19,7 @@ use tokio::io::AsyncReadExt as _;
 use self::commit::{Done, Step, commit};
 use super::edit_file::MOST;
 use super::write_file::as_it_was;
-use super::{arguments, below, outdated, resolve};
+use super::{arguments, below, guard, outdated, resolve};
 
 /// How many bytes of files are held for one patch. All are kept until it is done, to be put back.
 const MOST_IN_ALL: u64 = 2 * MOST;
@@ -151,7 +151,7 @@ impl ApplyPatch {
         let patch = parse(permit.call())?;
         let (patch, paths) = resolved(patch, permit)?;
         let files = read(&*cx.env, &patch, paths).await?;
-        refuse_outdated(&patch, &files, &cx.seen)?;
+        refuse_outdated(&patch, &files, cx)?;
         let applied = {
             let before = |path: &str| files.get(path).map_or(File::Missing, Before::file);
             junto_patch::apply(&patch, before).map_err(|error| {
@@ -224,14 +224,18 @@ async fn read(
     Ok(files)
 }
 
-/// Refuses a patch that adds a file in the place of one that was changed since the model saw it. An update
-/// shows by its context that it is about what is there.
-fn refuse_outdated(patch: &Patch, files: &Files, seen: &SeenFiles) -> Result<(), ToolError> {
+/// Refuses a patch of files that are not what was shown to whoever allowed it, and one that adds a file in the
+/// place of one that was changed since the model saw it. An update shows by its context that it is about what
+/// is there.
+fn refuse_outdated(patch: &Patch, files: &Files, cx: &ToolCx) -> Result<(), ToolError> {
+    for file in files.values() {
+        guard::as_shown(cx, &file.path, file.stamp())?;
+    }
     for operation in &patch.operations {
         if let Operation::Add { path, .. } = operation
             && let Some(file) = files.get(path)
             && let Some(stamp) = file.stamp()
-            && seen.is_outdated(&file.path, stamp)
+            && cx.seen.is_outdated(&file.path, stamp)
         {
             return Err(outdated(&file.path));
         }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::numbered::{Lines, excerpt};
-use super::{arguments, file_of, near};
+use super::{arguments, file_of, guard, near};
 
 /// The largest file that is edited, in bytes.
 pub(super) const MOST: u64 = 8 * 1024 * 1024;
@@ -22,7 +22,7 @@ const AROUND: usize = 2;
 /// How many lines, and how many bytes, an excerpt has.
 const SHOWN: (usize, usize) = (20, 2000);
 
-/// Replaces a text in a file, if the file has not changed since it was read for that. Keeps encoding,
+/// Replaces a text in a file, if nobody else has changed the file since the model saw it. Keeps encoding,
 /// byte order mark and line ends. What stands nowhere exactly as given is looked for in looser ways
 /// ([`junto_patch::replace`]), and the result says which way found it.
 pub struct EditFile(ToolSpec);
@@ -62,6 +62,7 @@ impl EditFile {
         let path = reads.next().ok_or_else(|| ToolError("no file was named".to_owned()))?;
         let places: Vec<RealPath> = reads.cloned().collect();
         let file = read(&*cx.env, path, &places).await?;
+        guard::check(cx, path, Some(file.stamp))?;
         let which = if replace_all { Which::All } else { Which::TheOne };
         let edit = replace(&file.text, &old_string, &new_string, which)
             .map_err(|error| ToolError(format!("{path}: {error}")))?;

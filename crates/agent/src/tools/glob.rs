@@ -8,7 +8,7 @@ use junto_llm::{ToolCall, ToolSpec};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{arguments, below, place, search};
+use super::{arguments, below, place, root, search};
 
 /// How many files are given, and how many characters their paths may have. It is a little less than a
 /// model sees of this tool by default: what is cut there is the beginning, which is the newest.
@@ -43,9 +43,9 @@ impl Default for Glob {
 }
 
 impl Glob {
-    async fn find(call: &ToolCall, cx: &ToolCx) -> Result<String, ToolError> {
-        let Arguments { pattern, path } = arguments(call)?;
-        let root = place(&*cx.env, path.as_deref()).await?;
+    async fn find(permit: &Permit, cx: &ToolCx) -> Result<String, ToolError> {
+        let Arguments { pattern, .. } = arguments(permit.call())?;
+        let root = root(permit)?;
         let pattern = relative(&pattern, &root)?;
         let hits = search(cx, Search::glob(pattern, root).limit(FILES)).await?;
         let Found::Files(files) = &hits.found else {
@@ -103,7 +103,7 @@ impl Tool for Glob {
     }
 
     fn run<'a>(&'a self, permit: Permit, cx: &'a ToolCx) -> Fut<'a, ToolOutcome> {
-        Box::pin(async move { Self::find(permit.call(), cx).await.into() })
+        Box::pin(async move { Self::find(&permit, cx).await.into() })
     }
 }
 

@@ -8,7 +8,7 @@ use junto_llm::{ToolCall, ToolSpec};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{arguments, below, place, search};
+use super::{arguments, below, place, root, search};
 
 /// How many results are given if nobody says.
 const RESULTS: usize = 100;
@@ -69,17 +69,11 @@ impl Default for Grep {
 }
 
 impl Grep {
-    async fn find(call: &ToolCall, cx: &ToolCx) -> Result<String, ToolError> {
+    async fn find(permit: &Permit, cx: &ToolCx) -> Result<String, ToolError> {
         let Arguments {
-            pattern,
-            path,
-            glob_filter,
-            case_insensitive,
-            max_results,
-            output_mode,
-            context_lines,
-        } = arguments(call)?;
-        let root = place(&*cx.env, path.as_deref()).await?;
+            pattern, glob_filter, case_insensitive, max_results, output_mode, context_lines, ..
+        } = arguments(permit.call())?;
+        let root = root(permit)?;
         let limit = max_results.unwrap_or(RESULTS).clamp(1, MOST_RESULTS);
         let context = context_lines.min(MOST_CONTEXT);
         let show = match output_mode {
@@ -176,7 +170,7 @@ impl Tool for Grep {
     }
 
     fn run<'a>(&'a self, permit: Permit, cx: &'a ToolCx) -> Fut<'a, ToolOutcome> {
-        Box::pin(async move { Self::find(permit.call(), cx).await.into() })
+        Box::pin(async move { Self::find(&permit, cx).await.into() })
     }
 }
 

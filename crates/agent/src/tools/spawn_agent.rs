@@ -87,9 +87,9 @@ impl SpawnAgent {
         Self { spec, family, kind }
     }
 
-    /// What the call asks for: the agent, its task, and whether to wait for it.
-    async fn asked(&self, call: &ToolCall, cx: &ToolCx) -> Result<(AgentSpec, String, bool), ToolError> {
-        let Arguments { task, kind, model, working_dir, max_turns, wait } = arguments(call)?;
+    /// The agent that the call asks for.
+    async fn asked(&self, call: &ToolCall, cx: &ToolCx) -> Result<AgentSpec, ToolError> {
+        let Arguments { task, kind, model, working_dir, max_turns, .. } = arguments(call)?;
         if task.trim().is_empty() {
             return Err(ToolError("the task is empty".to_owned()));
         }
@@ -104,18 +104,24 @@ impl SpawnAgent {
             }
             None => Workdir::Shared,
         };
-        let spec = AgentSpec {
+        Ok(AgentSpec {
             kind: kind.unwrap_or_else(|| self.kind.clone()),
             model,
             workdir,
             limits: Limits { max_turns, ..Limits::default() },
             ..AgentSpec::default()
-        };
-        Ok((spec, task, wait))
+        })
     }
 
-    async fn spawn(&self, call: &ToolCall, cx: &ToolCx) -> Result<ToolOutcome, ToolError> {
-        let (spec, task, wait) = self.asked(call, cx).await?;
+    async fn spawn(&self, permit: &Permit, cx: &ToolCx) -> Result<ToolOutcome, ToolError> {
+        let call = permit.call();
+        let Arguments { task, wait, .. } = arguments(call)?;
+        // As it was judged: what a name leads to may have changed since.
+        let spec = permit.actions().iter().find_map(|action| match action {
+            Action::Spawn { spec } => Some(spec.clone()),
+            _ => None,
+        });
+        let spec = spec.ok_or_else(|| ToolError("no agent was named".to_owned()))?;
         let env = environment(&cx.env, &spec.workdir).await?;
         let errand = Errand { spec, task, env, call: CallId(call.id.clone()) };
         let child = self.family.spawn(errand).await.map_err(|error| refusal(&error))?;
@@ -168,15 +174,12 @@ impl Tool for SpawnAgent {
     }
 
     fn actions<'a>(&'a self, call: &'a ToolCall, cx: &'a ToolCx) -> Fut<'a, Result<Vec<Action>, ToolError>> {
-        Box::pin(async move {
-            let (spec, ..) = self.asked(call, cx).await?;
-            Ok(vec![Action::Spawn { spec }])
-        })
+        Box::pin(async move { Ok(vec![Action::Spawn { spec: self.asked(call, cx).await? }]) })
     }
 
     fn run<'a>(&'a self, permit: Permit, cx: &'a ToolCx) -> Fut<'a, ToolOutcome> {
         Box::pin(async move {
-            let outcome = self.spawn(permit.call(), cx).await;
+            let outcome = self.spawn(&permit, cx).await;
             outcome.unwrap_or_else(|error| ToolOutcome::error(error.to_string()))
         })
     }

@@ -7,7 +7,7 @@ use junto_llm::{ToolCall, ToolSpec};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{arguments, file_of, outdated};
+use super::{arguments, file_of, guard};
 
 /// The largest file that is looked at for how it is written. A larger one is replaced as given.
 const LOOKED_AT: u64 = 8 * 1024 * 1024;
@@ -17,7 +17,8 @@ const LOOKED_AT: u64 = 8 * 1024 * 1024;
 /// A text that replaces a text is written as that was: in its encoding, with its byte order mark, and
 /// with its line ends if the new text has only plain ones. A model sees none of these when it reads,
 /// so it cannot mean to change them. What cannot be written that way is written in UTF-8, and the
-/// result says so. A file that was changed by somebody else since the model saw it is left alone.
+/// result says so. A file that was changed by somebody else since the model saw it, or since somebody was shown
+/// what would be done to it, is left alone.
 pub struct WriteFile(ToolSpec);
 
 #[derive(Deserialize)]
@@ -47,11 +48,11 @@ impl WriteFile {
         let Arguments { content } = arguments(permit.call())?;
         let path = permit.writes().next().ok_or_else(|| ToolError("no file was named".to_owned()))?;
         let (Written { bytes, note }, expect) = plan(&*cx.env, path, content).await?;
-        if let Expect::Unchanged(now) = expect
-            && cx.seen.is_outdated(path, now)
-        {
-            return Err(outdated(path));
-        }
+        let now = match expect {
+            Expect::Unchanged(now) => Some(now),
+            Expect::Absent | Expect::Any => None,
+        };
+        guard::check(cx, path, now)?;
         let written = cx.env.write(path, &bytes, expect).await;
         let stamp = written.map_err(|error| match error.kind() {
             ErrorKind::Changed | ErrorKind::Exists => ToolError(format!(

@@ -9,8 +9,9 @@ use jiff::Timestamp;
 use junto_agent::{Past, Session, SessionConfig};
 use junto_core::{
     Action, Agent, AgentId, BlobId, Body, CallPurpose, Command, Decision, Durability, EndReason, Event,
-    EventLog, Fut, Input, Item, Journal, JournalError, MemoryJournal, OnReject, Permit, Plan, PlanStep,
-    Policy, Seq, StepStatus, Subscription, Tool, ToolCx, ToolError, ToolOutcome, Verdict, Via, When, grammar,
+    EventLog, Fut, Input, Item, Journal, JournalError, Leash, MemoryJournal, OnReject, Permit, Plan,
+    PlanStep, Policy, Seq, StepStatus, Subscription, Tool, ToolCx, ToolError, ToolOutcome, Verdict, Via,
+    When, grammar,
 };
 use junto_env::{ExecutionEnvironment, LocalEnvironment};
 use junto_llm::{
@@ -161,8 +162,10 @@ struct Careful;
 impl Policy for Careful {
     fn decide(&self, actions: &[Action]) -> Verdict {
         match actions {
-            [Action::Tool { name, .. }] if name == "danger" => Verdict::Ask { proposed: Vec::new() },
-            _ => Verdict::Allow,
+            [Action::Tool { name, .. }] if name == "danger" => {
+                Verdict::Ask { proposed: Vec::new(), reason: String::new() }
+            }
+            _ => Verdict::Allow(Leash::Kept),
         }
     }
 }

@@ -376,11 +376,14 @@ async fn what_was_changed_since_it_was_seen_is_not_replaced() {
         let told = "a was changed since you last read or wrote it, so it was left alone; read it again";
         place.fails(&writer, write("mine\n"), told).await;
         place.fails(&patcher, add(), told).await;
-        // A change of a part of it does not show the rest.
-        place.works(&editor, edit("a", "one", "1"), "replaced once").await;
+        place.fails(&editor, edit("a", "one", "1"), told).await;
+        // A patch shows by its context that it is about what is there. It does not show the rest.
+        place
+            .works(&patcher, patch("*** Update File: a\n@@\n-one, and somebody else's\n+1, theirs\n"), "M a")
+            .await;
         place.fails(&writer, write("mine\n"), told).await;
-        assert_eq!(place.read("a"), b"1, and somebody else's\n", "{args}");
-        place.works(&reader, look(), "somebody else's").await;
+        assert_eq!(place.read("a"), b"1, theirs\n", "{args}");
+        place.works(&reader, look(), "theirs").await;
         place.works(&writer, write("mine\n"), "replaced").await;
     }
     // What was never seen is replaced, and what is gone is made anew.

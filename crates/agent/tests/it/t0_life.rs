@@ -339,7 +339,9 @@ struct Full {
 
 impl Journal for Full {
     fn append<'a>(&'a self, events: &'a [Event], d: Durability) -> Fut<'a, Result<(), JournalError>> {
-        let taken = self.room.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |room| room.checked_sub(1));
+        let count = events.len() as u64;
+        let taken =
+            self.room.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |room| room.checked_sub(count));
         match taken {
             Ok(_) => self.inner.append(events, d),
             Err(_) => Box::pin(async { Err(JournalError("full".into())) }),

@@ -290,7 +290,7 @@ async fn what_somebody_else_calls_is_asked_about_like_any_other() {
     struct AskAll;
     impl Policy for AskAll {
         fn decide(&self, _actions: &[Action]) -> Verdict {
-            Verdict::Ask { proposed: vec![] }
+            Verdict::Ask { proposed: vec![], reason: String::new() }
         }
     }
     let mut scene =

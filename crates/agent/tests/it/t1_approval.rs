@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use junto_agent::SessionConfig;
-use junto_core::{Action, Agent, Body, Command, Decision, EndReason, OnReject, Policy, Verdict};
+use junto_core::{Action, Agent, Body, Command, Decision, EndReason, Leash, OnReject, Policy, Verdict};
 use junto_llm::Wire;
 use junto_twin::{Call, Options, Step};
 use serde_json::json;
@@ -17,14 +17,14 @@ impl Policy for Careful {
     fn decide(&self, actions: &[Action]) -> Verdict {
         for action in actions {
             match action {
-                Action::Shell { .. } => return Verdict::Ask { proposed: vec![] },
+                Action::Shell { .. } => return Verdict::Ask { proposed: vec![], reason: String::new() },
                 Action::Read { path } if path.as_path().starts_with("/etc") => {
                     return Verdict::Deny { reason: "it is not yours".into() };
                 }
                 _ => {}
             }
         }
-        Verdict::Allow
+        Verdict::Allow(Leash::Kept)
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use junto_agent::SessionConfig;
 use junto_core::{
-    Action, Agent, AgentError, AgentSpec, Body, Command, Decision, EndReason, Fut, Parent, Policy, Spawner,
-    Verdict,
+    Action, Agent, AgentError, AgentSpec, Body, Command, Decision, EndReason, Fut, Leash, Parent, Policy,
+    Spawner, Verdict,
 };
 use junto_twin::{Options, Step, When};
 use serde_json::json;
@@ -18,8 +18,8 @@ struct AskForCommands;
 impl Policy for AskForCommands {
     fn decide(&self, actions: &[Action]) -> Verdict {
         match actions {
-            [Action::Shell { .. }] => Verdict::Ask { proposed: vec![] },
-            _ => Verdict::Allow,
+            [Action::Shell { .. }] => Verdict::Ask { proposed: vec![], reason: String::new() },
+            _ => Verdict::Allow(Leash::Kept),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::ModelArgs;
-use crate::config::{DIALECTS, ENV_POLICIES, FlagValue, OVERFLOWS};
+use crate::config::{DIALECTS, ENV_POLICIES, FlagValue, MODES, OVERFLOWS, SANDBOXES};
 use crate::output::paint::Color;
 
 /// What `junto run` takes.
@@ -86,9 +86,19 @@ pub(crate) struct WorkArgs {
     /// Let it read pages of the web, and search where its provider can
     #[arg(long)]
     pub(crate) web: bool,
-    /// Ask before anything but reading; what nobody can be asked about is refused
-    #[arg(long)]
+    /// What it may do without being asked: look, nothing but that, work in this folder, anything; what nobody
+    /// can be asked about is refused [default: workspace]
+    #[arg(long, value_name = "MODE", value_parser = MODES.to_vec())]
+    pub(crate) policy: Option<String>,
+    /// The same as --policy ask
+    #[arg(long, conflicts_with = "policy")]
     pub(crate) ask: bool,
+    /// Whether the kernel holds its commands: as well as it can, without any gap, or not at all [default: auto]
+    #[arg(long, value_name = "HOW", value_parser = SANDBOXES.to_vec())]
+    pub(crate) sandbox: Option<String>,
+    /// How long it waits for your leave, as 30s or 5m; then it goes on without [default: for ever]
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) approval_timeout: Option<String>,
     /// Print every event as one line of JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -120,6 +130,10 @@ impl WorkArgs {
             ("timeouts.command", "--command-timeout", self.command_timeout.clone()),
             ("env_policy", "--env-policy", self.env_policy.clone()),
             ("on_overflow", "--on-overflow", self.on_overflow.clone()),
+            ("policy.mode", "--ask", self.ask.then(|| "ask".to_owned())),
+            ("policy.mode", "--policy", self.policy.clone()),
+            ("policy.sandbox", "--sandbox", self.sandbox.clone()),
+            ("policy.approval_timeout", "--approval-timeout", self.approval_timeout.clone()),
         ];
         let own = own.into_iter().filter_map(|(key, flag, text)| Some(FlagValue { key, flag, text: text? }));
         self.model.values().into_iter().chain(own).collect()
@@ -164,7 +178,7 @@ impl AgentKind {
 const EXAMPLES: &str = "\
 Examples:
   junto run \"Fix the failing test.\"
-  junto run --ask --max-turns 20 \"Remove what nobody uses.\"
+  junto run --policy ask --max-turns 20 \"Remove what nobody uses.\"
   junto run --max-usd 2 --timeout 10m --web -C project \"Bring the dependencies up to date.\"
   junto run --council anthropic/claude-opus-5-5,openai/gpt-6.1-sol \"Find the bug.\"
   junto run --json \"Say what this is.\" | jq -r 'select(.type == \"input_end\").text'

@@ -2,21 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use junto::policy::Rules;
 use serde_json::json;
 
 use crate::args::ConfigCommand;
+use crate::commands::trust;
 use crate::config::{
-    Config, Files, KeyPath, Problem, Project, Setting, Trust, Value, circles, file_layer, in_order,
-    is_trusted, problems_failure,
+    Config, Files, KeyPath, Problem, Setting, Standing, Value, circles, file_layer, in_order, of_project,
+    problems_failure,
 };
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 
 /// Runs the command.
-pub(crate) fn run(
+pub(crate) async fn run(
     command: ConfigCommand,
     environment: &Environment,
     output: &Output,
@@ -33,8 +35,8 @@ pub(crate) fn run(
             notes(&Config::load(environment, &[])?, output);
             output.note("the configuration is valid");
         }
-        ConfigCommand::Trust { path } => trust(path, environment, output, Trusting::Begin)?,
-        ConfigCommand::Untrust { path } => trust(path, environment, output, Trusting::End)?,
+        ConfigCommand::Trust { path } => trust::trust(path, true, environment, output).await?,
+        ConfigCommand::Untrust { path } => trust::revoke(path, environment, output)?,
     }
     Ok(Exit::Done)
 }
@@ -65,7 +67,12 @@ fn show(config: &Config) -> String {
     for (line, origin) in lines {
         let _ = writeln!(text, "{line:width$}  # {origin}");
     }
-    text + &models
+    let mut rules = String::new();
+    for rule in config.rules.iter().flat_map(Rules::iter) {
+        let place = rule.place().map(|(file, line)| format!("# {}:{line}\n", file.display()));
+        let _ = write!(rules, "\n{}{}", place.unwrap_or_default(), rule.to_toml());
+    }
+    text + &models + &rules
 }
 
 fn show_json(config: &Config) -> String {
@@ -79,7 +86,8 @@ fn show_json(config: &Config) -> String {
             })
         })
         .collect();
-    format!("{:#}\n", json!({"settings": settings}))
+    let rules: Vec<String> = config.rules.iter().flat_map(Rules::iter).map(ToString::to_string).collect();
+    format!("{:#}\n", json!({"settings": settings, "rules": rules}))
 }
 
 /// The files considered, weakest first.
@@ -95,10 +103,11 @@ fn paths(files: &Files) -> Result<String, Failure> {
     }
     match &files.project {
         Some(project) => {
-            let trusted = match is_trusted(files, project) {
-                Ok(true) => "trusted",
-                Ok(false) => "not trusted",
-                Err(problem) => return Err(problems_failure(&[problem])),
+            let file = of_project(files).map_err(|problem| problems_failure(&[problem]))?;
+            let trusted = match file.map(|file| file.standing) {
+                Some(Standing::Trusted) => "trusted",
+                Some(Standing::Changed) => "changed since it was trusted",
+                Some(Standing::Unknown) | None => "not trusted",
             };
             let file = &project.file;
             let _ = writeln!(text, "project  {} ({}, {trusted})", file.display(), presence(file));
@@ -125,57 +134,4 @@ fn validate(file: &Path, output: &Output) -> Result<(), Failure> {
     } else {
         Err(problems_failure(&problems))
     }
-}
-
-/// Whether trust begins or ends.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Trusting {
-    Begin,
-    End,
-}
-
-fn trust(
-    path: Option<PathBuf>,
-    environment: &Environment,
-    output: &Output,
-    trusting: Trusting,
-) -> Result<(), Failure> {
-    let folder = path.map_or_else(|| environment.directory().to_owned(), |p| environment.directory().join(p));
-    let Some(file) = Files::find(environment).trust else {
-        return Err(Failure::usage(
-            "there is no place for the list of trusted projects",
-            "set HOME or XDG_CONFIG_HOME",
-        ));
-    };
-    // A project that is gone can still be removed from the list.
-    let root = match Project::around(&folder) {
-        Some(project) => project.root,
-        None if trusting == Trusting::End => folder,
-        None => {
-            return Err(Failure::usage(
-                format!("{} is not in a project", folder.display()),
-                "a project is a folder that has .junto or .git",
-            ));
-        }
-    };
-    let mut list = Trust::read(&file).map_err(|problem| problems_failure(&[problem]))?;
-    let changed = match trusting {
-        Trusting::Begin => list.add(&root),
-        Trusting::End => list.remove(&root),
-    };
-    let changed = changed.map_err(|error| {
-        Failure::new(
-            Exit::Failed,
-            format!("cannot write {}: {error}", file.display()),
-            "check the permissions of that folder",
-        )
-    })?;
-    let now = match (trusting, changed) {
-        (Trusting::Begin, true) => "is trusted now",
-        (Trusting::Begin, false) => "was trusted already",
-        (Trusting::End, true) => "is trusted no more",
-        (Trusting::End, false) => "was not trusted",
-    };
-    output.note(&format!("{} {now}", root.display()));
-    Ok(())
 }

@@ -41,13 +41,19 @@ fn to_json(replayed: &Replayed) -> String {
             "now": divergence.now,
         })
     });
-    let Replayed { turns, calls, stopped, .. } = replayed;
-    let report = json!({"turns": turns, "calls": calls, "divergence": divergence, "stopped": stopped});
+    let Replayed { turns, calls, taken, stopped, .. } = replayed;
+    let report = json!({
+        "turns": turns,
+        "calls": calls,
+        "divergence": divergence,
+        "taken": taken,
+        "stopped": stopped,
+    });
     format!("{report:#}\n")
 }
 
 fn in_words(replayed: &Replayed) -> String {
-    let Replayed { turns, calls, divergence, stopped } = replayed;
+    let Replayed { turns, calls, divergence, taken, stopped } = replayed;
     let count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let done = format!("{} and {}", count(u64::from(*turns), "turn"), count(*calls as u64, "model call"));
     let mut text = match divergence {
@@ -57,6 +63,9 @@ fn in_words(replayed: &Replayed) -> String {
             divergence.turn, divergence.seq, divergence.then, divergence.now
         ),
     };
+    for what in taken {
+        let _ = writeln!(text, "taken as it was recorded: {what}");
+    }
     if let Some(stopped) = stopped {
         let _ = writeln!(text, "what came then was not run: {stopped}");
     }

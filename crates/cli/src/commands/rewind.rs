@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use junto::agent::Past;
-use junto::core::{AgentSpec, Body};
+use junto::core::{AgentSpec, Body, Event};
 use junto::env::{ExecutionEnvironment, LocalEnvironment};
 use junto::llm::{CallCx, Error, ErrorKind, EventStream, Fut, Provider, Request, Response, SessionId};
 use junto::store::{ChangeKind, Extent, Snapshots, Store, Undone};
@@ -40,7 +40,9 @@ pub(crate) async fn rewind(
     }
     let workdir = kept.past.workdir();
     // The files first: if they cannot come back, the conversation stays as well.
-    let undone = if args.files && last > 0 {
+    let undone = if args.files && !acted_from(&kept.past, args.to.saturating_add(1)) {
+        Some(Undone::default())
+    } else if args.files {
         let turns = turns(&store, &id, workdir.as_deref(), environment)?;
         let undone = turns.rewind(args.to, last, Doing::Really).await;
         Some(undone.map_err(|error| not_snapshotted(&error))?)
@@ -78,20 +80,35 @@ pub(crate) async fn undo(
     }
     let turns = turns(&store, &id, past.workdir().as_deref(), environment)?;
     let doing = if args.dry_run { Doing::Dry } else { Doing::Really };
-    let undone = turns.undo(last, doing).await.map_err(|error| not_snapshotted(&error))?;
+    let undone = if acted_from(&past, last) {
+        turns.undo(last, doing).await.map_err(|error| not_snapshotted(&error))?
+    } else {
+        Undone::default()
+    };
     output.data(&told(&undone, doing))?;
     Ok(Exit::Done)
 }
 
 /// The last turn of the session's own agent.
-fn last_turn(past: &Past) -> u32 {
+pub(super) fn last_turn(past: &Past) -> u32 {
     let own = past.events().first().map(|first| &first.agent);
     let mut turns = past.events().iter().rev().filter(|event| Some(&event.agent) == own);
     turns.find(|event| matches!(event.body, Body::UserInput { .. })).map_or(0, |event| event.turn)
 }
 
+/// Whether a tool ran in this turn of the session's own agent, or after it. Where none did no file was changed,
+/// and none was kept.
+fn acted_from(past: &Past, turn: u32) -> bool {
+    let own = past.events().first().map(|first| &first.agent);
+    let is_before = |event: &&Event| {
+        !(Some(&event.agent) == own && event.turn >= turn && matches!(event.body, Body::UserInput { .. }))
+    };
+    let mut events = past.events().iter().skip_while(is_before);
+    events.any(|event| matches!(event.body, Body::ToolCallStart { .. }))
+}
+
 /// The snapshots of a session.
-fn turns(
+pub(super) fn turns(
     store: &Store,
     id: &SessionId,
     workdir: Option<&Path>,

@@ -7,6 +7,7 @@ mod host;
 mod mind;
 mod past;
 mod prepare;
+mod terms;
 mod view;
 
 use std::io::IsTerminal;
@@ -19,6 +20,7 @@ use self::past::Past;
 use self::prepare::{Begin, prepare};
 use self::view::{Form, View};
 use crate::args::{AgentKind, ForkArgs, InputForm, LATEST, ResumeArgs, RunArgs, WorkArgs};
+use crate::config::Files;
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
@@ -60,7 +62,7 @@ pub(crate) async fn run(args: RunArgs, environment: &Environment, output: &Outpu
         let save = if no_save { Save::No } else { Save::Configured };
         Wish { task, from: From::Nothing { kind: kind.unwrap_or_default(), save }, args }
     };
-    work(wish, environment, output).await
+    Box::pin(work(wish, environment, output)).await
 }
 
 /// Runs `junto resume`.
@@ -70,7 +72,8 @@ pub(crate) async fn resume(
     output: &Output,
 ) -> Result<Exit, Failure> {
     let (id, task) = id_and_prompt(args.id, args.prompt);
-    work(Wish { task, from: From::Session(id), args: args.work }, environment, output).await
+    let wish = Wish { task, from: From::Session(id), args: args.work };
+    Box::pin(work(wish, environment, output)).await
 }
 
 /// Runs `junto fork`: makes the new session, and lets it work if it was told what to do.
@@ -87,7 +90,7 @@ pub(crate) async fn fork(
         return Ok(Exit::Done);
     }
     let wish = Wish { task: args.prompt, from: From::Session(made.0), args: args.work };
-    work(wish, environment, output).await
+    Box::pin(work(wish, environment, output)).await
 }
 
 /// What was given where an id may stand and a prompt may follow. Ids have no spaces, so what has some is
@@ -115,13 +118,16 @@ async fn work(wish: Wish, environment: &Environment, output: &Output) -> Result<
             Ok::<_, Failure>((job, task))
         } => prepared?,
     };
-    output.say(&Painted::new(output.err().paint).styled(Style::DIM, &job.line));
-    let (time, providers, kept) = (job.time, job.providers.clone(), job.kept);
+    for line in std::iter::once(&job.line).chain(&job.gaps) {
+        output.say(&Painted::new(output.err().paint).styled(Style::DIM, line));
+    }
+    let (time, providers, kept, on_reject) = (job.time, job.providers.clone(), job.kept, job.on_reject);
     let begun = job.start().await?;
     let form = if wish.args.json { Form::Json } else { Form::Text };
     let log = begun.agent.log().clone();
     let view = View::new(form, output.clone(), log.clone());
     let host = Host::new(presence(&wish.args), output.clone());
+    let host = host.keeping_rules_in(Files::find(environment).user).refusing(on_reject);
     let drive = Drive::new(begun, view, host, output.clone()).at_most(time);
     let end = drive.run(task, &mut interrupts).await;
     if kept {

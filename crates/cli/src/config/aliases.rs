@@ -32,6 +32,8 @@ fn follow<'a>(settings: &'a Settings, name: &str) -> impl Iterator<Item = &'a st
 
 #[cfg(test)]
 mod tests {
+    use junto::policy::Origin;
+
     use std::path::Path;
 
     use super::*;
@@ -39,7 +41,8 @@ mod tests {
 
     #[test]
     fn aliases_of_aliases_are_followed_and_circles_named() {
-        let settings = |text: &str| check(Path::new("f"), &format!("[aliases]\n{text}")).settings;
+        let settings =
+            |text: &str| check(Path::new("f"), &format!("[aliases]\n{text}"), Origin::User).settings;
         let good = settings("a = \"b\"\nb = \"c\"\nc = \"openai/gpt\"");
         assert_eq!(resolve(&good, "a"), Some("openai/gpt"));
         assert_eq!(resolve(&good, "c"), Some("openai/gpt"));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use junto::llm::catalog::ModelInfo;
 use junto::llm::names::nearest;
+use junto::policy::{Origin as Whose, Rules};
 use serde::Deserialize;
 use toml_edit::{Document, Item, Key, Table, TableLike};
 
@@ -41,8 +42,9 @@ pub(crate) fn read(file: &Path) -> Result<Option<String>, Problem> {
     String::from_utf8(bytes).map(Some).map_err(|_| Problem::in_file(file, "is not UTF-8 text"))
 }
 
-/// Checks the text of a file: the settings it makes, and everything that is wrong with it.
-pub(crate) fn check(file: &Path, text: &str) -> Layer {
+/// Checks the text of a file of the user's or of a project: the settings and rules it makes, and everything
+/// that is wrong with it.
+pub(crate) fn check(file: &Path, text: &str, whose: Whose) -> Layer {
     let mut walk = Walk {
         file: Arc::from(file),
         lines: Lines::new(file, text),
@@ -57,7 +59,21 @@ pub(crate) fn check(file: &Path, text: &str) -> Layer {
             walk.problem(offset, error.message().lines().collect::<Vec<_>>().join(" "));
         }
     }
-    walk.layer
+    let mut layer = walk.layer;
+    match Rules::parse(text, whose, Some(file)) {
+        Ok(rules) => layer.rules.push(rules),
+        Err(error) => {
+            let problem = match error.line {
+                Some(line) => Problem::in_line(file, line, error.message),
+                None => Problem::in_file(file, error.message),
+            };
+            // The keys beside the rules were looked at already.
+            if layer.problems.iter().all(|known| known.place != problem.place) {
+                layer.problems.push(problem);
+            }
+        }
+    }
+    layer
 }
 
 /// Whether the values met are settings by themselves or parts of a model's entry.
@@ -104,6 +120,8 @@ impl Walk {
                 None => self.problem(offset, format!("`{}`: expected a table", KeyPath::from(&*path))),
             },
             Place::Models => self.models(path, item, offset),
+            // They are read as a whole, by those who know them.
+            Place::Rules => {}
             Place::Unknown => self.problem(offset, unknown_key(path)),
         }
     }
@@ -188,7 +206,7 @@ mod tests {
 
     /// The problems of a text, as they are printed.
     fn check_text(text: &str, expected: &[&str]) {
-        let problems = check(Path::new("config.toml"), text).problems;
+        let problems = check(Path::new("config.toml"), text, Whose::User).problems;
         let found: Vec<String> = problems.iter().map(Problem::to_string).collect();
         assert_eq!(found, expected, "{text}");
     }
@@ -234,8 +252,27 @@ mod tests {
     }
 
     #[test]
+    fn rules_are_read_and_checked() {
+        let rule = |fields: &str| format!("[policy]\nmode = \"ask\"\n\n[[policy.rule]]\n{fields}");
+        let layer = check(Path::new("f"), &rule("command = \"ls *\"\ndecision = \"allow\""), Whose::User);
+        assert_eq!((layer.problems.len(), layer.rules.iter().flat_map(Rules::iter).count()), (0, 1));
+        for (text, line, said) in [
+            (rule("comand = \"ls\"\ndecision = \"allow\""), 5, "did you mean `command`?"),
+            (rule("command = \"ls\"\ndecision = \"alow\""), 6, "did you mean `allow`?"),
+            ("[policy]\nmod = \"ask\"".to_owned(), 2, "did you mean \"mode\"?"),
+            ("[policy]\nmode = \"asks\"".to_owned(), 2, "expected one of"),
+        ] {
+            let problems = check(Path::new("f"), &text, Whose::User).problems;
+            let [problem] = &problems[..] else { panic!("{text}: {problems:?}") };
+            let told = problem.to_string();
+            assert!(told.starts_with(&format!("f:{line}: ")) && told.contains(said), "{told}");
+        }
+    }
+
+    #[test]
     fn all_problems_are_listed() {
-        let Layer { settings, problems, .. } = check(Path::new("f"), "a = 1\nmodel = \"m\"\nb = 2\n");
+        let Layer { settings, problems, .. } =
+            check(Path::new("f"), "a = 1\nmodel = \"m\"\nb = 2\n", Whose::User);
         assert_eq!((settings.len(), problems.len()), (1, 2));
     }
 
@@ -247,7 +284,7 @@ mod tests {
             "model = \"sk-ant-0123456789",
             "[providers.x]\nheaders = { x-api-key = \"sk-ant-0123456789\" }",
         ] {
-            let Layer { settings, problems, .. } = check(Path::new("f"), text);
+            let Layer { settings, problems, .. } = check(Path::new("f"), text, Whose::User);
             assert!(settings.is_empty(), "{text}");
             assert_eq!(problems.len(), 1, "{text}");
             assert!(!problems[0].to_string().contains("0123456789"), "{}", problems[0]);
@@ -258,7 +295,7 @@ mod tests {
     fn models_are_read_whole() {
         let entry = "[[models]]\nid = \"m\"\nprovider = \"p\"\nname = \"M\"\ncontext_window = 10\n\
                      max_output = 5\nreleased = \"2026-01-01\"\nprice = { input = 1, output = 2.5 }\n";
-        let Layer { settings, problems, .. } = check(Path::new("f"), entry);
+        let Layer { settings, problems, .. } = check(Path::new("f"), entry, Whose::User);
         assert_eq!(problems, []);
         let (path, setting) = settings.iter().next().unwrap();
         assert_eq!(path.to_string(), "models.\"p/m\"");

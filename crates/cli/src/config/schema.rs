@@ -50,6 +50,15 @@ pub(crate) const ENV_POLICIES: &[&str] = &["all", "core", "none"];
 /// What can be done when a conversation gets too long for its model.
 pub(crate) const OVERFLOWS: &[&str] = &["close", "fail", "compact"];
 
+/// The modes of the policy.
+pub(crate) const MODES: &[&str] = &["read-only", "ask", "workspace", "full"];
+
+/// Whether the kernel holds what a mode lets happen.
+pub(crate) const SANDBOXES: &[&str] = &["auto", "whole", "off"];
+
+/// What a refusal does.
+pub(crate) const ON_REJECTS: &[&str] = &["end_turn", "end_unless_told", "tell_model"];
+
 /// When the journal of a session is forced onto the disk.
 pub(crate) const SYNCS: &[&str] = &["always", "turn_ends", "never"];
 
@@ -100,6 +109,35 @@ pub(crate) static KEYS: &[Key] = &[
     .or("auto")
     .var("JUNTO_SNAPSHOTS"),
     Key::new("store.redact", Kind::Flag, "leave secrets out of what is kept").or("true").var("JUNTO_REDACT"),
+    Key::new("policy.mode", Kind::Choice(MODES), "what agents may do without being asked")
+        .var("JUNTO_POLICY"),
+    Key::new(
+        "policy.sandbox",
+        Kind::Choice(SANDBOXES),
+        "whether the kernel holds commands: as well as it can, without any gap, or not at all",
+    )
+    .or("auto")
+    .var("JUNTO_SANDBOX"),
+    Key::new(
+        "policy.network",
+        Kind::Texts,
+        "the hosts that commands reach in the sandbox; \"*\" is all of them",
+    )
+    .var("JUNTO_NETWORK"),
+    Key::new("policy.on_reject", Kind::Choice(ON_REJECTS), "what your no does").var("JUNTO_ON_REJECT"),
+    Key::new(
+        "policy.approval_timeout",
+        Kind::Timeout,
+        "how long an agent waits for your leave; then it is a no",
+    )
+    .var("JUNTO_APPROVAL_TIMEOUT"),
+    Key::new(
+        "policy.read_before_write",
+        Kind::Flag,
+        "whether agents must have read a file before they change it",
+    )
+    .or("false")
+    .var("JUNTO_READ_BEFORE_WRITE"),
     Key::new("auto_cache", Kind::Flag, "place cache breakpoints on wires that need them")
         .or("true")
         .var("JUNTO_AUTO_CACHE"),
@@ -149,6 +187,9 @@ pub(crate) static KEYS: &[Key] = &[
     Key::new("models.*.aliases", Kind::Texts, "other names"),
 ];
 
+/// Where the rules of the policy stand.
+const RULES: [&str; 2] = ["policy", "rule"];
+
 /// What stands at a path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
@@ -158,6 +199,8 @@ pub(crate) enum Place {
     Table,
     /// The list of `[[models]]`.
     Models,
+    /// The list of `[[policy.rule]]`, which the policy reads itself.
+    Rules,
     /// Nothing we know.
     Unknown,
 }
@@ -166,6 +209,9 @@ pub(crate) enum Place {
 pub(crate) fn place(path: &[String]) -> Place {
     if path.len() == 1 && path.first().is_some_and(|name| name == "models") {
         return Place::Models;
+    }
+    if path == RULES {
+        return Place::Rules;
     }
     let mut place = Place::Unknown;
     for key in KEYS {
@@ -193,6 +239,12 @@ pub(crate) fn names_below(table: &[String]) -> Vec<&'static str> {
         {
             names.push(next);
         }
+    }
+    if let [table] = table
+        && let [policy, rule] = RULES
+        && table == policy
+    {
+        names.push(rule);
     }
     names
 }
@@ -222,6 +274,7 @@ mod tests {
         assert!(matches!(at("providers.mine"), Place::Table));
         assert!(matches!(at("timeouts"), Place::Table));
         assert!(matches!(at("models"), Place::Models));
+        assert!(matches!(at("policy.rule"), Place::Rules));
         for unknown in ["modle", "timeouts.conect", "model.x", "providers.mine.wire.x", ""] {
             assert!(matches!(at(unknown), Place::Unknown), "{unknown}");
         }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use junto::policy::Rules;
 use serde_json::json;
 
 use super::problem::Problem;
@@ -23,6 +24,8 @@ pub(crate) struct Layer {
     pub(crate) problems: Vec<Problem>,
     /// The keys that were set to something wrong: they are not missing.
     pub(crate) spoiled: BTreeSet<KeyPath>,
+    /// The rules of the policy.
+    pub(crate) rules: Vec<Rules>,
 }
 
 impl Layer {
@@ -44,6 +47,7 @@ impl Layer {
         self.settings.extend(upper.settings);
         self.problems.extend(upper.problems);
         self.spoiled.extend(upper.spoiled);
+        self.rules.extend(upper.rules);
     }
 }
 

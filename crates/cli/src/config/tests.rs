@@ -32,7 +32,8 @@ impl Home {
 
     fn trust(&self) {
         let files = Files::find(&self.environment(&[]));
-        Trust::read(&files.trust.unwrap()).unwrap().add(&self.path("project")).unwrap();
+        let text = fs::read_to_string(self.path("project/.junto/config.toml")).unwrap();
+        Trust::read(&files.trust.unwrap()).unwrap().add(&self.path("project"), &digest(&text)).unwrap();
     }
 }
 
@@ -52,7 +53,7 @@ fn each_layer_overrides_the_one_before() {
     let user = format!("{}:1", home.path("config/junto/config.toml").display());
     let config = Config::load(&plain, &[]).unwrap();
     assert_eq!(model(&config), ("user".into(), user));
-    assert!(config.notes[0].contains("junto config trust"), "{:?}", config.notes);
+    assert!(config.notes[0].contains("junto trust"), "{:?}", config.notes);
 
     home.trust();
     let config = Config::load(&plain, &[]).unwrap();

@@ -1,14 +1,15 @@
-//! Which projects may configure Junto. A project's file could send prompts and keys elsewhere, so
-//! it counts only after the user said so.
+//! Which projects may configure Junto, and with what. A project's file could send prompts and keys elsewhere,
+//! or allow what the user would not, so it counts only after the user said so, and only as it was then.
 
-use std::fs;
-use std::io::{self, Write};
+use std::fmt::Write as _;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use toml_edit::{Array, DocumentMut, Item, Value};
+use sha2::{Digest as _, Sha256};
+use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
 
-use super::check;
 use super::problem::{Lines, Problem};
+use super::{check, replace_file};
 
 /// The list of trusted projects.
 #[derive(Debug)]
@@ -17,14 +18,39 @@ pub(crate) struct Trust {
     document: DocumentMut,
 }
 
-/// The one key of the file.
+/// What is thought of a project's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It is trusted as it is.
+    Trusted,
+    /// It was trusted, and is another now, or it is not known what it was then.
+    Changed,
+    /// It never was.
+    Unknown,
+}
+
+/// One entry for each project: its folder, and what its file was like.
+const PROJECT: &str = "project";
+const PATH: &str = "path";
+const DIGEST: &str = "digest";
+/// A list of folders: how earlier versions kept it. It does not say what was trusted, so that has to be looked
+/// at once more.
 const PROJECTS: &str = "projects";
+
+/// What a project's file is told by.
+pub(crate) fn digest(text: &str) -> String {
+    let mut hex = String::from("sha256:");
+    for byte in Sha256::digest(text.as_bytes()) {
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
+}
 
 impl Trust {
     /// Reads the list; without a file nothing is trusted.
     ///
     /// # Errors
-    /// If the file is not a list of paths.
+    /// If the file is not such a list.
     pub(crate) fn read(file: &Path) -> Result<Self, Problem> {
         let text = check::read(file)?.unwrap_or_default();
         let lines = Lines::new(file, &text);
@@ -32,83 +58,102 @@ impl Trust {
             lines.problem(error.span().map_or(0, |span| span.start), error.message().to_owned())
         })?;
         for (name, item) in document.iter() {
-            if name != PROJECTS || !item.as_array().is_some_and(|a| a.iter().all(Value::is_str)) {
-                let message = format!("expected only `{PROJECTS}`, a list of paths; found `{name}`");
+            let fits = match name {
+                PROJECTS => item.as_array().is_some_and(|all| all.iter().all(toml_edit::Value::is_str)),
+                PROJECT => item.as_array_of_tables().is_some_and(|all| all.iter().all(is_entry)),
+                _ => false,
+            };
+            if !fits {
+                let message =
+                    format!("expected only [[{PROJECT}]] with `{PATH}` and `{DIGEST}`; found `{name}`");
                 return Err(Problem::in_file(file, message));
             }
         }
         Ok(Self { file: file.to_owned(), document })
     }
 
-    /// Whether a project is trusted.
-    pub(crate) fn holds(&self, root: &Path) -> bool {
-        self.projects().is_some_and(|projects| projects.iter().any(|project| is(project, root)))
+    /// What is thought of a project whose file has this digest.
+    pub(crate) fn standing(&self, root: &Path, digest: &str) -> Standing {
+        let of_it: Vec<_> = self.entries().filter(|(path, _)| path == root).collect();
+        match &of_it[..] {
+            [] => Standing::Unknown,
+            all if all.iter().any(|(_, known)| known.as_deref() == Some(digest)) => Standing::Trusted,
+            _ => Standing::Changed,
+        }
     }
 
-    /// Trusts a project. Says whether that is new.
+    /// The projects, each with the digest of what was trusted, where that is known.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (PathBuf, Option<String>)> {
+        let old = self.document.get(PROJECTS).and_then(Item::as_array).into_iter().flatten();
+        let old = old.filter_map(|path| Some((PathBuf::from(path.as_str()?), None)));
+        let new = self.document.get(PROJECT).and_then(Item::as_array_of_tables).into_iter().flatten();
+        let text = |table: &Table, key| table.get(key).and_then(Item::as_str).map(str::to_owned);
+        let new = new.filter_map(move |table| Some((PathBuf::from(text(table, PATH)?), text(table, DIGEST))));
+        old.chain(new)
+    }
+
+    /// Trusts a project as its file is. Says whether that is new.
     ///
     /// # Errors
     /// If the list cannot be written.
-    pub(crate) fn add(&mut self, root: &Path) -> io::Result<bool> {
-        if self.holds(root) {
+    pub(crate) fn add(&mut self, root: &Path, digest: &str) -> io::Result<bool> {
+        if self.standing(root, digest) == Standing::Trusted {
             return Ok(false);
         }
         let Some(text) = root.to_str() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path is not UTF-8"));
         };
-        let list = self.document.entry(PROJECTS).or_insert(Item::Value(Array::new().into()));
-        if let Some(projects) = list.as_array_mut() {
-            let mut entry = Value::from(text);
-            entry.decor_mut().set_prefix("\n    ");
-            projects.push_formatted(entry);
-            projects.set_trailing("\n");
-            projects.set_trailing_comma(true);
+        self.take_out(root);
+        let list = self.document.entry(PROJECT).or_insert(Item::ArrayOfTables(ArrayOfTables::new()));
+        if let Some(projects) = list.as_array_of_tables_mut() {
+            let mut entry = Table::new();
+            entry.insert(PATH, value(text));
+            entry.insert(DIGEST, value(digest));
+            projects.push(entry);
         }
         self.write().map(|()| true)
     }
 
-    /// Trusts a project no more. Says whether it was trusted.
+    /// Trusts a project no more. Says whether it was in the list.
     ///
     /// # Errors
     /// If the list cannot be written.
     pub(crate) fn remove(&mut self, root: &Path) -> io::Result<bool> {
-        if !self.holds(root) {
+        if !self.entries().any(|(path, _)| path == root) {
             return Ok(false);
         }
-        if let Some(projects) = self.document.get_mut(PROJECTS).and_then(Item::as_array_mut) {
-            projects.retain(|project| !is(project, root));
-        }
+        self.take_out(root);
         self.write().map(|()| true)
     }
 
-    fn projects(&self) -> Option<&Array> {
-        self.document.get(PROJECTS).and_then(Item::as_array)
+    fn take_out(&mut self, root: &Path) {
+        if let Some(projects) = self.document.get_mut(PROJECTS).and_then(Item::as_array_mut) {
+            projects.retain(|project| project.as_str().is_none_or(|text| Path::new(text) != root));
+            if projects.is_empty() {
+                self.document.remove(PROJECTS);
+            }
+        }
+        if let Some(projects) = self.document.get_mut(PROJECT).and_then(Item::as_array_of_tables_mut) {
+            projects.retain(|table| {
+                table.get(PATH).and_then(Item::as_str).is_none_or(|text| Path::new(text) != root)
+            });
+        }
     }
 
-    /// Replaces the file as a whole, so that nobody ever reads half of it.
     fn write(&self) -> io::Result<()> {
-        let folder = self.file.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
-        let draft = self.file.with_extension(format!("toml.{}", std::process::id()));
-        let written = fs::File::create(&draft)
-            .and_then(|mut file| {
-                file.write_all(self.document.to_string().as_bytes())?;
-                file.sync_all()
-            })
-            .and_then(|()| fs::rename(&draft, &self.file));
-        if written.is_err() {
-            let _ = fs::remove_file(&draft);
-        }
-        written
+        replace_file(&self.file, &self.document.to_string())
     }
 }
 
-fn is(project: &Value, root: &Path) -> bool {
-    project.as_str().is_some_and(|text| Path::new(text) == root)
+fn is_entry(table: &Table) -> bool {
+    let text = |key| table.get(key).is_some_and(Item::is_str);
+    text(PATH) && text(DIGEST) && table.len() == 2
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -116,26 +161,48 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("deep/trusted.toml");
         let root = Path::new("/some/project");
+        let (one, two) = (digest("one"), digest("two"));
         let mut trust = Trust::read(&file).unwrap();
-        assert!(!trust.holds(root));
-        assert!(trust.add(root).unwrap());
-        assert!(!trust.add(root).unwrap());
+        assert_eq!(trust.standing(root, &one), Standing::Unknown);
+        assert!(trust.add(root, &one).unwrap());
+        assert!(!trust.add(root, &one).unwrap());
+        assert_eq!(trust.standing(root, &two), Standing::Changed);
         fs::write(&file, format!("# mine\n{}", fs::read_to_string(&file).unwrap())).unwrap();
         let mut trust = Trust::read(&file).unwrap();
-        assert!(trust.holds(root));
-        assert!(!trust.holds(Path::new("/some/project/below")));
+        assert_eq!(trust.standing(root, &one), Standing::Trusted);
+        assert_eq!(trust.standing(Path::new("/some/project/below"), &one), Standing::Unknown);
+        assert!(trust.add(root, &two).unwrap());
+        assert_eq!((trust.standing(root, &one), trust.entries().count()), (Standing::Changed, 1));
         assert!(trust.remove(root).unwrap());
         assert!(!trust.remove(root).unwrap());
-        assert!(!Trust::read(&file).unwrap().holds(root));
-        assert!(fs::read_to_string(&file).unwrap().starts_with("# mine"));
+        assert_eq!(Trust::read(&file).unwrap().standing(root, &two), Standing::Unknown);
         assert_eq!(fs::read_dir(file.parent().unwrap()).unwrap().count(), 1, "no draft is left");
+    }
+
+    /// The earlier form did not say what was trusted: it has to be looked at once more, and is then kept in
+    /// the new form.
+    #[test]
+    fn an_earlier_list_is_read_and_taken_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("trusted.toml");
+        fs::write(&file, "# mine\nprojects = [\"/a\", \"/b\"]\n").unwrap();
+        let mut trust = Trust::read(&file).unwrap();
+        let text = digest("text");
+        assert_eq!(trust.standing(Path::new("/a"), &text), Standing::Changed);
+        assert!(trust.add(Path::new("/a"), &text).unwrap());
+        let mut trust = Trust::read(&file).unwrap();
+        assert_eq!(trust.standing(Path::new("/a"), &text), Standing::Trusted);
+        assert_eq!(trust.standing(Path::new("/b"), &text), Standing::Changed);
+        assert!(trust.remove(Path::new("/b")).unwrap());
+        assert_eq!(Trust::read(&file).unwrap().entries().count(), 1);
     }
 
     #[test]
     fn a_damaged_list_is_an_error_and_trusts_nobody() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("trusted.toml");
-        for bad in ["projects = 3", "project = []", "projects = [1]", "projects = ["] {
+        for bad in ["projects = 3", "project = []", "projects = [1]", "projects = [", "[[project]]\npath = 1"]
+        {
             fs::write(&file, bad).unwrap();
             assert!(Trust::read(&file).is_err(), "{bad}");
         }

@@ -152,9 +152,44 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     if text.contains(harmful) { Cow::Owned(text.replace(harmful, "\u{fffd}")) } else { Cow::Borrowed(text) }
 }
 
+/// `text` with everything that a terminal does not show as itself made visible: control characters as their
+/// pictures, others that have no look or turn the direction of writing by their numbers. Lines stay lines.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    let unseen = |c: char| {
+        (c.is_control() && c != '\n')
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e0fff}')
+    };
+    if !text.contains(unseen) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\t' => shown.push('\t'),
+            '\u{7f}' => shown.push('\u{2421}'),
+            c if u32::from(c) < 0x20 && c != '\n' => {
+                shown.push(char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'));
+            }
+            c if unseen(c) => drop(write!(shown, "⟨U+{:04X}⟩", u32::from(c))),
+            c => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_has_no_look_is_made_visible() {
+        let check = |text: &str, expected: &str| assert_eq!(visible(text), expected, "{text:?}");
+        check("ls -l\n\tcat é 日本", "ls -l\n\tcat é 日本");
+        check("a\u{1b}[2Jb\r\0\u{7f}", "a␛[2Jb␍␀␡");
+        check("rm\u{202e}txt\u{200b}x\u{9b}", "rm⟨U+202E⟩txt⟨U+200B⟩x⟨U+009B⟩");
+    }
 
     #[test]
     fn escape_sequences_do_not_reach_the_terminal() {

@@ -11,15 +11,18 @@ mod t1_gateway;
 mod t1_hangup;
 mod t1_interrupt;
 mod t1_models;
+mod t1_policy;
 mod t1_profile;
 mod t1_run;
 mod t1_run_flags;
 mod t1_run_terminal;
 mod t1_run_tools;
+mod t1_sandbox;
 mod t1_session_commands;
 mod t1_session_cost;
 mod t1_session_kill;
 mod t1_sessions;
+mod t1_trust;
 mod t1_usage;
 mod terminal;
 
@@ -73,7 +76,7 @@ impl Machine {
     /// With a `claude` in the PATH.
     fn with_claude(self) -> Self {
         self.program("bin/claude", CLAUDE);
-        let path = format!("{}:/usr/bin:/bin", text(&self.path("bin")));
+        let path = format!("{}:{}", text(&self.path("bin")), usual_path());
         self.with("PATH", &path)
     }
 
@@ -104,8 +107,7 @@ impl Machine {
 
     /// All that the command finds in its environment.
     fn environment(&self) -> Vec<(String, String)> {
-        let usual =
-            [("HOME".to_owned(), text(&self.path(""))), ("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
+        let usual = [("HOME".to_owned(), text(&self.path(""))), ("PATH".to_owned(), usual_path())];
         usual.into_iter().chain(self.variables.clone()).collect()
     }
 
@@ -144,6 +146,14 @@ impl Run {
         assert!(last.starts_with("hint: ") || last.contains("--help"), "{self:#?}");
         self
     }
+}
+
+/// Where programs are, among them the `bwrap` that the tests are given.
+fn usual_path() -> String {
+    let given = std::env::var("JUNTO_PEER_BWRAP").unwrap_or_default();
+    let folder = Path::new(&given).parent().map(text).filter(|folder| !folder.is_empty());
+    let folders = ["/usr/bin".to_owned(), "/bin".to_owned()].into_iter().chain(folder);
+    folders.collect::<Vec<_>>().join(":")
 }
 
 fn text(path: &Path) -> String {

@@ -71,7 +71,8 @@ impl Session {
     }
 }
 
-/// A command that ends only if somebody ends it; tells the id of what it started.
+/// A command that ends only if somebody ends it; tells the id of what it started. In a sandbox that is another
+/// than the one it has outside.
 pub(crate) fn endless() -> Step {
     Step::call("shell", json!({"command": "sleep 600 & echo $!; wait", "timeout_ms": 600_000}))
 }
@@ -95,7 +96,7 @@ pub(crate) fn assert_gone(pid: &str) {
 #[test]
 fn a_run_can_be_steered() {
     let stage = Stage::on_any_wire(Play::of([endless(), Step::text("Heard: {{last_user}}")]));
-    let mut session = Session::start(&stage, &["--input", "json"]);
+    let mut session = Session::start(&stage, &["--policy", "full", "--input", "json"]);
     let pid = session.wait_for("tool_call_output_delta")["text"].as_str().unwrap().trim().to_owned();
     session.tell("this is no command");
     session.tell(json!({"command": "steer", "input": {"text": "Be brief."}, "when": "now"}));
@@ -181,7 +182,7 @@ fn when_the_program_has_gone_the_model_goes_on_without_leave() {
 
 #[test]
 fn what_is_to_follow_is_worked_on_before_it_ends() {
-    let touch = Step::call("shell", json!({"command": "true"}));
+    let touch = Step::call("shell", json!({"command": "touch made.txt"}));
     let stage = Stage::on_any_wire(Play::of([touch, Step::text("Did: {{last_user}}")]));
     let mut session = Session::start(&stage, &["--ask", "--input", "json"]);
     let ask = session.wait_for("ask");
@@ -263,7 +264,7 @@ fn an_interrupt_ends_the_input_and_not_what_is_to_follow() {
 fn it_ends_when_it_is_told_to() {
     for command in ["interrupt", "abort"] {
         let stage = Stage::on_any_wire(Play::of([endless()]));
-        let mut session = Session::start(&stage, &["--input", "json"]);
+        let mut session = Session::start(&stage, &["--policy", "full", "--input", "json"]);
         let pid = session.wait_for("tool_call_output_delta")["text"].as_str().unwrap().trim().to_owned();
         session.tell(json!({"command": command}));
         let (code, events, err) = session.end();
@@ -276,7 +277,7 @@ fn it_ends_when_it_is_told_to() {
 #[test]
 fn an_interrupt_leaves_nothing_behind() {
     let stage = Stage::on_any_wire(Play::of([endless()]));
-    let mut session = Session::start(&stage, &[]);
+    let mut session = Session::start(&stage, &["--policy", "full"]);
     let pid = session.wait_for("tool_call_output_delta")["text"].as_str().unwrap().trim().to_owned();
     interrupt(&session.child);
     let (code, events, err) = session.end();
@@ -292,7 +293,7 @@ fn a_second_interrupt_does_not_wait() {
     let stubborn = "trap '' TERM INT HUP; sleep 600 & echo $!; while :; do wait; done";
     let call = Step::call("shell", json!({"command": stubborn, "timeout_ms": 600_000}));
     let stage = Stage::on_any_wire(Play::of([call]));
-    let mut session = Session::start(&stage, &[]);
+    let mut session = Session::start(&stage, &["--policy", "full"]);
     let pid = session.wait_for("tool_call_output_delta")["text"].as_str().unwrap().trim().to_owned();
     let mut err = BufReader::new(session.child.stderr.take().unwrap());
     let mut said = String::new();

@@ -61,7 +61,7 @@ fn an_untrusted_project_is_ignored_until_it_is_trusted() {
     let value = || shown(&machine, &[], "model").0;
 
     let run = machine.run(&["config", "show"]);
-    assert!(run.err.contains(&format!("junto config trust {root}")), "{run:#?}");
+    assert!(run.err.contains(&format!("junto trust {root}")), "{run:#?}");
     assert_eq!(value(), "user");
 
     assert!(machine.run(&["config", "trust"]).err.contains(&format!("{root} is trusted now")));

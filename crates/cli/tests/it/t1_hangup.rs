@@ -20,7 +20,7 @@ fn a_terminal_that_is_closed_leaves_nothing_behind() {
         .env_clear()
         .envs(stage.machine.environment())
         .current_dir(stage.machine.path("project"))
-        .args(["run", "--json", "Work."])
+        .args(["run", "--policy", "full", "--json", "Work."])
         .spawn(other_end)
         .unwrap();
     let mut lines = BufReader::new(terminal).lines();

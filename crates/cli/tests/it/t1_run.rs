@@ -49,7 +49,8 @@ fn the_answer_is_all_of_standard_output() {
             assert!(run.out.starts_with("It says: made\n"), "{run:#?}");
             let who = format!("{}/{}", setup.provider, setup.model);
             let folder = text(&stage.machine.path("project"));
-            let first = format!("native · {who} · {folder} · everything is allowed\n");
+            let first =
+                format!("native · {who} · {folder} · policy workspace, enforced by the kernel, no network\n");
             assert!(run.err.starts_with(&first), "{run:#?}");
             assert!(
                 run.err.contains("> shell echo made > made.txt && cat made.txt\n  shell ok\n"),
@@ -199,6 +200,9 @@ fn wrong_calls_end_with_2() {
     check(&["run", "--max-tokens", "0", "Hi."], "--max-tokens");
     check(&["ask", "--max-tokens", "0", "Hi."], "--max-tokens");
     check(&["run", "--kind", "claude", "--ask", "Hi."], "--ask does nothing");
+    check(&["run", "--kind", "claude", "--policy", "ask", "Hi."], "--policy ask does nothing");
+    check(&["run", "--policy", "workspac", "Hi."], "workspace");
+    check(&["run", "--policy", "full", "--ask", "Hi."], "--ask");
     Machine::new().run(&["run", "Hi."]).fails(2, &["no model provider is configured"]);
     assert!(stage.requests().is_empty());
 }
@@ -209,7 +213,7 @@ fn what_nobody_can_be_asked_about_is_refused_and_the_model_told() {
     let run = stage.machine.run(&["run", "--ask", "Make a file."]);
     assert_eq!(run.code, Some(0), "{run:#?}");
     assert!(run.out.contains("nobody is there"), "{run:#?}");
-    assert!(run.err.contains(" · asks first\n"), "{run:#?}");
+    assert!(run.err.contains(" · policy ask\n"), "{run:#?}");
     assert!(!stage.machine.path("project/made.txt").exists());
 }
 
@@ -246,7 +250,7 @@ fn handing_on() -> Play {
 fn another_program_can_be_a_subagent() {
     let mut stage = Stage::on_any_wire(handing_on());
     stage.machine = stage.machine.with_claude();
-    let out = stage.machine.run(&["run", "Hand it on."]).ok();
+    let out = stage.machine.run(&["run", "--policy", "full", "Hand it on."]).ok();
     assert!(out.contains("It says: ") && out.contains("I was told: Be brief."), "{out}");
 
     let offered = |stage: &Stage| {
@@ -258,7 +262,7 @@ fn another_program_can_be_a_subagent() {
 
     // Where it is not installed it is not offered.
     let without = Stage::on_any_wire(handing_on());
-    let out = without.machine.run(&["run", "Hand it on."]).ok();
+    let out = without.machine.run(&["run", "--policy", "full", "Hand it on."]).ok();
     assert_eq!(offered(&without), json!(["native"]));
     assert!(out.contains("It says: `spawn_agent` cannot be called like this: `kind`"), "{out}");
 }

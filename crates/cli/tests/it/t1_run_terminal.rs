@@ -157,11 +157,7 @@ fn a_person_is_asked_for_leave() {
         let stage = stage([shell("touch made.txt"), Step::text("Done.")]);
         let mut terminal = Terminal::start(&stage.machine, 80, &["run", "--ask", "Work."]);
         for (index, key) in keys.iter().enumerate() {
-            terminal.wait_for(if index == 0 {
-                "run: touch made.txt\nAllow? [y/n]"
-            } else {
-                "Please answer y or n."
-            });
+            terminal.wait_for(if index == 0 { "Allow? [y/s/a/n]" } else { "Please answer y, s, a or n." });
             terminal.keys(key);
         }
         let (ended, screen, _) = terminal.end();
@@ -173,6 +169,75 @@ fn a_person_is_asked_for_leave() {
     // Nobody answers any more, and the model goes on without leave.
     check(&["\u{4}"], 0, false);
     check(&["perhaps\n", "yes\n"], 0, true);
+    // The model is told why, and goes on.
+    check(&["n not today\n"], 0, false);
+}
+
+#[test]
+fn a_person_sees_exactly_what_would_happen() {
+    let stage = stage([shell("touch made.txt # \u{1b}[2J\u{202e}"), Step::text("Done.")]);
+    let mut terminal = Terminal::start(&stage.machine, 200, &["run", "--policy", "ask", "Work."]);
+    terminal.wait_for("Allow? [y/s/a/n]");
+    terminal.keys("y\n");
+    let (code, screen, raw) = terminal.end();
+    assert_eq!(code, Some(0), "{screen}");
+    let folder = crate::text(&stage.machine.path("project"));
+    assert_shown(&screen, &["    run: touch made.txt # ␛[2J⟨U+202E⟩\n", &format!("    in: {folder}\n")]);
+    assert!(!raw.contains('\u{202e}'), "{raw:?}");
+}
+
+#[test]
+fn a_rule_holds_for_the_session() {
+    let stage = stage([shell("touch one.txt"), shell("touch two.txt"), Step::text("Done.")]);
+    let mut terminal = Terminal::start(&stage.machine, 120, &["run", "--policy", "ask", "Work."]);
+    terminal.wait_for("Allow? [y/s/a/n]");
+    terminal.keys("s\n");
+    terminal.wait_for("The rule that holds for this session:");
+    terminal.keys("nonsense\n");
+    terminal.wait_for("is no rule");
+    terminal.keys("allow command \"touch *\"\n");
+    let (code, screen, _) = terminal.end();
+    assert_eq!(code, Some(0), "{screen}");
+    assert_eq!(screen.matches("The agent wants to use shell").count(), 1, "{screen}");
+    assert!(stage.machine.path("project/one.txt").exists() && stage.machine.path("project/two.txt").exists());
+    // It is not in the configuration, and is remembered when the session goes on.
+    let config = fs::read_to_string(stage.machine.path(".config/junto/config.toml")).unwrap();
+    assert!(!config.contains("touch"), "{config}");
+}
+
+#[test]
+fn a_rule_is_kept_for_good() {
+    let run = |stage: &Stage| {
+        let mut terminal = Terminal::start(&stage.machine, 120, &["run", "--policy", "ask", "Work."]);
+        terminal.wait_for("Allow? [y/s/a/n]");
+        terminal.keys("a\n");
+        terminal.wait_for("The rule that holds always");
+        terminal.keys("\n");
+        terminal.end()
+    };
+    let stage = stage([shell("touch one.txt"), Step::text("Done.")]);
+    let config = stage.machine.path(".config/junto/config.toml");
+    let before = fs::read_to_string(&config).unwrap();
+    fs::write(&config, format!("# mine\n{before}")).unwrap();
+    let (code, screen, _) = run(&stage);
+    assert_eq!(code, Some(0), "{screen}");
+    let after = fs::read_to_string(&config).unwrap();
+    assert!(after.starts_with(&format!("# mine\n{before}")), "{after}");
+    assert!(
+        after.contains("[[policy.rule]]\nwrite = \"") && after.contains("decision = \"allow\""),
+        "{after}"
+    );
+    stage.machine.run(&["config", "validate"]).ok();
+}
+
+#[test]
+fn a_question_is_withdrawn_when_its_time_is_up() {
+    let stage = stage([shell("touch made.txt"), Step::text("Then not.")]);
+    let flags = ["run", "--policy", "ask", "--approval-timeout", "300ms", "Work."];
+    let (code, screen, _) = Terminal::start(&stage.machine, 80, &flags).end();
+    assert_eq!(code, Some(0), "{screen}");
+    assert_shown(&screen, &["Allow? [y/s/a/n]", "Then not."]);
+    assert!(!stage.machine.path("project/made.txt").exists());
 }
 
 #[test]
@@ -208,11 +273,11 @@ fn ctrl_c_interrupts() {
 fn ctrl_c_ends_a_question() {
     let stage = stage([shell("touch made.txt"), Step::text("Never said.")]);
     let mut terminal = Terminal::start(&stage.machine, 80, &["run", "--ask", "Work."]);
-    terminal.wait_for("Allow? [y/n]");
+    terminal.wait_for("Allow? [y/s/a/n]");
     terminal.keys("\u{3}");
     let (code, screen, _) = terminal.end();
     assert_eq!(code, Some(130), "{screen}");
-    assert_eq!(screen.matches("Allow? [y/n]").count(), 1, "{screen}");
+    assert_eq!(screen.matches("Allow? [y/s/a/n]").count(), 1, "{screen}");
     assert!(!stage.machine.path("project/made.txt").exists() && !screen.contains("Never said"), "{screen}");
 }
 

@@ -99,6 +99,22 @@ fn files_come_back_with_the_turn() {
 }
 
 #[test]
+fn a_fork_knows_the_files_of_the_turns_it_shares() {
+    let (stage, id) = two_turns();
+    let machine = &stage.machine;
+    let forked = machine.run(&["fork", &id]).ok().trim().to_owned();
+    machine.run(&["rewind", &forked, "--to", "1", "--files"]).ok();
+    check_file(machine, "a.txt", Some("one\n"));
+    check_file(machine, "b.txt", None);
+    // A fork that begins before a turn knows nothing of it.
+    let early = machine.run(&["fork", &id, "--at", "1"]).ok().trim().to_owned();
+    machine.run(&["rewind", &early, "--to", "0", "--files"]).ok();
+    check_file(machine, "a.txt", None);
+    let empty = machine.run(&["fork", &id, "--at", "0"]).ok().trim().to_owned();
+    machine.run(&["undo", &empty]).fails(2, &["has done nothing yet"]);
+}
+
+#[test]
 fn the_last_turn_is_undone() {
     let (stage, id) = two_turns();
     let machine = &stage.machine;
@@ -110,6 +126,29 @@ fn the_last_turn_is_undone() {
     check_file(machine, "a.txt", Some("one\n"));
     check_file(machine, "b.txt", None);
     check_file(machine, "mine.txt", Some("mine\n"));
+}
+
+/// No snapshot is made for a turn without tools, and none is missed.
+#[test]
+fn a_turn_without_tools_changed_nothing() {
+    let stage = Stage::on_any_wire(Play::of([
+        write("a.txt", "one\n"),
+        Step::text("First."),
+        Step::text("Second."),
+        write("a.txt", "two\n"),
+        Step::text("Third."),
+    ]));
+    let machine = &stage.machine;
+    machine.run(&["run", "Do one."]).ok();
+    machine.run(&["resume", "latest", "Why?"]).ok();
+    assert_eq!(machine.run(&["undo"]).ok(), "no file was changed\n");
+    machine.run(&["resume", "latest", "Do two."]).ok();
+    check_file(machine, "a.txt", Some("two\n"));
+    assert_eq!(machine.run(&["rewind", "--to", "3", "--files"]).ok(), "no file was changed\n");
+    machine.run(&["rewind", "--to", "2", "--files"]).ok();
+    check_file(machine, "a.txt", Some("one\n"));
+    machine.run(&["rewind", "--to", "0", "--files"]).ok();
+    check_file(machine, "a.txt", None);
 }
 
 #[test]
@@ -155,6 +194,25 @@ fn a_session_is_replayed_without_asking_anybody() {
     assert_eq!(report["divergence"], Value::Null, "{report}");
     machine.run(&["replay"]).fails(2, &["<ID>"]);
     machine.run(&["replay", "nobody"]).fails(2, &["there is no session"]);
+}
+
+#[test]
+fn a_replay_goes_on_after_what_cannot_be_repeated() {
+    let (stage, id) = two_turns();
+    let machine = &stage.machine;
+    machine.run(&["rewind", &id, "--to", "1"]).ok();
+    machine.run(&["resume", &id, "Do three."]).ok();
+    let report: Value = serde_json::from_str(&machine.run(&["replay", &id, "--json"]).ok()).unwrap();
+    let expected = json!({
+        "turns": 3,
+        "calls": 6,
+        "divergence": null,
+        "taken": ["after turn 2: the session was rewound to turn 1"],
+        "stopped": null,
+    });
+    assert_eq!(report, expected);
+    let words = machine.run(&["replay", &id]).ok();
+    assert!(words.contains("taken as it was recorded: after turn 2"), "{words}");
 }
 
 #[test]

@@ -55,6 +55,11 @@ fn a_session_that_was_killed_in_a_tool_call_goes_on() {
             assert_eq!(requests.len(), 2);
             assert_eq!(listed(machine, &[])[0]["state"], "ended");
             machine.run(&["resume"]).fails(2, &["nothing to go on with"]);
+            let report = machine.run(&["replay", "latest", "--json"]).ok();
+            let report: Value = serde_json::from_str(&report).unwrap();
+            let cut = json!(["turn 1: the session was cut off, and brought back"]);
+            assert_eq!((&report["calls"], &report["taken"]), (&json!(2), &cut), "{report}");
+            assert_eq!(report["divergence"], Value::Null, "{report}");
         },
     );
 }

@@ -1,10 +1,12 @@
 //! Nothing runs without a permit, and a permit comes only after the start is in the journal.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use junto_core::{
-    Action, AskId, Body, Decision, EventLog, Gate, Item, Open, Policy, Rejected, Seq, Verdict, Via,
+    Action, ApprovalRequest, AskId, Body, Decision, EventLog, Gate, Item, Leash, Open, Policy, Rejected,
+    Rule, Seq, Verdict, Via,
 };
 use junto_llm::ToolCall;
 use serde_json::json;
@@ -73,7 +75,8 @@ async fn a_question_waits_for_its_answer() {
         (Decision::Reject { reason: Some("later".into()) }, false),
     ] {
         let log = log();
-        let gate = Gate::new(Arc::new(Fixed(Verdict::Ask { proposed: vec![] })), log.clone());
+        let gate =
+            Gate::new(Arc::new(Fixed(Verdict::Ask { proposed: vec![], reason: String::new() })), log.clone());
         let never = CancellationToken::new();
         let (result, ()) = tokio::join!(gate.pass(call(), actions(), Via::Loop, &never), async {
             let ask = asked(&log).await;
@@ -91,7 +94,8 @@ async fn a_question_waits_for_its_answer() {
 #[tokio::test]
 async fn a_cancelled_or_dropped_wait_withdraws_the_question() {
     let log = log();
-    let gate = Gate::new(Arc::new(Fixed(Verdict::Ask { proposed: vec![] })), log.clone());
+    let gate =
+        Gate::new(Arc::new(Fixed(Verdict::Ask { proposed: vec![], reason: String::new() })), log.clone());
     let cancel = CancellationToken::new();
     let (result, ask) = tokio::join!(gate.pass(call(), actions(), Via::Loop, &cancel), async {
         let ask = asked(&log).await;
@@ -100,4 +104,163 @@ async fn a_cancelled_or_dropped_wait_withdraws_the_question() {
     });
     assert_eq!(result.unwrap_err(), Rejected::Cancelled);
     assert!(gate.answer(&ask, Decision::Allow { remember: None }).is_err());
+}
+
+/// Asks about everything until it has learned a rule with the call's tool in it.
+#[derive(Default)]
+struct Pupil(Mutex<Vec<String>>);
+
+impl Policy for Pupil {
+    fn decide(&self, actions: &[Action]) -> Verdict {
+        let learned = self.0.lock().unwrap();
+        let known = actions.iter().all(|action| match action {
+            Action::Tool { name, .. } => learned.contains(name),
+            _ => false,
+        });
+        if known {
+            return Verdict::Allow(Leash::Kept);
+        }
+        let proposed = vec![Rule("shell".to_owned())];
+        Verdict::Ask { proposed, reason: "it is new".to_owned() }
+    }
+
+    fn learn(&self, rule: &Rule) -> Result<(), String> {
+        if rule.0.contains(' ') {
+            return Err("a rule is one word".to_owned());
+        }
+        self.0.lock().unwrap().push(rule.0.clone());
+        Ok(())
+    }
+}
+
+fn remembering(rule: &str) -> Decision {
+    Decision::Allow { remember: Some(Rule(rule.to_owned())) }
+}
+
+#[tokio::test]
+async fn what_somebody_said_yes_to_is_loose_and_what_the_policy_allows_is_not() {
+    let log = log();
+    let gate = Gate::new(Arc::new(Pupil::default()), log.clone());
+    let never = CancellationToken::new();
+    let (asked_about, ()) = tokio::join!(gate.pass(call(), actions(), Via::Loop, &never), async {
+        gate.answer(&asked(&log).await, remembering("shell")).unwrap();
+    });
+    assert_eq!(asked_about.unwrap().leash(), Leash::Loose);
+    let learned = gate.pass(call(), actions(), Via::Loop, &never).await.unwrap();
+    assert_eq!(learned.leash(), Leash::Kept);
+    assert_eq!(names(&log).await, ["ask", "answered", "tool_call_start", "tool_call_start"]);
+}
+
+#[tokio::test]
+async fn a_policy_says_what_a_yes_is_worth() {
+    struct Strict;
+    impl Policy for Strict {
+        fn decide(&self, _: &[Action]) -> Verdict {
+            Verdict::Ask { proposed: vec![], reason: String::new() }
+        }
+
+        fn yes(&self) -> Leash {
+            Leash::Kept
+        }
+    }
+    let log = log();
+    let gate = Gate::new(Arc::new(Strict), log.clone());
+    let never = CancellationToken::new();
+    let (permit, ()) = tokio::join!(gate.pass(call(), actions(), Via::Loop, &never), async {
+        gate.answer(&asked(&log).await, Decision::Allow { remember: None }).unwrap();
+    });
+    assert_eq!(permit.unwrap().leash(), Leash::Kept);
+}
+
+/// The question stays open, so that whoever answers can answer again.
+#[tokio::test]
+async fn a_rule_that_cannot_be_kept_is_no_answer() {
+    let log = log();
+    let gate = Gate::new(Arc::new(Pupil::default()), log.clone());
+    let never = CancellationToken::new();
+    let (permit, ()) = tokio::join!(gate.pass(call(), actions(), Via::Loop, &never), async {
+        let ask = asked(&log).await;
+        let error = gate.answer(&ask, remembering("allow everything")).unwrap_err();
+        assert!(error.to_string().contains("a rule is one word"), "{error}");
+        let elsewhere = gate.answer(&AskId::fresh(), remembering("shell"));
+        assert!(elsewhere.is_err() && gate.would_ask(&actions()), "nobody asked, and nothing was learned");
+        gate.answer(&ask, remembering("other\nshell\n")).unwrap();
+    });
+    assert!(permit.is_ok());
+    assert!(!gate.would_ask(&actions()), "each line is a rule");
+}
+
+#[tokio::test]
+async fn a_rule_answers_the_other_questions_that_it_is_about() {
+    let log = log();
+    let gate = Gate::new(Arc::new(Pupil::default()), log.clone());
+    let never = CancellationToken::new();
+    let other = vec![Action::Tool { name: "other".into(), args: json!({}) }];
+    let stop = CancellationToken::new();
+    let (one, two, three, ()) = tokio::join!(
+        gate.pass(call(), actions(), Via::Loop, &never),
+        gate.pass(call(), actions(), Via::Loop, &never),
+        gate.pass(call(), other, Via::Loop, &stop),
+        async {
+            let mut reader = log.subscribe(Seq::START);
+            let mut asks = Vec::new();
+            while asks.len() < 3 {
+                if let Item::Event(event) = reader.next().await.unwrap()
+                    && let Body::Ask { request } = &event.body
+                {
+                    asks.push(request.ask.clone());
+                }
+            }
+            gate.answer(&asks[0], remembering("shell")).unwrap();
+            let mut starts = 0;
+            while starts < 2 {
+                if let Item::Event(event) = reader.next().await.unwrap() {
+                    starts += usize::from(matches!(event.body, Body::ToolCallStart { .. }));
+                }
+            }
+            stop.cancel();
+        }
+    );
+    assert!(one.is_ok() && two.is_ok());
+    assert_eq!(three.unwrap_err(), Rejected::Cancelled, "the rule is not about this one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_nobody_answers_in_time_is_a_no() {
+    let log = log();
+    let gate = Gate::new(Arc::new(Pupil::default()), log.clone()).patient(Some(Duration::from_secs(90)));
+    let rejected = gate.pass(call(), actions(), Via::Loop, &CancellationToken::new()).await.unwrap_err();
+    assert!(matches!(&rejected, Rejected::Unanswered(Some(why)) if why.contains("in time")), "{rejected:?}");
+    let events = log.subscribe(Seq::START).rest().await.unwrap();
+    let Body::Ask { request } = &events[0].body else { panic!("{events:?}") };
+    assert_eq!(request.expires, Some("1970-01-01T00:01:30Z".parse().unwrap()));
+    assert_eq!((request.reason.as_str(), request.proposed.len()), ("it is new", 1));
+    let Body::Answered { decision, .. } = &events[1].body else { panic!("{events:?}") };
+    assert!(matches!(decision, Decision::Unanswered { .. }));
+    assert!(gate.answer(&request.ask, remembering("shell")).is_err(), "it is too late");
+}
+
+/// What was decided before holds for exactly what was shown, and once.
+#[tokio::test]
+async fn a_recalled_yes_is_for_what_was_shown() {
+    let log = log();
+    let gate = Gate::new(Arc::new(Pupil::default()), log.clone());
+    let request = ApprovalRequest {
+        ask: AskId::fresh(),
+        via: Via::Loop,
+        call: call(),
+        actions: actions(),
+        proposed: vec![],
+        reason: String::new(),
+        expires: None,
+    };
+    gate.recall(request, Decision::Allow { remember: None });
+    let cancelled = CancellationToken::new();
+    cancelled.cancel();
+    let changed = ToolCall::function("c1", "shell", "{\"command\":\"ls; rm -rf z\"}");
+    assert!(gate.pass(changed, actions(), Via::Loop, &cancelled).await.is_err());
+    assert!(gate.pass(call(), actions(), Via::Cell, &cancelled).await.is_err());
+    let permit = gate.pass(call(), actions(), Via::Loop, &cancelled).await.unwrap();
+    assert_eq!(permit.leash(), Leash::Loose);
+    assert!(gate.pass(call(), actions(), Via::Loop, &cancelled).await.is_err(), "it holds once");
 }

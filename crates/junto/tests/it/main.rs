@@ -2,5 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 #![allow(clippy::disallowed_methods, reason = "tests start the examples")]
 
+mod t0_samples;
+mod t1_approval;
 mod t1_examples;
+mod t1_turns;
 mod t1_workshop;

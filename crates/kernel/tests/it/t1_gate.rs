@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use junto_core::{
-    Action, Body, Decision, EventLog, Fut, Gate, Item, Policy, Rejected, Seq, ToolCall, ToolHost,
+    Action, Body, Decision, EventLog, Fut, Gate, Item, Leash, Policy, Rejected, Seq, ToolCall, ToolHost,
     ToolOutcome, ToolSpec, Verdict, Via,
 };
 use junto_kernel::{ToolClient, ToolSocket};
@@ -17,8 +17,10 @@ struct Careful;
 impl Policy for Careful {
     fn decide(&self, actions: &[Action]) -> Verdict {
         match actions {
-            [Action::Tool { name, .. }] if name == "look" => Verdict::Allow,
-            [Action::Tool { name, .. }] if name == "touch" => Verdict::Ask { proposed: Vec::new() },
+            [Action::Tool { name, .. }] if name == "look" => Verdict::Allow(Leash::Kept),
+            [Action::Tool { name, .. }] if name == "touch" => {
+                Verdict::Ask { proposed: Vec::new(), reason: String::new() }
+            }
             _ => Verdict::Deny { reason: "too much".into() },
         }
     }

@@ -31,7 +31,8 @@ pub(super) struct Flags {
     no_tools: Vec<String>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     web: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    /// How earlier versions noted `--ask`, which is a setting now.
+    #[serde(skip_serializing)]
     ask: bool,
 }
 
@@ -52,7 +53,7 @@ impl Flags {
             tools: args.tool.clone(),
             no_tools: args.no_tool.clone(),
             web: args.web,
-            ask: args.ask,
+            ask: false,
         }
     }
 
@@ -81,7 +82,7 @@ impl Flags {
         no_tool.extend(self.no_tools.into_iter().filter(|name| !tool.contains(name)));
         tool.extend(self.tools);
         args.web |= self.web;
-        args.ask |= self.ask;
+        args.ask |= self.ask && args.policy.is_none();
     }
 
     /// The settings among them, as a layer under the flags.

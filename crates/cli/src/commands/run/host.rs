@@ -1,18 +1,24 @@
 //! Whoever is at the other end of standard input: a person, a program, or nobody.
 
+mod leave;
 mod listen;
 mod orders;
 mod words;
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 
 use junto::core::{
-    Addressed, AgentId, ApprovalRequest, AskId, Body, Command, Decision, Event, Question, Reply, Seq,
+    Addressed, AgentId, ApprovalRequest, AskId, Body, Command, Decision, Event, OnReject, Question, Reply,
+    Rule, Seq,
 };
+use junto::policy::{Origin, PolicyRule};
 use tokio::sync::mpsc;
 
+use self::leave::{ALLOW, HELP, Keep, Said, Stage, which_rule};
 use self::listen::{Heard, LONGEST_MIB, listen};
 use self::words::{in_words, reply, whole};
+use crate::config::add_rule;
 use crate::output::Output;
 
 /// Who can be asked, and who may speak.
@@ -35,7 +41,13 @@ pub(crate) struct Host {
     asked: VecDeque<Asked>,
     /// The question that the person sees.
     shown: Option<AskId>,
+    /// How far the person is with the answer to it.
+    stage: Stage,
     heard: SoFar,
+    /// What a no does to the agent.
+    on_reject: OnReject,
+    /// The file of the user's in which rules are kept for good.
+    rules: Option<PathBuf>,
 }
 
 /// What a program has said so far.
@@ -85,7 +97,7 @@ impl Wants {
     /// What is told if nobody is there to answer.
     fn refusal(&self) -> Command {
         match self {
-            Self::Leave(request) => refusal(request.ask.clone()),
+            Self::Leave(request) => refusal(request),
             Self::Words { ask, .. } => {
                 let reason =
                     "nobody is there to answer; decide yourself, and say in the end what you assumed";
@@ -104,7 +116,29 @@ impl Host {
             Presence::Person => Ears::Asleep,
             Presence::Program => Ears::Open(listen()),
         };
-        Self { presence, output, ears, asked: VecDeque::new(), shown: None, heard: SoFar::default() }
+        Self {
+            presence,
+            output,
+            ears,
+            asked: VecDeque::new(),
+            shown: None,
+            stage: Stage::default(),
+            heard: SoFar::default(),
+            on_reject: OnReject::default(),
+            rules: None,
+        }
+    }
+
+    /// Keeps rules that shall always hold in this file.
+    pub(super) fn keeping_rules_in(mut self, file: Option<PathBuf>) -> Self {
+        self.rules = file;
+        self
+    }
+
+    /// Knows what a no does to the agent.
+    pub(super) fn refusing(mut self, on_reject: OnReject) -> Self {
+        self.on_reject = on_reject;
+        self
     }
 
     /// Whether a program has spoken, nothing it said was a command, and nothing was worked on.
@@ -159,32 +193,84 @@ impl Host {
     fn answer(&mut self, line: &str) -> Option<Command> {
         self.output.answered();
         let Asked { agent, wants } = self.asked.front()?;
+        let agent = agent.clone();
         let answer = match wants {
             Wants::Leave(request) => {
-                let decision = match line.trim().to_ascii_lowercase().as_str() {
-                    "y" | "yes" => Decision::Allow { remember: None },
-                    "n" | "no" => Decision::Reject { reason: None },
-                    _ => {
-                        self.output.question("Please answer y or n.", ALLOW);
-                        return None;
-                    }
-                };
-                Command::Answer { ask: request.ask.clone(), decision }
+                let request = request.clone();
+                let decision = self.decision(&request, line)?;
+                Command::Answer { ask: request.ask, decision }
             }
             Wants::Words { ask, question, .. } => {
                 Command::Reply { ask: ask.clone(), reply: reply(question, line) }
             }
         };
-        let agent = agent.clone();
-        if matches!(answer, Command::Answer { decision: Decision::Reject { .. }, .. }) {
-            // A no ends the agent's turn, and so withdraws its other questions.
-            self.asked.retain(|asked| asked.agent != agent);
-        } else {
-            self.asked.pop_front();
+        match &answer {
+            // A no that ends the agent's turn withdraws its other questions.
+            Command::Answer { decision: Decision::Reject { reason }, .. }
+                if self.on_reject.ends(reason.as_deref()) =>
+            {
+                self.asked.retain(|asked| asked.agent != agent);
+            }
+            _ => drop(self.asked.pop_front()),
         }
         self.shown = None;
         self.ask();
         Some(answer)
+    }
+
+    /// What a person's line decides; nothing if there is more to ask.
+    fn decision(&mut self, request: &ApprovalRequest, line: &str) -> Option<Decision> {
+        match leave::read(self.stage, request, line) {
+            Said::Decision(decision) => Some(decision),
+            Said::Kept(keep, rules) => {
+                if keep == Keep::Always {
+                    self.keep(&rules);
+                }
+                Some(Decision::Allow { remember: Some(Rule(rules.join("\n"))) })
+            }
+            Said::Next(stage) => {
+                self.stage = stage;
+                self.put(request);
+                None
+            }
+            Said::Nonsense(told) => {
+                let prompt = match self.stage {
+                    Stage::Leave => ALLOW.to_owned(),
+                    Stage::Rule(keep) => which_rule(keep, request).1,
+                };
+                self.output.question(&told, &prompt);
+                None
+            }
+        }
+    }
+
+    /// Writes rules into the user's configuration. If that fails they hold for this session all the same.
+    fn keep(&self, rules: &[String]) {
+        let Some(file) = &self.rules else {
+            self.output.warning("there is no file of yours to keep a rule in: it holds for this session");
+            return;
+        };
+        for rule in rules {
+            let entry = PolicyRule::read(rule, Origin::User).map(|rule| rule.to_toml());
+            let kept = entry
+                .map_err(|error| error.to_string())
+                .and_then(|entry| add_rule(file, &entry).map_err(|problem| problem.to_string()));
+            match kept {
+                Ok(_) => self.output.note(&format!("{rule} is kept in {}", file.display())),
+                Err(error) => self.output.warning(&format!("{rule} holds for this session only: {error}")),
+            }
+        }
+    }
+
+    /// Puts a question for leave, as far as it is.
+    fn put(&self, request: &ApprovalRequest) {
+        match self.stage {
+            Stage::Leave => self.output.question(&format!("{}\n    {HELP}", whole(request)), ALLOW),
+            Stage::Rule(keep) => {
+                let (text, prompt) = which_rule(keep, request);
+                self.output.question(&text, &prompt);
+            }
+        }
     }
 
     /// The refusals of all open questions, once nobody is left to answer them.
@@ -246,10 +332,11 @@ impl Host {
             return;
         }
         self.shown = first.cloned();
+        self.stage = Stage::default();
         self.output.withdraw();
         let Some(asked) = self.asked.front() else { return };
         match &asked.wants {
-            Wants::Leave(request) => self.output.question(&whole(request), ALLOW),
+            Wants::Leave(request) => self.put(request),
             Wants::Words { question, .. } => {
                 let (text, prompt) = in_words(question);
                 self.output.question(&text, &prompt);
@@ -261,12 +348,11 @@ impl Host {
     }
 }
 
-/// What stands before the answer to a question for leave.
-const ALLOW: &str = "Allow? [y/n] ";
-
-fn refusal(ask: AskId) -> Command {
-    let reason = "this needs leave, and nobody is there to give it; go on without it";
-    Command::Answer { ask, decision: Decision::Unanswered { reason: Some(reason.to_owned()) } }
+/// The answer where nobody is there to give one. The model is told why somebody would have to be asked.
+fn refusal(request: &ApprovalRequest) -> Command {
+    let why = if request.reason.is_empty() { String::new() } else { format!(" ({})", request.reason) };
+    let reason = format!("this needs leave{why}, and nobody is there to give it; go on without it");
+    Command::Answer { ask: request.ask.clone(), decision: Decision::Unanswered { reason: Some(reason) } }
 }
 
 #[cfg(test)]

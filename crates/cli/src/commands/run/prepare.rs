@@ -1,29 +1,28 @@
 //! From flags and configuration to an agent that is ready to be started.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use junto::core::{Agent, AgentSpec, Limits, OnReject, Purse, Seq};
-use junto::env::variables::Inherit;
-use junto::env::{ExecutionEnvironment, LocalEnvironment};
 use junto::llm::{Allowance, Usd};
+use junto::policy::Mode;
 use junto::store::{ErrorKind, Extent, Store};
-use junto::{AskFirst, Kind, SnapshotPolicy, Workshop, WorkshopBuilder};
+use junto::{Guard, Kind, SnapshotPolicy, Workshop, WorkshopBuilder};
 use tokio_util::sync::CancellationToken;
 
 use super::drive::refused;
 use super::flags::Flags;
-use super::host::Presence;
 use super::mind::{self, Mind};
 use super::past::{Asked, Past};
+use super::terms::{self, Terms};
 use super::{From, Save, Wish, presence};
 use crate::args::{AgentKind, WorkArgs};
 use crate::config::{Config, ProviderSettings};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::{claude, connect, saved};
+use crate::{claude, connect, guard, saved};
 
 /// An agent that is ready to be started.
 pub(super) struct Job {
@@ -42,6 +41,10 @@ pub(super) struct Job {
     pub(super) kept: bool,
     /// What is said of it at the start.
     pub(super) line: String,
+    /// What is open although its policy says otherwise.
+    pub(super) gaps: Option<String>,
+    /// What a no does to it.
+    pub(super) on_reject: OnReject,
 }
 
 /// What it begins with.
@@ -108,18 +111,29 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
     let directory = directory(&args, &begin, environment)?;
     // The project that counts is the one that is worked on.
     let values = [own, args.values()].concat();
-    let config = Config::load(&environment.in_directory(&directory), &values)?;
-    for note in &config.notes {
-        output.note(note);
-    }
+    let there = environment.in_directory(&directory);
+    let presence = presence(&args);
+    let config = terms::configuration(&there, &values, presence, output).await?;
     check_fit(kind, &args)?;
     if let Begin::Again(past) = &begin {
         past.check(&args, &config, environment)?;
     }
     let (time, providers, limits) = (config.duration("timeouts.run"), config.providers(), limits(&config));
-    let workshop = workshop(&directory, environment, inherit(&config))
-        .catalog(connect::catalog(&config))
-        .retry(config.retry());
+    let claude_mode = terms::of_claude(guard::mode(&config));
+    let Terms { workshop, words: rules, gaps, on_reject } = match kind {
+        AgentKind::Native => {
+            terms::terms(&config, environment, &directory, (presence, args.web), output).await?
+        }
+        // It has rules of its own, and can do nothing without the network.
+        AgentKind::Claude => {
+            let local = guard::locals(environment, guard::inherit(&config));
+            let open = Workshop::guarded(&directory, Guard::new(Mode::Full), local);
+            let workshop = open.map_err(|error| guard::cannot_hold(&error))?;
+            let (words, on_reject) = (claude_mode.1.to_owned(), OnReject::default());
+            Terms { workshop, words, gaps: None, on_reject }
+        }
+    };
+    let workshop = workshop.catalog(connect::catalog(&config)).retry(config.retry());
     let saves = match &wish.from {
         From::Nothing { save: Save::No, .. } => false,
         From::Nothing { .. } => config.flag("store.save"),
@@ -146,53 +160,34 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
     };
     let model = args.model.model.clone().or(own_model);
     let mut asked = Asked::default();
-    let (workshop, who, rules, limits) = match kind {
+    let (workshop, who, limits) = match kind {
         AgentKind::Native => {
             let Mind { native, who, has_children, warnings } =
-                mind::mind(&args, presence(&args), config, environment, &directory)?;
+                mind::mind(&args, presence, config, environment, &directory)?;
             for warning in warnings {
                 output.warning(&warning);
             }
             let workshop = if has_children { workshop } else { workshop.max_depth(0) };
-            let rules = if args.ask { "asks first" } else { "everything is allowed" };
             asked = Asked { provider: native.provider_name.clone(), model: native.model.clone() };
-            (workshop.kind(kind.name(), Kind::Native(native)), who, rules, limits)
+            (workshop.kind(kind.name(), Kind::Native(native)), who, limits)
         }
         AgentKind::Claude => {
             let who = model.clone().unwrap_or_else(|| "its own model".to_owned());
             let limits = Limits { max_tool_rounds: 0, ..limits };
-            (workshop, who, "may change files here; its own rules for the rest", limits)
+            (workshop, who, limits)
         }
-    };
-    let workshop = if args.ask {
-        // Where nobody can be asked, the model must find another way.
-        let nobody = presence(&args) == Presence::Nobody;
-        let on_reject = if nobody { OnReject::TellModel } else { OnReject::EndTurn };
-        workshop.policy(Arc::new(AskFirst), on_reject)
-    } else {
-        workshop
     };
     let spec = AgentSpec {
         kind: kind.name().to_owned(),
         model: model.filter(|_| kind == AgentKind::Claude),
+        mode: claude_mode.0,
         limits,
         ..AgentSpec::default()
     };
     let line = format!("{} · {who} · {} · {rules}", kind.name(), directory.display());
     let flags = Flags::of(&args, environment);
     let workshop = workshop.build();
-    Ok(Job { workshop, spec, args, asked, begin, flags, time, providers, kept: saves, line })
-}
-
-/// A workshop whose agents work in this directory, with the process's variables to choose from.
-fn workshop(directory: &Path, environment: &Environment, inherit: Inherit) -> WorkshopBuilder {
-    let variables: Vec<_> =
-        environment.all().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    Workshop::builder(directory, move |directory| {
-        let local = LocalEnvironment::builder(directory);
-        let local = local.variables(variables.clone()).inherit(inherit.clone()).build()?;
-        Ok(Arc::new(local) as Arc<dyn ExecutionEnvironment>)
-    })
+    Ok(Job { workshop, spec, args, asked, begin, flags, time, providers, kept: saves, line, gaps, on_reject })
 }
 
 /// A workshop that keeps its sessions, and snapshots of the files if they are wanted.
@@ -211,15 +206,6 @@ fn keeping(workshop: WorkshopBuilder, store: Store, config: &Config, output: &Ou
         }
     };
     workshop.snapshots(SnapshotPolicy { extent, on_fault: Arc::new(on_fault) })
-}
-
-/// Which variables commands inherit.
-fn inherit(config: &Config) -> Inherit {
-    match config.text("env_policy") {
-        Some(("all", _)) => Inherit::All,
-        Some(("none", _)) => Inherit::None,
-        _ => Inherit::Core,
-    }
 }
 
 fn limits(config: &Config) -> Limits {
@@ -246,6 +232,9 @@ fn check_fit(kind: AgentKind, args: &WorkArgs) -> Result<(), Failure> {
     let model = &args.model;
     let of_claude = [
         ("--ask", args.ask),
+        ("--policy ask", args.policy.as_deref() == Some("ask")),
+        ("--sandbox", args.sandbox.is_some()),
+        ("--approval-timeout", args.approval_timeout.is_some()),
         ("--provider", model.provider.is_some()),
         ("--effort", model.effort.is_some()),
         ("--max-answer-tokens", args.max_answer_tokens.is_some()),

@@ -5,7 +5,7 @@
 //! and delta is a line on standard output instead.
 
 mod answer;
-mod diff;
+pub(super) mod diff;
 mod live;
 mod plain;
 mod words;

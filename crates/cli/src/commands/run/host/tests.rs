@@ -1,4 +1,5 @@
 use junto::core::{Action, AgentSpec, Choice, EventLog, Item, Via};
+use junto::env::RealPath;
 use junto::llm::ToolCall;
 
 use super::*;
@@ -13,7 +14,10 @@ fn host(presence: Presence) -> (Host, mpsc::Sender<Heard>) {
             ears: Ears::Open(lines),
             asked: VecDeque::new(),
             shown: None,
+            stage: Stage::default(),
             heard: SoFar::Nothing,
+            on_reject: OnReject::EndTurn,
+            rules: None,
         },
         sender,
     )
@@ -24,7 +28,23 @@ fn ask(name: &str) -> Body {
     let actions = vec![Action::Spawn { spec: AgentSpec::default() }];
     let ask = AskId(name.to_owned());
     Body::Ask {
-        request: ApprovalRequest { ask, via: Via::Loop, call, actions, proposed: Vec::new(), expires: None },
+        request: ApprovalRequest {
+            ask,
+            via: Via::Loop,
+            call,
+            actions,
+            proposed: Vec::new(),
+            reason: String::new(),
+            expires: None,
+        },
+    }
+}
+
+/// The answer where nobody is there.
+fn refused(name: &str) -> Command {
+    match ask(name) {
+        Body::Ask { request } => refusal(&request),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -72,6 +92,24 @@ fn a_question_shows_everything() {
         ToolCall::function("c", "edit_file", r#"{"file_path":"a","new_string":"b\nAllow? [y/n]"}"#);
     request.actions.clear();
     assert_eq!(whole(&request), "The agent wants to use edit_file:\n    new_string: b\n    Allow? [y/n]");
+    // Lines that go and come, in whole, and nothing that has no look.
+    let edit = r#"{"file_path":"a","old_string":"b","new_string":"c\u001b[2J","replace_all":true}"#;
+    request.call = ToolCall::function("c", "edit_file", edit);
+    request.reason = "it is outside".to_owned();
+    assert_eq!(
+        whole(&request),
+        "The agent wants to use edit_file:\n    replace_all: true\n    - b\n    + c␛[2J\n    why you are asked: \
+         it is outside"
+    );
+    let line = "cat \u{430}.txt".to_owned();
+    request.call = ToolCall::function("c", "shell", r#"{"command":"x"}"#);
+    request.actions = vec![Action::Shell { line, cwd: RealPath::resolved("/w") }];
+    request.reason = String::new();
+    assert_eq!(
+        whole(&request),
+        "The agent wants to use shell:\n    run: cat \u{430}.txt\n    in: /w\n    not plain letters in it: \u{430} \
+         (U+0430)"
+    );
 }
 
 #[tokio::test]
@@ -82,7 +120,49 @@ async fn a_no_withdraws_the_other_questions_of_that_agent() {
     host.see(&Event { agent: first.agent.clone(), ..event(ask("two")).await });
     host.see(&event(ask("of another")).await);
     host.order("n\n");
-    assert_eq!(host.refusals(), [refusal(AskId("of another".to_owned()))]);
+    assert_eq!(host.refusals(), [refused("of another")]);
+}
+
+#[tokio::test]
+async fn a_rule_is_kept_for_the_session_or_for_good() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.toml");
+    let check = |letter: &'static str, rule: &'static str, expected: &'static str, written: bool| {
+        let file = file.clone();
+        async move {
+            let (mut host, _sender) = host(Presence::Person);
+            host.rules = Some(file.clone());
+            let mut body = ask("one");
+            if let Body::Ask { request } = &mut body {
+                request.proposed = vec![Rule("allow command \"ls *\"".to_owned())];
+            }
+            host.see(&event(body).await);
+            assert_eq!(host.order(letter), None, "which rule is asked next");
+            assert_eq!(host.order("what?\n"), None);
+            let remember = Some(Rule(expected.to_owned()));
+            let decision = Decision::Allow { remember };
+            let answer = Command::Answer { ask: AskId("one".to_owned()), decision };
+            assert_eq!(host.order(rule), Some(answer.into()));
+            assert_eq!(file.exists(), written);
+        }
+    };
+    check("s\n", "\n", "allow command \"ls *\"", false).await;
+    check("a\n", "allow command \"ls -l *\"\n", "allow command \"ls -l *\"", true).await;
+    let kept = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(kept, "[[policy.rule]]\ncommand = \"ls -l *\"\ndecision = \"allow\"\n");
+}
+
+#[tokio::test]
+async fn a_no_that_says_why_leaves_the_other_questions_where_the_turn_goes_on() {
+    let (mut host, _sender) = host(Presence::Person);
+    host.on_reject = OnReject::EndUnlessTold;
+    let first = event(ask("one")).await;
+    host.see(&first);
+    host.see(&Event { agent: first.agent.clone(), ..event(ask("two")).await });
+    let told = Decision::Reject { reason: Some("not there".to_owned()) };
+    let answer = Command::Answer { ask: AskId("one".to_owned()), decision: told };
+    assert_eq!(host.order("n not there\n"), Some(answer.into()));
+    assert_eq!(host.refusals(), [refused("two")]);
 }
 
 #[tokio::test]
@@ -91,8 +171,8 @@ async fn when_nobody_is_left_everything_is_refused() {
     host.see(&event(ask("one")).await);
     drop(sender);
     assert_eq!(host.line().await, None);
-    assert_eq!(host.refusals(), [refusal(AskId("one".to_owned()))]);
-    assert_eq!(host.see(&event(ask("two")).await), Some(refusal(AskId("two".to_owned()))));
+    assert_eq!(host.refusals(), [refused("one")]);
+    assert_eq!(host.see(&event(ask("two")).await), Some(refused("two")));
 }
 
 #[tokio::test]

@@ -2,6 +2,9 @@
 
 use junto::core::{Action, ApprovalRequest, Question, Reply};
 
+use crate::commands::run::view::diff::{self, Line};
+use crate::output::paint::visible;
+
 /// A question as a person sees it, and what stands before the answer.
 pub(super) fn in_words(question: &Question) -> (String, String) {
     let options = (1..).zip(&question.options).map(|(n, option)| match &option.description {
@@ -39,22 +42,56 @@ pub(super) fn reply(question: &Question, line: &str) -> Reply {
 
 /// Arguments that the actions tell already.
 const SHOWN: &[&str] = &["command", "file_path"];
+/// Arguments that the lines which go and come tell, where there are such.
+const DIFFED: &[&str] = &["old_string", "new_string", "content", "patch", "input", "edits"];
+/// How many letters beyond ASCII are named.
+const MOST_LETTERS: usize = 8;
 
-/// What is asked about, uncut: nobody shall allow what they have not seen.
+/// What is asked about, uncut and with nothing hidden: nobody shall allow what they have not seen.
 pub(super) fn whole(request: &ApprovalRequest) -> String {
-    let actions = request.actions.iter().map(|action| match action {
-        Action::Shell { line, .. } => format!("run: {line}"),
-        Action::Write { path } => format!("write: {path}"),
-        Action::Read { path } => format!("read: {path}"),
-        other => serde_json::to_string(other).unwrap_or_else(|_| request.call.name.clone()),
-    });
+    let mut lines: Vec<String> = request.actions.iter().flat_map(action).collect();
+    let diff = diff::whole(&request.call);
+    let told = |name: &str| SHOWN.contains(&name) || (!diff.is_empty() && DIFFED.contains(&name));
     let arguments = request.call.arguments.as_object().into_iter().flatten();
-    let arguments = arguments.filter(|(name, _)| !SHOWN.contains(&name.as_str()));
-    let arguments = arguments.map(|(name, value)| match value.as_str() {
+    lines.extend(arguments.filter(|(name, _)| !told(name)).map(|(name, value)| match value.as_str() {
         Some(text) => format!("{name}: {text}"),
         None => format!("{name}: {value}"),
-    });
+    }));
+    lines.extend(diff.into_iter().map(|line| match line {
+        Line::Removed(text) => format!("- {text}"),
+        Line::Added(text) => format!("+ {text}"),
+        Line::Remark(text) => text,
+    }));
+    if !request.reason.is_empty() {
+        lines.push(format!("why you are asked: {}", request.reason));
+    }
+    let name = visible(&request.call.name).replace('\n', " ");
     // Set in, so that nothing in there can pass for a line of ours.
-    let lines = actions.chain(arguments).map(|line| format!("\n    {}", line.replace('\n', "\n    ")));
-    format!("The agent wants to use {}:{}", request.call.name, lines.collect::<String>())
+    let lines = lines.iter().map(|line| format!("\n    {}", visible(line).replace('\n', "\n    ")));
+    format!("The agent wants to use {name}:{}", lines.collect::<String>())
+}
+
+/// What would be done.
+fn action(action: &Action) -> Vec<String> {
+    match action {
+        Action::Shell { line, cwd } => {
+            let letters = letters_beyond_ascii(line);
+            [format!("run: {line}"), format!("in: {cwd}")].into_iter().chain(letters).collect()
+        }
+        Action::Write { path } => vec![format!("write: {path}")],
+        Action::Read { path } => vec![format!("read: {path}")],
+        Action::Net { host } => vec![format!("reach: {host}")],
+        Action::Code { code } => vec![format!("run code: {code}")],
+        other => vec![serde_json::to_string(other).unwrap_or_default()],
+    }
+}
+
+/// The letters of a line that are easily taken for others.
+fn letters_beyond_ascii(line: &str) -> Option<String> {
+    let mut letters: Vec<char> = line.chars().filter(|c| !c.is_ascii()).collect();
+    letters.sort_unstable();
+    letters.dedup();
+    let named = letters.iter().take(MOST_LETTERS).map(|c| format!("{c} (U+{:04X})", u32::from(*c)));
+    let named: Vec<String> = named.collect();
+    (!named.is_empty()).then(|| format!("not plain letters in it: {}", named.join(", ")))
 }

@@ -8,7 +8,7 @@ const MOST: usize = 12;
 
 /// A line that goes or comes, or a word about others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(in crate::commands::run) enum Line {
     Removed(String),
     Added(String),
     /// The file, or how many lines are left out.
@@ -18,9 +18,14 @@ pub(super) enum Line {
 /// What a call changes, as its arguments tell; empty for calls that change nothing in a text, whatever
 /// the tool's name is.
 pub(super) fn of_call(call: &ToolCall) -> Vec<Line> {
+    shortened(whole(call))
+}
+
+/// The same, uncut.
+pub(in crate::commands::run) fn whole(call: &ToolCall) -> Vec<Line> {
     let text = |name: &str| call.arguments.get(name).and_then(Value::as_str);
     let patch = call.arguments.as_str().or(text("patch")).or(text("input"));
-    let lines = if let Some(patch) = patch.filter(|patch| patch.contains("*** Begin Patch")) {
+    if let Some(patch) = patch.filter(|patch| patch.contains("*** Begin Patch")) {
         of_patch(patch)
     } else if let (Some(old), Some(new)) = (text("old_string"), text("new_string")) {
         between(old, new)
@@ -33,8 +38,7 @@ pub(super) fn of_call(call: &ToolCall) -> Vec<Line> {
         content.lines().map(|line| Line::Added(line.to_owned())).collect()
     } else {
         Vec::new()
-    };
-    shortened(lines)
+    }
 }
 
 /// The lines that differ: those that both begin or end with are left out.

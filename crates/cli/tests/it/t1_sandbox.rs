@@ -1,0 +1,104 @@
+//! `junto sandbox` and `junto doctor`, with the `bwrap` that the tests are given.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::path::Path;
+
+use super::{Machine, Run};
+
+/// A machine on which `bwrap` is found.
+fn machine() -> Machine {
+    let given = std::env::var("JUNTO_PEER_BWRAP").unwrap_or_default();
+    let folder = Path::new(&given).parent().unwrap_or(Path::new("/usr/bin")).display().to_string();
+    Machine::new().with("PATH", &format!("{folder}:/usr/local/bin:/usr/bin:/bin"))
+}
+
+fn sandbox(machine: &Machine, arguments: &[&str]) -> Run {
+    let all: Vec<&str> = ["sandbox"].iter().chain(arguments).copied().collect();
+    machine.run(&all)
+}
+
+#[test]
+fn a_command_runs_and_ends_as_it_ends() {
+    let machine = machine();
+    let run = sandbox(&machine, &["--", "sh", "-c", "echo out; echo err >&2; echo x > new; exit 7"]);
+    assert_eq!((run.code, run.out.as_str(), run.err.as_str()), (Some(7), "out\n", "err\n"));
+    assert_eq!(std::fs::read_to_string(machine.path("project/new")).unwrap(), "x\n");
+    let run = sandbox(&machine, &["--", "sh", "-c", "kill -9 $$"]);
+    assert_eq!(run.code, Some(137));
+    let run = sandbox(&machine, &["--", "no-program-of-this-name"]);
+    assert_eq!(run.code, Some(2), "{run:?}");
+}
+
+#[test]
+fn it_cannot_leave() {
+    let machine = machine();
+    machine.write(".ssh/id_rsa", "the key");
+    for (arguments, line) in [
+        (&[][..], "echo x > /usr/junto-was-here"),
+        (&[], "echo x > .git/config"),
+        (&[], "cat ~/.ssh/id_rsa"),
+        (&["--read-only"], "echo x > new"),
+        (&["--hide", "notes"], "cat notes"),
+    ] {
+        machine.write("project/notes", "private");
+        let arguments: Vec<&str> = arguments.iter().chain(&["--", "sh", "-c", line]).copied().collect();
+        let run = sandbox(&machine, &arguments);
+        assert!(run.code != Some(0) && run.out.is_empty(), "{line}: {run:?}");
+    }
+    assert!(!Path::new("/usr/junto-was-here").exists());
+    machine.write("beside/file", "");
+    let arguments = ["--writable", "../beside", "--", "sh", "-c", "echo x > ../beside/file"];
+    assert_eq!(sandbox(&machine, &arguments).code, Some(0));
+}
+
+#[test]
+fn without_bubblewrap_it_is_refused_or_said() {
+    let machine = Machine::new().with("PATH", "/nowhere");
+    let run = sandbox(&machine, &["--", "/bin/true"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.err.contains("bwrap") && run.err.contains("--weaker"), "{run:?}");
+    let run = sandbox(&machine, &["--weaker", "--", "/bin/true"]);
+    assert!(run.code == Some(0) && run.err.contains(".git"), "{run:?}");
+    // Nothing is missing for this one.
+    let run = sandbox(&machine, &["--read-only", "--", "/bin/true"]);
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_door_is_opened_for_named_hosts_only() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let _ = client.read(&mut [0; 4096]);
+            let _ =
+                client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello");
+        }
+    });
+    let machine = machine();
+    let script = format!(
+        "import urllib.request, urllib.error, socket
+print(urllib.request.urlopen('http://localhost:{port}/', timeout=20).read().decode())
+try: urllib.request.urlopen('http://example.org/', timeout=20)
+except urllib.error.HTTPError as e: print(e.code)
+try: socket.create_connection(('127.0.0.1', {port}), timeout=5); print('ESCAPED')
+except OSError: print('refused')"
+    );
+    let hosts = format!("localhost:{port}");
+    let run = sandbox(&machine, &["--network", &hosts, "--", "python3", "-c", &script]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "hello\n403\nrefused\n"), "{run:?}");
+}
+
+#[test]
+fn the_doctor_tells_what_is_enforced() {
+    let run = machine().run(&["doctor"]);
+    assert_eq!(run.code, Some(0));
+    assert!(run.out.contains("Landlock") && run.out.contains("workspace: enforced"), "{run:?}");
+    let run = Machine::new().with("PATH", "/nowhere").run(&["doctor", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(told["sandbox"]["bwrap"], serde_json::Value::Null);
+    let mode = &told["modes"][1];
+    assert_eq!((&mode["mode"], &mode["enforced"]), (&"workspace".into(), &false.into()));
+    assert_eq!(mode["gaps"][0]["gap"], "settings");
+}

@@ -27,6 +27,18 @@ fn twin(line: &str) -> Twin {
     Twin::start(Play::of(steps), Options::default()).unwrap()
 }
 
+/// Lets the agent work until it asks.
+async fn asked(agent: &Arc<dyn Agent>) -> Approval {
+    let mut events = agent.log().subscribe(Seq::START);
+    agent.send(Command::Submit { input: "Work.".into() }).await.unwrap();
+    loop {
+        let Item::Event(event) = events.next().await.unwrap() else { continue };
+        if let Some(approval) = Approval::of(agent, &event) {
+            return approval;
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_question_is_answered_and_waited_for() {
     for yes in [true, false] {
@@ -34,14 +46,7 @@ async fn a_question_is_answered_and_waited_for() {
         let twin = twin("touch made");
         let builder = Workshop::builder(folder.path(), |dir| Ok(Arc::new(LocalEnvironment::new(dir)?)));
         let agent = start(builder.policy(Arc::new(AskFirst), OnReject::EndTurn), &twin).await;
-        let mut events = agent.log().subscribe(Seq::START);
-        agent.send(Command::Submit { input: "Work.".into() }).await.unwrap();
-        let approval = loop {
-            let Item::Event(event) = events.next().await.unwrap() else { continue };
-            if let Some(approval) = Approval::of(&agent, &event) {
-                break approval;
-            }
-        };
+        let approval = asked(&agent).await;
         assert_eq!((approval.tool_name(), &approval.tool_args()["command"]), ("shell", &json!("touch made")));
         assert!(approval.agent_id() == agent.log().agent() && !approval.is_programmatic());
         let (waited, answered) = tokio::join!(approval.approved(), approval.approve(yes));
@@ -60,14 +65,7 @@ async fn a_question_that_is_withdrawn_is_a_no() {
     let twin = twin("touch made");
     let builder = Workshop::builder(folder.path(), |dir| Ok(Arc::new(LocalEnvironment::new(dir)?)));
     let agent = start(builder.policy(Arc::new(AskFirst), OnReject::EndTurn), &twin).await;
-    let mut events = agent.log().subscribe(Seq::START);
-    agent.send(Command::Submit { input: "Work.".into() }).await.unwrap();
-    let approval = loop {
-        let Item::Event(event) = events.next().await.unwrap() else { continue };
-        if let Some(approval) = Approval::of(&agent, &event) {
-            break approval;
-        }
-    };
+    let approval = asked(&agent).await;
     agent.send(Command::Interrupt).await.unwrap();
     assert!(!approval.approved().await.unwrap());
     assert!(!folder.path().join("made").exists());

@@ -39,6 +39,17 @@ async fn asked(agent: &Arc<dyn Agent>) -> Approval {
     }
 }
 
+/// Waits until the input has been worked on: closing an agent before that would end what was allowed.
+async fn finished(agent: &Arc<dyn Agent>) {
+    let mut events = agent.log().subscribe(Seq::START);
+    loop {
+        let Item::Event(event) = events.next().await.unwrap() else { continue };
+        if matches!(event.body, Body::InputEnd { .. }) {
+            return;
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_question_is_answered_and_waited_for() {
     for yes in [true, false] {
@@ -54,6 +65,7 @@ async fn a_question_is_answered_and_waited_for() {
         assert_eq!(waited.unwrap(), yes);
         assert!(approval.approve(yes).await.is_err(), "it was answered");
         assert_eq!(approval.approved().await.unwrap(), yes, "also for whoever asks later");
+        finished(&agent).await;
         agent.close().await;
         assert_eq!(folder.path().join("made").exists(), yes);
     }

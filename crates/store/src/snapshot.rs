@@ -7,6 +7,7 @@
 
 mod changes;
 mod git;
+mod look;
 mod undo;
 
 use std::fmt::Write as _;
@@ -79,11 +80,13 @@ impl Snapshots {
     /// `unsupported` if there is no git or the workspace has too many files; else what git says.
     pub async fn take(&self, name: &str) -> Result<Tree> {
         self.git.begin().await?;
-        if self.extent == Extent::Moderate && self.git.has_more_files_than(MOST_FILES).await? {
+        let look = self.git.look(MOST_FILES).await;
+        let too_many = look.is_none() && self.extent == Extent::Moderate;
+        if too_many && self.git.has_more_files_than(MOST_FILES).await? {
             let message = format!("it has more than {MOST_FILES} files");
             return Err(Error::new(ErrorKind::Unsupported, self.git.workspace().display(), message));
         }
-        let tree = self.git.write_tree().await?;
+        let tree = self.git.tree_of(look).await?;
         self.git.keep(&tree, &self.reference(name))?;
         Ok(tree)
     }

@@ -14,6 +14,8 @@ use crate::{Error, ErrorKind, Result};
 /// The version of the tables. One of another version is made anew.
 const VERSION: i64 = 1;
 const TABLES: &str = include_str!("schema.sql");
+/// How long the log may get before it is worked into the tables, in bytes.
+const LONG_LOG: u64 = 1024 * 1024;
 /// How long a writer waits for another process that is writing.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -41,6 +43,21 @@ pub(super) struct Database {
     pub(super) renewed: Option<Renewed>,
     /// Tells this file from another that was put in its place.
     inode: u64,
+}
+
+impl Database {
+    /// Works the log into the tables and empties it if it has grown, unless somebody uses it. Who opens the index
+    /// reads all of the log, so it must not get long; and what SQLite does by itself while it writes does not
+    /// shorten it where one short command follows another: which part of it was worked in is known only as
+    /// long as somebody has the index open.
+    pub(super) fn tidy(&self, place: &Place) {
+        let log = fs::metadata(place.root.join("index.sqlite-wal")).map_or(0, |meta| meta.len());
+        if log > LONG_LOG {
+            // Best effort: whoever comes next tries again.
+            let _ = self.connection.busy_timeout(Duration::ZERO);
+            let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        }
+    }
 }
 
 impl Place {
@@ -203,9 +220,7 @@ fn prepared(path: &Path) -> rusqlite::Result<Option<Connection>> {
     }
     // Whatever a crash takes from the index is in the journals.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
-    // The log is worked into the tables when it has grown, and not at each end of a command, which would wait
-    // for the disk. Who opens the index reads the log, so it must not get long.
-    connection.pragma_update(None, "wal_autocheckpoint", 200)?;
+    // Not at each end of a command, which would wait for the disk: see `Database::tidy`.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok((version(&connection)?.0 == VERSION).then_some(connection))
 }

@@ -12,7 +12,7 @@ const ROOM: usize = 1024;
 /// With so many notes the wait for others is over.
 const ENOUGH: usize = 512;
 /// How long a note waits at most for others that are written with it.
-const DELAY: Duration = Duration::from_millis(50);
+const DELAY: Duration = Duration::from_millis(250);
 
 /// What waits to be written. Adding to it never waits, and wakes the one who writes only if there was
 /// nothing before or there is enough now: a session adds a note for each event, and to wake a thread costs

@@ -111,6 +111,9 @@ impl Worker {
                 let _ = flush.send(result.clone());
             }
         }
+        if let Some(database) = &self.database {
+            database.tidy(&self.place);
+        }
     }
 
     fn write(&mut self, batch: &Batch) -> Result<()> {

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Tree;
 use super::changes::{self, FileChange};
+use super::look::Look;
 use crate::{Error, ErrorKind, Result};
 
 /// How long git may take for one thing. A large workspace is read whole at the first snapshot.
@@ -26,6 +27,9 @@ const SOME_LEFT_OUT: i32 = 1;
 /// How many indexes a session may have. Another one is taken where a git that a killed process left behind has
 /// locked the one before.
 const INDEXES: usize = 8;
+/// The index that was used last, by whichever session. The next one begins with it, and reads only what has changed
+/// since.
+const LATEST: &str = "index-latest";
 /// Bytes are kept as they are, whatever the workspace says of its files.
 const ATTRIBUTES: &str = "* -text -eol -ident -filter -working-tree-encoding -merge -diff\n";
 
@@ -124,14 +128,35 @@ impl Git {
         write(info.join("attributes"), ATTRIBUTES)
     }
 
+    /// What the workspace looks like; none if it has more files than that, those that it ignores among them.
+    pub(super) async fn look(&self, most: u64) -> Option<Look> {
+        let (workspace, store) = (self.workspace.clone(), self.root.clone());
+        let looked = tokio::task::spawn_blocking(move || Look::at(&workspace, &store, most)).await;
+        looked.ok().flatten()
+    }
+
+    /// The workspace as a tree: the one that is kept with its look, or a new one.
+    pub(super) async fn tree_of(&self, look: Option<Look>) -> Result<Tree> {
+        let kept = self.folder.join("look");
+        let known = look.as_ref().and_then(|look| look.tree(&kept)).filter(|tree| self.has(tree));
+        if let Some(tree) = known {
+            return Ok(tree);
+        }
+        let tree = self.write_tree().await?;
+        if let Some(look) = look {
+            look.keep(&tree, &kept);
+        }
+        Ok(tree)
+    }
+
+    /// Whether a tree is there as a file of its own, as git writes them. Packed it may be there all the same.
+    fn has(&self, tree: &Tree) -> bool {
+        let (folder, rest) = tree.id().split_at(2);
+        self.folder.join("objects").join(folder).join(rest).exists()
+    }
+
     /// Whether the workspace has more files than that, those left out that it ignores.
     pub(super) async fn has_more_files_than(&self, most: u64) -> Result<bool> {
-        let workspace = self.workspace.clone();
-        // Nearly always there are fewer even with those, and git need not be asked.
-        let counted = tokio::task::spawn_blocking(move || count(&workspace, most)).await;
-        if counted.is_ok_and(|counted| counted.is_some()) {
-            return Ok(false);
-        }
         let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
         let mut files = 0;
         let mut count = |piece: &Output| {
@@ -157,6 +182,9 @@ impl Git {
     }
 
     async fn write_tree_with(&self, index: &Path) -> Result<Tree> {
+        if !index.exists() {
+            copy(&self.folder.join(LATEST), index);
+        }
         // A file that cannot be read, or a repository without a commit, does not keep the others out.
         let add = ["add", "--all", "--ignore-errors", "."];
         let added = self.ask(&add, index, None, &mut |_| {}).await?;
@@ -173,6 +201,7 @@ impl Git {
         let name = self.run(&["write-tree"], index, None).await?;
         let tree = Tree::new(String::from_utf8_lossy(&name).trim())?;
         *self.last() = seal.map(|seal| (tree.clone(), seal));
+        copy(index, &self.folder.join(LATEST));
         Ok(tree)
     }
 
@@ -346,29 +375,23 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
     }
 }
 
+/// Copies an index, with its age, by which git tells what it may have missed. Whoever finds none reads everything.
+fn copy(from: &Path, to: &Path) {
+    let copied = (|| {
+        let mut source = fs::File::open(from)?;
+        let mut file = tempfile::NamedTempFile::new_in(to.parent().unwrap_or(to))?;
+        std::io::copy(&mut source, &mut file)?;
+        file.as_file().set_modified(source.metadata()?.modified()?)?;
+        file.persist(to).map_err(|error| error.error)
+    })();
+    drop(copied);
+}
+
 /// Whether a git works with an index, or did when it was killed.
 fn is_locked(index: &Path) -> bool {
     let mut lock = index.as_os_str().to_owned();
     lock.push(".lock");
     Path::new(&lock).exists()
-}
-
-/// How many files are in a folder, links not followed; none if there are more than that, or one cannot tell.
-fn count(folder: &Path, most: u64) -> Option<u64> {
-    let (mut folders, mut files) = (vec![folder.to_owned()], 0);
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).ok()? {
-            let entry = entry.ok()?;
-            if entry.file_type().ok()?.is_dir() {
-                folders.push(entry.path());
-            }
-            files += 1;
-            if files > most {
-                return None;
-            }
-        }
-    }
-    Some(files)
 }
 
 /// An error unless git did what it was asked.

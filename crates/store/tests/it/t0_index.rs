@@ -236,3 +236,23 @@ fn calls_are_filtered_and_come_in_their_order() {
     check(CallFilter { limit: Some(2), ..all() }, &[3, 4]);
     check(CallFilter { limit: Some(9), ..all() }, &[1, 2, 3, 4]);
 }
+
+/// Each command opens the index, adds to it and ends. What SQLite writes beside the tables meanwhile does not grow with
+/// their number: everybody who opens the index reads all of it.
+#[test]
+fn the_log_of_the_index_stays_short() {
+    let root = tempfile::tempdir().unwrap();
+    let commands: u32 = 80;
+    for number in 0..commands {
+        let index = Index::open(root.path(), Redactor::off());
+        let mut life = Life::new(&format!("s{number}"), "/project", 0);
+        life.turn("One", 1, 1).turn("Two", 1, 1);
+        for event in &life.events {
+            index.note(event);
+        }
+    }
+    let log = std::fs::metadata(root.path().join("index.sqlite-wal")).unwrap().len();
+    assert!(log < 2 << 20, "{log} bytes");
+    let index = Index::open(root.path(), Redactor::off());
+    assert_eq!(index.sessions(&Filter::default()).unwrap().len(), commands as usize);
+}

@@ -259,3 +259,33 @@ async fn another_session_takes_snapshots_over() {
     assert_eq!(other.find("one").await.unwrap(), Some(one));
     assert_eq!(other.find("two").await.unwrap(), None);
 }
+
+/// As long as a workspace looks the same, its snapshot is taken again without git, also by another session.
+#[tokio::test]
+async fn git_is_not_asked_about_what_has_not_changed() {
+    let place = Place::new();
+    place.write("sub/a.txt", "one");
+    let root = place.dir.path().join("state");
+    let work = fs::canonicalize(place.at("")).unwrap();
+    let without_git = |session: &str| {
+        let env = LocalEnvironment::builder(&work).variables([("PATH", "/nowhere")]).build().unwrap();
+        Snapshots::new(&root, Arc::new(env), SessionId(session.into()), Extent::Moderate)
+    };
+    // What changed a moment ago is not relied on, so this takes a few attempts.
+    let (before, again) = loop {
+        let before = place.take("before").await;
+        if let Ok(again) = without_git("s2").take("again").await {
+            break (before, again);
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    };
+    assert_eq!(before, again);
+    let other = snapshots(place.dir.path(), &root, "s2");
+    assert_eq!(other.find("again").await.unwrap(), Some(before.clone()));
+    place.write("sub/a.txt", "two");
+    assert_eq!(without_git("s3").take("now").await.unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(
+        other.changes(&before, &other.take("after").await.unwrap()).await.unwrap(),
+        [change("sub/a.txt", ChangeKind::Changed)]
+    );
+}

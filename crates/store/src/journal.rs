@@ -2,12 +2,13 @@
 //!
 //! An event is written on the thread that appends it, under a lock that is held for that one write: a
 //! hop to another thread would cost more than the write. What waits for the disk, a sync or a read, is
-//! done where blocking is allowed. Syncs are shared: while one runs, those who come wait, and the next
+//! done where blocking is allowed; but as long as the disk is quick, so is a sync on the thread that asks for
+//! it, where the hop would be half of it. Syncs are shared: while one runs, those who come wait, and the next
 //! one is for all of them.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use junto_core::{BlobId, Durability, Event, Fut, Journal, JournalError, Seq};
 use junto_llm::SessionId;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
+use tokio::time::Instant;
 
 use crate::files::{File, Files};
 use crate::{Error, ErrorKind, Redactor, Result, Sync};
@@ -44,6 +46,10 @@ pub(crate) const FILE: &str = "journal.jsonl";
 /// How much of the file is read for one answer, whatever number of events is asked for. One event is
 /// read in any case.
 const ANSWER: u64 = 8 * 1024 * 1024;
+
+/// How long a sync may take that is done on the thread that asks for it. When the disk gets slower, one sync is, and
+/// the next ones are done elsewhere.
+const QUICK: Duration = Duration::from_micros(600);
 
 /// Hears of events after they were written.
 pub trait Watch: Send + std::marker::Sync {
@@ -79,6 +85,8 @@ struct Shared {
     syncing: Semaphore,
     /// Up to which write everything is synced.
     synced: AtomicU64,
+    /// Whether the last sync was over soon.
+    is_quick: AtomicBool,
     files: Arc<dyn Files>,
     /// Folders that have something new, and are to be synced with the file.
     unsynced: Mutex<Vec<PathBuf>>,
@@ -147,7 +155,19 @@ impl DiskJournal {
         if !shared.delay.is_zero() {
             tokio::time::sleep(shared.delay).await;
         }
-        self.blocking(Shared::sync_all).await
+        let is_quick = shared.is_quick.load(Ordering::Relaxed);
+        if is_quick {
+            // Those who are about to write shall share it, as they do while they wait for another thread.
+            tokio::task::yield_now().await;
+        }
+        let started = Instant::now();
+        if is_quick {
+            shared.sync_all()?;
+        } else {
+            self.blocking(Shared::sync_all).await?;
+        }
+        shared.is_quick.store(started.elapsed() < QUICK, Ordering::Relaxed);
+        Ok(())
     }
 }
 

@@ -41,6 +41,8 @@ pub(super) struct Batch {
     pub(super) book: bool,
     /// Want to know when it is written.
     pub(super) flushes: Vec<SyncSender<Result<()>>>,
+    /// Nothing comes after it.
+    pub(super) is_last: bool,
 }
 
 impl Batch {
@@ -122,7 +124,8 @@ impl Queue {
             waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
             left = DELAY.saturating_sub(begin.elapsed());
         }
-        Some(std::mem::take(&mut waiting.batch))
+        let is_last = waiting.is_closed;
+        Some(Batch { is_last, ..std::mem::take(&mut waiting.batch) })
     }
 }
 

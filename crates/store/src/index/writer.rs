@@ -13,7 +13,8 @@ use super::pages;
 use super::queue::{Batch, Queue};
 use crate::{Error, Result};
 
-/// Notes go in; a thread of its own writes them. Dropping it writes what is left and ends the thread.
+/// Notes go in; a thread of its own writes them. Dropping it writes what is left, if something was written before,
+/// and ends the thread.
 pub(super) struct Writer {
     queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
@@ -99,9 +100,12 @@ struct Worker {
 
 impl Worker {
     fn run(mut self, queue: &Served<'_>) {
-        // Opened while the first notes wait for others. If that fails it is told when something is written.
-        let _ = self.open();
         while let Some(batch) = queue.0.next() {
+            // A command that is over so soon does not open the index for what it did: who looks next reads that from
+            // the journal.
+            if batch.is_last && batch.flushes.is_empty() && self.database.is_none() {
+                break;
+            }
             let result = self.write(&batch);
             if let Err(error) = &result {
                 self.trouble.lock().unwrap_or_else(PoisonError::into_inner).fault = Some(error.clone());

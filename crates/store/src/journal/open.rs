@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 use junto_core::{BlobId, Seq};
@@ -209,6 +209,7 @@ fn journal(
         delay: options.delay,
         syncing: Semaphore::new(1),
         synced: AtomicU64::new(0),
+        is_quick: AtomicBool::new(false),
         files: Arc::clone(files),
         unsynced: Mutex::new(unsynced),
         _lock: lock,

@@ -35,7 +35,8 @@ const GROUPS: &[Group] = &[
         package: "junto-agent",
         files: &["crates/agent/src/turn.rs", "crates/agent/src/loops.rs", "crates/agent/src/round.rs"],
     },
-    Group { name: "policy", package: "junto-core", files: &["crates/core/src/gate.rs"] },
+    Group { name: "gate", package: "junto-core", files: &["crates/core/src/gate.rs"] },
+    Group { name: "policy", package: "junto-policy", files: &["crates/policy/src/**/*.rs"] },
 ];
 
 /// The tests that judge a mutant: those that need no peers and are not about faults of the machine.
@@ -43,9 +44,14 @@ const TESTS: &str = "not test(/^t[23]_/)";
 /// A mutant that hangs is noticed, too; far longer than the tests of a package take.
 const SECONDS: &str = "600";
 
+/// The file that says which part of the mutants were tried.
+const PART: &str = "part";
+
 /// What became of the mutants of a group, as cargo-mutants lists them.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
+    /// Which of them: all, or every Nth.
+    part: String,
     caught: usize,
     timed_out: usize,
     unviable: usize,
@@ -53,8 +59,8 @@ struct Found {
     missed: Vec<String>,
 }
 
-/// Runs the groups of these names, or all, and writes the page.
-pub(crate) fn run_all(names: &[String]) -> Outcome {
+/// Runs the groups of these names, or all, or a part of their mutants, and writes the page.
+pub(crate) fn run_all(names: &[String], part: Option<&str>) -> Outcome {
     if let Some(unknown) = names.iter().find(|name| !GROUPS.iter().any(|group| group.name == *name)) {
         let known: Vec<&str> = GROUPS.iter().map(|group| group.name).collect();
         return Err(format!("there is no group `{unknown}`\nhint: one of {}", known.join(", ")));
@@ -62,7 +68,7 @@ pub(crate) fn run_all(names: &[String]) -> Outcome {
     let path = setup::cargo_mutants()?;
     for group in GROUPS.iter().filter(|group| names.is_empty() || names.iter().any(|name| name == group.name))
     {
-        run(group, &path)?;
+        run(group, part, &path)?;
     }
     let page = render(&GROUPS.iter().map(|group| (group.name, found(&output(group)))).collect::<Vec<_>>());
     print!("{page}");
@@ -74,7 +80,7 @@ fn output(group: &Group) -> PathBuf {
     root().join("target/mutants").join(group.name)
 }
 
-fn run(group: &Group, path: &std::ffi::OsStr) -> Outcome {
+fn run(group: &Group, part: Option<&str>, path: &std::ffi::OsStr) -> Outcome {
     let output = output(group);
     fs::create_dir_all(&output).map_err(|e| format!("cannot make {}: {e}", output.display()))?;
     let mut mutants = cargo();
@@ -83,6 +89,10 @@ fn run(group: &Group, path: &std::ffi::OsStr) -> Outcome {
     for file in group.files {
         mutants.args(["--file", file]);
     }
+    if let Some(part) = part {
+        // Not a stretch of the code, but samples of all of it.
+        mutants.args(["--shard", part, "--sharding", "round-robin"]);
+    }
     mutants.arg("--output").arg(&output).args(["--", "--fail-fast", "-E", TESTS]);
     // Kept between runs, so that only our own crates are built again.
     mutants.env("PATH", path).env("CARGO_TARGET_DIR", root().join("target/mutants/build"));
@@ -90,9 +100,15 @@ fn run(group: &Group, path: &std::ffi::OsStr) -> Outcome {
     let status = mutants.status().map_err(|e| format!("could not start cargo mutants: {e}"))?;
     // 2 and 3: some were missed, some timed out.
     match status.code() {
-        Some(0 | 2 | 3) => Ok(()),
+        Some(0 | 2 | 3) => note(part, &output),
         _ => Err(format!("cargo mutants did not finish `{}`: {status}", group.name)),
     }
+}
+
+/// Notes beside the lists what part of the mutants they are about.
+fn note(part: Option<&str>, output: &Path) -> Outcome {
+    let path = output.join(PART);
+    fs::write(&path, part.unwrap_or("all")).map_err(|e| format!("cannot write {}: {e}", path.display()))
 }
 
 /// Reads the lists of a run; none if there was no run.
@@ -103,6 +119,7 @@ fn found(output: &Path) -> Option<Found> {
         Some(text.lines().map(str::to_owned).collect())
     };
     Some(Found {
+        part: fs::read_to_string(output.join(PART)).ok()?,
         caught: lines("caught.txt")?.len(),
         timed_out: lines("timeout.txt")?.len(),
         unviable: lines("unviable.txt")?.len(),
@@ -116,15 +133,16 @@ fn render(groups: &[(&str, Option<Found>)]) -> String {
         "# Mutants\n\n\
          `cargo xtask mutants` breaks the code in small ways (a comparison turned round, a function that returns\n\
          nothing) and runs the package's tests of the tiers T0 and T1 on each. What no test noticed is listed\n\
-         here. A mutant that does not compile is no mutant; one that makes the tests hang was noticed.\n\n\
-         | group | noticed | hung | not noticed | did not compile |\n|---|---|---|---|---|\n",
+         here. A mutant that does not compile is no mutant; one that makes the tests hang was noticed. A part `K/N` is\n\
+         every Nth mutant from the Kth on.\n\n\
+         | group | part | noticed | hung | not noticed | did not compile |\n|---|---|---|---|---|---|\n",
     );
     for (name, found) in groups {
         let _ = match found {
-            Some(Found { caught, timed_out, unviable, missed }) => {
-                writeln!(text, "| {name} | {caught} | {timed_out} | {} | {unviable} |", missed.len())
+            Some(Found { part, caught, timed_out, unviable, missed }) => {
+                writeln!(text, "| {name} | {part} | {caught} | {timed_out} | {} | {unviable} |", missed.len())
             }
-            None => writeln!(text, "| {name} | not run | | | |"),
+            None => writeln!(text, "| {name} | not run | | | | |"),
         };
     }
     for (name, Found { missed, .. }) in
@@ -148,12 +166,12 @@ mod tests {
     #[test]
     fn the_page_counts_and_lists() {
         let missed = vec!["crates/a/src/b.rs:7:5: replace f with ()".to_owned()];
-        let some = Found { caught: 9, timed_out: 1, unviable: 2, missed };
-        let none = Found { caught: 3, ..Found::default() };
+        let some = Found { part: "0/8".to_owned(), caught: 9, timed_out: 1, unviable: 2, missed };
+        let none = Found { part: "all".to_owned(), caught: 3, ..Found::default() };
         let page = render(&[("a", Some(some)), ("b", None), ("c", Some(none))]);
         for expected in [
-            "| a | 9 | 1 | 1 | 2 |\n",
-            "| b | not run | | | |\n",
+            "| a | 0/8 | 9 | 1 | 1 | 2 |\n",
+            "| b | not run | | | | |\n",
             "## Not noticed: a\n\n- `crates/a/src/b.rs:7:5: replace f with ()`\n",
             "## Not noticed: c\n\nNothing.\n",
         ] {

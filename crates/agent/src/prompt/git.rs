@@ -22,6 +22,10 @@ const LIMIT: Duration = Duration::from_secs(5);
 const COMMITS: &str = "--max-count=10";
 /// How many characters of a commit's subject, of a branch's name, or of what git complains.
 const SHOWN: usize = 120;
+/// How many characters of a commit's name tell it from the others.
+const SHORT: usize = 10;
+/// How many bytes of an entry about what is checked out are read.
+const HEADER: usize = 1024;
 /// How many filters are switched off; a repository with more gets no status.
 const FILTERS: usize = 64;
 
@@ -92,17 +96,25 @@ pub(super) async fn look(env: &dyn ExecutionEnvironment, warnings: &mut Vec<Stri
         Some(Repository { root, branch }) => (Some(root), branch.map(Head::Branch)),
         None => (None, None),
     };
-    match verdict(env).await {
+    let ask = async { tokio::join!(timeout(LIMIT, commits(env)), timeout(LIMIT, status(env))) };
+    // Where there seems to be a repository, what it holds is asked for while git still judges that.
+    let (verdict, answers) = if found.is_some() {
+        let (verdict, answers) = tokio::join!(verdict(env), ask);
+        (verdict, Some(answers))
+    } else {
+        match verdict(env).await {
+            Verdict::Inside => (Verdict::Inside, Some(ask.await)),
+            other => (other, None),
+        }
+    };
+    match verdict {
         Verdict::Inside => {
-            let (head, commits, status) = tokio::join!(
-                timeout(LIMIT, head(env)),
-                timeout(LIMIT, commits(env)),
-                timeout(LIMIT, status(env)),
-            );
+            let (commits, status) = answers.map(|(commits, status)| (commits.ok(), status.ok())).unzip();
+            let commits = commits.flatten().flatten().unwrap_or_default();
+            let mut status = status.flatten().flatten();
+            let head = status.as_mut().and_then(|status| status.head.take());
             let (root, fallback) = by_files(found);
-            let said =
-                Said { status: status.ok().flatten(), commits: commits.ok().flatten().unwrap_or_default() };
-            Git { root, head: head.ok().flatten().or(fallback), said: Some(said) }
+            Git { root, head: head.or(fallback), said: Some(Said { status, commits }) }
         }
         Verdict::Refused(why) => {
             if let Some(Repository { root, .. }) = found {
@@ -160,15 +172,6 @@ async fn verdict(env: &dyn ExecutionEnvironment) -> Verdict {
     }
 }
 
-async fn head(env: &dyn ExecutionEnvironment) -> Option<Head> {
-    let branch = git(env, &[], &["symbolic-ref", "--quiet", "--short", "HEAD"], &mut |_| {}).await?;
-    if branch.exit.success() {
-        return Some(Head::Branch(first_line(branch.stdout.head())));
-    }
-    let commit = git(env, &[], &["rev-parse", "--short", "HEAD"], &mut |_| {}).await?;
-    commit.exit.success().then(|| Head::Detached(first_line(commit.stdout.head())))
-}
-
 /// The latest commits. Not by `log`, which the repository's configuration can make check signatures with
 /// a program of its choice.
 async fn commits(env: &dyn ExecutionEnvironment) -> Option<Vec<String>> {
@@ -180,30 +183,47 @@ async fn commits(env: &dyn ExecutionEnvironment) -> Option<Vec<String>> {
     listed.exit.success().then(|| subjects.map(|line| shortened(&one_line(line), SHOWN)).collect())
 }
 
-/// How many files differ from what is checked out.
-#[derive(Debug, Default, PartialEq, Eq)]
+/// What is checked out, and how many files differ from it.
+#[derive(Debug, Default)]
 struct Status {
+    head: Option<Head>,
     modified: u64,
     untracked: u64,
-    /// Whether the entry under way has said what it is.
-    told: bool,
+    /// The entry under way, as far as it is needed: of what is about a file, the first letter.
+    entry: Vec<u8>,
 }
 
 impl Status {
-    /// Counts the entries in a piece of `status -z`: each is two letters, a path and a NUL.
-    fn count(&mut self, piece: &[u8]) {
-        for byte in piece {
-            match (self.told, byte) {
-                (_, 0) => self.told = false,
-                (true, _) => {}
-                (false, letter) => {
-                    self.told = true;
-                    match letter {
-                        b'?' => self.untracked += 1,
-                        _ => self.modified += 1,
-                    }
+    /// Reads a piece of `status --porcelain=v2 --branch -z`: entries, each with a NUL at its end, the first ones
+    /// about what is checked out, which begin with `#`.
+    fn read(&mut self, piece: &[u8]) {
+        for &byte in piece {
+            match (byte, self.entry.first()) {
+                (0, _) => self.end(),
+                (_, Some(b'#')) if self.entry.len() < HEADER => self.entry.push(byte),
+                (_, Some(_)) => {}
+                (_, None) => self.entry.push(byte),
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        let entry = std::mem::take(&mut self.entry);
+        let text = String::from_utf8_lossy(&entry);
+        match entry.first() {
+            None => {}
+            Some(b'?') => self.untracked += 1,
+            Some(b'#') => {
+                if let Some(commit) = text.strip_prefix("# branch.oid ") {
+                    let commit = commit.get(..SHORT).unwrap_or(commit);
+                    self.head = Some(Head::Detached(shown(commit)));
+                } else if let Some(name) = text.strip_prefix("# branch.head ")
+                    && name != "(detached)"
+                {
+                    self.head = Some(Head::Branch(shown(name)));
                 }
             }
+            Some(_) => self.modified += 1,
         }
     }
 
@@ -220,7 +240,8 @@ async fn status(env: &dyn ExecutionEnvironment) -> Option<Status> {
     // Submodules have a configuration of their own, and renames need the content of files.
     let list = [
         "status",
-        "--porcelain=v1",
+        "--porcelain=v2",
+        "--branch",
         "-z",
         "--untracked-files=normal",
         "--ignore-submodules=all",
@@ -228,7 +249,7 @@ async fn status(env: &dyn ExecutionEnvironment) -> Option<Status> {
     ];
     let mut status = Status::default();
     let mut count = |piece: &Output| match piece.stream {
-        OutputStream::Stdout => status.count(&piece.bytes),
+        OutputStream::Stdout => status.read(&piece.bytes),
         OutputStream::Stderr => {}
     };
     let ended = git(env, &filters, &list, &mut count).await?;
@@ -281,8 +302,11 @@ async fn git(
 }
 
 fn first_line(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    shortened(&one_line(text.lines().next().unwrap_or_default().trim()), SHOWN)
+    shown(String::from_utf8_lossy(bytes).lines().next().unwrap_or_default().trim())
+}
+
+fn shown(text: &str) -> String {
+    shortened(&one_line(text), SHOWN)
 }
 
 #[cfg(test)]
@@ -290,17 +314,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_are_counted_however_they_are_cut() {
-        for (said, words) in [
-            (&b""[..], "clean"),
-            (b" M a\0", "1 modified, 0 untracked"),
-            (b"?? a\0?? b/\0", "0 modified, 2 untracked"),
-            (b"UU a\0A  ?\0 D x y\0?? \n\0", "3 modified, 1 untracked"),
+    fn entries_are_read_however_they_are_cut() {
+        let main = "# branch.oid 0123456789abcdef\0# branch.head main\0# branch.ab +0 -0\0";
+        let detached = "# branch.oid 0123456789abcdef\0# branch.head (detached)\0";
+        for (head, entries, words) in [
+            (main, "", "main: clean"),
+            (main, "1 .M N... 100644 100644 100644 a b # c\0", "main: 1 modified, 0 untracked"),
+            (main, "? a\0? # branch.head b/\0", "main: 0 modified, 2 untracked"),
+            (main, "u UU a\01 A. ?\01 .D x y\0? \n\0", "main: 3 modified, 1 untracked"),
+            (detached, "? a\0", "at 0123456789: 0 modified, 1 untracked"),
+            ("# branch.oid (initial)\0# branch.head new\0", "", "new: clean"),
+            ("", "", "clean"),
         ] {
+            let said = [head, entries].concat().into_bytes();
             for size in 1..=said.len().max(1) {
                 let mut status = Status::default();
-                said.chunks(size).for_each(|piece| status.count(piece));
-                assert_eq!(status.words(), words, "{said:?} in pieces of {size}");
+                said.chunks(size).for_each(|piece| status.read(piece));
+                let head = match status.head.take() {
+                    Some(Head::Branch(name)) => format!("{name}: "),
+                    Some(Head::Detached(commit)) => format!("at {commit}: "),
+                    None => String::new(),
+                };
+                assert_eq!(head + &status.words(), words, "{said:?} in pieces of {size}");
             }
         }
     }

@@ -32,7 +32,7 @@ pub use claude::ClaudeParser;
 pub use definition::{
     Definition, Detail, Invocation, Modes, Options, OutputFormat, PromptBy, Purpose, VariableRules,
 };
-pub use event::{CliEvent, ModelUse, Parser, Report, Verdict};
+pub use event::{CliEvent, ModelUse, Parser, Report, Used, Verdict};
 pub use host::{Host, Patience};
 pub use lines::{LINE_LIMIT, Line, Lines};
 pub use provider::CliProvider;

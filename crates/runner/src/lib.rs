@@ -18,6 +18,7 @@ mod agent;
 mod claude;
 mod definition;
 mod event;
+pub mod failure;
 mod host;
 mod lines;
 mod prompt;

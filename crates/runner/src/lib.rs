@@ -16,6 +16,7 @@
 
 mod agent;
 mod claude;
+mod control;
 mod definition;
 mod event;
 pub mod failure;
@@ -27,6 +28,7 @@ mod run;
 mod scribe;
 mod session;
 mod share;
+pub mod sweep;
 
 pub use agent::CliAgent;
 pub use claude::ClaudeParser;

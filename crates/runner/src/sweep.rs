@@ -196,8 +196,14 @@ mod tests {
         let starts = |run: &str| Line::Starts(run.to_owned());
         let over = |run: &str| Line::Over(run.to_owned());
         let left = |run: &str, root| Left { run: run.to_owned(), root };
-        let lines =
-            [Line::Host(gone()), starts("a"), Line::Runs("a".into(), gone()), starts("b"), starts("c"), over("c")];
+        let lines = [
+            Line::Host(gone()),
+            starts("a"),
+            Line::Runs("a".into(), gone()),
+            starts("b"),
+            starts("c"),
+            over("c"),
+        ];
         let expected = Some(vec![left("a", Some(gone())), left("b", None)]);
         assert_eq!(left_by_the_gone(&text(&lines)), expected);
         // Cut off in the middle of a line.
@@ -237,7 +243,8 @@ mod tests {
     #[test]
     fn files_of_the_gone_are_removed() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("1-1-0.runs"), text(&[Line::Host(gone()), Line::Starts("a".into())])).unwrap();
+        fs::write(folder.path().join("1-1-0.runs"), text(&[Line::Host(gone()), Line::Starts("a".into())]))
+            .unwrap();
         fs::write(folder.path().join("notes.txt"), "somebody else's").unwrap();
         let (roster, swept) = Roster::open(folder.path()).unwrap();
         assert_eq!(swept, Swept { hosts: 1, processes: 0 });

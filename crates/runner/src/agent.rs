@@ -13,7 +13,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::run::directory;
 use crate::session::{HANDLE_VERSION, Session, Told, Totals};
-use crate::{Definition, Host};
+use crate::{Definition, Host, environment};
 
 /// How many commands may wait to be looked at.
 const COMMANDS: usize = 16;
@@ -51,8 +51,8 @@ impl CliAgent {
     /// Begins a session. No process is started before the first input.
     ///
     /// # Errors
-    /// `invalid` for a model, handle or directory that makes no sense; `limit` for one agent below
-    /// too many others; `journal` if the log cannot be written.
+    /// `invalid` for a model, handle or directory that makes no sense; `limit` for one below too many other
+    /// command-line agents; `journal` if the log cannot be written.
     pub async fn start(
         definition: Definition,
         host: Host,
@@ -87,10 +87,8 @@ impl CliAgent {
         log: EventLog,
         beginning: Beginning,
     ) -> Result<Self, AgentError> {
-        if parent.depth >= host.max_depth {
-            let message = format!("{} would have {} agents above it", definition.kind, parent.depth);
-            return Err(AgentError::new(AgentErrorKind::Limit, message));
-        }
+        environment::fuse(&definition, &host)
+            .map_err(|e| AgentError::new(AgentErrorKind::Limit, e.message()))?;
         let invalid = |message: String| AgentError::new(AgentErrorKind::Invalid, message);
         let path = match &spec.workdir {
             Workdir::Shared => None,

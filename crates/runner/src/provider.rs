@@ -21,7 +21,7 @@ use crate::{CliEvent, Definition, Detail, Host, Invocation, Patience, Purpose, R
 /// is left out with a warning, and what must not be left out is an error. Its own tool calls are
 /// narration. Its usage names what each model used and cost, as the command reported it.
 ///
-/// The working directory, the depth and the token that ends the call come from the [`CallCx`].
+/// The working directory and the token that ends the call come from the [`CallCx`].
 /// Cancelling the call, or dropping it, kills the process and everything it started.
 #[derive(Clone, Debug)]
 pub struct CliProvider {
@@ -45,16 +45,12 @@ impl CliProvider {
                 definition: &self.definition,
                 host: &self.host,
                 invocation: Invocation {
-                    purpose: Purpose::Answer,
-                    detail,
                     model: request.model.as_deref(),
-                    resume: None,
-                    max_turns: None,
-                    max_usd: share.most,
+                    max_usd: self.host.most(&self.definition, share.most),
+                    ..self.host.invocation(Purpose::Answer, detail)
                 },
                 prompt,
                 cwd: directory(&self.host, cx.workdir.as_deref()).await?,
-                depth: cx.depth,
                 patience: self.patience(cx, detail),
             };
             Run::start(start).await

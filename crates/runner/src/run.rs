@@ -7,9 +7,13 @@ use std::time::Duration;
 
 use junto_env::{CommandSpec, Exit, HeadTail, Output, OutputStream, Process, RealPath, Stdin};
 use junto_llm::{Error, ErrorKind, Secret};
+use tempfile::TempDir;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::{CliEvent, Definition, Host, Invocation, LINE_LIMIT, Line, Lines, Parser, Patience, PromptBy};
+use crate::{
+    CliEvent, CommandLine, Definition, Host, Invocation, LINE_LIMIT, Line, Lines, Parser, Patience, PromptBy,
+    environment,
+};
 
 /// How much is kept of each end of what a command prints on standard error.
 const STDERR_KEPT: usize = 2 << 10;
@@ -27,6 +31,8 @@ pub(crate) struct Run {
     deadline: Option<Instant>,
     /// Set once there is nothing more to read.
     drained: bool,
+    /// Files of its own; gone with it.
+    _files: Option<TempDir>,
 }
 
 /// What comes of waiting for a run.
@@ -90,8 +96,6 @@ pub(crate) struct Start<'a> {
     pub(crate) invocation: Invocation<'a>,
     pub(crate) prompt: String,
     pub(crate) cwd: Option<RealPath>,
-    /// How many agents are above.
-    pub(crate) depth: u8,
     pub(crate) patience: Patience,
 }
 
@@ -101,18 +105,19 @@ impl Run {
     /// # Errors
     /// `configuration` if the program is not there, or there are too many agents above.
     pub(crate) async fn start(start: Start<'_>) -> Result<Self, Error> {
-        let Start { definition, host, invocation, prompt, cwd, depth, patience } = start;
-        if depth >= host.max_depth {
-            let message = format!("{} would be agent number {depth} below another", definition.kind);
-            return Err(Error::configuration(message).with_hint("does it call itself through the gateway?"));
-        }
+        let Start { definition, host, invocation, prompt, cwd, patience } = start;
+        environment::fuse(definition, host)?;
+        let token = host.token();
+        let mut line = definition.command_line(&Invocation { token: Some(&token), ..invocation })?;
+        let files = write_files(&mut line)?;
         let command = CommandSpec {
             cwd,
-            variables: definition.variables(&host.variables, depth),
+            variables: environment::variables(definition, host, &line, &token),
+            inherits: false,
             stdin: match definition.prompt {
-                PromptBy::Stdin => Stdin::Bytes(prompt.into()),
+                PromptBy::Stdin => Stdin::Bytes(line.prompt(&prompt).into()),
             },
-            ..CommandSpec::argv(definition.argv(&invocation)?)
+            ..CommandSpec::argv(line.argv)
         };
         let process = host.env.spawn(command).await.map_err(|e| not_started(definition, e))?;
         let now = Instant::now();
@@ -130,6 +135,7 @@ impl Run {
             heard: now,
             deadline: patience.hard.map(|hard| now + hard),
             drained: false,
+            _files: files,
         })
     }
 
@@ -199,6 +205,20 @@ impl Run {
             self.reader.finish();
         }
     }
+}
+
+/// Writes the files that a command wants to read into a folder of their own, if there are any.
+fn write_files(line: &mut CommandLine) -> Result<Option<TempDir>, Error> {
+    if line.files.is_empty() {
+        return Ok(None);
+    }
+    let failed = |e: std::io::Error| Error::configuration(format!("cannot write a file for the run: {e}"));
+    let folder = tempfile::Builder::new().prefix("junto-run-").tempdir().map_err(failed)?;
+    line.place(folder.path());
+    for file in &line.files {
+        std::fs::write(folder.path().join(file.name), &file.text).map_err(failed)?;
+    }
+    Ok(Some(folder))
 }
 
 /// The working directory of a run: as given, else the environment's.

@@ -75,7 +75,7 @@ impl Totals {
 impl Session {
     /// Whether the arguments of an input's process can be put together.
     pub(crate) fn check_arguments(&self) -> Result<(), Error> {
-        self.definition.argv(&self.invocation(None, None)).map(drop)
+        self.definition.command_line(&self.invocation(None, None)).map(drop)
     }
 
     /// Works on inputs until the session is to end, and writes its end.
@@ -204,12 +204,11 @@ impl Session {
 
     fn invocation(&self, max_turns: Option<u32>, max_usd: Option<Usd>) -> Invocation<'_> {
         Invocation {
-            purpose: Purpose::Work(self.mode),
-            detail: Detail::Deltas,
             model: self.model.as_deref(),
             resume: self.resumable.as_deref(),
             max_turns,
             max_usd,
+            ..self.host.invocation(Purpose::Work(self.mode), Detail::Deltas)
         }
     }
 

@@ -59,10 +59,9 @@ impl Session {
         let started = Run::start(Start {
             definition: &self.definition,
             host: &self.host,
-            invocation: self.invocation(self.turns_left(), share.most),
+            invocation: self.invocation(self.turns_left(), self.host.most(&self.definition, share.most)),
             prompt,
             cwd: self.cwd.clone(),
-            depth: self.depth,
             patience: self.host.patience,
         });
         let run = match started.await {

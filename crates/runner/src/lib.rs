@@ -18,6 +18,7 @@ mod agent;
 mod claude;
 mod definition;
 mod event;
+pub mod failure;
 mod host;
 mod lines;
 mod prompt;
@@ -32,7 +33,7 @@ pub use claude::ClaudeParser;
 pub use definition::{
     Definition, Detail, Invocation, Modes, Options, OutputFormat, PromptBy, Purpose, VariableRules,
 };
-pub use event::{CliEvent, ModelUse, Parser, Report, Verdict};
+pub use event::{CliEvent, ModelUse, Parser, Report, Used, Verdict};
 pub use host::{Host, Patience};
 pub use lines::{LINE_LIMIT, Line, Lines};
 pub use provider::CliProvider;

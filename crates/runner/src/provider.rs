@@ -218,8 +218,10 @@ impl Answering {
             }
             CliEvent::Excuse(words) => self.excuse = Some(words),
             CliEvent::Report(report) => {
-                self.account.report(&report.used);
-                for used in &report.used {
+                // An answer is always a session of its own.
+                let used = report.used.since(None, true).unwrap_or_default();
+                self.account.report(&used);
+                for used in &used {
                     let mut sum = &self.usage + &used.usage;
                     let mut raw = self.usage.raw.take().unwrap_or_else(|| json!({}));
                     raw[&used.model] = used.usage.raw.clone().unwrap_or_default();
@@ -235,7 +237,7 @@ impl Answering {
                 }
                 self.report = Some(*report);
             }
-            CliEvent::Turn | CliEvent::ToolEnd { .. } => {}
+            CliEvent::Turn | CliEvent::ToolEnd { .. } | CliEvent::Plan(_) | CliEvent::Context(_) => {}
         }
     }
 

@@ -22,7 +22,7 @@ impl<'a> Scribe<'a> {
         Self { log, call: CallId::fresh(), open: None, running: HashMap::new() }
     }
 
-    /// Writes an event. Sessions, turns, excuses and reports are for whoever runs the process.
+    /// Writes an event. Sessions, turns, sizes, excuses and reports are for whoever runs the process.
     pub(crate) async fn write(&mut self, event: CliEvent) -> Result<(), JournalError> {
         match event {
             CliEvent::TextStart => self.open = Some(self.emit(Body::AssistantTextStart {}).await?),
@@ -62,13 +62,18 @@ impl<'a> Scribe<'a> {
                     self.emit(ended(of, call_id, name, output, is_error)).await?;
                 }
             }
+            CliEvent::Plan(plan) => drop(self.emit(Body::Plan { plan }).await?),
             CliEvent::Progress(text) => drop(self.emit(Body::Progress { text }).await?),
             CliEvent::Retry { attempt, delay_ms, error } => {
                 let error = EventError::from(&error);
                 self.emit(Body::Retry { attempt, delay_ms, error }).await?;
             }
             CliEvent::Warning { code, message } => self.warn(code, message).await?,
-            CliEvent::Session { .. } | CliEvent::Turn | CliEvent::Excuse(_) | CliEvent::Report(_) => {}
+            CliEvent::Session { .. }
+            | CliEvent::Turn
+            | CliEvent::Context(_)
+            | CliEvent::Excuse(_)
+            | CliEvent::Report(_) => {}
         }
         Ok(())
     }

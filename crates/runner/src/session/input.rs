@@ -148,7 +148,7 @@ impl Session {
             CliEvent::Turn => self.totals.turns = self.totals.turns.saturating_add(1),
             CliEvent::Excuse(words) => progress.excuse = Some(words),
             CliEvent::Report(report) => {
-                for ModelUse { model, usage, cost } in report.used.clone() {
+                for ModelUse { model, usage, cost } in report.used.since(None, true).unwrap_or_default() {
                     self.totals.usage += &usage;
                     progress.tokens = progress.tokens.saturating_add(usage.total);
                     progress.cost = Some(progress.cost.map_or(cost, |sum| sum + cost));

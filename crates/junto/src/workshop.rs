@@ -263,9 +263,9 @@ impl Workshop {
             catalog: inner.catalog.clone(),
             provider_name: native.provider_name.clone(),
             model: spec.model.clone().or_else(|| native.model.clone()),
-            effort: native.effort.clone(),
+            effort: spec.effort.clone().or_else(|| native.effort.clone()),
             system: native.system.clone(),
-            instructions: native.instructions.clone(),
+            instructions: spec.instructions.clone().or_else(|| native.instructions.clone()),
             on_overflow: native.on_overflow,
             tools: match &native.profile {
                 Some(_) => ToolRegistry::default(),

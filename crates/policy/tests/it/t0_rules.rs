@@ -158,11 +158,8 @@ fn tools_code_and_agents() {
     let agent = |kind: &str, mode| Action::Spawn {
         spec: AgentSpec {
             kind: kind.to_owned(),
-            model: None,
-            workdir: Workdir::Shared,
             mode,
-            limits: Limits::default(),
-            resume: None,
+            ..AgentSpec::default()
         },
     };
     for (mode, rules, action, expected) in [

@@ -326,7 +326,7 @@ fn handle(past: &Past, kind: &str) -> Option<ResumeHandle> {
     })
 }
 
-fn not_kept(error: &junto_store::Error) -> AgentError {
+pub(crate) fn not_kept(error: &junto_store::Error) -> AgentError {
     let failed = AgentError::new(AgentErrorKind::Journal, error.to_string());
     match error.hint() {
         Some(hint) => failed.with_hint(hint),

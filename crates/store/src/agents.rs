@@ -41,6 +41,9 @@ pub use self::rows::{
 };
 pub use self::setup::{AgentSetup, DailyTime, NamedAgent, Refresh, is_agent_name};
 
+/// The kind of the handle by which a session says of which agent it is: `{"agent": "…", "run": 1}`.
+pub const NAMED: &str = "named";
+
 /// How often an input is tried before it is given up.
 pub const MAX_ATTEMPTS: u32 = 3;
 

@@ -26,7 +26,7 @@ mod store;
 
 pub use agents::{
     AgentInput, AgentRun, AgentSession, AgentSetup, Agents, Begin, DailyTime, Finish, Held, InputFate, InputId,
-    InputState, MAX_ATTEMPTS, NamedAgent, Refresh, RunId, RunResult, RunStatus, SessionChange, Suppression,
+    InputState, MAX_ATTEMPTS, NAMED, NamedAgent, Refresh, RunId, RunResult, RunStatus, SessionChange, Suppression,
     is_agent_name,
 };
 pub use error::{Error, ErrorKind, Result};

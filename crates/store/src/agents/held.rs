@@ -64,6 +64,8 @@ pub enum InputFate {
     Done,
     /// Somebody did not want it any more.
     Cancelled,
+    /// Another try would end the same way. It is kept until somebody wants it tried again.
+    GivenUp,
     /// It waits as before; the run does not count.
     Waits {
         /// When it is taken at the earliest.
@@ -210,8 +212,7 @@ impl Held {
     pub fn finish(&self, run: RunId, finish: &Finish, now: Timestamp) -> Result<InputState> {
         let Finish { status, result, fate, session, suppression } = finish;
         let RunResult { session: id, context, usage, cost, exit, class, error, text } = result;
-        let json = |value: Option<String>| value.filter(|json| json != "null");
-        let (usage, cost) = (json(serde_json::to_string(usage).ok()), json(serde_json::to_string(cost).ok()));
+        let (usage, cost) = (to_json(usage.as_ref()), to_json(cost.as_ref()));
         let (text, error) = (self.agents.masked(text), error.as_deref().map(|error| self.agents.masked(error)));
         let message = suppression.as_ref().map(|s| self.agents.masked(&s.message)).unwrap_or_default();
         self.agents.db().write(|db| {
@@ -232,6 +233,19 @@ impl Held {
                 self.put_away(db, InputId(input))?;
             }
             Ok(state)
+        })
+    }
+
+    /// Adds to a run that was left by a dead process what its journal tells.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn amend(&self, run: RunId, result: &RunResult, session: &SessionChange, now: Timestamp) -> Result<()> {
+        let (usage, cost) = (to_json(result.usage.as_ref()), to_json(result.cost.as_ref()));
+        self.agents.db().write(|db| {
+            let update = "UPDATE runs SET session = ?2, usage = ?3, cost = ?4 WHERE id = ?1";
+            db.execute(update, params![run.0, result.session, usage, cost])?;
+            self.keep(db, run, session, now)
         })
     }
 
@@ -296,6 +310,7 @@ fn settle(db: &Connection, input: InputId, fate: InputFate) -> rusqlite::Result<
     let (state, due, counts) = match fate {
         InputFate::Done => (InputState::Done, None, 0),
         InputFate::Cancelled => (InputState::Cancelled, None, 0),
+        InputFate::GivenUp => (InputState::GivenUp, None, 1),
         InputFate::Waits { due } => (InputState::Waiting, Some(due), 0),
         InputFate::Again { due } => {
             let tried = attempts(db)?.unwrap_or_default().saturating_add(1);
@@ -326,6 +341,10 @@ fn at_work(name: &str, pid: Option<u32>) -> Error {
     };
     Error::new(ErrorKind::Locked, quoted(name), message)
         .with_hint("`junto agent send` queues what it shall do next; `junto agent abort` stops it")
+}
+
+fn to_json(value: Option<&impl serde::Serialize>) -> Option<String> {
+    serde_json::to_string(value?).ok()
 }
 
 /// A count as SQLite keeps it.

@@ -272,9 +272,9 @@ impl Workshop {
             catalog: inner.catalog.clone(),
             provider_name: native.provider_name.clone(),
             model: spec.model.clone().or_else(|| native.model.clone()),
-            effort: native.effort.clone(),
+            effort: spec.effort.clone().or_else(|| native.effort.clone()),
             system: native.system.clone(),
-            instructions: native.instructions.clone(),
+            instructions: spec.instructions.clone().or_else(|| native.instructions.clone()),
             on_overflow: native.on_overflow,
             tools: match &native.profile {
                 Some(_) => ToolRegistry::default(),
@@ -325,7 +325,7 @@ fn handle(past: &Past, kind: &str) -> Option<ResumeHandle> {
     })
 }
 
-fn not_kept(error: &junto_store::Error) -> AgentError {
+pub(crate) fn not_kept(error: &junto_store::Error) -> AgentError {
     let failed = AgentError::new(AgentErrorKind::Journal, error.to_string());
     match error.hint() {
         Some(hint) => failed.with_hint(hint),

@@ -21,6 +21,7 @@ mod definition;
 mod endpoint;
 mod environment;
 mod event;
+pub mod failure;
 mod host;
 mod lines;
 mod probe;

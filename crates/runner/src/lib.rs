@@ -39,7 +39,7 @@ pub use claude::ClaudeParser;
 pub use definition::{
     AnswerRule, CommandLine, Definition, Detail, EffortRule, EndSignal, EndingRule, EndpointRule, HomeRule,
     Invocation, ModeRule, Modes, Options, OutputFormat, PrivateFile, PromptBy, Purpose, SignInRule, Standing,
-    TokenRule, VariableRules, Version, VersionRange, Versions,
+    SteerProtocol, SteerRule, TokenRule, VariableRules, Version, VersionRange, Versions,
 };
 pub use endpoint::Endpoint;
 pub use event::{CliEvent, ModelUse, Parser, Report, Used, Verdict};

@@ -16,23 +16,33 @@
 
 mod agent;
 mod claude;
+mod codex;
 mod definition;
 mod event;
+mod failure;
+mod fields;
+mod gemini;
 mod host;
 mod lines;
+mod partial;
 mod prompt;
 mod provider;
+mod rollout;
 mod run;
+mod running;
 mod scribe;
 mod session;
 mod share;
 
 pub use agent::CliAgent;
 pub use claude::ClaudeParser;
+pub use codex::CodexParser;
 pub use definition::{
     Definition, Detail, Invocation, Modes, Options, OutputFormat, PromptBy, Purpose, VariableRules,
 };
 pub use event::{CliEvent, ModelUse, Parser, Report, Used, Verdict};
+pub use gemini::GeminiParser;
 pub use host::{Host, Patience};
 pub use lines::{LINE_LIMIT, Line, Lines};
 pub use provider::CliProvider;
+pub use rollout::CodexTurn;

@@ -22,6 +22,9 @@ const LINE: usize = 1 << 20;
 const COMPRESSED: u64 = 16 << 20;
 const UNPACKED: u64 = 1 << 30;
 
+/// How far back a compressed rollout may refer, which is held in memory.
+const WINDOW: u64 = 32 << 20;
+
 /// The last turn of a rollout.
 pub(super) async fn last_turn(env: &dyn ExecutionEnvironment, file: &RealPath) -> Option<CodexTurn> {
     let size = env.stamp(file).await.ok()??.size;
@@ -37,7 +40,8 @@ pub(super) async fn last_turn(env: &dyn ExecutionEnvironment, file: &RealPath) -
         let start = size.saturating_sub(length);
         let tail = bytes(env, file, start, length).await?;
         // Unless it is the first of the file, the first line is only the rest of one.
-        let rest = if start == 0 { 0 } else { tail.iter().position(|byte| *byte == b'\n').unwrap_or(tail.len()) };
+        let rest =
+            if start == 0 { 0 } else { tail.iter().position(|byte| *byte == b'\n').unwrap_or(tail.len()) };
         let mut reading = Reading::default();
         let mut lines = Lines::new(LINE);
         lines.push(tail.get(rest..)?, |line| take(&mut reading, line));
@@ -70,7 +74,7 @@ fn unpacked(mut packed: &[u8]) -> Option<CodexTurn> {
     let mut left = UNPACKED;
     // Each time something is added to it, it may be in a frame of its own.
     while !packed.is_empty() {
-        let mut frame = StreamingDecoder::new(&mut packed).ok()?;
+        let mut frame = StreamingDecoder::new_with_max_window_size(&mut packed, WINDOW).ok()?;
         let mut piece = vec![0; 64 << 10];
         loop {
             let read = match frame.read(&mut piece) {

@@ -19,7 +19,7 @@ mod claude;
 mod codex;
 mod definition;
 mod event;
-mod failure;
+pub mod failure;
 mod fields;
 mod gemini;
 mod host;

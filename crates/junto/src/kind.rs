@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use junto_agent::{Overflow, Profile, SessionConfig};
 use junto_llm::{Effort, Provider, Secret, Usd};
+use junto_runner::sweep::Roster;
 use junto_runner::{Definition, Endpoint, Home, Patience};
 
 /// Changes what a session is made of.
@@ -127,6 +128,12 @@ pub struct Cli {
     pub reads_documents: bool,
     /// Whether root runs it.
     pub is_root: bool,
+    /// Whether it can be told more while it works, where it has a protocol for that.
+    pub steerable: bool,
+    /// The folder for the records of its runs; absent: nothing is recorded.
+    pub logs: Option<PathBuf>,
+    /// Where its processes are written down while they run, so that a later host can end what this one could not.
+    pub roster: Option<Arc<Roster>>,
 }
 
 impl Cli {
@@ -146,6 +153,9 @@ impl Cli {
             directories: Vec::new(),
             reads_documents: true,
             is_root: false,
+            steerable: false,
+            logs: None,
+            roster: None,
         }
     }
 }

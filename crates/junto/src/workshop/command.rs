@@ -56,6 +56,9 @@ impl Workshop {
             effort: cli.effort.clone(),
             instructions,
             is_root: cli.is_root,
+            steerable: cli.steerable,
+            logs: cli.logs.clone(),
+            roster: cli.roster.clone(),
             ..Host::new(self.held(cli, spec.mode, env, &directories)?)
         };
         let host = Host { directories, ..host };

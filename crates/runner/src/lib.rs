@@ -17,23 +17,30 @@
 
 mod agent;
 mod claude;
+mod codex;
 mod definition;
 mod endpoint;
 mod environment;
 mod event;
 pub mod failure;
+mod fields;
+mod gemini;
 mod host;
 mod lines;
+mod partial;
 mod probe;
 mod prompt;
 mod provider;
+mod rollout;
 mod run;
+mod running;
 mod scribe;
 mod session;
 mod share;
 
 pub use agent::CliAgent;
 pub use claude::ClaudeParser;
+pub use codex::CodexParser;
 pub use definition::{
     AnswerRule, CommandLine, Definition, Detail, EffortRule, EndSignal, EndingRule, EndpointRule, HomeRule,
     Invocation, ModeRule, Modes, Options, OutputFormat, PrivateFile, PromptBy, Purpose, SignInRule, Standing,
@@ -41,7 +48,9 @@ pub use definition::{
 };
 pub use endpoint::Endpoint;
 pub use event::{CliEvent, ModelUse, Parser, Report, Used, Verdict};
+pub use gemini::GeminiParser;
 pub use host::{Home, Host, Patience};
 pub use lines::{LINE_LIMIT, Line, Lines};
 pub use probe::{Probe, SignIn};
 pub use provider::CliProvider;
+pub use rollout::CodexTurn;

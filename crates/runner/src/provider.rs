@@ -231,7 +231,10 @@ impl Answering {
                     });
                     self.usage = sum;
                 }
-                self.report = Some(*report);
+                self.report = Some(match self.report.take() {
+                    Some(before) => before.then(*report),
+                    None => *report,
+                });
             }
             CliEvent::Turn | CliEvent::ToolEnd { .. } | CliEvent::Plan(_) | CliEvent::Context(_) => {}
         }

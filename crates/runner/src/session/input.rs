@@ -165,7 +165,10 @@ impl Session {
                     };
                     scribe.emit(call).await?;
                 }
-                progress.report = Some(*report);
+                progress.report = Some(match progress.report.take() {
+                    Some(before) => before.then(*report),
+                    None => *report,
+                });
             }
             event => scribe.write(event).await?,
         }

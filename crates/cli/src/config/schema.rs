@@ -83,6 +83,8 @@ pub(crate) static KEYS: &[Key] = &[
     Key::new("dialect", Kind::Choice(DIALECTS), "whose names the agents' tools have").var("JUNTO_DIALECT"),
     Key::new("instructions", Kind::Text, "what you want of agents whatever their task is")
         .var("JUNTO_INSTRUCTIONS"),
+    Key::new("fallback", Kind::Texts, "who takes over, in this order, when a command-line agent cannot work")
+        .var("JUNTO_FALLBACK"),
     Key::new("env_policy", Kind::Choice(ENV_POLICIES), "which variables the agents' commands inherit")
         .or("core")
         .var("JUNTO_ENV_POLICY"),

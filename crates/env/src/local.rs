@@ -6,6 +6,7 @@ mod files;
 mod input;
 mod keeper;
 mod launch;
+pub mod left;
 mod locks;
 mod mark;
 mod output;

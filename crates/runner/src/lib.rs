@@ -16,8 +16,10 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod agent;
+pub mod background;
 mod claude;
 mod codex;
+mod control;
 mod definition;
 mod endpoint;
 mod environment;
@@ -37,6 +39,7 @@ mod running;
 mod scribe;
 mod session;
 mod share;
+pub mod sweep;
 
 pub use agent::CliAgent;
 pub use claude::ClaudeParser;
@@ -44,7 +47,7 @@ pub use codex::CodexParser;
 pub use definition::{
     AnswerRule, CommandLine, Definition, Detail, EffortRule, EndSignal, EndingRule, EndpointRule, HomeRule,
     Invocation, ModeRule, Modes, Options, OutputFormat, PrivateFile, PromptBy, Purpose, SignInRule, Standing,
-    TokenRule, VariableRules, Version, VersionRange, Versions,
+    SteerProtocol, SteerRule, TokenRule, VariableRules, Version, VersionRange, Versions,
 };
 pub use endpoint::Endpoint;
 pub use event::{CliEvent, ModelUse, Parser, Report, Used, Verdict};

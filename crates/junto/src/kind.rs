@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use junto_agent::{Overflow, Profile, SessionConfig};
+use junto_env::ExecutionEnvironment;
 use junto_llm::{Effort, Provider, Secret, Usd};
 use junto_runner::sweep::Roster;
-use junto_runner::{Definition, Endpoint, Home, Patience};
+use junto_runner::{Definition, Endpoint, Home, Host, Patience};
 
 /// Changes what a session is made of.
 pub type Adjust = Arc<dyn Fn(SessionConfig) -> SessionConfig + Send + Sync>;
@@ -130,9 +131,9 @@ pub struct Cli {
     pub is_root: bool,
     /// Whether it can be told more while it works, where it has a protocol for that.
     pub steerable: bool,
-    /// The folder for the records of its runs; absent: nothing is recorded.
+    /// The folder for the records of its runs; absent: none are kept.
     pub logs: Option<PathBuf>,
-    /// Where its processes are written down while they run, so that a later host can end what this one could not.
+    /// Where its running processes are written down, so that a later host ends what this one could not.
     pub roster: Option<Arc<Roster>>,
 }
 
@@ -156,6 +157,25 @@ impl Cli {
             steerable: false,
             logs: None,
             roster: None,
+        }
+    }
+
+    /// What it is run with in an environment, but for the directories and the project's documents.
+    pub fn host(&self, env: Arc<dyn ExecutionEnvironment>) -> Host {
+        Host {
+            variables: self.variables.clone(),
+            patience: self.patience,
+            pass_keys: self.pass_keys,
+            home: self.home.clone(),
+            endpoint: self.endpoint.clone(),
+            max_usd_per_child: self.max_usd,
+            effort: self.effort.clone(),
+            instructions: self.instructions.clone(),
+            is_root: self.is_root,
+            steerable: self.steerable,
+            logs: self.logs.clone(),
+            roster: self.roster.clone(),
+            ..Host::new(env)
         }
     }
 }

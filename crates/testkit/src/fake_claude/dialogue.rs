@@ -70,7 +70,7 @@ fn hear(messages: &SyncSender<String>, interrupted: &str, told: Option<PathBuf>)
     }
     if over {
         // Whatever the turn was doing, it is over, and the program ends with its input.
-        exit(0);
+        exit(1);
     }
 }
 

@@ -108,11 +108,12 @@ async fn the_last_turn_is_told() {
     assert_eq!(turn.clone().after(Some(&turn)), None, "a turn that was there before is another's");
 }
 
-/// What codex 0.166.0 wrote down about a thread of three runs: one with a tool, one that resumed it, and one that
-/// found its window full; long texts are left out.
+/// What codex 0.166.0 wrote down about a thread of five runs: one with a tool, one that resumed it, one that found
+/// its window full, one that summed the conversation up and went on, counting anew, and one more. Long texts are
+/// left out.
 #[tokio::test]
-async fn a_thread_of_three_runs_is_told_after_each() {
-    let whole = include_str!("../rollouts/three-turns.jsonl");
+async fn a_thread_is_told_after_each_of_its_runs() {
+    let whole = include_str!("../rollouts/thread.jsonl");
     let thread = "01a1e00a-23d8-7ab3-a9e0-f469dd127696";
     let home = Home::new();
     let ends: Vec<usize> = whole
@@ -124,6 +125,8 @@ async fn a_thread_of_three_runs_is_told_after_each() {
         (ends[0], 1052, Some((2003, 100)), (2003, 100)),
         (ends[1], 1053, Some((1003, 50)), (3006, 150)),
         (ends[2], 258_400, None, (0, 0)),
+        (ends[3], 1052, Some((2003, 100)), (2003, 100)),
+        (ends[4], 1053, Some((1003, 50)), (3006, 150)),
     ] {
         home.put(
             &format!("sessions/2026/11/15/rollout-2026-11-15T16-28-43-{thread}.jsonl"),

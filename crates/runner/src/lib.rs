@@ -33,6 +33,7 @@ mod running;
 mod scribe;
 mod session;
 mod share;
+mod told;
 
 pub use agent::CliAgent;
 pub use claude::ClaudeParser;

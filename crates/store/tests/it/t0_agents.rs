@@ -271,14 +271,23 @@ fn somebody_may_want_a_run_to_stop() {
 
 #[test]
 fn what_is_long_past_is_not_kept() {
-    let (_folder, agents) = with_nex();
+    let (folder, agents) = with_nex();
+    let db = rusqlite::Connection::open(folder.path().join("agents.sqlite")).unwrap();
+    db.execute_batch(
+        "WITH RECURSIVE many (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 1500)
+         INSERT INTO inputs (agent, text, queued, due, state) SELECT 'nex', 'x', 0, 0, iif(n = 1, 'given_up', 'done') FROM many;
+         WITH RECURSIVE many (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 1500)
+         INSERT INTO runs (agent, input, generation, status, started, provider, process)
+         SELECT 'nex', n, 0, 'completed', 0, 'claude', '' FROM many;",
+    )
+    .unwrap();
     let held = agents.take("nex", at(1)).unwrap();
-    for _ in 0..1010 {
-        let input = agents.send("nex", "One.", at(0)).unwrap();
-        let run = begin(&held, input, "claude", None);
-        held.finish(run, &finish(RunStatus::Completed, InputFate::Done), at(2)).unwrap();
-    }
+    let input = agents.send("nex", "One.", at(0)).unwrap();
+    let run = begin(&held, input, "claude", None);
+    held.finish(run, &finish(RunStatus::Completed, InputFate::Done), at(2)).unwrap();
     assert_eq!(agents.runs("nex", 5000).unwrap().len(), 1000);
+    let inputs: u32 = db.query_row("SELECT count(*) FROM inputs", [], |row| row.get(0)).unwrap();
+    assert_eq!(inputs, 1001, "what was given up is kept however old it is");
 }
 
 #[test]

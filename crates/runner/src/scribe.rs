@@ -18,8 +18,9 @@ pub(crate) struct Scribe<'a> {
 }
 
 impl<'a> Scribe<'a> {
-    pub(crate) fn new(log: &'a EventLog) -> Self {
-        Self { log, call: CallId::fresh(), open: None, running: HashMap::new() }
+    /// For the run of this name.
+    pub(crate) fn new(log: &'a EventLog, call: CallId) -> Self {
+        Self { log, call, open: None, running: HashMap::new() }
     }
 
     /// Writes an event. Sessions, turns, sizes, excuses and reports are for whoever runs the process.

@@ -30,7 +30,7 @@ use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::output::Output;
 use crate::output::paint::{Painted, Style};
-use crate::{claude, saved};
+use crate::saved;
 
 pub(crate) use self::named::{Busy, Errand, kept, policy_of};
 
@@ -96,15 +96,16 @@ enum Who {
 }
 
 fn who(name: &str, environment: &Environment) -> Result<Who, Failure> {
-    if let Some(kind) = AgentKind::named(name) {
+    let config = Config::load(environment, &[])?;
+    let runners = config.runner_names();
+    if let Some(kind) = AgentKind::named(name, &runners) {
         return Ok(Who::Kind(kind));
     }
-    let config = Config::load(environment, &[])?;
     let agents = match saved::open_existing(&config, environment)? {
         Some(store) => Some(store.agents().map_err(|error| saved::failure(&error))?),
         None => None,
     };
-    let kinds = ["native"].into_iter().chain(claude::known());
+    let kinds = ["native"].into_iter().chain(runners.iter().map(String::as_str));
     let all = match &agents {
         Some(agents) => match agents.get(name) {
             Ok(agent) => return Ok(Who::Named(agent.name)),
@@ -186,7 +187,8 @@ async fn work(wish: Wish, environment: &Environment, output: &Output) -> Result<
     let (time, providers, kept, on_reject) = (job.time, job.providers.clone(), job.kept, job.on_reject);
     let begun = job.start().await?;
     let log = begun.agent.log().clone();
-    let end = driven(begun, &wish.args, (time, on_reject), environment, output).run(task, &mut interrupts).await;
+    let end =
+        driven(begun, &wish.args, (time, on_reject), environment, output).run(task, &mut interrupts).await;
     if kept {
         let id = log.session();
         let line = format!("session {id} · to go on: junto resume {} \"…\"", saved::short(id));

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::agents::{Agents, each};
 use crate::Machine;
+use crate::agents::{Agents, each};
 
 /// Two programs that are run like `claude`: `claude` itself, and `spare`.
 const SPARE: &str = "[runners.spare]\nlike = \"claude\"\ncommand = [\"HOME/spare/claude\"]\n";
@@ -43,7 +43,10 @@ fn its_length_counts_also_if_the_run_failed() {
     agents.mode("late");
     assert_eq!(agents.send("One.").code, Some(1));
     let status = agents.status();
-    assert_eq!((&status["runs"][0]["status"], &status["runs"][0]["context"]), (&json!("failed"), &Value::Null));
+    assert_eq!(
+        (&status["runs"][0]["status"], &status["runs"][0]["context"]),
+        (&json!("failed"), &Value::Null)
+    );
     agents.mode("");
     agents.run(&["agent", "send", "nex"]).ok();
     assert_eq!(agents.calls()[1].resumed(), None);
@@ -79,7 +82,10 @@ fn another_provider_takes_the_same_call() {
     agents.mode("auth");
     let run = agents.send("One.");
     assert_eq!((run.code, run.out.as_str()), (Some(0), "I was told: One.\n"), "{run:#?}");
-    assert!(run.err.contains("claude is left alone until") && run.err.contains("spare takes over"), "{run:#?}");
+    assert!(
+        run.err.contains("claude is left alone until") && run.err.contains("spare takes over"),
+        "{run:#?}"
+    );
     let of = |provider: &str, status: &str| (json!(provider), json!(status));
     assert_eq!(providers(&agents), [of("spare", "completed"), of("claude", "failed")]);
     let status = agents.status();
@@ -92,7 +98,10 @@ fn another_provider_takes_the_same_call() {
     assert_eq!(providers(&agents)[0], of("spare", "completed"));
     assert_eq!(agents.calls().len(), 1, "claude was asked once");
     let list: Value = serde_json::from_str(&agents.run(&["agent", "list", "--json"]).ok()).unwrap();
-    assert_eq!((each(&list["suppressed"], "provider"), each(&list["suppressed"], "class")), (vec![json!("claude")], vec![json!("auth")]));
+    assert_eq!(
+        (each(&list["suppressed"], "provider"), each(&list["suppressed"], "class")),
+        (vec![json!("claude")], vec![json!("auth")])
+    );
     // Each has a conversation of its own.
     let sessions = &agents.status()["sessions"];
     assert_eq!(each(sessions, "provider"), ["spare"]);
@@ -116,7 +125,10 @@ fn what_nobody_can_do_now_waits() {
     let run = agents.send("One.");
     assert_eq!(run.code, Some(3), "{run:#?}");
     let status = agents.status();
-    assert_eq!((each(&status["queue"], "state"), each(&status["queue"], "attempts")), (vec![json!("waiting")], vec![json!(0)]));
+    assert_eq!(
+        (each(&status["queue"], "state"), each(&status["queue"], "attempts")),
+        (vec![json!("waiting")], vec![json!(0)])
+    );
     agents.run(&["agent", "send", "nex"]).fails(3, &["claude is left alone until", "(auth)"]);
     assert_eq!(agents.calls().len(), 1);
 }

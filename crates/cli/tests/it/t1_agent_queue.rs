@@ -14,7 +14,10 @@ fn a_run_that_fails_keeps_its_input() {
     assert_eq!((run.code, run.out.as_str()), (Some(1), ""), "{run:#?}");
     assert!(run.err.contains("is kept") && run.err.contains("junto agent send nex"), "{run:#?}");
     let status = agents.status();
-    assert_eq!((each(&status["queue"], "state"), each(&status["queue"], "attempts")), (vec![json!("waiting")], vec![json!(1)]));
+    assert_eq!(
+        (each(&status["queue"], "state"), each(&status["queue"], "attempts")),
+        (vec![json!("waiting")], vec![json!(1)])
+    );
     assert_eq!((&status["runs"][0]["status"], &status["health"]), (&json!("failed"), &json!("error")));
     assert_eq!(status["runs"][0]["class"], "crashed");
 
@@ -55,7 +58,11 @@ fn the_queue_survives_a_process_that_is_killed() {
     child.kill().unwrap();
     child.wait().unwrap();
     let status = agents.status();
-    assert_eq!((&status["state"], &status["runs"][0]["status"]), (&json!("idle"), &json!("running")), "nobody has looked yet");
+    assert_eq!(
+        (&status["state"], &status["runs"][0]["status"]),
+        (&json!("idle"), &json!("running")),
+        "nobody has looked yet"
+    );
     // What the killed one left behind ends by itself.
     agents.mode("");
     agents.open_gate();
@@ -68,7 +75,11 @@ fn the_queue_survives_a_process_that_is_killed() {
     assert_eq!(each(&status["runs"], "class"), [Value::Null, Value::Null, json!("crashed")]);
     let calls = agents.calls();
     let first = Some(calls[0].session.as_str());
-    assert_eq!((calls[1].resumed(), calls[2].resumed()), (first, first), "the session is known from the journal");
+    assert_eq!(
+        (calls[1].resumed(), calls[2].resumed()),
+        (first, first),
+        "the session is known from the journal"
+    );
 }
 
 #[test]
@@ -87,7 +98,10 @@ fn an_agent_does_one_thing_at_a_time() {
     agents.mode("");
     agents.open_gate();
     let first = ended(child);
-    assert_eq!((first.code, first.out.as_str()), (Some(0), "I was told: One.\nI was told: Two.\nI was told: Three.\n"));
+    assert_eq!(
+        (first.code, first.out.as_str()),
+        (Some(0), "I was told: One.\nI was told: Two.\nI was told: Three.\n")
+    );
     let tasks: Vec<String> = agents.calls().into_iter().map(|call| call.task).collect();
     assert_eq!(tasks, ["One.", "Two.", "Three."]);
     assert!(!agents.machine.path("bin/overlaps").exists());
@@ -120,9 +134,17 @@ fn what_an_agent_does_can_be_stopped() {
     assert_eq!((&told["agent"], &told["waiting"], &told["discarded"]), (&json!("nex"), &json!(1), &json!(0)));
     assert_eq!(ended(child).code, Some(130));
     let status = agents.status();
-    assert_eq!((&status["runs"][0]["status"], &status["runs"][0]["error"]), (&json!("cancelled"), &json!("abort")));
-    assert_eq!(each(&status["queue"], "text"), ["Two."], "what was stopped is not tried again; the rest waits");
-    let told: Value = serde_json::from_str(&agents.run(&["agent", "abort", "nex", "--all", "--json"]).ok()).unwrap();
+    assert_eq!(
+        (&status["runs"][0]["status"], &status["runs"][0]["error"]),
+        (&json!("cancelled"), &json!("abort"))
+    );
+    assert_eq!(
+        each(&status["queue"], "text"),
+        ["Two."],
+        "what was stopped is not tried again; the rest waits"
+    );
+    let told: Value =
+        serde_json::from_str(&agents.run(&["agent", "abort", "nex", "--all", "--json"]).ok()).unwrap();
     assert_eq!((&told["run"], &told["discarded"], &told["waiting"]), (&Value::Null, &json!(1), &json!(0)));
     agents.mode("");
     let again = agents.send("Three.");
@@ -137,7 +159,10 @@ fn a_process_that_is_told_to_end_leaves_its_input_to_the_next() {
     assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     assert_eq!(ended(child).code, Some(130));
     let status = agents.status();
-    assert_eq!((each(&status["queue"], "state"), each(&status["queue"], "attempts")), (vec![json!("waiting")], vec![json!(0)]));
+    assert_eq!(
+        (each(&status["queue"], "state"), each(&status["queue"], "attempts")),
+        (vec![json!("waiting")], vec![json!(0)])
+    );
     agents.mode("");
     assert_eq!(agents.run(&["agent", "send", "nex"]).ok(), "I was told: One.\n");
 }
@@ -160,8 +185,9 @@ fn processes_that_race_do_everything_once() {
     });
     let mut tasks: Vec<String> = agents.calls().into_iter().map(|call| call.task).collect();
     tasks.sort();
-    let expected: Vec<String> =
-        (0..PROCESSES).flat_map(|process| (0..EACH).map(move |number| format!("{process}-{number}"))).collect();
+    let expected: Vec<String> = (0..PROCESSES)
+        .flat_map(|process| (0..EACH).map(move |number| format!("{process}-{number}")))
+        .collect();
     assert_eq!(tasks, expected);
     assert_eq!(agents.status()["queue"], json!([]), "the last to leave looks once more");
     assert!(!agents.machine.path("bin/overlaps").exists(), "two ran at once");

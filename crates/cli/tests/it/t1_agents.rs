@@ -14,8 +14,12 @@ fn json(out: &str) -> Value {
 #[test]
 fn an_agent_is_added_changed_listed_and_removed() {
     let agents = Agents::unnamed(Machine::new());
-    assert_eq!(agents.run(&["agent", "list"]).ok(), "there are no agents yet; `junto agent add NAME` adds one\n");
-    let flags = ["--model", "opus", "--effort", "high", "--max-context", "1000", "--daily-reset", "4:00", "--json"];
+    assert_eq!(
+        agents.run(&["agent", "list"]).ok(),
+        "there are no agents yet; `junto agent add NAME` adds one\n"
+    );
+    let flags =
+        ["--model", "opus", "--effort", "high", "--max-context", "1000", "--daily-reset", "4:00", "--json"];
     let added = json(&agents.run(&[&["agent", "add", "Nex"][..], &flags].concat()).ok());
     let project = agents.machine.path("project").display().to_string();
     let folder = agents.machine.path(".local/state/junto/agents/Nex");
@@ -38,9 +42,17 @@ fn an_agent_is_added_changed_listed_and_removed() {
     assert_eq!((&set["name"], &set["setup"]), (&json!("Nex"), &setup), "case makes no difference");
 
     let list = json(&agents.run(&["agent", "list", "--json"]).ok());
-    assert_eq!((each(&list["agents"], "name"), each(&list["agents"], "state")), (vec![json!("Nex")], vec![json!("idle")]));
+    assert_eq!(
+        (each(&list["agents"], "name"), each(&list["agents"], "state")),
+        (vec![json!("Nex")], vec![json!("idle")])
+    );
     let status = agents.run(&["agent", "status", "nex"]).ok();
-    for line in ["state          idle, health unknown", "daily reset    04:00", "idle timeout   48h", "runs           none yet"] {
+    for line in [
+        "state          idle, health unknown",
+        "daily reset    04:00",
+        "idle timeout   48h",
+        "runs           none yet",
+    ] {
         assert!(status.contains(line), "no {line:?} in {status}");
     }
 
@@ -63,12 +75,18 @@ fn what_makes_no_sense_is_told_with_what_does() {
     add(&["x", "--workspace", "gone"], &["--workspace", "a folder that exists"]);
     add(&["x", "--daily-reset", "25:00"], &["--daily-reset", "25:00"]);
     add(&["x", "--idle-timeout", "soon"], &["--idle-timeout", "30m, 8h or 2d"]);
-    for command in [&["status", "nxe"][..], &["send", "nxe", "Hi."], &["abort", "nxe"], &["new", "nxe"], &["set", "nxe"]] {
+    for command in
+        [&["status", "nxe"][..], &["send", "nxe", "Hi."], &["abort", "nxe"], &["new", "nxe"], &["set", "nxe"]]
+    {
         agents.run(&[&["agent"], command].concat()).fails(2, &["did you mean \"nex\"?", "junto agent list"]);
     }
-    agents.run(&["run", "--agent", "nxe", "Hi."]).fails(2, &["no agent \"nxe\"; did you mean \"nex\"?", "native, claude"]);
+    agents
+        .run(&["run", "--agent", "nxe", "Hi."])
+        .fails(2, &["no agent \"nxe\"; did you mean \"nex\"?", "native, claude"]);
     let run = |flags: &[&str], said: &str| {
-        agents.run(&[&["run", "--agent", "nex", "Hi."], flags].concat()).fails(2, &[said, "named", "junto agent"]);
+        agents
+            .run(&[&["run", "--agent", "nex", "Hi."], flags].concat())
+            .fails(2, &[said, "named", "junto agent"]);
     };
     run(&["--model", "m"], "--model does nothing");
     run(&["-C", "."], "--cwd does nothing");
@@ -119,13 +137,24 @@ fn the_log_tells_of_each_run() {
         let names = line.split(' ').map(|field| field.split('=').next().unwrap().to_owned());
         names.collect::<Vec<_>>()
     };
-    assert_eq!(fields(&plain), ["ts", "level", "event", "agent", "state", "duration", "context-length"], "{plain}");
-    assert!(plain.contains(" agent=nex state=success ") && plain.ends_with(" context-length=1000"), "{plain}");
+    assert_eq!(
+        fields(&plain),
+        ["ts", "level", "event", "agent", "state", "duration", "context-length"],
+        "{plain}"
+    );
+    assert!(
+        plain.contains(" agent=nex state=success ") && plain.ends_with(" context-length=1000"),
+        "{plain}"
+    );
     let debug = line(&agents.run(&["agent", "send", "nex", "--debug", "Two."]));
-    let billing = ["input-tokens", "output-tokens", "cache-read-tokens", "cache-write-tokens", "total-tokens"];
+    let billing =
+        ["input-tokens", "output-tokens", "cache-read-tokens", "cache-write-tokens", "total-tokens"];
     let expected = ["ts", "level", "event", "agent", "agent-run-id", "state", "duration", "context-length"];
     assert_eq!(fields(&debug), [&expected[..], &billing].concat(), "{debug}");
-    assert!(debug.ends_with(" output-tokens=25 cache-read-tokens=50 cache-write-tokens=25 total-tokens=1000"), "{debug}");
+    assert!(
+        debug.ends_with(" output-tokens=25 cache-read-tokens=50 cache-write-tokens=25 total-tokens=1000"),
+        "{debug}"
+    );
     agents.mode("crash");
     let failed = line(&agents.send("Three."));
     assert!(failed.contains(" state=failed ") && failed.contains(" context-length=none error="), "{failed}");
@@ -150,8 +179,12 @@ fn a_kind_goes_on_with_its_latest_session() {
     agents.run(&["run", "--agent", "claude", "--resume", "latest", "Two."]).ok();
     let calls = agents.calls();
     assert_eq!(calls[1].resumed(), Some(calls[0].session.as_str()));
-    agents.run(&["run", "--agent", "native", "--resume", "latest", "Hi."]).fails(2, &["no session of native"]);
+    agents
+        .run(&["run", "--agent", "native", "--resume", "latest", "Hi."])
+        .fails(2, &["no session of native"]);
     let sessions = json(&agents.run(&["sessions", "--json"]).ok());
     let id = sessions["sessions"][0]["id"].as_str().unwrap();
-    agents.run(&["run", "--agent", "native", "--resume", id, "Hi."]).fails(2, &["is of the kind claude, not native"]);
+    agents
+        .run(&["run", "--agent", "native", "--resume", id, "Hi."])
+        .fails(2, &["is of the kind claude, not native"]);
 }

@@ -276,7 +276,9 @@ fn wrong_ids_are_told_with_the_nearest() {
     machine.run(&["run", "Hi."]).ok();
     machine.run(&["resume", "0", "Hi."]).fails(2, &["2 sessions begin with \"0\"", "give more of the id"]);
     machine.run(&["run", "--resume", "--no-save", "Hi."]).fails(2, &["--no-save"]);
-    machine.run(&["run", "--agent", "claude", "--resume", "latest", "Hi."]).fails(2, &["no session of claude"]);
+    machine
+        .run(&["run", "--agent", "claude", "--resume", "latest", "Hi."])
+        .fails(2, &["no session of claude"]);
     assert_eq!(stage.requests().len(), 2);
 }
 

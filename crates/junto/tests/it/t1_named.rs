@@ -62,9 +62,9 @@ fn stage(programs: &[(&str, &str)]) -> Stage {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path().join("state"), Options::default()).unwrap();
     let workshop = Workshop::builder(folder.path(), |dir| Ok(Arc::new(LocalEnvironment::new(dir)?)));
-    let workshop = programs.iter().fold(workshop, |workshop, (name, program)| {
-        workshop.kind(*name, cli(folder.path(), name, program))
-    });
+    let workshop = programs
+        .iter()
+        .fold(workshop, |workshop, (name, program)| workshop.kind(*name, cli(folder.path(), name, program)));
     let mut providers = programs.iter().map(|(name, _)| (*name).to_owned());
     let setup = AgentSetup {
         provider: providers.next().unwrap(),
@@ -139,7 +139,8 @@ async fn a_run_is_stopped_by_whoever_wants_it_stopped() {
             loop {
                 let run = agents.running("nex").unwrap();
                 let journal = run.and_then(|run| stage.store.read(&run.journal?).ok());
-                let began = |event: &Event| matches!(&event.body, Body::Handle { handle } if handle.kind == "one");
+                let began =
+                    |event: &Event| matches!(&event.body, Body::Handle { handle } if handle.kind == "one");
                 if journal.is_some_and(|journal| journal.events.iter().any(began)) {
                     break;
                 }

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use junto_core::ResumeHandle;
 use junto_llm::{Cost, Secret, SessionId, Usage, Usd};
 use junto_store::{
-    AgentSetup, Agents, Begin, ErrorKind, Finish, Held, InputFate, InputId, InputState, MAX_ATTEMPTS, Options,
-    Redactor, RunId, RunResult, RunStatus, SessionChange, Store, Suppression,
+    AgentSetup, Agents, Begin, ErrorKind, Finish, Held, InputFate, InputId, InputState, MAX_ATTEMPTS,
+    Options, Redactor, RunId, RunResult, RunStatus, SessionChange, Store, Suppression,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -56,10 +56,14 @@ fn inputs_are_taken_in_their_order_and_once() {
     let first = agents.send("nex", "One.", at(0)).unwrap();
     let second = agents.send("NEX", "Two.", at(0)).unwrap();
     let held = agents.take("nex", at(1)).unwrap();
-    assert_eq!(held.next(at(1)).unwrap().map(|input| (input.id, input.text)), Some((first, "One.".to_owned())));
+    assert_eq!(
+        held.next(at(1)).unwrap().map(|input| (input.id, input.text)),
+        Some((first, "One.".to_owned()))
+    );
     let run = begin(&held, first, "claude", None);
     assert_eq!(held.next(at(1)).unwrap().map(|input| input.id), Some(second), "the first is leased");
-    let twice = held.begin(&Begin { input: first, provider: "codex".into(), model: None, fresh: None }, at(1));
+    let twice =
+        held.begin(&Begin { input: first, provider: "codex".into(), model: None, fresh: None }, at(1));
     assert_eq!(twice.unwrap_err().kind(), ErrorKind::Invalid);
     held.finish(run, &finish(RunStatus::Completed, InputFate::Done), at(2)).unwrap();
     let states = agents.queue("nex").unwrap().into_iter().map(|input| (input.id, input.state));
@@ -97,7 +101,8 @@ fn an_input_is_tried_so_often_and_then_kept() {
     let held = agents.take("nex", at(1)).unwrap();
     for attempt in 1..=MAX_ATTEMPTS {
         let run = begin(&held, input, "claude", None);
-        let state = held.finish(run, &finish(RunStatus::Failed, InputFate::Again { due: at(500) }), at(2)).unwrap();
+        let state =
+            held.finish(run, &finish(RunStatus::Failed, InputFate::Again { due: at(500) }), at(2)).unwrap();
         let expected = if attempt < MAX_ATTEMPTS { InputState::Waiting } else { InputState::GivenUp };
         assert_eq!(state, expected, "{attempt}");
         assert_eq!(agents.hasten("nex", at(3)).unwrap(), usize::from(attempt < MAX_ATTEMPTS));
@@ -141,7 +146,8 @@ fn what_a_process_left_under_way_has_failed() {
         let row = agents.run_on(input).unwrap().unwrap();
         assert_eq!((row.status, row.ended), (RunStatus::Failed, Some(at(9))));
         assert_eq!(row.result.class.as_deref(), Some("crashed"));
-        let result = RunResult { session: Some("s".into()), usage: Some(Usage::new(3, 4)), ..RunResult::default() };
+        let result =
+            RunResult { session: Some("s".into()), usage: Some(Usage::new(3, 4)), ..RunResult::default() };
         held.amend(run, &result, &SessionChange::Set(handle("s"), None), at(9)).unwrap();
         let row = agents.run_on(input).unwrap().unwrap();
         assert_eq!((row.result.session.as_deref(), row.result.usage), (Some("s"), Some(Usage::new(3, 4))));
@@ -155,7 +161,11 @@ fn a_row_keeps_what_is_known_of_a_run() {
     let (_folder, agents) = with_nex();
     let input = agents.send("nex", "Use a-key-of-somebody-7f3a.", at(0)).unwrap();
     let held = agents.take("nex", at(1)).unwrap();
-    assert_eq!(held.next(at(1)).unwrap().unwrap().text, "Use a-key-of-somebody-7f3a.", "the agent must see it");
+    assert_eq!(
+        held.next(at(1)).unwrap().unwrap().text,
+        "Use a-key-of-somebody-7f3a.",
+        "the agent must see it"
+    );
     let run = begin(&held, input, "claude", Some("no-session-handle"));
     assert_eq!(agents.running("nex").unwrap().map(|run| run.pid), Some(Some(std::process::id())));
     let result = RunResult {
@@ -171,8 +181,14 @@ fn a_row_keeps_what_is_known_of_a_run() {
     let whole = Finish { result: result.clone(), ..finish(RunStatus::Completed, InputFate::Done) };
     held.finish(run, &whole, at(3)).unwrap();
     let row = agents.runs("nex", 10).unwrap().remove(0);
-    assert_eq!((row.agent.as_str(), row.provider.as_str(), row.status), ("nex", "claude", RunStatus::Completed));
-    assert_eq!((row.started, row.ended, row.fresh.as_deref()), (at(1), Some(at(3)), Some("no-session-handle")));
+    assert_eq!(
+        (row.agent.as_str(), row.provider.as_str(), row.status),
+        ("nex", "claude", RunStatus::Completed)
+    );
+    assert_eq!(
+        (row.started, row.ended, row.fresh.as_deref()),
+        (at(1), Some(at(3)), Some("no-session-handle"))
+    );
     assert!(!row.result.text.contains("7f3a") && row.result.text.starts_with("The key is "), "{row:?}");
     assert_eq!(RunResult { text: result.text.clone(), ..row.result }, result);
     assert!(!agents.input(input).unwrap().unwrap().text.contains("7f3a"), "nobody needs it any more");
@@ -191,9 +207,12 @@ fn a_conversation_is_kept_for_each_provider() {
     };
     let known = || {
         let all = agents.sessions("nex").unwrap().into_iter();
-        all.map(|one| (one.provider, one.handle.data["session"].clone(), one.created, one.used)).collect::<Vec<_>>()
+        all.map(|one| (one.provider, one.handle.data["session"].clone(), one.created, one.used))
+            .collect::<Vec<_>>()
     };
-    let row = |provider: &str, session: &str, created, used| (provider.to_owned(), json!(session), at(created), Some(at(used)));
+    let row = |provider: &str, session: &str, created, used| {
+        (provider.to_owned(), json!(session), at(created), Some(at(used)))
+    };
     run("claude", Some("no"), SessionChange::Set(handle("c-1"), Some(5)), 10);
     run("codex", Some("no"), SessionChange::Set(handle("x-1"), None), 20);
     run("claude", None, SessionChange::Set(handle("c-1"), Some(6)), 30);
@@ -218,7 +237,8 @@ fn what_is_to_be_forgotten_is_not_brought_back_by_a_run_under_way() {
         let run = begin(&held, input, "claude", None);
         change();
         let session = SessionChange::Set(handle("s"), None);
-        held.finish(run, &Finish { session, ..finish(RunStatus::Completed, InputFate::Done) }, at(2)).unwrap();
+        held.finish(run, &Finish { session, ..finish(RunStatus::Completed, InputFate::Done) }, at(2))
+            .unwrap();
         assert_eq!(agents.sessions("nex").unwrap(), []);
     }
     // What is only another way of working changes nothing of that.
@@ -309,7 +329,8 @@ fn the_file_is_for_its_owner_and_is_never_replaced() {
     for name in ["agents.sqlite-wal", "agents.sqlite-shm"] {
         let _ = std::fs::remove_file(folder.path().join(name));
     }
-    std::fs::write(&path, "no database at all, but longer than the header of one, so that it is looked at").unwrap();
+    std::fs::write(&path, "no database at all, but longer than the header of one, so that it is looked at")
+        .unwrap();
     assert_eq!(open().unwrap_err().kind(), ErrorKind::Damaged);
     assert!(std::fs::read(&path).unwrap().starts_with(b"no database"), "it is left for whoever can mend it");
 }

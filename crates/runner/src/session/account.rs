@@ -5,7 +5,8 @@
 //! before it and from what the command wrote down itself.
 
 use junto_core::{Body, CallEnd, CallPurpose, JournalError};
-use junto_llm::{Catalog, Cost, Usage};
+use junto_llm::catalog::Catalog;
+use junto_llm::{Cost, Usage};
 
 use super::Session;
 use super::progress::Progress;

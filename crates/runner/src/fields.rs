@@ -85,7 +85,9 @@ pub(crate) fn told_error(words: &str) -> Error {
         let error = &body["error"];
         let kind = ["status", "code", "type"].map(|field| text(error, field));
         let kind = kind.into_iter().find(|kind| !kind.is_empty()).unwrap_or_default();
-        return failure::classify(kind, message, status(error, "code"));
+        let is_refused = text(error, "type") == "invalid_request_error";
+        let status = status(error, "code").or(is_refused.then_some(400));
+        return failure::classify(kind, message, status);
     }
     failure::classify("", words, None)
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::CodexTurn;
-use crate::codex::usage::{context, usage};
+use crate::codex::usage::{context, counted, usage};
 use crate::fields::text;
 
 /// One line. What is in it is read only if it is about turns or tokens: the rest can be large.
@@ -94,7 +94,7 @@ impl Reading {
         // It is told again when nothing was added, for instance with other limits of the account.
         let is_stale = self.count_before["total_token_usage"] == info["total_token_usage"]
             && self.count_before["last_token_usage"] == info["last_token_usage"];
-        self.counted = if is_stale { None } else { context(&info["last_token_usage"]) };
+        self.counted = if is_stale { None } else { counted(info) };
     }
 
     pub(super) fn began(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use junto_runner::{CliEvent, LINE_LIMIT, Line, Lines, Parser as _};
+use junto_runner::{CliEvent, LINE_LIMIT, Line, Lines};
 use serde_json::{Value, json};
 
 use crate::listing::listing;

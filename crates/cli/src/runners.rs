@@ -25,7 +25,7 @@ pub(crate) fn is_known(name: &str, config: &Config) -> bool {
 pub(crate) fn installed<'a>(
     config: &Config,
     environment: &'a Environment,
-) -> impl Iterator<Item = String> + 'a {
+) -> impl Iterator<Item = String> + use<'a> {
     let defined = config.runner_names().into_iter().filter_map(|name| {
         let definition = definition(&name, &config.runner(&name)).ok()?;
         Some((name, definition))

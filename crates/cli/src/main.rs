@@ -3,7 +3,6 @@
 
 mod args;
 mod choice;
-mod claude;
 mod commands;
 mod config;
 mod connect;
@@ -14,6 +13,7 @@ mod failure;
 mod guard;
 mod interrupts;
 mod output;
+mod runners;
 mod saved;
 mod when;
 

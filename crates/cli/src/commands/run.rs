@@ -2,23 +2,28 @@
 
 mod drive;
 mod ending;
+mod fallback;
 mod flags;
 mod host;
 mod mind;
+mod named;
 mod past;
 mod prepare;
 mod terms;
 mod view;
+mod who;
 
 use std::io::IsTerminal;
+use std::time::Duration;
 
-use junto::core::Input;
+use junto::core::{EventLog, Input, OnReject};
 
 use self::drive::Drive;
 use self::host::{Host, Presence};
 use self::past::Past;
-use self::prepare::{Begin, prepare};
+use self::prepare::{Begin, Begun, Job, prepare};
 use self::view::{Form, View};
+use self::who::Who;
 use crate::args::{AgentKind, ForkArgs, InputForm, LATEST, ResumeArgs, RunArgs, WorkArgs};
 use crate::config::Files;
 use crate::environment::Environment;
@@ -27,6 +32,8 @@ use crate::interrupts::Interrupts;
 use crate::output::Output;
 use crate::output::paint::{Painted, Style};
 use crate::saved;
+
+pub(crate) use self::named::{Busy, Errand, kept, policy_of};
 
 /// What an agent is wanted for.
 struct Wish {
@@ -54,15 +61,33 @@ enum Save {
 
 /// Runs `junto run`.
 pub(crate) async fn run(args: RunArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    let RunArgs { task, kind, resume, no_save, work: args } = args;
+    let RunArgs { task, agent, resume, no_save, debug, work: args } = args;
+    let kind = match agent.as_deref().map(|name| who::who(name, environment)).transpose()? {
+        Some(Who::Named(name)) => {
+            named::check_fit(&args, resume.as_deref(), no_save)?;
+            let errand = Errand { name, text: task, again: false, busy: Busy::Wait, debug, args };
+            return Box::pin(errand.run(environment, output)).await;
+        }
+        Some(Who::Kind(kind)) => Some(kind),
+        None => None,
+    };
     let wish = if resume.is_some() {
         let (id, task) = id_and_prompt(resume, task);
+        let id = match kind {
+            Some(kind) => who::of_kind(&id, &kind, environment)?,
+            None => id,
+        };
         Wish { task, from: From::Session(id), args }
     } else {
         let save = if no_save { Save::No } else { Save::Configured };
-        Wish { task, from: From::Nothing { kind: kind.unwrap_or_default(), save }, args }
+        Wish { task, from: From::Nothing { kind: kind.unwrap_or(AgentKind::Native), save }, args }
     };
-    Box::pin(work(wish, environment, output)).await
+    Box::pin(fallback::work(wish, environment, output)).await
+}
+
+/// Refuses flags that the setup of an agent that has a name decides.
+pub(crate) fn check_named(args: &WorkArgs) -> Result<(), Failure> {
+    named::check_fit(args, None, false)
 }
 
 /// Runs `junto resume`.
@@ -108,34 +133,71 @@ fn id_and_prompt(id: Option<String>, prompt: Option<String>) -> (String, Option<
 /// Lets an agent work, from its task to its end.
 async fn work(wish: Wish, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
+    perform(&wish, environment, output, &mut interrupts).await?.exit
+}
+
+/// What came of an agent's work.
+struct Performed {
+    /// For the command.
+    exit: Result<Exit, Failure>,
+    /// What it did.
+    log: EventLog,
+    /// What it was told.
+    task: Option<Input>,
+}
+
+/// The same, one time.
+async fn perform(
+    wish: &Wish,
+    environment: &Environment,
+    output: &Output,
+    interrupts: &mut Interrupts,
+) -> Result<Performed, Failure> {
     // Nothing has begun that would have to end.
     let (job, task) = tokio::select! {
         biased;
         () = interrupts.next() => return Err(Failure::interrupted()),
         prepared = async {
-            let job = prepare(&wish, environment, output).await?;
-            let task = task(&wish, &job.begin).await?;
+            let job = prepare(wish, environment, output).await?;
+            let task = task(wish, &job.begin).await?;
             Ok::<_, Failure>((job, task))
         } => prepared?,
     };
-    for line in std::iter::once(&job.line).chain(&job.gaps) {
-        output.say(&Painted::new(output.err().paint).styled(Style::DIM, line));
-    }
+    announce(&job, output);
     let (time, providers, kept, on_reject) = (job.time, job.providers.clone(), job.kept, job.on_reject);
     let begun = job.start().await?;
-    let form = if wish.args.json { Form::Json } else { Form::Text };
     let log = begun.agent.log().clone();
-    let view = View::new(form, output.clone(), log.clone());
-    let host = Host::new(presence(&wish.args), output.clone());
-    let host = host.keeping_rules_in(Files::find(environment).user).refusing(on_reject);
-    let drive = Drive::new(begun, view, host, output.clone()).at_most(time);
-    let end = drive.run(task, &mut interrupts).await;
+    let drive = driven(begun, &wish.args, (time, on_reject), environment, output);
+    let end = drive.run(task.clone(), interrupts).await;
     if kept {
         let id = log.session();
         let line = format!("session {id} · to go on: junto resume {} \"…\"", saved::short(id));
         output.say(&Painted::new(output.err().paint).styled(Style::DIM, &line));
     }
-    ending::ending(&end?, &providers)
+    let exit = end.and_then(|end| ending::ending(&end, &providers));
+    Ok(Performed { exit, log, task })
+}
+
+/// Says who is going to work, where, and on which terms.
+fn announce(job: &Job, output: &Output) {
+    for line in std::iter::once(&job.line).chain(&job.gaps) {
+        output.say(&Painted::new(output.err().paint).styled(Style::DIM, line));
+    }
+}
+
+/// An agent that is shown, answered and told as the flags say.
+fn driven(
+    begun: Begun,
+    args: &WorkArgs,
+    (time, on_reject): (Option<Duration>, OnReject),
+    environment: &Environment,
+    output: &Output,
+) -> Drive {
+    let form = if args.json { Form::Json } else { Form::Text };
+    let view = View::new(form, output.clone(), begun.agent.log().clone());
+    let host = Host::new(presence(args), output.clone());
+    let host = host.keeping_rules_in(Files::find(environment).user).refusing(on_reject);
+    Drive::new(begun, view, host, output.clone()).at_most(time)
 }
 
 /// Who is at the other end of standard input.

@@ -2,11 +2,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![allow(clippy::disallowed_methods, reason = "tests start the command and interrupt it")]
 
+mod agents;
 mod stage;
+mod t1_agent_policies;
+mod t1_agent_queue;
+mod t1_agents;
 mod t1_ask;
 mod t1_commands;
 mod t1_config;
 mod t1_demo;
+mod t1_doctor;
 mod t1_gateway;
 mod t1_hangup;
 mod t1_interrupt;
@@ -17,6 +22,7 @@ mod t1_run;
 mod t1_run_flags;
 mod t1_run_terminal;
 mod t1_run_tools;
+mod t1_runners;
 mod t1_sandbox;
 mod t1_session_commands;
 mod t1_session_cost;

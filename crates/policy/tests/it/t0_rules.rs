@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use junto_core::{Action, AgentSpec, Leash, Limits, Mode as ChildMode, Policy, Rule, Verdict, Workdir};
+use junto_core::{Action, AgentSpec, Leash, Mode as ChildMode, Policy, Rule, Verdict};
 use junto_env::RealPath;
 use junto_policy::{Answer, Confined, Judge, Mode, Origin, PolicyRule, Rules};
 use serde_json::json;
@@ -156,14 +156,7 @@ fn tools_code_and_agents() {
     let tool = Action::Tool { name: "issues_create".to_owned(), args: json!({}) };
     let code = Action::Code { code: "1 + 1".to_owned() };
     let agent = |kind: &str, mode| Action::Spawn {
-        spec: AgentSpec {
-            kind: kind.to_owned(),
-            model: None,
-            workdir: Workdir::Shared,
-            mode,
-            limits: Limits::default(),
-            resume: None,
-        },
+        spec: AgentSpec { kind: kind.to_owned(), mode, ..AgentSpec::default() },
     };
     for (mode, rules, action, expected) in [
         (Mode::Workspace, &[][..], tool.clone(), Ask),

@@ -1,30 +1,58 @@
 //! Results: how a turn ended.
 
-use junto_llm::{Error, ErrorKind};
+use junto_llm::Error;
 use serde_json::Value;
 
-use super::{ClaudeParser, text};
-use crate::{CliEvent, Report, Verdict};
+use super::ClaudeParser;
+use crate::fields::{list, status, text};
+use crate::{CliEvent, Report, Used, Verdict, failure};
 
 impl ClaudeParser {
     pub(super) fn report(&mut self, result: &Value, events: &mut Vec<CliEvent>) {
         if let Some(message) = denied(&result["permission_denials"]) {
             events.push(CliEvent::Warning { code: "permission_denied", message });
         }
-        let verdict = verdict(result);
+        let verdict = verdict(result, self.limit.as_ref());
         let words = text(result, "result");
         // What a failed result says is an error and not an answer.
         let answered = matches!(verdict, Verdict::Done) && !words.is_empty();
+        // Told once: a later result without a text of its own adds nothing.
+        let last_text = std::mem::take(&mut self.answer.text);
         events.push(CliEvent::Report(Box::new(Report {
             verdict,
-            text: if answered { words.to_owned() } else { self.answer.text.clone() },
+            text: if answered { words.to_owned() } else { last_text },
             stop_reason: result["stop_reason"].as_str().map(str::to_owned),
-            used: self.accounts.take(result, &self.model),
+            used: Used::Turn(self.accounts.take(result, &self.model)),
+            last: false,
         })));
     }
 }
 
-fn verdict(result: &Value) -> Verdict {
+/// A limit of the account that was reached.
+#[derive(Clone, Debug)]
+pub(super) struct Limit {
+    /// Which, as the client calls it.
+    kind: String,
+    /// When it is over, in seconds since 1970.
+    reset: Option<u64>,
+}
+
+impl Limit {
+    /// The limit that an event tells, if it is reached; it is told as a warning if it is only near.
+    pub(super) fn told(info: &Value, events: &mut Vec<CliEvent>) -> Option<Self> {
+        let (state, kind) = (text(info, "status"), text(info, "rateLimitType"));
+        if matches!(state, "" | "allowed") {
+            return None;
+        }
+        let reset = info["resetsAt"].as_u64();
+        let until = reset.map(|reset| format!(" until {reset}")).unwrap_or_default();
+        let message = format!("the limit {kind} is {state}{until}");
+        events.push(CliEvent::Warning { code: "rate_limit", message });
+        (state == "rejected").then(|| Self { kind: kind.to_owned(), reset })
+    }
+}
+
+fn verdict(result: &Value, limit: Option<&Limit>) -> Verdict {
     let subtype = text(result, "subtype");
     if matches!(subtype, "error_max_turns" | "error_max_budget_usd") {
         return Verdict::Limit(words(result));
@@ -36,31 +64,30 @@ fn verdict(result: &Value) -> Verdict {
     if result["is_error"] == false && subtype == "success" {
         return Verdict::Done;
     }
-    Verdict::Failed(failure(result))
+    Verdict::Failed(failed(result, limit))
 }
 
-fn failure(result: &Value) -> Error {
-    let status = result["api_error_status"].as_u64().and_then(|status| u16::try_from(status).ok());
-    let kind = match (text(result, "terminal_reason"), text(result, "stop_reason"), status) {
-        ("prompt_too_long", _, _) => ErrorKind::ContextLength,
-        (_, "refusal", _) => ErrorKind::ContentFilter,
-        (_, _, Some(status)) => ErrorKind::from_status(status),
-        _ => ErrorKind::Unknown,
+fn failed(result: &Value, limit: Option<&Limit>) -> Error {
+    let (code, status) = (text(result, "api_error_type"), status(result, "api_error_status"));
+    let kind = match (text(result, "terminal_reason"), text(result, "stop_reason")) {
+        (reason @ "prompt_too_long", _) | (_, reason @ "refusal") => reason,
+        _ => code,
     };
-    let mut error = Error::new(kind, words(result));
-    if let Some(status) = status {
-        error = error.with_status(status);
-    }
-    match text(result, "api_error_type") {
-        "" => error,
-        code => error.with_code(code),
-    }
+    let limit =
+        limit.filter(|_| matches!(status, None | Some(429)) && matches!(kind, "" | "rate_limit_error"));
+    let error = match limit {
+        Some(Limit { kind, reset }) => {
+            let reset = reset.map(|reset| format!("|{reset}")).unwrap_or_default();
+            failure::classify(kind, &format!("{}{reset}", words(result)), status)
+        }
+        None => failure::classify(kind, &words(result), status),
+    };
+    if code.is_empty() || error.code().is_some() { error } else { error.with_code(code) }
 }
 
 /// What the client says about it.
 fn words(result: &Value) -> String {
-    let errors = result["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let errors: Vec<&str> = errors.iter().filter_map(Value::as_str).collect();
+    let errors: Vec<&str> = list(result, "errors").iter().filter_map(Value::as_str).collect();
     match (text(result, "result"), errors.is_empty()) {
         ("", true) => format!("it ended with {:?}", text(result, "subtype")),
         ("", false) => errors.join("; "),

@@ -50,7 +50,7 @@ const CLASSES: &[(Class, &str, ErrorKind, Option<Duration>)] = &[
     (Class::RateLimit, "rate-limit", ErrorKind::RateLimit, Some(Duration::from_mins(5))),
     (Class::UsageLimit, "usage-limit", ErrorKind::Quota, Some(Duration::from_hours(5))),
     (Class::Quota, "quota", ErrorKind::Quota, Some(Duration::from_hours(1))),
-    (Class::Overloaded, "overloaded", ErrorKind::Server, Some(Duration::from_secs(60))),
+    (Class::Overloaded, "overloaded", ErrorKind::Server, Some(Duration::from_mins(1))),
     (Class::ContextLength, "context-length", ErrorKind::ContextLength, None),
     (Class::Refused, "refused", ErrorKind::ContentFilter, None),
     (Class::NotInstalled, "not-installed", ErrorKind::Configuration, Some(Duration::from_mins(10))),
@@ -338,7 +338,7 @@ mod tests {
             (Class::Auth, "try again in 1s", Some(Duration::from_mins(10))),
             (Class::NotInstalled, "", Some(Duration::from_mins(10))),
             (Class::RateLimit, "", Some(Duration::from_mins(5))),
-            (Class::Overloaded, "", Some(Duration::from_secs(60))),
+            (Class::Overloaded, "", Some(Duration::from_mins(1))),
             (Class::Crashed, "", None),
             (Class::ContextLength, "", None),
             (

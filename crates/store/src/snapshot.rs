@@ -10,7 +10,6 @@ mod git;
 mod look;
 mod undo;
 
-use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -135,11 +134,7 @@ impl Snapshots {
 /// A name for a workspace: always the same, and another for another.
 fn name(workspace: &Path) -> String {
     let digest = Sha256::digest(workspace.as_os_str().as_bytes());
-    digest.iter().take(16).fold(String::new(), |mut name, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(name, "{byte:02x}");
-        name
-    })
+    look::hex(digest.get(..16).unwrap_or_default())
 }
 
 impl std::fmt::Debug for Snapshots {

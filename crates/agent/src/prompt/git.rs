@@ -321,7 +321,7 @@ mod tests {
             (main, "", "main: clean"),
             (main, "1 .M N... 100644 100644 100644 a b # c\0", "main: 1 modified, 0 untracked"),
             (main, "? a\0? # branch.head b/\0", "main: 0 modified, 2 untracked"),
-            (main, "u UU a\01 A. ?\01 .D x y\0? \n\0", "main: 3 modified, 1 untracked"),
+            (main, "u UU a\x001 A. ?\x001 .D x y\x00? \n\x00", "main: 3 modified, 1 untracked"),
             (detached, "? a\0", "at 0123456789: 0 modified, 1 untracked"),
             ("# branch.oid (initial)\0# branch.head new\0", "", "new: clean"),
             ("", "", "clean"),

@@ -3,6 +3,7 @@
 //! To start git costs more than to look at a thousand files. So the look of a workspace is kept beside the
 //! snapshot that was taken of it, and as long as it looks the same, that snapshot is taken again without git.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -63,8 +64,7 @@ impl Look {
                 youngest = youngest.max(meta.ctime());
             }
         }
-        let digest = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Some(Self { digest, youngest })
+        Some(Self { digest: hex(&digest.finalize()), youngest })
     }
 
     /// Keeps it with the snapshot that was taken after it, in place of what is kept there. That it cannot be
@@ -89,11 +89,22 @@ impl Look {
     }
 }
 
+/// Bytes as text.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, SystemTime};
+    use std::time::Duration;
 
     use super::*;
+
+    type Change<'a> = (&'a str, Box<dyn Fn() + 'a>);
 
     fn look(dir: &Path) -> Option<Look> {
         Look::at(dir, &dir.join("store"), 10)
@@ -112,7 +123,6 @@ mod tests {
         fs::write(at("store/journal"), "grows").unwrap();
         fs::write(at(".git/index"), "changes").unwrap();
         assert_eq!(look(dir.path()), before, "neither is a part of it");
-        type Change<'a> = (&'a str, Box<dyn Fn() + 'a>);
         let changes: [Change<'_>; 5] = [
             ("another text of the same length and age", {
                 Box::new(|| {
@@ -145,8 +155,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let kept = dir.path().join("look");
         let tree = Tree::new("0123456789abcdef0123456789abcdef01234567").unwrap();
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
-        let now = i64::try_from(now).unwrap();
+        let now = fs::metadata(dir.path()).unwrap().ctime();
         for (age, expected) in [(60, Some(&tree)), (0, None), (-60, None)] {
             let look = Look { digest: "d".to_owned(), youngest: now - age };
             look.keep(&tree, &kept);

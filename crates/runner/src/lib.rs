@@ -43,6 +43,7 @@ mod scribe;
 mod session;
 mod share;
 pub mod sweep;
+mod told;
 
 pub use agent::CliAgent;
 pub use claude::ClaudeParser;

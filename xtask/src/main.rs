@@ -13,6 +13,7 @@ mod bench_loop;
 mod bench_tools;
 mod cache;
 mod chores;
+mod clis;
 mod command;
 mod compositions;
 mod conformance;

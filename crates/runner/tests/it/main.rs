@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests stamp their events with the epoch and make pipes")]
 
 mod parsed;
+mod real;
 mod stage;
 mod t0_claude_parser;
 mod t0_claude_recordings;
@@ -10,3 +11,4 @@ mod t1_agent;
 mod t1_agent_ends;
 mod t1_agent_faults;
 mod t1_provider;
+mod t2_clis;

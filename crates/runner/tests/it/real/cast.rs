@@ -1,0 +1,96 @@
+//! Who plays, and in what words.
+
+use std::path::{Path, PathBuf};
+
+use junto_llm::Wire;
+use junto_runner::Definition;
+use junto_twin::Call;
+use serde_json::json;
+
+/// An agent that works with tools of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// Our own loop.
+    Native,
+    Claude,
+    Codex,
+    Gemini,
+}
+
+impl Who {
+    /// Whether it is a program of others.
+    pub(crate) fn is_program(self) -> bool {
+        self != Self::Native
+    }
+
+    /// The wire that it speaks.
+    pub(crate) fn wire(self) -> Wire {
+        match self {
+            Self::Native | Self::Claude => Wire::Anthropic,
+            Self::Codex => Wire::Responses,
+            Self::Gemini => Wire::Gemini,
+        }
+    }
+
+    /// A model that it knows.
+    pub(crate) fn model(self) -> &'static str {
+        match self {
+            Self::Native | Self::Claude => "claude-opus-5-5",
+            Self::Codex => "gpt-5.5",
+            Self::Gemini => "gemini-2.5-pro",
+        }
+    }
+
+    /// The shipped definition, with the program that `cargo xtask test` installed.
+    pub(crate) fn definition(self) -> Definition {
+        let (kind, variable) = match self {
+            Self::Native => unreachable!("our own loop has no definition"),
+            Self::Claude => ("claude", "JUNTO_PEER_CLAUDE"),
+            Self::Codex => ("codex", "JUNTO_PEER_CODEX"),
+            Self::Gemini => ("gemini", "JUNTO_PEER_GEMINI"),
+        };
+        let program = std::env::var(variable)
+            .unwrap_or_else(|_| panic!("{variable} is not set: run the tests with `cargo xtask test`"));
+        let mut definition = Definition::shipped(kind).unwrap();
+        definition.command.splice(..1, [program]);
+        definition
+    }
+
+    /// A call that runs a shell command.
+    pub(crate) fn shell(self, command: &str) -> Call {
+        match self {
+            Self::Native => Call::new("shell", json!({"command": command, "timeout_ms": 600_000})),
+            Self::Claude => {
+                Call::new("Bash", json!({"command": command, "timeout": 600_000, "description": "Runs it"}))
+            }
+            Self::Codex => Call::new("exec_command", json!({"cmd": command, "yield_time_ms": 30_000})),
+            Self::Gemini => {
+                Call::new("run_shell_command", json!({"command": command, "description": "Runs it"}))
+            }
+        }
+    }
+
+    /// A call that makes a file in the directory.
+    pub(crate) fn write(self, directory: &Path, name: &str, content: &str) -> Call {
+        let path = directory.join(name).to_str().unwrap().to_owned();
+        match self {
+            Self::Native | Self::Gemini => {
+                Call::new("write_file", json!({"file_path": path, "content": content}))
+            }
+            Self::Claude => Call::new("Write", json!({"file_path": path, "content": content})),
+            Self::Codex => {
+                let lines: String = content.lines().map(|line| format!("+{line}\n")).collect();
+                let patch = format!("*** Begin Patch\n*** Add File: {name}\n{lines}*** End Patch");
+                Call { input: Some(patch), ..Call::bare("apply_patch") }
+            }
+        }
+    }
+}
+
+/// Where the programs that tests run find others: the usual places, and `node`, wherever it is.
+pub(crate) fn search_path() -> String {
+    let given = std::env::var_os("PATH").unwrap_or_default();
+    let node = std::env::split_paths(&given).find(|folder| folder.join("node").is_file());
+    let usual = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from);
+    std::env::join_paths(node.into_iter().chain(usual)).unwrap().into_string().unwrap()
+}

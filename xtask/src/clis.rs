@@ -12,7 +12,7 @@ use crate::command::{self, capture};
 
 /// Which packages, and all that they need, by version and hash. It names no registry: the user's own is
 /// asked.
-const PACKAGES: &str = include_str!("../../tests/peers/cli/package.json");
+pub(crate) const PACKAGES: &str = include_str!("../../tests/peers/cli/package.json");
 const LOCK: &str = include_str!("../../tests/peers/cli/package-lock.json");
 
 /// A command-line agent, and where its package has the program.

@@ -12,3 +12,4 @@ mod t1_agent_ends;
 mod t1_agent_faults;
 mod t1_provider;
 mod t2_clis;
+mod t2_hostile;

@@ -5,5 +5,6 @@
 //! all of them in one place ([`stage`]).
 
 pub(crate) mod cast;
+pub(crate) mod hostile;
 pub(crate) mod stage;
 pub(crate) mod table;

@@ -12,7 +12,7 @@ use junto::{Enforcement, Guard, Kind, Native, Workshop};
 use junto_core::{Agent, AgentSpec, Body, Command, EndReason, Event, EventLog, Item, Mode, Parent, Seq};
 use junto_env::{ExecutionEnvironment, LocalEnvironment, survivors};
 use junto_llm::{Allowance, Timeouts, Usage};
-use junto_runner::{CliAgent, Host, Patience};
+use junto_runner::{CliAgent, Definition, Host, Patience};
 use junto_testkit::finished;
 use junto_twin::{Call, DEFAULT_KEY, Fault, Options, Play, Received, Step, Twin};
 use tempfile::TempDir;
@@ -77,6 +77,8 @@ pub(crate) struct Stage {
     pub(crate) who: Who,
     folder: TempDir,
     env: Arc<LocalEnvironment>,
+    /// What is changed in the program's definition.
+    change: fn(&mut Definition),
 }
 
 /// What came of a scenario.
@@ -98,7 +100,13 @@ impl Stage {
         let variables = [("PATH", search_path()), ("HOME", home.to_str().unwrap().to_owned())];
         let work = folder.path().join("work");
         let env = Arc::new(LocalEnvironment::builder(work).variables(variables).build().unwrap());
-        Self { who, folder, env }
+        Self { who, folder, env, change: |_| {} }
+    }
+
+    /// The same, with another definition of the program.
+    pub(crate) fn changed(mut self, change: fn(&mut Definition)) -> Self {
+        self.change = change;
+        self
     }
 
     /// Where the agent works.
@@ -230,7 +238,9 @@ impl Stage {
     async fn program(&self, twin: &Twin, scenario: &Scenario, purse: &Purse) -> Arc<dyn Agent> {
         let patience = Patience { idle: scenario.idle, hard: None, grace: Duration::from_secs(3) };
         let host = Host { patience, ..Host::new(self.env.clone() as Arc<dyn ExecutionEnvironment>) };
-        let (definition, host) = pointed(self.who.definition(), host, self.who, twin, scenario.key);
+        let mut definition = self.who.definition();
+        (self.change)(&mut definition);
+        let (definition, host) = pointed(definition, host, self.who, twin, scenario.key);
         let spec = AgentSpec {
             mode: scenario.mode,
             model: Some(self.who.model().to_owned()),
@@ -274,12 +284,12 @@ impl Stage {
 
 /// The definition and the host of a program whose model is this twin.
 fn pointed(
-    mut definition: junto_runner::Definition,
+    mut definition: Definition,
     mut host: Host,
     who: Who,
     twin: &Twin,
     key: &str,
-) -> (junto_runner::Definition, Host) {
+) -> (Definition, Host) {
     let secret = junto_llm::Secret::new;
     definition.variables.allow.push("ANTHROPIC_BASE_URL".to_owned());
     host.variables.insert("ANTHROPIC_BASE_URL".to_owned(), secret(twin.base_url(who.wire())));

@@ -1,6 +1,7 @@
 //! Our own loop and the real programs play the same scenarios, and tell the same story.
 
-use crate::real::cast::Who;
+use junto_testkit::cast::Who;
+
 use crate::real::table;
 
 macro_rules! played_by_all {

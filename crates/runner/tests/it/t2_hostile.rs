@@ -1,8 +1,8 @@
 //! A repository redirects nothing and runs nothing, and no key leaves.
 
+use junto_testkit::cast::Who;
 use junto_twin::Step;
 
-use crate::real::cast::Who;
 use crate::real::hostile::Traps;
 use crate::real::stage::{Scenario, Stage};
 

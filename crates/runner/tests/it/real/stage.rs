@@ -13,12 +13,11 @@ use junto_core::{Agent, AgentSpec, Body, Command, EndReason, Event, EventLog, It
 use junto_env::{ExecutionEnvironment, LocalEnvironment, survivors};
 use junto_llm::{Allowance, Timeouts, Usage};
 use junto_runner::{CliAgent, Definition, Host, Patience};
+use junto_testkit::cast::{Who, search_path};
 use junto_testkit::finished;
 use junto_twin::{Call, DEFAULT_KEY, Fault, Options, Play, Received, Step, Twin};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
-
-use super::cast::{Who, search_path};
 
 /// Longer than anything healthy takes on a busy machine.
 pub(crate) const LONG: Duration = Duration::from_mins(2);
@@ -238,7 +237,8 @@ impl Stage {
     async fn program(&self, twin: &Twin, scenario: &Scenario, purse: &Purse) -> Arc<dyn Agent> {
         let patience = Patience { idle: scenario.idle, hard: None, grace: Duration::from_secs(3) };
         let host = Host { patience, ..Host::new(self.env.clone() as Arc<dyn ExecutionEnvironment>) };
-        let mut definition = self.who.definition();
+        let mut definition = Definition::shipped(self.who.kind()).unwrap();
+        definition.command.splice(..1, [self.who.program()]);
         (self.change)(&mut definition);
         let (definition, host) = pointed(definition, host, self.who, twin, scenario.key);
         let spec = AgentSpec {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use junto_core::{Body, EndReason, Mode};
 use junto_llm::{Allowance, Usd};
+use junto_testkit::cast::Who;
 use junto_twin::{After, Fault, RetryAfter, Step};
 
-use super::cast::Who;
 use super::stage::{Meanwhile, Played, Scenario, Stage};
 
 const ANSWER: &str = "Fine.";

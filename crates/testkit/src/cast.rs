@@ -1,30 +1,32 @@
-//! Who plays, and in what words.
+//! Who plays a scenario, and in what words.
 
 use std::path::{Path, PathBuf};
 
 use junto_llm::Wire;
-use junto_runner::Definition;
 use junto_twin::Call;
 use serde_json::json;
 
 /// An agent that works with tools of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Who {
+pub enum Who {
     /// Our own loop.
     Native,
+    /// Claude Code.
     Claude,
+    /// codex.
     Codex,
+    /// gemini-cli.
     Gemini,
 }
 
 impl Who {
     /// Whether it is a program of others.
-    pub(crate) fn is_program(self) -> bool {
+    pub fn is_program(self) -> bool {
         self != Self::Native
     }
 
     /// The wire that it speaks.
-    pub(crate) fn wire(self) -> Wire {
+    pub fn wire(self) -> Wire {
         match self {
             Self::Native | Self::Claude => Wire::Anthropic,
             Self::Codex => Wire::Responses,
@@ -33,7 +35,7 @@ impl Who {
     }
 
     /// A model that it knows.
-    pub(crate) fn model(self) -> &'static str {
+    pub fn model(self) -> &'static str {
         match self {
             Self::Native | Self::Claude => "claude-opus-5-5",
             Self::Codex => "gpt-5.5",
@@ -41,23 +43,34 @@ impl Who {
         }
     }
 
-    /// The shipped definition, with the program that `cargo xtask test` installed.
-    pub(crate) fn definition(self) -> Definition {
-        let (kind, variable) = match self {
-            Self::Native => unreachable!("our own loop has no definition"),
-            Self::Claude => ("claude", "JUNTO_PEER_CLAUDE"),
-            Self::Codex => ("codex", "JUNTO_PEER_CODEX"),
-            Self::Gemini => ("gemini", "JUNTO_PEER_GEMINI"),
+    /// The name of its definition.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// The program that `cargo xtask test` installed.
+    ///
+    /// # Panics
+    /// If it did not; for our own loop, which is no program.
+    #[expect(clippy::disallowed_methods, reason = "the variables by which tests find the programs")]
+    pub fn program(self) -> String {
+        let variable = match self {
+            Self::Native => panic!("our own loop is no program"),
+            Self::Claude => "JUNTO_PEER_CLAUDE",
+            Self::Codex => "JUNTO_PEER_CODEX",
+            Self::Gemini => "JUNTO_PEER_GEMINI",
         };
-        let program = std::env::var(variable)
-            .unwrap_or_else(|_| panic!("{variable} is not set: run the tests with `cargo xtask test`"));
-        let mut definition = Definition::shipped(kind).unwrap();
-        definition.command.splice(..1, [program]);
-        definition
+        std::env::var(variable)
+            .unwrap_or_else(|_| panic!("{variable} is not set: run the tests with `cargo xtask test`"))
     }
 
     /// A call that runs a shell command.
-    pub(crate) fn shell(self, command: &str) -> Call {
+    pub fn shell(self, command: &str) -> Call {
         match self {
             Self::Native => Call::new("shell", json!({"command": command, "timeout_ms": 600_000})),
             Self::Claude => {
@@ -71,8 +84,8 @@ impl Who {
     }
 
     /// A call that makes a file in the directory.
-    pub(crate) fn write(self, directory: &Path, name: &str, content: &str) -> Call {
-        let path = directory.join(name).to_str().unwrap().to_owned();
+    pub fn write(self, directory: &Path, name: &str, content: &str) -> Call {
+        let path = directory.join(name).display().to_string();
         match self {
             Self::Native | Self::Gemini => {
                 Call::new("write_file", json!({"file_path": path, "content": content}))
@@ -88,9 +101,12 @@ impl Who {
 }
 
 /// Where the programs that tests run find others: the usual places, and `node`, wherever it is.
-pub(crate) fn search_path() -> String {
+#[expect(clippy::disallowed_methods, reason = "where `node` is, is known to the machine only")]
+pub fn search_path() -> String {
     let given = std::env::var_os("PATH").unwrap_or_default();
     let node = std::env::split_paths(&given).find(|folder| folder.join("node").is_file());
     let usual = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from);
-    std::env::join_paths(node.into_iter().chain(usual)).unwrap().into_string().unwrap()
+    let folders: Vec<String> =
+        node.into_iter().chain(usual).map(|folder| folder.display().to_string()).collect();
+    folders.join(":")
 }

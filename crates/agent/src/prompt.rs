@@ -78,6 +78,17 @@ pub async fn build(profile: &Profile, env: &dyn ExecutionEnvironment, facts: &Pr
     Built { text, warnings }
 }
 
+/// The project's own documents as they stand in a system prompt, and nothing else: `AGENTS.md` and those of these
+/// names, from the root of the repository down to the working directory. For agents that do not read them by
+/// themselves. Empty if there are none. Runs nothing and never fails.
+pub async fn project_documents(env: &dyn ExecutionEnvironment, names: &[String]) -> Built {
+    let mut warnings = Vec::new();
+    let repository = repository::find(env).await;
+    let root = repository.as_ref().map_or(&env.facts().cwd, |repository| &repository.root);
+    let documents = Documents::load(env, root, names, &mut warnings).await;
+    Built { text: documents.layer(), warnings }
+}
+
 /// The system prompt of a session that has these tools: its own, else its profile's, else none; what the
 /// user says comes last.
 pub(crate) async fn of_session(config: &SessionConfig, tools: Vec<ToolSpec>) -> Built {

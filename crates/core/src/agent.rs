@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use junto_env::ExecutionEnvironment;
+use junto_llm::Effort;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -180,8 +181,18 @@ pub struct AgentSpec {
     /// The model; absent: the kind's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// How hard it thinks; absent: the kind's default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub effort: Option<Effort>,
+    /// What it is told whatever its input is, beside what its kind tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
     /// Where it works.
     pub workdir: Workdir,
+    /// Folders beside that one that it may work in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<PathBuf>,
     /// What it may do.
     pub mode: Mode,
     /// When it must stop.

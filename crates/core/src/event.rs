@@ -289,6 +289,26 @@ pub enum Body {
         /// With what.
         handle: ResumeHandle,
     },
+    /// A process that worked on the input has ended, or has said its last word. Only agents that run one
+    /// tell it, before the input's end.
+    RunEnd {
+        /// How many tokens its last model call had, prompt and answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context: Option<u64>,
+        /// What the run used; absent where that cannot be known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<serde_json::Value>")]
+        billing: Option<Usage>,
+        /// Its exit code, or 128 and the signal that ended it; absent if it was not waited for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit: Option<i32>,
+        /// What kept it from an answer, as a stable word; absent if nothing did, or nobody knows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        class: Option<String>,
+        /// The session of its own that it can be resumed by. (`session` is the event's.)
+        #[serde(default, rename = "resumable", skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
+    },
     /// Work on an input ended. Exactly one for each `user_input`.
     InputEnd {
         /// Why.
@@ -345,6 +365,7 @@ impl Body {
             Self::Error { .. } => "error",
             Self::Child { .. } => "child",
             Self::Handle { .. } => "handle",
+            Self::RunEnd { .. } => "run_end",
             Self::InputEnd { .. } => "input_end",
             Self::Rewound { .. } => "rewound",
             Self::SessionEnd { .. } => "session_end",

@@ -10,7 +10,7 @@ use crate::{AgentId, AskId, Body, Event, Seq};
 /// - positions go up by one; the first event of each agent is its `session_start`, its last its
 ///   `session_end`, and each comes once, but for ends that a `session_resumed` follows;
 /// - each `user_input` has exactly one `input_end` after it, and none comes without one;
-/// - steering, limits and loops are of an input, and come while one is open;
+/// - steering, limits, loops and the ends of runs are of an input, and come while one is open;
 /// - every started text, reasoning and tool call ends, once;
 /// - an answer belongs to a question that was asked before, since the session was last resumed, and that
 ///   was not answered yet;
@@ -99,9 +99,10 @@ impl Life<'_> {
             Body::Rewound { to_turn } => {
                 (*to_turn > event.turn).then_some("goes back to an input that is still to come")
             }
-            Body::SteeringInjected { .. } | Body::TurnLimit { .. } | Body::LoopDetection { .. } => {
-                (!self.open_input).then_some("comes while no input is open")
-            }
+            Body::SteeringInjected { .. }
+            | Body::TurnLimit { .. }
+            | Body::LoopDetection { .. }
+            | Body::RunEnd { .. } => (!self.open_input).then_some("comes while no input is open"),
             Body::AssistantTextStart {} | Body::ReasoningStart {} | Body::ToolCallStart { .. } => {
                 self.open.insert(seq);
                 None

@@ -68,7 +68,7 @@ pub use head_tail::HeadTail;
 pub use jobs::{JobId, Jobs};
 pub use kind::Kind;
 #[cfg(target_os = "linux")]
-pub use local::{LocalBuilder, LocalEnvironment};
+pub use local::{LocalBuilder, LocalEnvironment, left};
 pub use path::RealPath;
 pub use process::{
     CommandSpec, Exit, Offered, Output, OutputStream, Process, Program, RawProcess, Stdin, TerminalSize,

@@ -6,6 +6,7 @@ mod files;
 mod input;
 mod keeper;
 mod launch;
+pub mod left;
 mod locks;
 mod mark;
 mod output;
@@ -120,7 +121,7 @@ impl LocalEnvironment {
             }
         };
         let cwd = spec.cwd.as_ref().unwrap_or(&self.facts.cwd).as_path();
-        let mut variables = self.variables.clone();
+        let mut variables = if spec.inherits { self.variables.clone() } else { Variables::new() };
         variables.insert("PWD".into(), cwd.into());
         if spec.terminal.is_some() {
             // One that nobody has described can do nothing.

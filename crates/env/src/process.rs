@@ -17,6 +17,9 @@ pub struct CommandSpec {
     pub cwd: Option<RealPath>,
     /// Variables beside those the environment gives by its own policy. They win.
     pub variables: BTreeMap<String, String>,
+    /// Whether it gets what the environment gives by its own policy; else only `variables`, and what the
+    /// environment needs to find it again.
+    pub inherits: bool,
     /// What it reads.
     pub stdin: Stdin,
     /// A terminal of its own, of this size; absent: pipes.
@@ -39,7 +42,14 @@ impl CommandSpec {
     }
 
     fn of(program: Program) -> Self {
-        Self { program, cwd: None, variables: BTreeMap::new(), stdin: Stdin::Empty, terminal: None }
+        Self {
+            program,
+            cwd: None,
+            variables: BTreeMap::new(),
+            inherits: true,
+            stdin: Stdin::Empty,
+            terminal: None,
+        }
     }
 }
 

@@ -120,6 +120,11 @@ const CORE: &[&str] = &[
     "SSL_CERT_FILE",
     // Without this, git asks for passwords. It is a way to the keys, which stay where they are.
     "SSH_AUTH_SOCK",
+    // Without these, an agent below others would not know that it is, and nothing would end the nesting.
+    "FRITES_CHILD",
+    "FRITES_DEPTH",
+    "JUNTO_CHILD",
+    "JUNTO_DEPTH",
 ];
 
 /// How the world is reached from behind a proxy, in upper or lower case; always given like the core, unless

@@ -4,6 +4,16 @@ use http::{HeaderMap, header};
 use junto_llm::Secret;
 use sha2::{Digest, Sha256};
 
+/// The header with which a command-line agent that runs below a process of ours shows the token of its run.
+const CHILD: &str = "x-junto-run";
+
+/// Whether these headers are those of a command-line agent that runs below a process of ours. Somebody has pointed
+/// it here, by a setting of its own that its parent does not see; to answer would be to start its parent's work
+/// again, without an end.
+pub(crate) fn is_child(headers: &HeaderMap) -> bool {
+    headers.contains_key(CHILD)
+}
+
 /// The key that clients must show, as its digest: comparing digests takes the same time whatever
 /// the key and its length.
 #[derive(Debug)]
@@ -36,6 +46,15 @@ impl ClientKey {
 mod tests {
     use super::*;
     use http::{HeaderName, HeaderValue};
+
+    #[test]
+    fn a_child_is_known_by_its_token() {
+        let with = |name: &'static str| {
+            HeaderMap::from_iter([(HeaderName::from_static(name), HeaderValue::from_static("t-1"))])
+        };
+        assert!(is_child(&with("x-junto-run")));
+        assert!(!is_child(&with("x-api-key")) && !is_child(&HeaderMap::new()));
+    }
 
     #[test]
     fn one_header_that_fits_is_enough() {

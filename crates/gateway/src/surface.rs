@@ -16,7 +16,7 @@ use crate::call::{Call, Held};
 use crate::gateway::Gateway;
 use crate::reply::{self, Failure};
 use crate::report::{Meter, Via};
-use crate::{body, passthrough, translate};
+use crate::{auth, body, passthrough, translate};
 
 type Request = axum::extract::Request;
 
@@ -85,6 +85,13 @@ fn refuse(failure: Failure, wire: Wire, call: &CallId, meter: &Meter) -> Respons
 
 /// What can be refused before the body is read.
 fn admit(gateway: &Gateway, wire: Wire, headers: &http::HeaderMap) -> Result<Place, Failure> {
+    if auth::is_child(headers) {
+        return Err(Failure::new(
+            ErrorKind::AccessDenied,
+            "a command-line agent that Junto has started does not ask Junto's own gateway; \
+             does its endpoint, or a setting of its own, lead here?",
+        ));
+    }
     if gateway.0.client_key.as_ref().is_some_and(|key| !key.is_shown(headers)) {
         return Err(Failure::new(
             ErrorKind::Authentication,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use junto_core::{Action, Leash, Policy, Rule, Verdict};
 use junto_env::{
-    Access, Error, ErrorKind, ExecutionEnvironment, Gap, LocalBuilder, Means, Sandbox, SandboxedEnvironment,
+    Access, Error, ErrorKind, ExecutionEnvironment, Gap, LocalBuilder, Means, Network, Sandbox,
+    SandboxedEnvironment,
 };
 use junto_policy::{By, Confined, Explanation, Judge, Mode, Place, Rules};
 
@@ -119,6 +120,29 @@ impl Guard {
         let env: Arc<dyn ExecutionEnvironment> = Arc::new(env);
         let judge = Arc::new(self.judge(&*env));
         Ok(Held { env, judge, gaps, is_confined: true })
+    }
+
+    /// The environment for a command-line agent that does not keep to a mode by itself. It reaches whomever it
+    /// likes, or it could not ask its model, and changes what `access` lets and what is in `writable`. Without a
+    /// sandbox if the guard wants none.
+    ///
+    /// # Errors
+    /// As [`Guard::hold`].
+    pub fn cage(
+        &self,
+        local: LocalBuilder,
+        access: Access,
+        mut writable: Vec<PathBuf>,
+    ) -> Result<Arc<dyn ExecutionEnvironment>, Error> {
+        if self.enforcement == Enforcement::Off {
+            return Ok(Arc::new(local.build()?));
+        }
+        writable.extend(self.sandbox.writable.iter().cloned());
+        let accept_weaker = self.enforcement == Enforcement::Auto;
+        let sandbox =
+            Sandbox { access, accept_weaker, network: Network::On, writable, ..self.sandbox.clone() };
+        let means = self.means.clone().unwrap_or_else(|| Means::find(None));
+        Ok(Arc::new(SandboxedEnvironment::with_means(local, sandbox, &means)?))
     }
 
     /// The judge of what is done in an environment.

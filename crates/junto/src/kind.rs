@@ -1,11 +1,12 @@
 //! The kinds of agents that can be made.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use junto_agent::{Overflow, Profile, SessionConfig};
-use junto_llm::{Effort, Provider, Secret};
-use junto_runner::{Definition, Patience};
+use junto_llm::{Effort, Provider, Secret, Usd};
+use junto_runner::{Definition, Endpoint, Home, Patience};
 
 /// Changes what a session is made of.
 pub type Adjust = Arc<dyn Fn(SessionConfig) -> SessionConfig + Send + Sync>;
@@ -101,15 +102,50 @@ impl Native {
 pub struct Cli {
     /// How it is run and read.
     pub definition: Definition,
-    /// Variables that the definition may pass on.
+    /// The variables of this process. The agent gets those of them that are written down for it; without `PATH` its
+    /// program is not found by its name.
     pub variables: BTreeMap<String, Secret>,
     /// How long it is waited for.
     pub patience: Patience,
+    /// Whether it gets the user's API keys; its sign-in it gets in any case.
+    pub pass_keys: bool,
+    /// Where it keeps its sessions and its login.
+    pub home: Home,
+    /// The server that it asks in the place of its vendor's.
+    pub endpoint: Option<Endpoint>,
+    /// The most that one run may spend, if it can be held to that; absent: as much as the budget lets it.
+    pub max_usd: Option<Usd>,
+    /// The model, unless the spec names one; absent: its own choice.
+    pub model: Option<String>,
+    /// How hard its model thinks; absent: as the definition says.
+    pub effort: Option<Effort>,
+    /// What it is told beside its own instructions.
+    pub instructions: Option<String>,
+    /// Directories that it works in beside its working directory.
+    pub directories: Vec<PathBuf>,
+    /// Whether it is told what the project's documents say that it does not read by itself.
+    pub reads_documents: bool,
+    /// Whether root runs it.
+    pub is_root: bool,
 }
 
 impl Cli {
     /// A command-line agent by its definition, with no variables of its own.
     pub fn new(definition: Definition) -> Self {
-        Self { definition, variables: BTreeMap::new(), patience: Patience::default() }
+        Self {
+            definition,
+            variables: BTreeMap::new(),
+            patience: Patience::default(),
+            pass_keys: false,
+            home: Home::Own,
+            endpoint: None,
+            max_usd: Some(Usd::from_dollars(2.0)),
+            model: None,
+            effort: None,
+            instructions: None,
+            directories: Vec::new(),
+            reads_documents: true,
+            is_root: false,
+        }
     }
 }

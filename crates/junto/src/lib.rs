@@ -9,6 +9,7 @@
 //! - [`prelude`]: what most programs need;
 //! - [`Workshop`]: makes agents of every kind by name, and brings those back whose sessions were kept;
 //! - [`Guard`]: what they may do, and what the kernel keeps them from; [`Approval`]: answers what is asked;
+//! - [`named`]: agents that have a name, remember, and have a queue;
 //! - the crates themselves, under their own names.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
@@ -19,6 +20,7 @@ mod guard;
 mod history;
 mod kept;
 mod kind;
+pub mod named;
 mod replay;
 mod turns;
 mod workshop;

@@ -1,6 +1,7 @@
 //! Makes agents of every kind by name: the composition root.
 
 mod builder;
+mod command;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,13 +16,14 @@ use junto_core::{
 use junto_env::{ExecutionEnvironment, LocalBuilder};
 use junto_llm::catalog::Catalog;
 use junto_llm::{Allowance, Budget, SessionId, Unlimited, retry};
-use junto_runner::{CliAgent, Host};
+use junto_runner::CliAgent;
 use junto_store::{Snapshots, Store};
 use tokio_util::sync::CancellationToken;
 
 pub use self::builder::WorkshopBuilder;
+use self::command::MakeCage;
 use crate::turns::{Eve, Snapshotting};
-use crate::{Cli, Guard, Kept, Kind, Native, SnapshotPolicy};
+use crate::{Guard, Kept, Kind, Native, SnapshotPolicy};
 
 /// Makes the environment for a working directory.
 type MakeEnv = Arc<dyn Fn(&Path) -> Result<Arc<dyn ExecutionEnvironment>, junto_env::Error> + Send + Sync>;
@@ -36,6 +38,8 @@ pub struct Workshop(Arc<Inner>);
 struct Inner {
     kinds: BTreeMap<String, Kind>,
     make_env: MakeEnv,
+    /// Holds command-line agents to modes that they do not keep to by themselves; absent: nothing does.
+    make_cage: Option<MakeCage>,
     workdir: std::path::PathBuf,
     clock: junto_core::Clock,
     store: Option<Store>,
@@ -64,6 +68,7 @@ impl Workshop {
         WorkshopBuilder::new(Inner {
             kinds: BTreeMap::new(),
             make_env: Arc::new(make_env),
+            make_cage: None,
             workdir: workdir.as_ref().to_owned(),
             clock: Arc::new(now),
             store: None,
@@ -85,7 +90,9 @@ impl Workshop {
     /// the environment for a directory.
     ///
     /// Command-line agents have their own rules, and reach the network to do anything: they run outside of
-    /// the sandbox, and the guard only judges whether one is started.
+    /// the sandbox, and the guard only judges whether one is started. One that does not keep to its mode by itself
+    /// ([`Definition::enforces`](junto_runner::Definition::enforces)) runs in a sandbox that holds it to that, with
+    /// the network.
     ///
     /// ```no_run
     /// # async fn example(native: junto::Native) -> Result<(), Box<dyn std::error::Error>> {
@@ -109,8 +116,10 @@ impl Workshop {
     ) -> Result<WorkshopBuilder, junto_env::Error> {
         let held = guard.hold(local(workdir.as_ref()))?;
         let policy = held.policy(&guard);
+        let (guard, local) = (Arc::new(guard), Arc::new(local));
+        let make_cage = command::cages(Arc::clone(&guard), Arc::clone(&local));
         let make = move |dir: &Path| guard.hold(local(dir)).map(|held| held.env);
-        Ok(Self::builder(workdir, make).policy(policy, OnReject::default()))
+        Ok(Self::builder(workdir, make).policy(policy, OnReject::default()).cage(make_cage))
     }
 
     /// The kinds it can make.
@@ -155,7 +164,7 @@ impl Workshop {
             }
             Kind::Cli(cli) => {
                 let resume = spec.resume.clone().or_else(|| handle(&past, &cli.definition.kind));
-                let (host, spec) = self.host(cli, AgentSpec { resume, ..spec }, &parent)?;
+                let (host, spec) = self.host(cli, AgentSpec { resume, ..spec }, &parent).await?;
                 let (log, usage, cost) = past.rejoin(&log).await?;
                 let definition = cli.definition.clone();
                 let agent = CliAgent::resume(definition, host, spec, parent, log, (usage, cost)).await?;
@@ -263,9 +272,9 @@ impl Workshop {
             catalog: inner.catalog.clone(),
             provider_name: native.provider_name.clone(),
             model: spec.model.clone().or_else(|| native.model.clone()),
-            effort: native.effort.clone(),
+            effort: spec.effort.clone().or_else(|| native.effort.clone()),
             system: native.system.clone(),
-            instructions: native.instructions.clone(),
+            instructions: spec.instructions.clone().or_else(|| native.instructions.clone()),
             on_overflow: native.on_overflow,
             tools: match &native.profile {
                 Some(_) => ToolRegistry::default(),
@@ -294,16 +303,6 @@ impl Workshop {
         })
     }
 
-    /// What a command-line agent is run with.
-    fn host(&self, cli: &Cli, spec: AgentSpec, parent: &Parent) -> Result<(Host, AgentSpec), AgentError> {
-        let env = self.env(&spec.workdir, parent)?;
-        // It has rules of its own, and can do nothing without the network.
-        let env = env.unconfined().unwrap_or(env);
-        let host = Host { variables: cli.variables.clone(), patience: cli.patience, ..Host::new(env) };
-        // The environment was made for the directory.
-        Ok((host, AgentSpec { workdir: Workdir::Shared, ..spec }))
-    }
-
     /// Makes the environments for other directories; not for an agent whose parent said where it works.
     fn environments(&self, parent: &Parent) -> Option<Environments> {
         if parent.env.is_some() {
@@ -326,7 +325,7 @@ fn handle(past: &Past, kind: &str) -> Option<ResumeHandle> {
     })
 }
 
-fn not_kept(error: &junto_store::Error) -> AgentError {
+pub(crate) fn not_kept(error: &junto_store::Error) -> AgentError {
     let failed = AgentError::new(AgentErrorKind::Journal, error.to_string());
     match error.hint() {
         Some(hint) => failed.with_hint(hint),
@@ -348,7 +347,7 @@ impl Spawner for Workshop {
                     Ok(Arc::new(Session::start(config).await?) as Arc<dyn Agent>)
                 }
                 Kind::Cli(cli) => {
-                    let (host, spec) = self.host(cli, spec, &parent)?;
+                    let (host, spec) = self.host(cli, spec, &parent).await?;
                     let agent = CliAgent::start(cli.definition.clone(), host, spec, parent, log).await?;
                     Ok(Arc::new(agent) as Arc<dyn Agent>)
                 }

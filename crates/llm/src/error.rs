@@ -107,6 +107,8 @@ struct Inner {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     code: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    class: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     retry_after: Option<Duration>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     body: Option<String>,
@@ -131,6 +133,7 @@ impl Error {
             provider: None,
             status: None,
             code: None,
+            class: None,
             retry_after: None,
             body: None,
             hint: None,
@@ -172,6 +175,11 @@ impl Error {
     /// The provider's own code for it.
     pub fn code(&self) -> Option<&str> {
         self.0.code.as_deref()
+    }
+
+    /// What it means for whoever chooses whom to ask next, where that is finer than the kind: a stable word.
+    pub fn class(&self) -> Option<&str> {
+        self.0.class.as_deref()
     }
 
     /// How long the provider asks to wait.
@@ -231,6 +239,12 @@ impl Error {
     /// This error with the provider's code.
     pub fn with_code(mut self, code: impl Into<String>) -> Self {
         self.0.code = Some(code.into());
+        self
+    }
+
+    /// This error with a class of its own.
+    pub fn with_class(mut self, class: impl Into<String>) -> Self {
+        self.0.class = Some(class.into());
         self
     }
 

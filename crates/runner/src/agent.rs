@@ -5,28 +5,30 @@ use std::sync::Arc;
 
 use junto_core::{
     Abilities, Ack, Agent, AgentError, AgentErrorKind, AgentSpec, Approve, Body, Command, EndReason,
-    EventError, EventLog, Fut, Outcome, Parent, ResumeHandle, Steer, Workdir,
+    EventError, EventLog, Fut, Outcome, Parent, Steer, Workdir,
 };
 use junto_llm::{Cost, Usage};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::run::directory;
-use crate::session::{HANDLE_VERSION, Session, Told, Totals};
-use crate::{Definition, Host};
+use crate::session::{Session, Thread, Told, Totals};
+use crate::{Definition, Host, environment};
 
 /// How many commands may wait to be looked at.
 const COMMANDS: usize = 16;
 
 /// A command-line agent that works with its own tools.
 ///
-/// Each input is a process of its own that resumes the session of the one before. It takes no
-/// steering and asks nothing: what it may do is set by its mode before it starts, and its tool calls
-/// are shown as they happen. An interrupt ends the process as Ctrl-C would, and the session goes on.
+/// Each input is a process of its own that resumes the session of the one before. It asks nothing: what it
+/// may do is set by its mode before it starts, and its tool calls are shown as they happen. An interrupt ends
+/// its turn, and the session goes on. Where the host wants it and the command has a protocol for it, it can be
+/// steered: what it is told enters the conversation after the current round of tools.
 ///
 /// Dropping it kills the process with everything it started, at once; [`Agent::close`] lets it end
 /// by itself for a moment. Either way the log is brought to its end.
 pub struct CliAgent {
+    abilities: Abilities,
     log: EventLog,
     commands: mpsc::Sender<Told>,
     /// Ends the session, with grace.
@@ -38,7 +40,7 @@ pub struct CliAgent {
 }
 
 impl CliAgent {
-    /// What every command-line agent can be asked to do.
+    /// What every command-line agent can be asked to do. Some can be steered, too, where the host wants it.
     pub const ABILITIES: Abilities = Abilities {
         steer: Steer::No,
         approve: Approve::Preset,
@@ -51,8 +53,8 @@ impl CliAgent {
     /// Begins a session. No process is started before the first input.
     ///
     /// # Errors
-    /// `invalid` for a model, handle or directory that makes no sense; `limit` for one agent below
-    /// too many others; `journal` if the log cannot be written.
+    /// `invalid` for a model, handle or directory that makes no sense; `limit` for one below too many other
+    /// command-line agents; `journal` if the log cannot be written.
     pub async fn start(
         definition: Definition,
         host: Host,
@@ -87,24 +89,23 @@ impl CliAgent {
         log: EventLog,
         beginning: Beginning,
     ) -> Result<Self, AgentError> {
-        if parent.depth >= host.max_depth {
-            let message = format!("{} would have {} agents above it", definition.kind, parent.depth);
-            return Err(AgentError::new(AgentErrorKind::Limit, message));
-        }
+        environment::fuse(&definition, &host)
+            .map_err(|e| AgentError::new(AgentErrorKind::Limit, e.message()))?;
         let invalid = |message: String| AgentError::new(AgentErrorKind::Invalid, message);
         let path = match &spec.workdir {
             Workdir::Shared => None,
             Workdir::Path(path) => Some(path.as_path()),
         };
         let cwd = directory(&host, path).await.map_err(|e| invalid(e.to_string()))?;
-        let resume = spec.resume.as_ref().map(|handle| session_of(&definition, handle)).transpose()?;
+        let thread = spec.resume.as_ref().map(|handle| Thread::of(&definition, handle)).transpose()?;
+        let abilities = abilities(&definition, &host);
 
         let workdir = cwd.as_ref().unwrap_or(&host.env.facts().cwd).to_string();
         let start = Body::SessionStart {
             kind: definition.kind.clone(),
             model: spec.model.clone(),
             workdir: Some(workdir),
-            abilities: Self::ABILITIES,
+            abilities,
             setup: None,
         };
         let (commands, inbox) = mpsc::channel(COMMANDS);
@@ -123,7 +124,8 @@ impl CliAgent {
             commands: inbox,
             close: close.clone(),
             kill: kill.clone(),
-            resumable: resume,
+            thread: thread.unwrap_or_default(),
+            lingering: None,
             totals: match &beginning {
                 Beginning::New => Totals::default(),
                 Beginning::Again((usage, cost)) => Totals::after(usage.clone(), *cost),
@@ -138,7 +140,7 @@ impl CliAgent {
             let outcome = session.run().await;
             ended.send_replace(Some(outcome));
         });
-        Ok(Self { log, commands, close, _kill: kill.drop_guard(), outcome })
+        Ok(Self { abilities, log, commands, close, _kill: kill.drop_guard(), outcome })
     }
 }
 
@@ -150,20 +152,15 @@ enum Beginning {
     Again((Usage, Cost)),
 }
 
-/// The session that a handle stands for.
-fn session_of(definition: &Definition, handle: &ResumeHandle) -> Result<String, AgentError> {
-    let invalid = |message: String| AgentError::new(AgentErrorKind::Invalid, message);
-    if handle.kind != definition.kind || handle.v != HANDLE_VERSION {
-        let (kind, version) = (&handle.kind, handle.v);
-        return Err(invalid(format!("a handle of {kind} v{version} is none of {}", definition.kind)));
-    }
-    let session = handle.data["session"].as_str();
-    session.map(str::to_owned).ok_or_else(|| invalid("the handle names no session".to_owned()))
+/// What an agent of this command can be asked to do on this host.
+fn abilities(definition: &Definition, host: &Host) -> Abilities {
+    let steer = if host.can_steer(definition) { Steer::Round } else { Steer::No };
+    Abilities { steer, ..CliAgent::ABILITIES }
 }
 
 impl Agent for CliAgent {
     fn abilities(&self) -> Abilities {
-        Self::ABILITIES
+        self.abilities
     }
 
     fn log(&self) -> &EventLog {

@@ -1,22 +1,33 @@
 //! What is known of each command-line agent, as data.
 
-use std::collections::BTreeMap;
+mod line;
+mod rules;
+mod version;
+
 use std::sync::LazyLock;
 
 use junto_core::Mode;
-use junto_llm::{Error, Secret, Usd};
+use junto_llm::Error;
 use serde::Deserialize;
 
-use crate::{ClaudeParser, Parser};
+use crate::{ClaudeParser, CodexParser, GeminiParser, Parser};
 
-/// The variable that says how many agents are above a process.
-const DEPTH: &str = "JUNTO_DEPTH";
+pub use self::line::{CommandLine, Detail, Invocation, PrivateFile, Purpose};
+pub use self::rules::{
+    AnswerRule, EffortRule, EndSignal, EndingRule, EndpointRule, HomeRule, ModeRule, Modes, Options,
+    SignInRule, TokenRule, VariableRules,
+};
+pub use self::version::{Standing, Version, VersionRange, Versions};
 
 static SHIPPED: LazyLock<Vec<Definition>> = LazyLock::new(|| {
-    [include_str!("claude.toml")].into_iter().filter_map(|text| Definition::parse(text).ok()).collect()
+    [include_str!("claude.toml"), include_str!("codex.toml"), include_str!("gemini.toml")]
+        .into_iter()
+        .filter_map(|text| Definition::parse(text).ok())
+        .collect()
 });
 
-/// How a command is run and read.
+/// How a command is run and read. Every part is data, so that a command that speaks one of the known
+/// formats can be added without code; `claude.toml` beside this file has all of it explained.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
@@ -24,16 +35,53 @@ pub struct Definition {
     pub kind: String,
     /// The program, and the arguments of every run.
     pub command: Vec<String>,
+    /// The arguments that come last, after a session to go on with.
+    #[serde(default)]
+    pub last: Vec<String>,
+    /// What installs it, for people.
+    #[serde(default)]
+    pub install: Option<String>,
     /// How it gets its prompt.
     pub prompt: PromptBy,
     /// What it prints.
     pub output: OutputFormat,
+    /// The documents of a project that it does not read by itself as it is run here; whoever runs it
+    /// passes their text on as instructions.
+    #[serde(default)]
+    pub documents: Vec<String>,
     /// Arguments for what not every run wants.
+    #[serde(default)]
     pub options: Options,
-    /// Arguments for what it may do.
+    /// How it is asked for an answer only.
+    #[serde(default)]
+    pub answer: AnswerRule,
+    /// How hard its model thinks.
+    #[serde(default)]
+    pub effort: EffortRule,
+    /// What it may do.
+    #[serde(default)]
     pub modes: Modes,
     /// Which variables it gets.
+    #[serde(default)]
     pub variables: VariableRules,
+    /// How it is asked to end.
+    #[serde(default)]
+    pub ending: EndingRule,
+    /// Which versions are known.
+    #[serde(default)]
+    pub versions: Versions,
+    /// How it is pointed at another server than its vendor's.
+    #[serde(default)]
+    pub endpoint: EndpointRule,
+    /// How it is made to show that it is a child of ours wherever it asks.
+    #[serde(default)]
+    pub token: TokenRule,
+    /// Where it keeps its sessions and its login.
+    #[serde(default)]
+    pub home: HomeRule,
+    /// What shows that its user is signed in.
+    #[serde(default)]
+    pub sign_in: SignInRule,
 }
 
 /// How a command gets its prompt. Never among its arguments: they are limited in length, everybody
@@ -51,6 +99,10 @@ pub enum PromptBy {
 pub enum OutputFormat {
     /// The lines of `claude --output-format stream-json`.
     ClaudeStreamJson,
+    /// The lines of `codex exec --json`.
+    CodexJson,
+    /// The lines of `gemini --output-format stream-json`.
+    GeminiStreamJson,
 }
 
 impl OutputFormat {
@@ -58,91 +110,21 @@ impl OutputFormat {
     pub fn parser(self) -> Box<dyn Parser> {
         match self {
             Self::ClaudeStreamJson => Box::new(ClaudeParser::new()),
+            Self::CodexJson => Box::new(CodexParser::new()),
+            Self::GeminiStreamJson => Box::new(GeminiParser::new()),
         }
     }
 }
 
-/// Arguments for what not every run wants. `{}` stands for the value.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Options {
-    /// For an answer in pieces as it is written.
-    pub deltas: Vec<String>,
-    /// For a model.
-    pub model: Vec<String>,
-    /// For going on with a session.
-    pub resume: Vec<String>,
-    /// For a limit of model calls.
-    pub max_turns: Vec<String>,
-    /// For a limit of money, in dollars. Absent: the command cannot be held to one, and is not run under a
-    /// budget of money.
-    #[serde(default)]
-    pub max_usd: Vec<String>,
-    /// For an answer without any doing, in place of a mode's.
-    pub answer: Vec<String>,
-}
-
-/// Arguments for what an agent may do.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Modes {
-    /// Look.
-    pub read_only: Vec<String>,
-    /// Change what is in the working directory.
-    pub workspace_write: Vec<String>,
-    /// Anything.
-    pub full: Vec<String>,
-}
-
-/// Which variables a command gets beside those that its environment gives every process.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct VariableRules {
-    /// Names that are passed on from the host.
-    pub allow: Vec<String>,
-    /// Variables with a value of their own.
-    pub set: BTreeMap<String, String>,
-}
-
-/// What one run is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// Work with its own tools.
-    Work(Mode),
-    /// An answer, and nothing done.
-    Answer,
-}
-
-/// How closely a run is followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Detail {
-    /// Texts in pieces, as they are written.
-    Deltas,
-    /// Whole texts.
-    Whole,
-}
-
-/// One run, as far as it shows among the arguments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Invocation<'a> {
-    /// What it is for.
-    pub purpose: Purpose,
-    /// How closely it is followed.
-    pub detail: Detail,
-    /// The model; absent: the command's default.
-    pub model: Option<&'a str>,
-    /// The session to go on with.
-    pub resume: Option<&'a str>,
-    /// The most model calls.
-    pub max_turns: Option<u32>,
-    /// The most money.
-    pub max_usd: Option<Usd>,
-}
-
 impl Definition {
-    /// The shipped definition of a kind.
+    /// The shipped definition of a kind: `claude`, `codex`, `gemini`.
     pub fn shipped(kind: &str) -> Option<Self> {
         SHIPPED.iter().find(|definition| definition.kind == kind).cloned()
+    }
+
+    /// The kinds that are shipped.
+    pub fn shipped_kinds() -> impl Iterator<Item = &'static str> {
+        SHIPPED.iter().map(|definition| definition.kind.as_str())
     }
 
     /// A definition from TOML.
@@ -162,46 +144,10 @@ impl Definition {
         self.command.first().map_or("", String::as_str)
     }
 
-    /// The whole command of a run.
-    ///
-    /// # Errors
-    /// `configuration` for a model or session that would be taken for an option.
-    pub fn argv(&self, run: &Invocation<'_>) -> Result<Vec<String>, Error> {
-        let mut argv = self.command.clone();
-        argv.extend_from_slice(match run.purpose {
-            Purpose::Answer => &self.options.answer,
-            Purpose::Work(Mode::ReadOnly) => &self.modes.read_only,
-            Purpose::Work(Mode::WorkspaceWrite) => &self.modes.workspace_write,
-            Purpose::Work(Mode::Full) => &self.modes.full,
-        });
-        if run.detail == Detail::Deltas {
-            argv.extend_from_slice(&self.options.deltas);
-        }
-        let max_turns = run.max_turns.map(|turns| turns.to_string());
-        let max_usd = run.max_usd.map(|usd| usd.dollars().to_string());
-        for (what, template, value) in [
-            ("model", &self.options.model, run.model),
-            ("session", &self.options.resume, run.resume),
-            ("limit", &self.options.max_turns, max_turns.as_deref()),
-            ("limit", &self.options.max_usd, max_usd.as_deref()),
-        ] {
-            let Some(value) = value else { continue };
-            if value.is_empty() || value.starts_with('-') {
-                return Err(Error::configuration(format!("{value:?} is no {what} that {} takes", self.kind)));
-            }
-            argv.extend(template.iter().map(|argument| argument.replace("{}", value)));
-        }
-        Ok(argv)
-    }
-
-    /// The variables of a run that has `depth` agents above it.
-    pub fn variables(&self, given: &BTreeMap<String, Secret>, depth: u8) -> BTreeMap<String, String> {
-        let allowed = given.iter().filter(|(name, _)| self.variables.allow.contains(name));
-        let mut variables: BTreeMap<String, String> =
-            allowed.map(|(name, value)| (name.clone(), value.expose().to_owned())).collect();
-        variables.extend(self.variables.set.clone());
-        variables.insert(DEPTH.to_owned(), depth.saturating_add(1).to_string());
-        variables
+    /// Whether the command itself keeps to a mode, by rules or a sandbox of its own. One that does not is
+    /// run in a sandbox of ours in that mode. There is nothing to keep to where everything is allowed.
+    pub fn enforces(&self, mode: Mode) -> bool {
+        mode == Mode::Full || self.modes.of(mode).enforced
     }
 }
 
@@ -209,87 +155,41 @@ impl Definition {
 mod tests {
     use super::*;
 
-    fn claude() -> Definition {
-        Definition::parse(include_str!("claude.toml")).unwrap()
-    }
-
-    const PLAIN: Invocation<'static> = Invocation {
-        purpose: Purpose::Answer,
-        detail: Detail::Whole,
-        model: None,
-        resume: None,
-        max_turns: None,
-        max_usd: None,
-    };
-
-    /// What comes after the command's own arguments.
-    fn check(run: Invocation<'_>, expected: &[&str]) {
-        let claude = claude();
-        let argv = claude.argv(&run).unwrap();
-        let (head, rest) = argv.split_at(claude.command.len());
-        assert_eq!(head, claude.command);
-        assert_eq!(rest, expected, "{run:?}");
-    }
-
-    #[test]
-    fn arguments_follow_the_run() {
-        let full = Invocation { purpose: Purpose::Work(Mode::Full), ..PLAIN };
-        let mode = ["--permission-mode", "bypassPermissions"];
-        check(full, &mode);
-        check(
-            Invocation { detail: Detail::Deltas, ..full },
-            &[&mode[..], &["--include-partial-messages"]].concat(),
-        );
-        check(
-            Invocation { model: Some("opus"), resume: Some("id-1"), max_turns: Some(3), ..full },
-            &[&mode[..], &["--model", "opus", "--resume", "id-1", "--max-turns", "3"]].concat(),
-        );
-        check(
-            Invocation { max_usd: Some(Usd::from_dollars(0.25)), ..full },
-            &[&mode[..], &["--max-budget-usd", "0.25"]].concat(),
-        );
-        check(
-            Invocation { purpose: Purpose::Work(Mode::WorkspaceWrite), ..PLAIN },
-            &["--permission-mode", "acceptEdits"],
-        );
-    }
-
-    #[test]
-    fn only_full_mode_may_do_anything() {
-        for purpose in [Purpose::Answer, Purpose::Work(Mode::ReadOnly), Purpose::Work(Mode::WorkspaceWrite)] {
-            let argv = claude().argv(&Invocation { purpose, ..PLAIN }).unwrap();
-            assert!(!argv.iter().any(|argument| argument == "bypassPermissions"), "{argv:?}");
-        }
-        for purpose in [Purpose::Answer, Purpose::Work(Mode::ReadOnly)] {
-            let argv = claude().argv(&Invocation { purpose, ..PLAIN }).unwrap();
-            assert!(argv.contains(&"Bash,Edit,Write,NotebookEdit".to_owned()), "{argv:?}");
-        }
-    }
-
-    #[test]
-    fn values_cannot_be_options() {
-        for value in ["", "-r", "--dangerously-skip-permissions"] {
-            assert!(claude().argv(&Invocation { model: Some(value), ..PLAIN }).is_err(), "{value}");
-            assert!(claude().argv(&Invocation { resume: Some(value), ..PLAIN }).is_err(), "{value}");
-        }
-    }
-
-    #[test]
-    fn variables_are_allowed_by_name() {
-        let given = ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "AWS_SECRET_ACCESS_KEY", "DISABLE_TELEMETRY"];
-        let given = given.map(|name| (name.to_owned(), Secret::new("given")));
-        let variables = claude().variables(&BTreeMap::from(given), 2);
-        assert_eq!(variables.get("ANTHROPIC_API_KEY").map(String::as_str), Some("given"));
-        assert_eq!(variables.get("DISABLE_TELEMETRY").map(String::as_str), Some("1"));
-        assert_eq!(variables.get("JUNTO_DEPTH").map(String::as_str), Some("3"));
-        assert!(!variables.contains_key("ANTHROPIC_BASE_URL"));
-        assert!(!variables.contains_key("AWS_SECRET_ACCESS_KEY"));
-    }
-
     #[test]
     fn shipped_definitions_are_readable() {
-        assert_eq!(Definition::shipped("claude"), Some(claude()));
+        assert_eq!(Definition::shipped_kinds().collect::<Vec<_>>(), ["claude", "codex", "gemini"]);
+        for text in [include_str!("claude.toml"), include_str!("codex.toml"), include_str!("gemini.toml")] {
+            let definition = Definition::parse(text).unwrap();
+            assert_eq!(Definition::shipped(&definition.kind), Some(definition));
+        }
         assert_eq!(Definition::shipped("nobody"), None);
-        assert!(Definition::parse("kind = 'x'").is_err());
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_definition_is_named() {
+        let least = "kind = 'x'\ncommand = ['x']\nprompt = 'stdin'\noutput = 'codex-json'\n";
+        assert!(Definition::parse(least).is_ok());
+        for (text, said) in [
+            ("kind = 'x'", "command"),
+            ("kind = 'x'\ncommand = []\nprompt = 'stdin'\noutput = 'codex-json'\n", "names no program"),
+            (&format!("{least}modell = 'x'"), "modell"),
+            (&format!("{least}[modes.read-write]\narguments = []"), "read-write"),
+            (&least.replace("codex-json", "morse"), "morse"),
+            (&format!("{least}[versions]\ntested = '1.0'"), "1.0"),
+        ] {
+            let error = Definition::parse(text).unwrap_err().to_string();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_mode_nobody_described_is_not_kept_to() {
+        let least = "kind = 'x'\ncommand = ['x']\nprompt = 'stdin'\noutput = 'codex-json'\n";
+        let definition = Definition::parse(least).unwrap();
+        assert!(!definition.enforces(Mode::ReadOnly) && !definition.enforces(Mode::WorkspaceWrite));
+        assert!(definition.enforces(Mode::Full));
+        for kind in Definition::shipped_kinds() {
+            assert!(Definition::shipped(kind).unwrap().enforces(Mode::ReadOnly), "{kind}");
+        }
     }
 }

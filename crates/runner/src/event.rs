@@ -1,6 +1,7 @@
 //! What a command said, in words that are the same for all commands.
 
-use junto_llm::{Cost, Error, ToolCall, Usage};
+use junto_core::Plan;
+use junto_llm::{Cost, Error, ToolCall, Usage, Usd};
 
 /// Reads what a command prints, one line after the other.
 ///
@@ -52,6 +53,11 @@ pub enum CliEvent {
         /// Whether the tool failed.
         is_error: bool,
     },
+    /// What it means to do; the whole of it, in the place of what it said before.
+    Plan(Plan),
+    /// How large the last call of its main model was: the tokens of the prompt and of the answer. The last
+    /// one counts.
+    Context(u64),
     /// A line of narration.
     Progress(String),
     /// It waits, and then calls the model again.
@@ -72,7 +78,7 @@ pub enum CliEvent {
     },
     /// Words of the command's own in the place of an answer: why there is none.
     Excuse(String),
-    /// A turn ended. There can be several; the last one counts.
+    /// A turn ended. There can be several, to be joined by [`Report::then`].
     Report(Box<Report>),
 }
 
@@ -85,8 +91,20 @@ pub struct Report {
     pub text: String,
     /// Why the model stopped, in its vendor's words.
     pub stop_reason: Option<String>,
-    /// What was used since the report before.
-    pub used: Vec<ModelUse>,
+    /// What was used, as far as the command tells.
+    pub used: Used,
+    /// Whether it is certain that no other report follows, so that nobody need wait for the end of the
+    /// output.
+    pub last: bool,
+}
+
+impl Report {
+    /// This report and a later one of the same run as one: the later one tells how it ended, and what was
+    /// used is what both used.
+    pub fn then(self, later: Self) -> Self {
+        let text = if later.text.is_empty() { self.text } else { later.text };
+        Self { text, used: self.used.and(later.used), ..later }
+    }
 }
 
 /// Whether a turn ended in an answer.
@@ -102,13 +120,154 @@ pub enum Verdict {
     Failed(Error),
 }
 
+/// What a report says about what was used.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Used {
+    /// By each model, since the report before.
+    Turn(Vec<ModelUse>),
+    /// By the whole session until now, over all its runs.
+    SessionTotal {
+        /// Tokens; the input with everything cached.
+        usage: Usage,
+        /// Money, as the command counts it.
+        cost: Option<Usd>,
+    },
+    /// Nothing: something was used, and it does not say how much.
+    Untold,
+}
+
+impl Used {
+    /// What the turn used; `None` where that cannot be known. `before` is the session's total before the
+    /// turn, and `fresh` whether the session began with it. A model without a name is the one that was
+    /// asked for.
+    pub fn since(&self, before: Option<&Usage>, fresh: bool) -> Option<Vec<ModelUse>> {
+        let (total, cost) = match self {
+            Self::Turn(used) => return Some(used.clone()),
+            Self::SessionTotal { usage, cost } => (usage, *cost),
+            Self::Untold => return None,
+        };
+        let (usage, cost) = match before {
+            // Its money is all the session's, and what that was before nobody knows.
+            Some(before) if !fresh => (difference(total, before), None),
+            None if !fresh => return None,
+            _ => (total.clone(), cost),
+        };
+        let cost = cost.map_or(Cost::Unknown, Cost::Reported);
+        Some(vec![ModelUse { model: String::new(), usage, cost }])
+    }
+
+    /// What both say. A total stands for what came before it in the same session.
+    fn and(self, later: Self) -> Self {
+        match (self, later) {
+            (Self::Turn(mut used), Self::Turn(later)) => {
+                for later in later {
+                    match used.iter_mut().find(|used| used.model == later.model) {
+                        Some(used) => *used = used.plus(&later),
+                        None => used.push(later),
+                    }
+                }
+                Self::Turn(used)
+            }
+            (told, Self::Untold) => told,
+            (_, later) => later,
+        }
+    }
+}
+
+/// What was added to a total. One that shrank was counted anew.
+fn difference(now: &Usage, before: &Usage) -> Usage {
+    if now.input < before.input || now.output < before.output {
+        return now.clone();
+    }
+    let part = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
+    Usage {
+        reasoning: part(now.reasoning, before.reasoning),
+        cache_read: part(now.cache_read, before.cache_read),
+        cache_write: part(now.cache_write, before.cache_write),
+        ..Usage::new(now.input - before.input, now.output - before.output)
+    }
+}
+
 /// What one model was used for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelUse {
-    /// The model.
+    /// The model; empty where the command does not name it.
     pub model: String,
     /// Tokens; the input with everything cached.
     pub usage: Usage,
     /// Money, as the command counts it.
     pub cost: Cost,
+}
+
+impl ModelUse {
+    fn plus(&self, other: &Self) -> Self {
+        Self { model: self.model.clone(), usage: &self.usage + &other.usage, cost: self.cost + other.cost }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn total(input: u64, output: u64) -> Used {
+        Used::SessionTotal { usage: Usage::new(input, output), cost: Some(Usd(7)) }
+    }
+
+    /// Input and output of the turn, and its cost.
+    fn turn(used: &Used, before: Option<(u64, u64)>, fresh: bool) -> Option<(u64, u64, Cost)> {
+        let before = before.map(|(input, output)| Usage::new(input, output));
+        let used = used.since(before.as_ref(), fresh)?;
+        let [ModelUse { usage, cost, .. }] = &used[..] else { panic!("{used:?}") };
+        assert_eq!(usage.total, usage.input + usage.output);
+        Some((usage.input, usage.output, *cost))
+    }
+
+    #[test]
+    fn a_turn_is_what_it_added_to_the_total() {
+        let reported = Cost::Reported(Usd(7));
+        assert_eq!(turn(&total(30, 3), None, true), Some((30, 3, reported)));
+        assert_eq!(
+            turn(&total(30, 3), Some((20, 1)), true),
+            Some((30, 3, reported)),
+            "a fresh one has no past"
+        );
+        assert_eq!(turn(&total(30, 3), Some((20, 1)), false), Some((10, 2, Cost::Unknown)));
+        assert_eq!(turn(&total(30, 3), Some((30, 3)), false), Some((0, 0, Cost::Unknown)));
+        assert_eq!(turn(&total(30, 3), Some((40, 1)), false), Some((30, 3, Cost::Unknown)), "counted anew");
+        assert_eq!(turn(&total(30, 3), None, false), None);
+        assert_eq!(Used::Untold.since(None, true), None);
+        assert_eq!(Used::Turn(Vec::new()).since(None, false), Some(Vec::new()));
+    }
+
+    #[test]
+    fn a_part_is_known_only_if_it_always_was() {
+        let before = Usage { cache_read: Some(5), ..Usage::new(10, 0) };
+        let now = Usage { cache_read: Some(9), reasoning: Some(1), ..Usage::new(20, 2) };
+        let used = Used::SessionTotal { usage: now, cost: None }.since(Some(&before), false).unwrap();
+        assert_eq!((used[0].usage.cache_read, used[0].usage.reasoning), (Some(4), None));
+    }
+
+    #[test]
+    fn reports_of_one_run_are_one() {
+        let used = |model: &str, input| {
+            let usage = Usage::new(input, 1);
+            ModelUse { model: model.to_owned(), usage, cost: Cost::Reported(Usd(2)) }
+        };
+        let report = |text: &str, used: Used| Report {
+            verdict: Verdict::Done,
+            text: text.to_owned(),
+            stop_reason: None,
+            used,
+            last: false,
+        };
+        let first = report("first", Used::Turn(vec![used("a", 1), used("b", 5)]));
+        let joined = first.then(report("", Used::Turn(vec![used("a", 2), used("c", 9)])));
+        assert_eq!(joined.text, "first");
+        let Used::Turn(models) = &joined.used else { panic!("{joined:?}") };
+        let inputs: Vec<_> = models.iter().map(|used| (used.model.as_str(), used.usage.input)).collect();
+        assert_eq!(inputs, [("a", 3), ("b", 5), ("c", 9)]);
+        assert_eq!(models[0].cost, Cost::Reported(Usd(4)));
+        let later = joined.then(report("second", total(50, 5))).then(report("third", Used::Untold));
+        assert_eq!((later.text.as_str(), later.used), ("third", total(50, 5)));
+    }
 }

@@ -2,38 +2,118 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use junto_env::ExecutionEnvironment;
-use junto_llm::Secret;
+use junto_env::{ExecutionEnvironment, RealPath};
+use junto_llm::{CallId, Effort, Secret, Usd};
+
+use crate::{Definition, Detail, Endpoint, Invocation, Purpose, environment};
+
+/// What one run may spend where nobody says otherwise.
+const USUAL_SPENDING: Usd = Usd(2_000_000_000);
 
 /// Where commands run, with what, and how long they are waited for.
 #[derive(Clone)]
 pub struct Host {
     /// Where processes run.
     pub env: Arc<dyn ExecutionEnvironment>,
-    /// Variables that a definition may pass on. Their values are kept out of everything that is
-    /// shown.
+    /// The variables of this process, for the boundary to choose from: a child gets what is written down for it
+    /// and nothing else, also not what the environment gives to other commands. Without `PATH` no program is found
+    /// by its name. Their values are kept out of everything that is shown.
     pub variables: BTreeMap<String, Secret>,
     /// How long a silent or endless command is waited for.
     pub patience: Patience,
-    /// How many agents may be above a command: the fuse for one that starts us again.
+    /// How many command-line agents may be nested, each started by the one above: the fuse for one that starts us
+    /// again. How many are above this process its variables say.
     pub max_depth: u8,
+    /// Whether a child gets the user's API keys. Its sign-in it gets in any case.
+    pub pass_keys: bool,
+    /// Where a child keeps its sessions and its login.
+    pub home: Home,
+    /// The server that children ask in the place of their vendor's.
+    pub endpoint: Option<Endpoint>,
+    /// What a run shows with its requests; absent: a fresh one for each run.
+    pub run_token: Option<Secret>,
+    /// The most that one run may spend, if the command can be held to it.
+    pub max_usd_per_child: Option<Usd>,
+    /// How hard models think; absent: as the definition says.
+    pub effort: Option<Effort>,
+    /// What a child is told beside its own instructions.
+    pub instructions: Option<String>,
+    /// Directories that a child works in beside its working directory.
+    pub directories: Vec<RealPath>,
+    /// Whether children are run by root.
+    pub is_root: bool,
+}
+
+/// Where a child keeps its sessions and its login.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Home {
+    /// Where it always does: its user is signed in there.
+    #[default]
+    Own,
+    /// In this folder, apart from what its user does with it.
+    Isolated(PathBuf),
 }
 
 impl Host {
     /// A host that gives no variables and waits as long as is usual.
     pub fn new(env: Arc<dyn ExecutionEnvironment>) -> Self {
-        Self { env, variables: BTreeMap::new(), patience: Patience::default(), max_depth: 4 }
+        Self {
+            env,
+            variables: BTreeMap::new(),
+            patience: Patience::default(),
+            max_depth: 1,
+            pass_keys: false,
+            home: Home::Own,
+            endpoint: None,
+            run_token: None,
+            max_usd_per_child: Some(USUAL_SPENDING),
+            effort: None,
+            instructions: None,
+            directories: Vec::new(),
+            is_root: false,
+        }
     }
 
-    /// The values of those variables that are secrets by their names.
+    /// A run for this purpose, with what the host wants of every run.
+    pub fn invocation(&self, purpose: Purpose, detail: Detail) -> Invocation<'_> {
+        Invocation {
+            detail,
+            effort: self.effort.as_ref(),
+            instructions: self.instructions.as_deref(),
+            directories: &self.directories,
+            endpoint: self.endpoint.as_ref(),
+            is_root: self.is_root,
+            ..Invocation::new(purpose)
+        }
+    }
+
+    /// The most that a run of a command may spend: the least of what the host and a budget say, unless it is only
+    /// the host that says it and the command cannot be held to it.
+    pub fn most(&self, definition: &Definition, budget: Option<Usd>) -> Option<Usd> {
+        let own = self.max_usd_per_child.filter(|_| !definition.options.max_usd.is_empty());
+        budget.into_iter().chain(own).min()
+    }
+
+    /// How many command-line agents are above this process.
+    pub fn depth(&self) -> u8 {
+        environment::depth(&self.variables)
+    }
+
+    /// What the next run shows with its requests.
+    pub(crate) fn token(&self) -> Secret {
+        self.run_token.clone().unwrap_or_else(|| Secret::new(CallId::fresh().to_string()))
+    }
+
+    /// The values of those variables that are secrets by their names, and the key of the endpoint.
     pub(crate) fn secrets(&self) -> Vec<Secret> {
         let secret = |name: &str| junto_env::variables::is_secret(name.as_ref());
-        let secrets =
-            self.variables.iter().filter(|(name, value)| secret(name) && !value.expose().is_empty());
-        secrets.map(|(_, value)| value.clone()).collect()
+        let secrets = self.variables.iter().filter(|(name, _)| secret(name)).map(|(_, value)| value);
+        let key = self.endpoint.iter().filter_map(|endpoint| endpoint.key.as_ref());
+        secrets.chain(key).filter(|secret| !secret.expose().is_empty()).cloned().collect()
     }
 }
 
@@ -43,6 +123,10 @@ impl fmt::Debug for Host {
             .field("variables", &self.variables)
             .field("patience", &self.patience)
             .field("max_depth", &self.max_depth)
+            .field("pass_keys", &self.pass_keys)
+            .field("home", &self.home)
+            .field("endpoint", &self.endpoint)
+            .field("max_usd_per_child", &self.max_usd_per_child)
             .finish_non_exhaustive()
     }
 }
@@ -60,6 +144,6 @@ pub struct Patience {
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { idle: Duration::from_mins(15), hard: None, grace: Duration::from_secs(3) }
+        Self { idle: Duration::from_mins(10), hard: None, grace: Duration::from_secs(3) }
     }
 }

@@ -1,7 +1,8 @@
 //! Command-line agents as child processes.
 //!
 //! A [`Definition`] says as data how a command is run and read: its arguments, what its modes mean,
-//! which variables it may have, and the format of its output. `claude` is shipped. With a definition
+//! which variables it may have, and the format of its output. `claude`, `codex` and `gemini` are shipped, and a
+//! [`Probe`] tells whether one is installed, which version, and who is signed in. With a definition
 //! and a [`Host`] (where processes run, and with what) a command is
 //! - a [`CliAgent`]: an [`Agent`](junto_core::Agent) that works with its own tools, one process for
 //!   each input, and goes on where it was by resuming its session;
@@ -16,23 +17,33 @@
 
 mod agent;
 mod claude;
+mod control;
 mod definition;
+mod endpoint;
+mod environment;
 mod event;
+pub mod failure;
 mod host;
 mod lines;
+mod probe;
 mod prompt;
 mod provider;
 mod run;
 mod scribe;
 mod session;
 mod share;
+pub mod sweep;
 
 pub use agent::CliAgent;
 pub use claude::ClaudeParser;
 pub use definition::{
-    Definition, Detail, Invocation, Modes, Options, OutputFormat, PromptBy, Purpose, VariableRules,
+    AnswerRule, CommandLine, Definition, Detail, EffortRule, EndSignal, EndingRule, EndpointRule, HomeRule,
+    Invocation, ModeRule, Modes, Options, OutputFormat, PrivateFile, PromptBy, Purpose, SignInRule, Standing,
+    TokenRule, VariableRules, Version, VersionRange, Versions,
 };
-pub use event::{CliEvent, ModelUse, Parser, Report, Verdict};
-pub use host::{Host, Patience};
+pub use endpoint::Endpoint;
+pub use event::{CliEvent, ModelUse, Parser, Report, Used, Verdict};
+pub use host::{Home, Host, Patience};
 pub use lines::{LINE_LIMIT, Line, Lines};
+pub use probe::{Probe, SignIn};
 pub use provider::CliProvider;

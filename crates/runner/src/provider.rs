@@ -1,19 +1,23 @@
 //! A command as a provider: asked for an answer, and nothing done.
 
 use std::collections::VecDeque;
+use std::path::Path;
 
 use futures_util::stream::unfold;
+use junto_env::RealPath;
 use junto_llm::{
-    CallCx, Error, ErrorKind, EventStream, Finish, FinishReason, Fut, LeafCall, Provider, Request, Response,
-    SegmentId, StreamEvent, ToolChoice, Usage, Warning,
+    CallCx, CallId, Cost, Error, ErrorKind, EventStream, Finish, FinishReason, Fut, LeafCall, Provider,
+    Request, Response, SegmentId, StreamEvent, ToolChoice, Usage, Warning,
 };
 use serde_json::json;
+use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::prompt::{flatten, is_possible};
-use crate::run::{Run, Start, Step, directory, no_result};
+use crate::run::{Run, Start, Step, directory};
+use crate::session::estimate;
 use crate::share::{Account, Share};
-use crate::{CliEvent, Definition, Detail, Host, Invocation, Patience, Purpose, Report, Verdict};
+use crate::{CliEvent, Definition, Detail, Host, Invocation, ModelUse, Patience, Purpose, Report, Verdict};
 
 /// A command-line agent that is asked for an answer only: it may look, and do nothing.
 ///
@@ -21,7 +25,8 @@ use crate::{CliEvent, Definition, Detail, Host, Invocation, Patience, Purpose, R
 /// is left out with a warning, and what must not be left out is an error. Its own tool calls are
 /// narration. Its usage names what each model used and cost, as the command reported it.
 ///
-/// The working directory, the depth and the token that ends the call come from the [`CallCx`].
+/// The working directory and the token that ends the call come from the [`CallCx`]. A working directory that is
+/// not there is replaced by an empty one, which is removed afterwards.
 /// Cancelling the call, or dropping it, kills the process and everything it started.
 #[derive(Clone, Debug)]
 pub struct CliProvider {
@@ -40,25 +45,22 @@ impl CliProvider {
         let (prompt, warnings) = flatten(&request);
         let share = Share::of(&*cx.budget, &self.definition, cx.depth)
             .map_err(|e| e.with_provider(&self.definition.kind))?;
-        let start = async {
-            let start = Start {
-                definition: &self.definition,
-                host: &self.host,
-                invocation: Invocation {
-                    purpose: Purpose::Answer,
-                    detail,
-                    model: request.model.as_deref(),
-                    resume: None,
-                    max_turns: None,
-                    max_usd: share.most,
-                },
-                prompt,
-                cwd: directory(&self.host, cx.workdir.as_deref()).await?,
-                depth: cx.depth,
-                patience: self.patience(cx, detail),
-            };
-            Run::start(start).await
-        };
+        let (cwd, scratch) = self.place(cx.workdir.as_deref()).await?;
+        let call = CallId::fresh();
+        let start = Run::start(Start {
+            definition: &self.definition,
+            host: &self.host,
+            invocation: Invocation {
+                model: request.model.as_deref(),
+                max_usd: self.host.most(&self.definition, share.most),
+                ..self.host.invocation(Purpose::Answer, detail)
+            },
+            call: &call,
+            prompt: &prompt,
+            dialogue: None,
+            cwd,
+            patience: self.patience(cx, detail),
+        });
         let run = tokio::select! {
             biased;
             () = cx.cancel.cancelled() => return Err(self.aborted()),
@@ -66,6 +68,7 @@ impl CliProvider {
         };
         Ok(Answering {
             run: Some(run),
+            _scratch: scratch,
             account: Account::new(share, cx, &self.definition.kind),
             cancel: cx.cancel.clone(),
             provider: self.definition.kind.clone(),
@@ -81,6 +84,23 @@ impl CliProvider {
             usage: Usage::default(),
             excuse: None,
         })
+    }
+
+    /// Where an answer is looked for: the caller's directory if it is there, else an empty one. A caller that
+    /// names none is where the environment is.
+    async fn place(&self, workdir: Option<&Path>) -> Result<(Option<RealPath>, Option<TempDir>), Error> {
+        let failed = |e: Error| e.with_provider(&self.definition.kind);
+        match workdir {
+            Some(path) if !(path.is_absolute() && path.is_dir()) => {
+                let scratch = tempfile::Builder::new().prefix("junto-answer-").tempdir();
+                let scratch = scratch.map_err(|e| {
+                    failed(Error::configuration(format!("cannot make an empty working directory: {e}")))
+                })?;
+                let cwd = directory(&self.host, Some(scratch.path())).await.map_err(failed)?;
+                Ok((cwd, Some(scratch)))
+            }
+            workdir => Ok((directory(&self.host, workdir).await.map_err(failed)?, None)),
+        }
     }
 
     fn patience(&self, cx: &CallCx, detail: Detail) -> Patience {
@@ -117,6 +137,8 @@ impl Provider for CliProvider {
 struct Answering {
     /// Absent once the answer has ended. Dropping it kills the process.
     run: Option<Run>,
+    /// Removed with the answer, after the process.
+    _scratch: Option<TempDir>,
     /// Settled when the answer has ended.
     account: Account,
     /// Ends the answer at once.
@@ -165,7 +187,13 @@ impl Answering {
                 step = run.next() => step,
             };
             match step {
-                Step::Event(event) => self.take(event),
+                Step::Event(event) => {
+                    self.take(event);
+                    // Nobody waits for a process that has said its last word.
+                    if self.report.as_ref().is_some_and(|report| report.last) {
+                        self.conclude().await;
+                    }
+                }
                 Step::Stalled(stall) => {
                     let error = stall.error(&self.provider);
                     self.fail(error);
@@ -178,7 +206,10 @@ impl Answering {
     fn take(&mut self, event: CliEvent) {
         let id = SegmentId(self.segments);
         match event {
-            CliEvent::Session { id, model } => self.start(id, model),
+            CliEvent::Session { id, model } => {
+                self.model = model.unwrap_or_else(|| std::mem::take(&mut self.model));
+                self.start(id);
+            }
             CliEvent::TextStart => {
                 self.hand_out(StreamEvent::TextStart { id });
                 if self.texts > 0 {
@@ -218,8 +249,10 @@ impl Answering {
             }
             CliEvent::Excuse(words) => self.excuse = Some(words),
             CliEvent::Report(report) => {
-                self.account.report(&report.used);
-                for used in &report.used {
+                // An answer is always a session of its own.
+                let used = priced(report.used.since(None, true).unwrap_or_default(), &self.model);
+                self.account.report(&used);
+                for used in &used {
                     let mut sum = &self.usage + &used.usage;
                     let mut raw = self.usage.raw.take().unwrap_or_else(|| json!({}));
                     raw[&used.model] = used.usage.raw.clone().unwrap_or_default();
@@ -233,18 +266,21 @@ impl Answering {
                     });
                     self.usage = sum;
                 }
-                self.report = Some(*report);
+                self.report = Some(match self.report.take() {
+                    Some(before) => before.then(*report),
+                    None => *report,
+                });
             }
-            CliEvent::Turn | CliEvent::ToolEnd { .. } => {}
+            CliEvent::Turn | CliEvent::ToolEnd { .. } | CliEvent::Plan(_) | CliEvent::Context(_) => {}
         }
     }
 
     /// Hands out the start of the answer, once.
-    fn start(&mut self, id: String, model: Option<String>) {
+    fn start(&mut self, id: String) {
         if !std::mem::replace(&mut self.started, true) {
             self.ready.push_back(Ok(StreamEvent::StreamStart {
                 id,
-                model: model.unwrap_or_else(|| self.model.clone()),
+                model: self.model.clone(),
                 provider: self.provider.clone(),
                 origin: None,
                 usage: None,
@@ -255,7 +291,7 @@ impl Answering {
     }
 
     fn hand_out(&mut self, event: StreamEvent) {
-        self.start(String::new(), None);
+        self.start(String::new());
         self.delivered |= event.is_content();
         self.ready.push_back(Ok(event));
     }
@@ -274,17 +310,20 @@ impl Answering {
 
     /// Ends with what the process said last.
     async fn conclude(&mut self) {
-        let Some(run) = self.run.take() else { return };
-        let ending = tokio::select! {
-            biased;
-            () = self.cancel.cancelled() => {
-                return self.fail(Error::new(ErrorKind::Aborted, "the call was cancelled"));
-            }
-            ending = run.end() => ending,
+        let Some(mut run) = self.run.take() else { return };
+        let last = self.report.as_ref().is_some_and(|report| report.last);
+        let ended = async move {
+            // One that lingers has nothing more to do for an answer: it is killed.
+            if last && !run.courtesy().await { None } else { Some(run.end().await) }
+        };
+        let Some(ending) = self.cancel.run_until_cancelled(ended).await else {
+            return self.fail(Error::new(ErrorKind::Aborted, "the call was cancelled"));
         };
         let Some(Report { verdict, text, stop_reason, .. }) = self.report.take() else {
-            let message = no_result(&self.provider, &ending, self.excuse.as_deref());
-            return self.fail(Error::stream(message));
+            if let Some(ending) = ending {
+                self.fail(ending.without_result(&self.provider, self.excuse.as_deref()));
+            }
+            return;
         };
         match verdict {
             Verdict::Done => {
@@ -303,6 +342,20 @@ impl Answering {
             Verdict::Failed(error) => self.fail(error),
         }
     }
+}
+
+/// What was used, with what each model's vendor takes where the command does not say. `asked` is the model that was
+/// asked for, where it does not say that either.
+fn priced(mut used: Vec<ModelUse>, asked: &str) -> Vec<ModelUse> {
+    for part in &mut used {
+        if part.model.is_empty() {
+            asked.clone_into(&mut part.model);
+        }
+        if part.cost == Cost::Unknown {
+            part.cost = estimate(&part.model, &part.usage);
+        }
+    }
+    used
 }
 
 /// Why the model stopped. Only what ended well comes here.

@@ -1,32 +1,54 @@
 //! One process of a command, from its start to its end.
 
+mod ending;
+mod launch;
+mod reader;
+mod record;
+
 use std::collections::VecDeque;
-use std::fmt;
-use std::path::Path;
 use std::time::Duration;
 
-use junto_env::{CommandSpec, Exit, HeadTail, Output, OutputStream, Process, RealPath, Stdin};
-use junto_llm::{Error, ErrorKind, Secret};
+use junto_env::{HeadTail, Output, OutputStream, Process};
+use tempfile::TempDir;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::{CliEvent, Definition, Host, Invocation, LINE_LIMIT, Line, Lines, Parser, Patience, PromptBy};
+pub(crate) use self::ending::{Ending, Stall};
+pub(crate) use self::launch::{Start, directory};
+use self::reader::Reader;
+use crate::control::Dialogue;
+use crate::sweep::Entry;
+use crate::{CliEvent, EndSignal, Lines, Patience};
 
 /// How much is kept of each end of what a command prints on standard error.
 const STDERR_KEPT: usize = 2 << 10;
 
+/// How long a process that has said its last word is waited for, so that its exit code is known. Most end at
+/// once, and nobody notices; one that lingers is left to end by itself.
+const COURTESY: Duration = Duration::from_millis(100);
+
 /// A process that is under way. Dropping it kills everything it started.
 pub(crate) struct Run {
     process: Process,
-    lines: Lines,
-    reader: Reader,
+    /// What is said to it while it works.
+    dialogue: Option<Dialogue>,
+    stdout: Lines,
+    stderr_lines: Lines,
     stderr: HeadTail,
+    reader: Reader,
     patience: Patience,
+    signal: EndSignal,
     /// When it was last heard of.
     heard: Instant,
     /// When it must have ended.
     deadline: Option<Instant>,
     /// Set once there is nothing more to read.
     drained: bool,
+    /// Set once it was asked to end its turn.
+    interrupted: bool,
+    /// After the process, so that a run is not over before its process is.
+    _entry: Option<Entry>,
+    /// Removed with the run.
+    _files: Option<TempDir>,
 }
 
 /// What comes of waiting for a run.
@@ -39,100 +61,7 @@ pub(crate) enum Step {
     Drained,
 }
 
-/// Which of the two clocks ran out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stall {
-    /// It was silent for so long.
-    Idle(Duration),
-    /// It took so long altogether.
-    Hard(Duration),
-}
-
-impl Stall {
-    pub(crate) fn error(self, kind: &str) -> Error {
-        let message = match self {
-            Self::Idle(limit) => format!("{kind} was silent for {limit:?} (idle timeout)"),
-            Self::Hard(limit) => format!("{kind} took longer than {limit:?} (hard timeout)"),
-        };
-        Error::new(ErrorKind::Timeout, message)
-    }
-}
-
-/// How a process ended, and what it said on standard error.
-#[derive(Clone, Debug)]
-pub(crate) struct Ending {
-    exit: Option<Exit>,
-    stderr: String,
-}
-
-impl Ending {
-    /// Whether it says itself that it went well.
-    pub(crate) fn success(&self) -> bool {
-        self.exit.is_some_and(Exit::success)
-    }
-}
-
-impl fmt::Display for Ending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.exit {
-            Some(Exit { code: Some(code), .. }) => write!(f, "status {code}")?,
-            Some(Exit { signal: Some(signal), .. }) => write!(f, "signal {signal}")?,
-            _ => f.write_str("status unknown")?,
-        }
-        if self.stderr.is_empty() { Ok(()) } else { write!(f, ": {}", self.stderr) }
-    }
-}
-
-/// What a run is started with.
-pub(crate) struct Start<'a> {
-    pub(crate) definition: &'a Definition,
-    pub(crate) host: &'a Host,
-    pub(crate) invocation: Invocation<'a>,
-    pub(crate) prompt: String,
-    pub(crate) cwd: Option<RealPath>,
-    /// How many agents are above.
-    pub(crate) depth: u8,
-    pub(crate) patience: Patience,
-}
-
 impl Run {
-    /// Starts a process and gives it its prompt.
-    ///
-    /// # Errors
-    /// `configuration` if the program is not there, or there are too many agents above.
-    pub(crate) async fn start(start: Start<'_>) -> Result<Self, Error> {
-        let Start { definition, host, invocation, prompt, cwd, depth, patience } = start;
-        if depth >= host.max_depth {
-            let message = format!("{} would be agent number {depth} below another", definition.kind);
-            return Err(Error::configuration(message).with_hint("does it call itself through the gateway?"));
-        }
-        let command = CommandSpec {
-            cwd,
-            variables: definition.variables(&host.variables, depth),
-            stdin: match definition.prompt {
-                PromptBy::Stdin => Stdin::Bytes(prompt.into()),
-            },
-            ..CommandSpec::argv(definition.argv(&invocation)?)
-        };
-        let process = host.env.spawn(command).await.map_err(|e| not_started(definition, e))?;
-        let now = Instant::now();
-        Ok(Self {
-            process,
-            lines: Lines::new(LINE_LIMIT),
-            reader: Reader {
-                parser: definition.output.parser(),
-                secrets: host.secrets(),
-                events: VecDeque::new(),
-                too_long: false,
-            },
-            stderr: HeadTail::new(STDERR_KEPT, STDERR_KEPT),
-            patience,
-            heard: now,
-            deadline: patience.hard.map(|hard| now + hard),
-            drained: false,
-        })
-    }
-
     /// Waits for what comes next. Nothing is lost if the future is dropped.
     pub(crate) async fn next(&mut self) -> Step {
         loop {
@@ -148,20 +77,63 @@ impl Run {
                 biased;
                 // Asked first, or a process that never stops talking would never be stopped.
                 () = reached(self.deadline) => return Step::Stalled(Stall::Hard(hard)),
-                piece = self.process.output() => match piece {
-                    Ok(Some(piece)) => self.take(&piece),
-                    // Pipes that cannot be read are at their end.
-                    Ok(None) | Err(_) => self.drain(),
+                piece = exchange(&mut self.process, self.dialogue.as_mut()) => match piece {
+                    Some(piece) => self.take(&piece),
+                    None => self.drain(),
                 },
                 () = sleep_until(silent_until) => return Step::Stalled(Stall::Idle(self.patience.idle)),
             }
         }
     }
 
-    /// Asks it to end its turn, as a person at a terminal would.
+    /// Asks it to end its turn: in its protocol if it has one, else as a person at a terminal would.
     pub(crate) fn interrupt(&mut self) {
-        // What cannot be interrupted is closed when its grace is over.
-        let _ = self.process.interrupt();
+        if !self.dialogue.as_mut().is_some_and(Dialogue::interrupt) {
+            self.signal_interrupt();
+        }
+    }
+
+    /// Tells it something while it works. Says whether it is still listening.
+    pub(crate) fn steer(&mut self, text: &str) -> bool {
+        !self.drained && self.dialogue.as_mut().is_some_and(|dialogue| dialogue.steer(text))
+    }
+
+    /// It has reported: one that waits for more to be said is told that nothing comes.
+    pub(crate) fn reported(&mut self) {
+        if let Some(dialogue) = &mut self.dialogue {
+            dialogue.end();
+        }
+    }
+
+    /// Waits for the end of a process that has nothing more to say, and ends whatever it left behind.
+    pub(crate) async fn end(mut self) -> Ending {
+        if timeout(self.patience.grace, self.process.wait()).await.is_err() {
+            self.ask_to_end().await;
+            return self.close().await;
+        }
+        let grace = self.patience.grace;
+        self.finish(grace).await
+    }
+
+    /// Gives a process that has said its last word a moment to end; whether it did.
+    pub(crate) async fn courtesy(&mut self) -> bool {
+        timeout(COURTESY, self.read_out()).await.is_ok()
+    }
+
+    /// Waits for a process that lingers, but not for ever, and ends it with whatever it started.
+    pub(crate) async fn see_off(mut self) {
+        if timeout(self.patience.grace, self.read_out()).await.is_err() {
+            self.ask_to_end().await;
+        }
+        self.close().await;
+    }
+
+    /// Asks one to end that wants to be interrupted for it, and reads what it still says.
+    pub(crate) async fn ask_to_end(&mut self) {
+        if self.signal == EndSignal::Int && !self.interrupted {
+            self.signal_interrupt();
+            let _ = timeout(self.patience.grace, self.read_out()).await;
+        }
     }
 
     /// Reads nothing more; gives what was read and not handed out, and the ends of what is open.
@@ -170,105 +142,83 @@ impl Run {
         std::mem::take(&mut self.reader.events)
     }
 
-    /// Waits for the end of a process that has nothing more to say, and ends whatever it left behind.
-    pub(crate) async fn end(mut self) -> Ending {
-        let _ = timeout(self.patience.grace, self.process.wait()).await;
-        self.close().await
+    /// Ends the process and everything it started: asks it to, unless that was [done](Self::ask_to_end), and
+    /// kills what does not.
+    pub(crate) async fn close(self) -> Ending {
+        let grace = match self.signal {
+            EndSignal::Term => self.patience.grace,
+            EndSignal::Int => Duration::ZERO,
+        };
+        self.finish(grace).await
     }
 
-    /// Asks the process and everything it started to end, and kills what does not.
-    pub(crate) async fn close(self) -> Ending {
+    async fn finish(self, grace: Duration) -> Ending {
         let stderr = self.stderr.text(|omitted| format!("\n[… {omitted} bytes left out …]\n"));
-        let stderr = redacted(stderr.trim().to_owned(), &self.reader.secrets);
-        let exit = self.process.close(self.patience.grace).await.ok();
-        Ending { exit, stderr }
+        let stderr = self.reader.redacted(stderr.trim());
+        Ending { exit: self.process.close(grace).await.ok(), stderr }
+    }
+
+    fn signal_interrupt(&mut self) {
+        self.interrupted = true;
+        // What cannot be interrupted is closed when its grace is over.
+        let _ = self.process.interrupt();
+    }
+
+    /// Reads to the end of the output and waits for that of the process.
+    async fn read_out(&mut self) {
+        while let Ok(Some(piece)) = self.process.output().await {
+            // One that lingers is not listened to, but must not be kept waiting for a reader either.
+            if !self.drained {
+                self.take(&piece);
+            }
+        }
+        self.drain();
+        let _ = self.process.wait().await;
     }
 
     fn take(&mut self, piece: &Output) {
         self.heard = Instant::now();
+        let Self { stdout, stderr_lines, stderr, reader, dialogue, .. } = self;
         match piece.stream {
-            OutputStream::Stderr => self.stderr.push(&piece.bytes),
-            OutputStream::Stdout => self.lines.push(&piece.bytes, |line| self.reader.line(line)),
+            OutputStream::Stderr => {
+                stderr.push(&piece.bytes);
+                stderr_lines.push(&piece.bytes, |line| reader.aside(line));
+            }
+            OutputStream::Stdout => stdout.push(&piece.bytes, |line| {
+                if let Some(dialogue) = dialogue {
+                    dialogue.hear(line);
+                }
+                reader.line(line);
+            }),
         }
     }
 
     fn drain(&mut self) {
         if !self.drained {
             self.drained = true;
-            self.lines.finish(|line| self.reader.line(line));
-            self.reader.finish();
+            let Self { stdout, stderr_lines, reader, .. } = self;
+            stdout.finish(|line| reader.line(line));
+            stderr_lines.finish(|line| reader.aside(line));
+            reader.finish();
         }
     }
 }
 
-/// The working directory of a run: as given, else the environment's.
-pub(crate) async fn directory(host: &Host, path: Option<&Path>) -> Result<Option<RealPath>, Error> {
-    let Some(path) = path else { return Ok(None) };
-    let text = path.to_str().ok_or_else(|| {
-        Error::configuration(format!("the path of the working directory {} is no text", path.display()))
-    })?;
-    let real = host.env.resolve(text).await.map_err(|e| Error::configuration(e.to_string()))?;
-    Ok(Some(real))
-}
-
-/// Reads lines, free of secrets, into events.
-struct Reader {
-    parser: Box<dyn Parser>,
-    secrets: Vec<Secret>,
-    events: VecDeque<CliEvent>,
-    /// Set once a line was too long.
-    too_long: bool,
-}
-
-impl Reader {
-    fn line(&mut self, line: Line<'_>) {
-        let mut events = Vec::new();
-        match line {
-            Line::Whole(line) => match std::str::from_utf8(line) {
-                Ok(text) if self.secrets.iter().any(|secret| text.contains(secret.expose())) => {
-                    let text = redacted(text.to_owned(), &self.secrets);
-                    self.parser.line(text.as_bytes(), &mut events);
-                }
-                _ => self.parser.line(line, &mut events),
-            },
-            Line::TooLong if !self.too_long => {
-                self.too_long = true;
-                let message = format!("a line of more than {LINE_LIMIT} bytes was thrown away");
-                events.push(CliEvent::Warning { code: "line_too_long", message });
-            }
-            Line::TooLong => {}
-        }
-        self.events.extend(events);
+/// Says what there is to say, and waits for what the process says; `None` at the end of its output. Nothing is
+/// lost if the future is dropped.
+async fn exchange(process: &mut Process, mut dialogue: Option<&mut Dialogue>) -> Option<Output> {
+    if let Some(dialogue) = dialogue.as_mut()
+        && let Some(piece) = dialogue.speak(process).await
+    {
+        return Some(piece);
     }
-
-    fn finish(&mut self) {
-        let mut events = Vec::new();
-        self.parser.finish(&mut events);
-        self.events.extend(events);
-    }
-}
-
-fn redacted(text: String, secrets: &[Secret]) -> String {
-    secrets.iter().fold(text, |text, secret| secret.redact(&text))
+    // Pipes that cannot be read are at their end.
+    process.output().await.ok().flatten()
 }
 
 async fn reached(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,
         None => std::future::pending().await,
-    }
-}
-
-fn not_started(definition: &Definition, error: junto_env::Error) -> Error {
-    let message = format!("cannot start {}: {error}", definition.kind);
-    let error = Error::configuration(message).with_source(error);
-    error.with_hint(format!("is `{}` installed and in the PATH?", definition.program()))
-}
-
-/// That a run ended without saying how.
-pub(crate) fn no_result(kind: &str, ending: &Ending, excuse: Option<&str>) -> String {
-    match excuse {
-        Some(excuse) => format!("{kind} ended without a result ({ending}); it said: {excuse}"),
-        None => format!("{kind} ended without a result ({ending})"),
     }
 }

@@ -18,11 +18,12 @@ pub(crate) struct Scribe<'a> {
 }
 
 impl<'a> Scribe<'a> {
-    pub(crate) fn new(log: &'a EventLog) -> Self {
-        Self { log, call: CallId::fresh(), open: None, running: HashMap::new() }
+    /// For the run of this name.
+    pub(crate) fn new(log: &'a EventLog, call: CallId) -> Self {
+        Self { log, call, open: None, running: HashMap::new() }
     }
 
-    /// Writes an event. Sessions, turns, excuses and reports are for whoever runs the process.
+    /// Writes an event. Sessions, turns, sizes, excuses and reports are for whoever runs the process.
     pub(crate) async fn write(&mut self, event: CliEvent) -> Result<(), JournalError> {
         match event {
             CliEvent::TextStart => self.open = Some(self.emit(Body::AssistantTextStart {}).await?),
@@ -62,13 +63,18 @@ impl<'a> Scribe<'a> {
                     self.emit(ended(of, call_id, name, output, is_error)).await?;
                 }
             }
+            CliEvent::Plan(plan) => drop(self.emit(Body::Plan { plan }).await?),
             CliEvent::Progress(text) => drop(self.emit(Body::Progress { text }).await?),
             CliEvent::Retry { attempt, delay_ms, error } => {
                 let error = EventError::from(&error);
                 self.emit(Body::Retry { attempt, delay_ms, error }).await?;
             }
             CliEvent::Warning { code, message } => self.warn(code, message).await?,
-            CliEvent::Session { .. } | CliEvent::Turn | CliEvent::Excuse(_) | CliEvent::Report(_) => {}
+            CliEvent::Session { .. }
+            | CliEvent::Turn
+            | CliEvent::Context(_)
+            | CliEvent::Excuse(_)
+            | CliEvent::Report(_) => {}
         }
         Ok(())
     }

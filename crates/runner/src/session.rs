@@ -1,6 +1,9 @@
 //! The task that owns a session: fed by commands, one process for each input.
 
+mod attempt;
 mod input;
+mod progress;
+mod thread;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,12 +15,12 @@ use junto_core::{
 use junto_env::RealPath;
 use junto_llm::{Budget, Cost, Error, Usage, Usd};
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::progress::estimate;
+pub(crate) use self::thread::Thread;
 use crate::{Definition, Detail, Host, Invocation, Purpose};
-
-/// The version of what a handle holds.
-pub(crate) const HANDLE_VERSION: u32 = 1;
 
 /// How many inputs may wait for their turn.
 const WAITING: usize = 32;
@@ -45,8 +48,10 @@ pub(crate) struct Session {
     pub(crate) close: CancellationToken,
     /// Ends the session at once.
     pub(crate) kill: CancellationToken,
-    /// The command's own session, once it is known.
-    pub(crate) resumable: Option<String>,
+    /// The command's own session.
+    pub(crate) thread: Thread,
+    /// Sees off a process that said its last word and did not end.
+    pub(crate) lingering: Option<JoinHandle<()>>,
     pub(crate) totals: Totals,
     /// Inputs for later.
     pub(crate) waiting: VecDeque<Input>,
@@ -72,10 +77,20 @@ impl Totals {
     }
 }
 
+/// What a command means for the process that works on an input.
+enum Meant {
+    /// Nothing: it was dealt with.
+    Nothing,
+    /// Its turn is to end.
+    Interrupt,
+    /// It is to be told something; somebody waits to hear whether it was.
+    Steer(Input, Reply),
+}
+
 impl Session {
     /// Whether the arguments of an input's process can be put together.
     pub(crate) fn check_arguments(&self) -> Result<(), Error> {
-        self.definition.argv(&self.invocation(None, None)).map(drop)
+        self.definition.command_line(&self.invocation(None, None)).map(drop)
     }
 
     /// Works on inputs until the session is to end, and writes its end.
@@ -84,9 +99,13 @@ impl Session {
         while let Some((input, reply)) = self.next_input().await {
             match self.work(input, reply).await {
                 Ok(ended) => outcome = ended,
-                Err(error) => return broken(&error),
+                Err(error) => {
+                    self.see_off().await;
+                    return broken(&error);
+                }
             }
         }
+        self.see_off().await;
         let end = Body::SessionEnd {
             reason: outcome.reason.clone(),
             usage: self.totals.usage.clone(),
@@ -133,11 +152,23 @@ impl Session {
         }
     }
 
-    /// Takes a command while an input is worked on; says whether it is an interrupt.
-    fn meanwhile(&mut self, Told { command, reply }: Told) -> bool {
-        let interrupt = command == Command::Interrupt;
+    /// Waits for a process that still lingers. Its task ends at once when the session is killed.
+    async fn see_off(&mut self) {
+        if let Some(lingering) = self.lingering.take() {
+            // A task that panicked has dropped its process, which kills it.
+            let _ = lingering.await;
+        }
+    }
+
+    /// Takes a command while an input is worked on.
+    fn meanwhile(&mut self, Told { command, reply }: Told) -> Meant {
+        let meant = if command == Command::Interrupt { Meant::Interrupt } else { Meant::Nothing };
         let wrong_state = |message| Err(AgentError::new(AgentErrorKind::WrongState, message));
         let answer = match command {
+            Command::Steer { input, .. } if self.is_steerable() => match checked(&input) {
+                Ok(()) => return Meant::Steer(input, reply),
+                Err(error) => Err(error),
+            },
             Command::Submit { .. } => wrong_state("it is busy with another input")
                 .map_err(|e| e.with_hint("send a follow-up, or interrupt it first")),
             Command::FollowUp { .. } if self.waiting.len() >= WAITING => {
@@ -156,7 +187,11 @@ impl Session {
             command => self.anytime(command),
         };
         let _ = reply.send(answer);
-        interrupt
+        meant
+    }
+
+    fn is_steerable(&self) -> bool {
+        self.host.can_steer(&self.definition)
     }
 
     /// Commands to which the answer is the same, busy or not.
@@ -171,6 +206,9 @@ impl Session {
                 })
             }
             Command::Configure { .. } => Err(AgentError::unsupported("change more than its model")),
+            Command::Steer { .. } if self.is_steerable() => {
+                Err(AgentError::new(AgentErrorKind::WrongState, "there is nothing to steer"))
+            }
             Command::Steer { .. } => Err(AgentError::unsupported("be steered while it works")),
             Command::Compact => Err(AgentError::unsupported("be told when to make its conversation shorter")),
             Command::Answer { .. } | Command::Reply { .. } => {
@@ -195,7 +233,7 @@ impl Session {
                 self.log.emit(Body::TurnLimit { limit, reached }).await?;
                 Outcome { reason: EndReason::Limit, text: String::new() }
             }
-            None => self.process(prompt).await?,
+            None => self.process(&prompt).await?,
         };
         let (reason, text) = (outcome.reason.clone(), outcome.text.clone().into());
         self.log.commit(Body::InputEnd { reason, text }).await?;
@@ -203,13 +241,15 @@ impl Session {
     }
 
     fn invocation(&self, max_turns: Option<u32>, max_usd: Option<Usd>) -> Invocation<'_> {
+        let options = &self.definition.options;
         Invocation {
-            purpose: Purpose::Work(self.mode),
-            detail: Detail::Deltas,
             model: self.model.as_deref(),
-            resume: self.resumable.as_deref(),
-            max_turns,
+            resume: self.thread.id.as_deref(),
+            steerable: self.is_steerable(),
+            // Turns are counted here, too; a command that cannot be told is held to them between its runs.
+            max_turns: max_turns.filter(|_| !options.max_turns.is_empty()),
             max_usd,
+            ..self.host.invocation(Purpose::Work(self.mode), Detail::Deltas)
         }
     }
 

@@ -13,11 +13,11 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// There is no such session or payload.
+    /// There is no such session, payload or agent.
     NotFound,
     /// There is one already.
     Exists,
-    /// Another process writes this session.
+    /// Another process writes this session, or runs this agent.
     Locked,
     /// It was written by a newer version of Junto.
     Newer,
@@ -72,6 +72,11 @@ impl Error {
         };
         let error = Self::new(kind, path.display(), source.to_string());
         Self { source: Some(Arc::new(source)), ..error }
+    }
+
+    /// This error with other advice than its kind has.
+    pub(crate) fn with_hint(self, hint: &'static str) -> Self {
+        Self { hint: Some(hint), ..self }
     }
 
     /// The kind.

@@ -36,7 +36,7 @@ pub(crate) use records::Records;
 pub use recovery::{Cut, Damage, Recovery};
 
 use blobs::Blobs;
-use lock::Lock;
+pub(crate) use lock::{Lock, Taken};
 use writer::{Writer, Written};
 
 /// The file that the events are in.

@@ -5,8 +5,12 @@
 //! a [`junto_core::EventLog`]: an event is in the kernel's hands before anybody is shown it, and on the
 //! disk before a tool acts on it. What a crash leaves behind is read up to the last whole record, and
 //! what was lost is told in a [`Recovery`].
+//!
+//! [`Agents`] are those that have a name: how they are set up, a queue of what they were told that no crash
+//! empties, and what came of each run.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod agents;
 mod bits;
 mod error;
 mod export;
@@ -20,6 +24,11 @@ mod redact;
 mod snapshot;
 mod store;
 
+pub use agents::{
+    AgentInput, AgentRun, AgentSession, AgentSetup, Agents, Begin, DailyTime, Finish, Held, InputFate, InputId,
+    InputState, MAX_ATTEMPTS, NAMED, NamedAgent, Refresh, RunId, RunResult, RunStatus, SessionChange, Suppression,
+    is_agent_name,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use export::Format;
 pub use index::{CallFilter, Filter, Index, Refreshed, Renewed, RunRow, SessionRow, Standing, TurnRow};

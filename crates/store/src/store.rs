@@ -11,7 +11,7 @@ use junto_llm::SessionId;
 
 use crate::files::{Disk, Files};
 use crate::journal::{self, DiskJournal, Header, Records, Recovery, Watch};
-use crate::{Book, Error, ErrorKind, Index, Redactor, Result};
+use crate::{Agents, Book, Error, ErrorKind, Index, Redactor, Result};
 
 /// When what was written is also made safe against a crash of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -137,6 +137,15 @@ impl Store {
     /// A book for model calls that are made outside of sessions; `source` says in a word by what.
     pub fn book(&self, source: impl Into<String>) -> Book {
         Book::new(self.root(), self.inner.index.clone(), source, Arc::clone(&self.inner.options.clock))
+    }
+
+    /// The agents that have a name.
+    ///
+    /// # Errors
+    /// If their file can be neither opened nor made, is damaged, or is of a newer version.
+    pub fn agents(&self) -> Result<Agents> {
+        let Inner { root, options, files, .. } = &*self.inner;
+        Agents::open(root, options.redact.clone(), Arc::clone(files))
     }
 
     /// The folder of a session, whether it is there or not.

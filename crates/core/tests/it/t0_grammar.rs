@@ -104,6 +104,8 @@ async fn each_fault_is_named() {
     check(vec![start(), input(), circle(), input_end(), circle(), end()], "event 5 (loop_detection)").await;
     let left = Body::SteeringInjected { input: Input::text("left"), pictures: None };
     check(vec![start(), left, end()], "while no input is open").await;
+    let run = Body::RunEnd { context: None, billing: None, exit: None, class: None, session: None };
+    check(vec![start(), input(), input_end(), run, end()], "event 4 (run_end)").await;
     check(vec![start(), Body::ReasoningStart {}, end()], "never ended").await;
     check(vec![start(), text_end(1), end()], "ends what is not open").await;
     check(vec![start(), replied(), end()], "what was not asked").await;

@@ -25,6 +25,8 @@ use super::proc_table::{self, Entry, Identity, Stream, Table};
 
 /// How often a tree is looked for that keeps forking. It ends long before; a bound is a bound.
 const SWEEPS: usize = 100;
+/// How often processes that somebody else left are looked for, until they are gone.
+const ORPHAN_LOOKS: usize = 2000;
 /// How long a process is so young that its numbers cannot have come around: thousands of processes a
 /// second would have to be started, and all of them by others.
 const YOUTH: Duration = Duration::from_millis(500);
@@ -78,9 +80,11 @@ impl Tree {
         })
     }
 
-    /// Sends an interrupt to the root's group, as a terminal would.
+    /// Sends an interrupt to the root's group, as a terminal would. What the root has started is looked for
+    /// first: one that ends on it leaves children that are harder to find afterwards.
     pub(super) fn interrupt(&self) -> nix::Result<()> {
         if !self.wrapped {
+            drop(self.look());
             return self.signal_group(Signal::SIGINT);
         }
         let found = self.look_inside();
@@ -207,6 +211,30 @@ pub(super) fn marked(mark: &Mark) -> Vec<Entry> {
         found
     });
     found.members
+}
+
+/// Signals whatever `belongs`, and what belongs to that, until nothing of it lives; gives how many processes
+/// that were.
+pub(super) fn signal_where(signal: Signal, belongs: impl Fn(&Entry) -> Option<bool>) -> usize {
+    let mut hit = HashSet::new();
+    let mut patience = Patience::default();
+    for _ in 0..ORPHAN_LOOKS {
+        let mut found = Found::new(proc_table::all(), 0);
+        found.add(&belongs);
+        found.members.retain(|entry| entry.alive);
+        let targets: Vec<&Entry> = found.members.iter().collect();
+        if targets.is_empty() {
+            if patience.lasts(&found) {
+                continue;
+            }
+            break;
+        }
+        found.signal(&targets, signal);
+        hit.extend(targets.into_iter().map(Entry::identity));
+        // Nobody tells us of their end: they are not our children.
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    hit.len()
 }
 
 /// Looks until something is found, or it is clear that there is nothing.

@@ -50,6 +50,12 @@ impl WorkshopBuilder {
         self
     }
 
+    /// Holds command-line agents to modes that they do not keep to by themselves.
+    pub(super) fn cage(mut self, make: super::MakeCage) -> Self {
+        self.0.make_cage = Some(make);
+        self
+    }
+
     /// What models cost.
     pub fn catalog(mut self, catalog: Catalog) -> Self {
         self.0.catalog = catalog;

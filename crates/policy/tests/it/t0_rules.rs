@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use junto_core::{Action, AgentSpec, Leash, Limits, Mode as ChildMode, Policy, Rule, Verdict, Workdir};
+use junto_core::{Action, AgentSpec, Leash, Mode as ChildMode, Policy, Rule, Verdict};
 use junto_env::RealPath;
 use junto_policy::{Answer, Confined, Judge, Mode, Origin, PolicyRule, Rules};
 use serde_json::json;
@@ -158,11 +158,8 @@ fn tools_code_and_agents() {
     let agent = |kind: &str, mode| Action::Spawn {
         spec: AgentSpec {
             kind: kind.to_owned(),
-            model: None,
-            workdir: Workdir::Shared,
             mode,
-            limits: Limits::default(),
-            resume: None,
+            ..AgentSpec::default()
         },
     };
     for (mode, rules, action, expected) in [

@@ -4,7 +4,7 @@ use junto_llm::{Error, ErrorKind};
 use serde_json::Value;
 
 use super::{ClaudeParser, text};
-use crate::{CliEvent, Report, Verdict};
+use crate::{CliEvent, Report, Used, Verdict};
 
 impl ClaudeParser {
     pub(super) fn report(&mut self, result: &Value, events: &mut Vec<CliEvent>) {
@@ -19,7 +19,8 @@ impl ClaudeParser {
             verdict,
             text: if answered { words.to_owned() } else { self.answer.text.clone() },
             stop_reason: result["stop_reason"].as_str().map(str::to_owned),
-            used: self.accounts.take(result, &self.model),
+            used: Used::Turn(self.accounts.take(result, &self.model)),
+            last: false,
         })));
     }
 }

@@ -1,214 +1,91 @@
-//! One input: its process, from the start to the judgement.
+//! One input: its run, and a second one if the first found no session to go on with.
 
-use junto_core::{
-    AgentError, AgentErrorKind, Body, CallEnd, CallPurpose, EndReason, EventError, JournalError, Outcome,
-    ResumeHandle,
-};
-use junto_llm::{Cost, Error, Usd};
-use serde_json::json;
-use tokio::time::{Instant, sleep_until};
+use junto_core::{Body, EndReason, EventError, JournalError, Outcome};
+use junto_llm::{CallId, Cost, Error, Usd};
 
-use super::{HANDLE_VERSION, Session};
-use crate::run::{Ending, Run, Stall, Start, Step, no_result};
-use crate::scribe::Scribe;
+use super::attempt::Attempt;
+use super::{Session, Thread};
+use crate::failure::Class;
 use crate::share::Share;
-use crate::{CliEvent, ModelUse, Report, Verdict};
 
-/// Why a process is no longer waited for.
-enum Stop {
-    /// It has nothing more to say.
-    Drained,
-    /// It took too long.
-    Stalled(Stall),
-    /// It was interrupted, and its grace is over.
-    Overdue,
-    /// The session is to end.
-    Closed,
-    /// The session is to end at once.
-    Killed,
-}
-
-/// What is known of an input's run.
-#[derive(Default)]
-struct Progress {
-    report: Option<Report>,
-    excuse: Option<String>,
-    cost: Option<Cost>,
-    tokens: u64,
-    interrupted: bool,
+/// What is told of a run beside its outcome.
+struct Told {
+    outcome: Outcome,
+    class: Option<Class>,
+    /// Absent if there was none to tell of.
+    attempt: Option<Attempt>,
 }
 
 impl Session {
-    /// Runs one process, pays for it, and says how it ended.
-    pub(super) async fn process(&mut self, prompt: String) -> Result<Outcome, JournalError> {
-        let failed = |error: &Error| Outcome {
-            reason: EndReason::Failed { error: EventError::from(error) },
-            text: String::new(),
-        };
+    /// Runs a process, pays for it, and says how it ended.
+    pub(super) async fn process(&mut self, prompt: &str) -> Result<Outcome, JournalError> {
+        let mut call = CallId::fresh();
+        let mut told = self.run_once(prompt, &call).await?;
+        if let Some(id) = told.attempt.as_ref().and_then(|attempt| attempt.found_no_session()) {
+            let message = format!(
+                "{} knows no session {id} any more; the input goes to a new one, which knows nothing of the past",
+                self.definition.kind
+            );
+            let code = "resume_failed".to_owned();
+            self.log.emit_for(&call, Body::Warning { code, message }).await?;
+            self.thread = Thread::default();
+            call = CallId::fresh();
+            told = self.run_once(prompt, &call).await?;
+        }
+        let Told { outcome, class, attempt } = told;
+        if let Some(attempt) = attempt {
+            if attempt.progress.changed_totals
+                && let Some(handle) = self.thread.handle(&self.definition)
+            {
+                self.log.emit_for(&call, Body::Handle { handle }).await?;
+            }
+            let run_end = Body::RunEnd {
+                context: attempt.progress.context,
+                billing: attempt.progress.billing(),
+                exit: attempt.ending.and_then(|ending| ending.status()),
+                class: class.map(|class| class.as_str().to_owned()),
+                session: self.thread.id.clone(),
+            };
+            self.log.emit_for(&call, run_end).await?;
+        }
+        Ok(outcome)
+    }
+
+    /// Runs one process, within what it may spend.
+    async fn run_once(&mut self, prompt: &str, call: &CallId) -> Result<Told, JournalError> {
+        // Two processes of one session would write the same files.
+        self.see_off().await;
         let share = match Share::of(&*self.budget, &self.definition, self.depth) {
             Ok(share) => share,
             Err(error) => match error.exhausted() {
                 Some(exhausted) => {
                     let limit = exhausted.to_string();
                     self.log.emit(Body::TurnLimit { limit, reached: self.totals.turns }).await?;
-                    return Ok(Outcome { reason: EndReason::Limit, text: String::new() });
+                    let outcome = Outcome { reason: EndReason::Limit, text: String::new() };
+                    return Ok(Told { outcome, class: None, attempt: None });
                 }
-                None => return Ok(failed(&error)),
+                None => return Ok(failed(&error, None)),
             },
         };
-        let started = Run::start(Start {
-            definition: &self.definition,
-            host: &self.host,
-            invocation: self.invocation(self.turns_left(), share.most),
-            prompt,
-            cwd: self.cwd.clone(),
-            depth: self.depth,
-            patience: self.host.patience,
-        });
-        let run = match started.await {
+        let most = self.host.most(&self.definition, share.most);
+        let run = match self.start(prompt, call, most).await {
             Ok(run) => run,
-            Err(error) => return Ok(failed(&error)),
+            Err(error) => return Ok(failed(&error, Some(Attempt::default()))),
         };
-        let (stop, progress, ending) = self.follow(run).await?;
-        let cost = match progress.report {
-            Some(_) => progress.cost.unwrap_or(Cost::Reported(Usd::ZERO)),
-            // A process that ended without a word about its cost had one all the same.
-            None => Cost::Unknown,
+        let attempt = self.follow(run, call).await?;
+        let cost = if attempt.found_no_session().is_some() {
+            Cost::Reported(Usd::ZERO)
+        } else {
+            attempt.progress.cost()
         };
         self.totals.spend(cost);
-        share.settle(cost, progress.tokens);
-        self.judge(stop, progress, ending.as_ref()).await
+        share.settle(cost, attempt.progress.tokens);
+        let (outcome, class) = self.judge(&attempt).await?;
+        Ok(Told { outcome, class, attempt: Some(attempt) })
     }
+}
 
-    /// Follows a process to its end. There is no ending of one that was killed.
-    async fn follow(&mut self, mut run: Run) -> Result<(Stop, Progress, Option<Ending>), JournalError> {
-        let log = self.log.clone();
-        let mut scribe = Scribe::new(&log);
-        let mut progress = Progress::default();
-        let mut overdue: Option<Instant> = None;
-        let stop = loop {
-            tokio::select! {
-                biased;
-                () = self.kill.cancelled() => break Stop::Killed,
-                // One that was interrupted ends by itself, and tells then what it used.
-                () = self.close.cancelled(), if !progress.interrupted => break Stop::Closed,
-                told = self.commands.recv() => match told {
-                    None => break Stop::Killed,
-                    Some(told) => if self.meanwhile(told) && overdue.is_none() {
-                        progress.interrupted = true;
-                        overdue = Some(Instant::now() + self.host.patience.grace);
-                        run.interrupt();
-                    }
-                },
-                () = sleep_until(overdue.unwrap_or_else(Instant::now)), if overdue.is_some() => break Stop::Overdue,
-                step = run.next() => match step {
-                    Step::Event(event) => self.take(event, &mut scribe, &mut progress).await?,
-                    Step::Stalled(stall) => break Stop::Stalled(stall),
-                    Step::Drained => break Stop::Drained,
-                },
-            }
-        };
-        let rest = run.rest();
-        let closed = async {
-            match stop {
-                Stop::Drained => run.end().await,
-                _ => run.close().await,
-            }
-        };
-        let ending = tokio::select! {
-            biased;
-            // The run is dropped then, which kills it.
-            () = self.kill.cancelled() => None,
-            ending = closed => Some(ending),
-        };
-        for event in rest {
-            self.take(event, &mut scribe, &mut progress).await?;
-        }
-        scribe.end_tools().await?;
-        Ok((stop, progress, ending))
-    }
-
-    /// Takes what a process said.
-    async fn take(
-        &mut self,
-        event: CliEvent,
-        scribe: &mut Scribe<'_>,
-        progress: &mut Progress,
-    ) -> Result<(), JournalError> {
-        match event {
-            CliEvent::Session { id, .. } => {
-                if self.resumable.as_ref() != Some(&id) {
-                    let data = json!({"session": id});
-                    let kind = self.definition.kind.clone();
-                    let handle = ResumeHandle { kind, v: HANDLE_VERSION, data };
-                    scribe.emit(Body::Handle { handle }).await?;
-                    self.resumable = Some(id);
-                }
-            }
-            CliEvent::Turn => self.totals.turns = self.totals.turns.saturating_add(1),
-            CliEvent::Excuse(words) => progress.excuse = Some(words),
-            CliEvent::Report(report) => {
-                for ModelUse { model, usage, cost } in report.used.clone() {
-                    self.totals.usage += &usage;
-                    progress.tokens = progress.tokens.saturating_add(usage.total);
-                    progress.cost = Some(progress.cost.map_or(cost, |sum| sum + cost));
-                    let provider = self.definition.kind.clone();
-                    let call = Body::Call {
-                        provider,
-                        model,
-                        response_id: None,
-                        usage,
-                        cost,
-                        answer: None,
-                        purpose: CallPurpose::Input,
-                        end: CallEnd::Whole,
-                        prefix: None,
-                    };
-                    scribe.emit(call).await?;
-                }
-                progress.report = Some(*report);
-            }
-            event => scribe.write(event).await?,
-        }
-        Ok(())
-    }
-
-    /// What became of an input.
-    async fn judge(
-        &self,
-        stop: Stop,
-        progress: Progress,
-        ending: Option<&Ending>,
-    ) -> Result<Outcome, JournalError> {
-        let Progress { report, excuse, interrupted, .. } = progress;
-        let text = report.as_ref().map(|report| report.text.clone()).unwrap_or_default();
-        let failed = |error: EventError| EndReason::Failed { error };
-        let reason = match (stop, report.map(|report| report.verdict)) {
-            (Stop::Killed | Stop::Closed | Stop::Overdue, _)
-            | (Stop::Drained, Some(Verdict::Interrupted)) => EndReason::Interrupted,
-            (Stop::Stalled(stall), _) => failed(EventError::from(&stall.error(&self.definition.kind))),
-            // It may have been done before it heard of the interrupt.
-            (Stop::Drained, Some(Verdict::Done)) => {
-                if let Some(ending) = ending.filter(|ending| !ending.success()) {
-                    let message = format!("{} answered, but ended with {ending}", self.definition.kind);
-                    self.log.emit(Body::Warning { code: "exit_status".to_owned(), message }).await?;
-                }
-                EndReason::Done
-            }
-            (Stop::Drained, _) if interrupted => EndReason::Interrupted,
-            (Stop::Drained, Some(Verdict::Limit(limit))) => {
-                self.log.emit(Body::TurnLimit { limit, reached: self.totals.turns }).await?;
-                EndReason::Limit
-            }
-            (Stop::Drained, Some(Verdict::Failed(error))) => failed(EventError::from(&error)),
-            (Stop::Drained, None) => {
-                let message = match ending {
-                    Some(ending) => no_result(&self.definition.kind, ending, excuse.as_deref()),
-                    None => format!("{} was killed", self.definition.kind),
-                };
-                failed(EventError::from(&AgentError::new(AgentErrorKind::Process, message)))
-            }
-        };
-        Ok(Outcome { reason, text })
-    }
+fn failed(error: &Error, attempt: Option<Attempt>) -> Told {
+    let reason = EndReason::Failed { error: EventError::from(error) };
+    Told { outcome: Outcome { reason, text: String::new() }, class: Class::of(error), attempt }
 }

@@ -65,7 +65,7 @@ pub(crate) fn reports(events: &[CliEvent]) -> Vec<&Report> {
 /// Everything that was used, and what it cost.
 pub(crate) fn used(events: &[CliEvent]) -> (Usage, Cost) {
     let mut sum = (Usage::default(), Cost::Reported(Usd::ZERO));
-    for used in reports(events).iter().flat_map(|report| &report.used) {
+    for used in reports(events).iter().flat_map(|report| report.used.since(None, true).unwrap_or_default()) {
         sum = (&sum.0 + &used.usage, sum.1 + used.cost);
     }
     sum
@@ -93,6 +93,8 @@ pub(crate) fn short(events: &[CliEvent]) -> Vec<String> {
         CliEvent::ToolEnd { output, is_error, .. } => {
             format!("{} {output}", if *is_error { "error" } else { "output" })
         }
+        CliEvent::Plan(plan) => format!("plan {}", plan.steps.len()),
+        CliEvent::Context(tokens) => format!("context {tokens}"),
         CliEvent::Progress(text) => format!("progress {text}"),
         CliEvent::Retry { attempt, error, .. } => format!("retry {attempt} {error}"),
         CliEvent::Warning { code, .. } => format!("warning {code}"),

@@ -10,7 +10,9 @@ use junto_llm::{Allowance, Usd};
 use junto_testkit::fake_claude::{Behaviour, Fault, Ignored};
 use tokio_util::sync::CancellationToken;
 
-use crate::stage::{Stage, count, input_end, parent, submit, the_end, the_failure, until};
+use crate::stage::{
+    Stage, count, input_end, parent, submit, the_end, the_failure, until, with_variable,
+};
 
 /// Hangs after its first text was begun.
 fn hanging() -> Behaviour {
@@ -209,8 +211,8 @@ async fn what_it_cannot_be_held_to_ends_the_input_before_it_starts() {
 
 #[tokio::test]
 async fn an_agent_below_too_many_others_is_not_started() {
-    let stage = Stage::new(Behaviour::default());
-    let parent = Parent { depth: stage.host.max_depth, ..parent() };
-    let error = stage.agent_below(AgentSpec::default(), parent).await.err().unwrap();
+    let mut stage = Stage::new(Behaviour::default());
+    with_variable(&mut stage.host, "JUNTO_DEPTH", "1");
+    let error = stage.agent_of(AgentSpec::default()).await.err().unwrap();
     assert_eq!(error.kind(), AgentErrorKind::Limit);
 }

@@ -9,7 +9,7 @@ use junto_llm::{
 use junto_testkit::fake_claude::{Behaviour, Fault, Ignored};
 use serde_json::json;
 
-use crate::stage::Stage;
+use crate::stage::{Stage, with_variable};
 
 /// All events of a stream, and the error it ended in.
 async fn collect(
@@ -98,10 +98,12 @@ async fn its_own_tools_are_narration() {
 
 #[tokio::test]
 async fn the_conversation_the_directory_and_the_depth_reach_the_command() {
-    let stage = Stage::new(Behaviour::default());
+    let mut stage = Stage::new(Behaviour::default());
+    with_variable(&mut stage.host, "JUNTO_DEPTH", "2");
+    stage.host.max_depth = 3;
     let sub = stage.path().join("sub");
     std::fs::create_dir(&sub).unwrap();
-    let cx = CallCx { workdir: Some(sub.clone()), depth: 2, ..CallCx::new() };
+    let cx = CallCx { workdir: Some(sub.clone()), ..CallCx::new() };
     let tool = ToolSpec::new("add", "adds", json!({"type": "object"})).unwrap();
     let request = Request::of([Message::system("Be short."), Message::user("hello")]).tools([tool]);
     let response = stage.provider().complete(request, &cx).await.unwrap();
@@ -110,8 +112,8 @@ async fn the_conversation_the_directory_and_the_depth_reach_the_command() {
     let prompt = run["prompt"].as_str().unwrap();
     assert!(prompt.contains("Be short.") && prompt.contains("<message role=\"user\">\nhello\n"), "{prompt}");
     assert_eq!((&run["cwd"], &run["depth"]), (&json!(sub), &json!("3")));
-    let deep = CallCx { depth: stage.host.max_depth, ..CallCx::new() };
-    let error = stage.provider().complete(Request::prompt("x"), &deep).await.unwrap_err();
+    stage.host.max_depth = 2;
+    let error = stage.provider().complete(Request::prompt("x"), &CallCx::new()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Configuration);
     assert_eq!(stage.runs().len(), 1);
 }

@@ -138,6 +138,9 @@ fn write(tables: &mut Tables<'_>, note: &Note) -> rusqlite::Result<()> {
                 params![session, agent],
             )?;
         }
+        Change::Named { name } => {
+            run("UPDATE runs SET name = ?3 WHERE session = ?1 AND agent = ?2", params![session, agent, name])?;
+        }
         Change::Child { agent: child, name, kind, task } => {
             run(
                 "INSERT INTO runs (session, agent, parent, name, kind, task, started)

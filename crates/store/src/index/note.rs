@@ -35,6 +35,10 @@ pub(crate) enum Change {
         forked_from: Option<SessionId>,
     },
     Resumed,
+    /// It is one of an agent that has a name.
+    Named {
+        name: String,
+    },
     Child {
         agent: AgentId,
         name: String,
@@ -76,6 +80,10 @@ impl Note {
                 forked_from: setup.as_ref().and_then(|setup| setup.forked_from.clone()),
             },
             Body::SessionResumed { .. } => Change::Resumed,
+            Body::Handle { handle } if handle.kind == crate::NAMED => match handle.data["agent"].as_str() {
+                Some(name) => Change::Named { name: name.to_owned() },
+                None => Change::None,
+            },
             Body::Child { agent, name, kind, task } => Change::Child {
                 agent: agent.clone(),
                 name: name.clone(),

@@ -22,17 +22,39 @@ pub(crate) struct Lock {
     _file: Arc<dyn File>,
 }
 
+/// What comes of trying to take a lock.
+#[derive(Debug)]
+pub(crate) enum Taken {
+    /// It is ours.
+    Ours(Lock),
+    /// Somebody has it: the process of this number, if it is known.
+    Held(Option<u32>),
+}
+
 impl Lock {
     /// Takes the lock of the session in this folder.
+    ///
+    /// # Errors
+    /// If somebody has it.
+    pub(crate) fn take(files: &Arc<dyn Files>, folder: &Path, session: &SessionId) -> Result<Self> {
+        let message = match Self::try_take(files, &folder.join(FILE))? {
+            Taken::Ours(lock) => return Ok(lock),
+            Taken::Held(Some(pid)) => format!("process {pid} writes this session"),
+            Taken::Held(None) => "another process writes this session".to_owned(),
+        };
+        Err(Error::new(ErrorKind::Locked, session, message))
+    }
+
+    /// Takes the lock that this file is, if nobody has it.
     ///
     /// A process that was killed just when it started another leaves the lock to that one, until it has become the
     /// program it shall be. So the lock of a dead process is waited for.
     ///
     /// # Errors
-    /// If somebody has it.
-    pub(crate) fn take(files: &Arc<dyn Files>, folder: &Path, session: &SessionId) -> Result<Self> {
+    /// If the file cannot be opened or locked.
+    pub(crate) fn try_take(files: &Arc<dyn Files>, path: &Path) -> Result<Taken> {
         let mut waited = Duration::ZERO;
-        Self::take_patiently(files, folder, session, || {
+        Self::take_patiently(files, path, || {
             std::thread::sleep(PAUSE);
             waited += PAUSE;
             waited < PATIENCE
@@ -42,30 +64,24 @@ impl Lock {
     /// The same; `wait` waits, and says whether to try once more.
     fn take_patiently(
         files: &Arc<dyn Files>,
-        folder: &Path,
-        session: &SessionId,
+        path: &Path,
         mut wait: impl FnMut() -> bool,
-    ) -> Result<Self> {
-        let path = folder.join(FILE);
-        let failed = |error| Error::io(&path, error);
-        let file = files.open(&path, How::Create).map_err(failed)?;
+    ) -> Result<Taken> {
+        let failed = |error| Error::io(path, error);
+        let file = files.open(path, How::Create).map_err(failed)?;
         while !file.try_lock().map_err(failed)? {
             let holder = holder(&*file);
             if holder.is_some_and(is_dead) && wait() {
                 continue;
             }
-            let message = match holder {
-                Some(pid) => format!("process {pid} writes this session"),
-                None => "another process writes this session".to_owned(),
-            };
-            return Err(Error::new(ErrorKind::Locked, session, message));
+            return Ok(Taken::Held(holder));
         }
         // Only for the message above: where it cannot be written, that is a little poorer.
         let _ = file.resize(0).and_then(|()| {
             let pid = format!("{}\n", std::process::id());
             file.write_all_at(pid.as_bytes(), 0)
         });
-        Ok(Self { _file: file })
+        Ok(Taken::Ours(Self { _file: file }))
     }
 }
 
@@ -95,32 +111,43 @@ mod tests {
     /// Beyond the highest that Linux gives.
     const NOBODY: u32 = 1 << 23;
 
-    fn check(holder: u32, expected: std::result::Result<u32, &str>) {
+    /// `expected`: after how many waits it is taken; none: it is not, and the holder is told.
+    fn check(holder: u32, expected: Option<u32>) {
         let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
         let files: Arc<dyn Files> = Arc::new(Disk);
-        let other = files.open(&folder.path().join(FILE), How::Create).unwrap();
+        let other = files.open(&path, How::Create).unwrap();
         other.write_all_at(format!("{holder}\n").as_bytes(), 0).unwrap();
         assert!(other.try_lock().unwrap());
         let (mut other, mut waited) = (Some(other), 0);
-        let session = SessionId("s".into());
-        let taken = Lock::take_patiently(&files, folder.path(), &session, || {
+        let taken = Lock::take_patiently(&files, &path, || {
             waited += 1;
             if waited == 3 {
                 other = None;
             }
             waited < 10
         });
-        match (taken, expected) {
-            (Ok(_), Ok(times)) => assert_eq!(waited, times),
-            (Err(error), Err(said)) => assert!(error.to_string().contains(said), "{error}"),
+        match (taken.unwrap(), expected) {
+            (Taken::Ours(_), Some(times)) => assert_eq!(waited, times),
+            (Taken::Held(pid), None) => assert_eq!(pid, Some(holder)),
             (taken, expected) => panic!("{taken:?}, not {expected:?}"),
         }
     }
 
     #[test]
     fn the_lock_of_the_dead_is_waited_for() {
-        check(NOBODY, Ok(3));
-        let own = std::process::id();
-        check(own, Err(&format!("process {own} writes")));
+        check(NOBODY, Some(3));
+        check(std::process::id(), None);
+    }
+
+    #[test]
+    fn who_writes_a_session_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let files: Arc<dyn Files> = Arc::new(Disk);
+        let session = SessionId("s".into());
+        let _held = Lock::take(&files, folder.path(), &session).unwrap();
+        let error = Lock::take(&files, folder.path(), &session).unwrap_err();
+        let said = format!("s: process {} writes this session", std::process::id());
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::Locked, said));
     }
 }

@@ -39,7 +39,7 @@ fn claude(behaviour: &Behaviour) -> Kind {
     definition.variables.allow.push(Behaviour::VARIABLE.to_owned());
     let variables = behaviour.variables().into_iter().map(|(name, value)| (name, Secret::new(value)));
     let patience = Patience { idle: LONG, hard: None, grace: LONG };
-    Kind::Cli(Box::new(Cli { definition, variables: variables.collect(), patience }))
+    Kind::Cli(Box::new(Cli { variables: variables.collect(), patience, ..Cli::new(definition) }))
 }
 
 /// Lets a root delegate, and gives what its calls said and everything that happened.

@@ -228,11 +228,11 @@ impl Cast {
         let variables =
             self.behaviour.variables().into_iter().map(|(name, value)| (name, Secret::new(value)));
         let patience = Patience { idle: LONG, hard: None, grace: LONG };
-        Cli { definition, variables: variables.collect(), patience }
+        Cli { variables: variables.collect(), patience, ..Cli::new(definition) }
     }
 
     fn cli_provider(&self) -> Arc<dyn Provider> {
-        let Cli { definition, variables, patience } = self.cli();
+        let Cli { definition, variables, patience, .. } = self.cli();
         let host = CliHost { variables, patience, ..CliHost::new(self.env.clone()) };
         Arc::new(CliProvider::new(definition, host))
     }

@@ -1,0 +1,211 @@
+//! What follows from how a run ended.
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use junto_core::EndReason;
+use junto_runner::failure::{Class, suppressed_until};
+use junto_store::{Finish, InputFate, Refresh, RunResult, RunStatus, SessionChange, Suppression};
+
+use super::RunFacts;
+use super::refresh::{self, Reason};
+
+/// Who ended a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EndedBy {
+    /// It came to its end.
+    #[default]
+    Itself,
+    /// Somebody who does not want its input worked on any more.
+    User,
+    /// The host, which was told to end; the input shall be worked on later.
+    Host,
+}
+
+/// What follows from how a run of this provider ended, after so many failed ones of the same input; and why
+/// the conversation is over, if it is.
+///
+/// A provider that cannot answer anybody is set aside, which is no fault of the input: it waits, uncounted, for
+/// the next provider. Everything else that fails is tried again a little later, except what would fail again.
+pub fn judge(
+    policy: &Refresh,
+    provider: &str,
+    attempts: u32,
+    facts: &RunFacts,
+    by: EndedBy,
+    now: Timestamp,
+) -> (Finish, Option<Reason>) {
+    let Ruling { status, class, error, fate } = rule(facts, by, attempts, now);
+    let suppression = class.filter(|_| status == RunStatus::Failed).and_then(|class| {
+        let message = error.clone().unwrap_or_default();
+        let until = suppressed_until(class, &message, &now.to_zoned(TimeZone::UTC))?;
+        let (provider, class) = (provider.to_owned(), class.as_str().to_owned());
+        Some(Suppression { provider, class, since: now, until, message })
+    });
+    let fate = if suppression.is_some() { InputFate::Waits { due: now } } else { fate };
+    let overfull = (class == Some(Class::ContextLength)).then_some(Reason::Overfull);
+    let over = overfull.or_else(|| refresh::after_run(policy, facts.context));
+    let session = match (&over, &facts.handle) {
+        (Some(_), _) => SessionChange::Forget,
+        (None, Some(handle)) => SessionChange::Set(handle.clone(), facts.context),
+        (None, None) => SessionChange::Keep,
+    };
+    let result = RunResult {
+        session: facts.session.clone(),
+        context: facts.context.filter(|_| status == RunStatus::Completed),
+        usage: facts.usage.clone(),
+        cost: facts.cost,
+        exit: facts.exit,
+        class: class.map(|class| class.as_str().to_owned()),
+        error,
+        text: facts.text.clone(),
+    };
+    (Finish { status, result, fate, session, suppression }, over)
+}
+
+struct Ruling {
+    status: RunStatus,
+    class: Option<Class>,
+    error: Option<String>,
+    fate: InputFate,
+}
+
+fn rule(facts: &RunFacts, by: EndedBy, attempts: u32, now: Timestamp) -> Ruling {
+    let failed = |class, error: String, fate| Ruling { status: RunStatus::Failed, class, error: Some(error), fate };
+    let again = InputFate::Again { due: later(attempts, now) };
+    match &facts.end {
+        Some(EndReason::Done | EndReason::AwaitingInput) => {
+            Ruling { status: RunStatus::Completed, class: None, error: None, fate: InputFate::Done }
+        }
+        Some(EndReason::Interrupted) if by == EndedBy::Host => {
+            let error = "its host was told to end".to_owned();
+            failed(Some(Class::Cancelled), error, InputFate::Waits { due: now })
+        }
+        Some(EndReason::Interrupted) => Ruling {
+            status: RunStatus::Cancelled,
+            class: Some(Class::Cancelled),
+            error: Some(if by == EndedBy::User { "abort" } else { "interrupted" }.to_owned()),
+            fate: InputFate::Cancelled,
+        },
+        Some(EndReason::Limit) => {
+            let limit = facts.limit.as_deref().unwrap_or("it may go no further");
+            failed(None, format!("stopped at a limit: {limit}"), InputFate::GivenUp)
+        }
+        Some(EndReason::Rejected) => failed(None, "an action was refused".to_owned(), InputFate::GivenUp),
+        Some(EndReason::Failed { error }) => {
+            let fate = match facts.class {
+                Some(Class::Refused) => InputFate::GivenUp,
+                // In a conversation of its own it may fit.
+                Some(Class::ContextLength) => InputFate::Again { due: now },
+                _ => again,
+            };
+            failed(facts.class, error.message.clone(), fate)
+        }
+        None => failed(facts.class, "it ended without a word".to_owned(), again),
+    }
+}
+
+/// When something that failed is tried again: after a minute, then after ten.
+fn later(attempts: u32, now: Timestamp) -> Timestamp {
+    let pause = SignedDuration::from_mins(if attempts == 0 { 1 } else { 10 });
+    now.checked_add(pause).unwrap_or(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use junto_core::{EventError, ResumeHandle};
+    use serde_json::json;
+
+    use super::*;
+
+    const NOW: &str = "2026-11-15T10:00:00Z";
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn failed(class: Option<Class>, message: &str) -> RunFacts {
+        let error = EventError { kind: "x".into(), message: message.to_owned(), hint: None };
+        RunFacts { end: Some(EndReason::Failed { error }), class, ..RunFacts::default() }
+    }
+
+    fn ended(end: EndReason) -> RunFacts {
+        RunFacts { end: Some(end), ..RunFacts::default() }
+    }
+
+    fn judged(facts: &RunFacts, by: EndedBy, attempts: u32) -> Finish {
+        judge(&Refresh::default(), "claude", attempts, facts, by, at(NOW)).0
+    }
+
+    #[test]
+    fn an_input_is_never_lost_by_a_run_that_fails() {
+        use InputFate::{Again, Cancelled, Done, GivenUp, Waits};
+        let (soon, later) = (at("2026-11-15T10:01:00Z"), at("2026-11-15T10:10:00Z"));
+        let now = at(NOW);
+        for (facts, by, attempts, status, fate) in [
+            (ended(EndReason::Done), EndedBy::Itself, 0, RunStatus::Completed, Done),
+            (ended(EndReason::AwaitingInput), EndedBy::Itself, 0, RunStatus::Completed, Done),
+            // It may have been done before it heard that it should stop.
+            (ended(EndReason::Done), EndedBy::User, 0, RunStatus::Completed, Done),
+            (ended(EndReason::Interrupted), EndedBy::User, 0, RunStatus::Cancelled, Cancelled),
+            (ended(EndReason::Interrupted), EndedBy::Itself, 0, RunStatus::Cancelled, Cancelled),
+            (ended(EndReason::Interrupted), EndedBy::Host, 0, RunStatus::Failed, Waits { due: now }),
+            (ended(EndReason::Limit), EndedBy::Itself, 0, RunStatus::Failed, GivenUp),
+            (ended(EndReason::Rejected), EndedBy::Itself, 0, RunStatus::Failed, GivenUp),
+            (failed(Some(Class::Refused), ""), EndedBy::Itself, 0, RunStatus::Failed, GivenUp),
+            (failed(Some(Class::ContextLength), ""), EndedBy::Itself, 0, RunStatus::Failed, Again { due: now }),
+            (failed(Some(Class::Crashed), ""), EndedBy::Itself, 0, RunStatus::Failed, Again { due: soon }),
+            (failed(Some(Class::TimedOutIdle), ""), EndedBy::Itself, 1, RunStatus::Failed, Again { due: later }),
+            (failed(None, ""), EndedBy::Itself, 0, RunStatus::Failed, Again { due: soon }),
+            (RunFacts::default(), EndedBy::Itself, 0, RunStatus::Failed, Again { due: soon }),
+            (failed(Some(Class::UsageLimit), ""), EndedBy::Itself, 2, RunStatus::Failed, Waits { due: now }),
+            (failed(Some(Class::NotInstalled), ""), EndedBy::Itself, 0, RunStatus::Failed, Waits { due: now }),
+        ] {
+            let found = judged(&facts, by, attempts);
+            assert_eq!((found.status, found.fate), (status, fate), "{facts:?} {by:?}");
+        }
+    }
+
+    #[test]
+    fn a_provider_is_set_aside_as_long_as_its_failure_says() {
+        for (class, message, until) in [
+            (Class::UsageLimit, "usage limit reached", Some("2026-11-15T15:00:00Z")),
+            (Class::UsageLimit, "usage limit reached; try again in 2 hours", Some("2026-11-15T12:00:00Z")),
+            (Class::Quota, "", Some("2026-11-15T11:00:00Z")),
+            (Class::Auth, "", Some("2026-11-15T10:10:00Z")),
+            (Class::NotSignedIn, "", Some("2026-11-15T10:10:00Z")),
+            (Class::RateLimit, "", Some("2026-11-15T10:05:00Z")),
+            (Class::Overloaded, "", Some("2026-11-15T10:01:00Z")),
+            (Class::Crashed, "", None),
+            (Class::ContextLength, "", None),
+            (Class::Refused, "", None),
+        ] {
+            let found = judged(&failed(Some(class), message), EndedBy::Itself, 0).suppression;
+            assert_eq!(found.as_ref().map(|found| found.until), until.map(at), "{class:?} {message}");
+            let named = found.map(|found| (found.provider, found.class, found.message));
+            let expected = until.map(|_| ("claude".to_owned(), class.as_str().to_owned(), message.to_owned()));
+            assert_eq!(named, expected);
+        }
+    }
+
+    #[test]
+    fn a_conversation_that_is_too_long_is_over_whatever_came_of_the_run() {
+        let handle = ResumeHandle { kind: "claude".into(), v: 1, data: json!({"session": "s"}) };
+        let policy = Refresh { max_context: Some(100), ..Refresh::default() };
+        let check = |facts: RunFacts, context: Option<u64>, expected: SessionChange, row: Option<u64>| {
+            let facts = RunFacts { context, handle: Some(handle.clone()), ..facts };
+            let (finish, over) = judge(&policy, "claude", 0, &facts, EndedBy::Itself, at(NOW));
+            assert_eq!(finish.session, expected, "{facts:?}");
+            assert_eq!(over.is_some(), expected == SessionChange::Forget);
+            // A row has a length only if its run was completed.
+            assert_eq!(finish.result.context, row, "{facts:?}");
+        };
+        let set = |context| SessionChange::Set(handle.clone(), context);
+        check(ended(EndReason::Done), Some(100), set(Some(100)), Some(100));
+        check(ended(EndReason::Done), Some(101), SessionChange::Forget, Some(101));
+        check(ended(EndReason::Done), None, set(None), None);
+        check(failed(Some(Class::Crashed), ""), Some(101), SessionChange::Forget, None);
+        check(failed(Some(Class::Crashed), ""), Some(99), set(Some(99)), None);
+        check(ended(EndReason::Interrupted), Some(101), SessionChange::Forget, None);
+        check(failed(Some(Class::ContextLength), ""), None, SessionChange::Forget, None);
+    }
+}

@@ -4,3 +4,4 @@
 pub mod llm;
 pub mod patch;
 pub mod policy;
+pub mod runner;

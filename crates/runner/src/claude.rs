@@ -5,19 +5,19 @@
 //! limit carry no text; a text comes in pieces and then once more as a whole, and one that broke off
 //! comes again under another id; messages by the client itself look like the model's.
 
-mod partial;
+mod context;
 mod report;
 mod usage;
 
 use junto_llm::{Error, ErrorKind, ToolCall};
 use serde_json::Value;
 
-use self::partial::{Partial, Shape};
+use self::context::Context;
 use self::usage::Accounts;
+use crate::fields::{Objects, blocks, list, number, status, text};
+use crate::partial::{Partial, Shape, append};
+use crate::running::Running;
 use crate::{CliEvent, Parser};
-
-/// The most that is kept of a text that comes in pieces.
-const TEXT_LIMIT: usize = crate::LINE_LIMIT;
 
 /// The model's name in messages that the client wrote itself.
 const SYNTHETIC: &str = "<synthetic>";
@@ -25,15 +25,16 @@ const SYNTHETIC: &str = "<synthetic>";
 /// Reads the lines of one run of `claude`.
 #[derive(Clone, Debug, Default)]
 pub struct ClaudeParser {
+    objects: Objects,
     partial: Partial,
+    running: Running,
     /// The model's current message.
     message: String,
     /// The last text of the model.
     answer: Answer,
     model: String,
     accounts: Accounts,
-    /// Set once something was said that could not be read.
-    unreadable: bool,
+    context: Context,
 }
 
 /// A text, and the message it stood in: what one message says in several blocks is one text.
@@ -54,9 +55,12 @@ impl ClaudeParser {
             "system" => self.system(value, events),
             "stream_event" if is_main(value) => self.stream(&value["event"], events),
             "assistant" => self.assistant(value, events),
-            "user" => tool_results(&value["message"], events),
+            "user" => self.tool_results(&value["message"], events),
+            "rate_limit_event" => limited(&value["rate_limit_info"], events),
             "result" => {
                 self.partial.abandon(events);
+                self.context.result(&value["usage"]);
+                self.context.tell(events);
                 self.report(value, events);
             }
             _ => {}
@@ -81,6 +85,7 @@ impl ClaudeParser {
             }),
             "informational" => progress(text(value, "content"), events),
             "task_started" | "task_progress" => progress(text(value, "description"), events),
+            "compact_boundary" => progress("the conversation was compacted", events),
             "model_refusal_no_fallback" => events.push(CliEvent::Warning {
                 code: "refusal",
                 message: format!("{} refused", text(value, "original_model")),
@@ -93,7 +98,9 @@ impl ClaudeParser {
         match text(event, "type") {
             "message_start" => {
                 self.partial.abandon(events);
-                self.enter(text(&event["message"], "id"), events);
+                let message = &event["message"];
+                self.enter(text(message, "id"), events);
+                self.context.call(text(message, "id"), &message["usage"], false);
             }
             "content_block_start" => {
                 if let Some((shape, begun)) = Shape::of(&event["content_block"]) {
@@ -112,13 +119,14 @@ impl ClaudeParser {
                 self.partial.delta(shape, number(event, "index"), more, events);
             }
             "content_block_stop" => self.partial.stop(number(event, "index")),
+            "message_delta" => self.context.call(&self.message, &event["usage"], true),
             _ => {}
         }
     }
 
     fn assistant(&mut self, value: &Value, events: &mut Vec<CliEvent>) {
         let message = &value["message"];
-        let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let blocks = list(message, "content");
         if text(message, "model") == SYNTHETIC || value["is_api_error_message"] == true {
             self.partial.abandon(events);
             let words: Vec<&str> = blocks.iter().map(|block| text(block, "text")).collect();
@@ -130,6 +138,8 @@ impl ClaudeParser {
         let id = text(message, "id");
         if main {
             self.enter(id, events);
+            // Without a reason to stop, its count is of the beginning.
+            self.context.call(id, &message["usage"], message["stop_reason"].is_string());
         }
         for block in blocks {
             if main && let Some((shape, whole)) = Shape::of(block) {
@@ -143,7 +153,16 @@ impl ClaudeParser {
                     input => input.to_string(),
                 };
                 let call = ToolCall::function(text(block, "id"), text(block, "name"), arguments);
-                events.push(CliEvent::ToolStart(call));
+                self.running.start(call, events);
+            }
+        }
+    }
+
+    fn tool_results(&mut self, message: &Value, events: &mut Vec<CliEvent>) {
+        for block in list(message, "content") {
+            if text(block, "type").ends_with("tool_result") {
+                let (id, failed) = (text(block, "tool_use_id"), block["is_error"] == true);
+                self.running.end(id, blocks(&block["content"]), failed, events);
             }
         }
     }
@@ -159,24 +178,15 @@ impl ClaudeParser {
 
 impl Parser for ClaudeParser {
     fn line(&mut self, line: &[u8], events: &mut Vec<CliEvent>) {
-        if line.trim_ascii().is_empty() {
-            return;
-        }
-        match serde_json::from_slice::<Value>(line) {
-            Ok(value) if value["type"].is_string() => self.value(&value, events),
-            // Said once: whoever prints one such line prints many.
-            _ if !self.unreadable => {
-                self.unreadable = true;
-                let shown = &line[..line.len().min(200)];
-                let message = format!("a line is no event: {}", String::from_utf8_lossy(shown));
-                events.push(CliEvent::Warning { code: "unreadable_output", message });
-            }
-            _ => {}
+        if let Some(value) = self.objects.read(line, |value| value["type"].is_string(), events) {
+            self.value(&value, events);
         }
     }
 
     fn finish(&mut self, events: &mut Vec<CliEvent>) {
         self.partial.end(events);
+        self.running.end_all(events);
+        self.context.tell(events);
     }
 }
 
@@ -195,34 +205,18 @@ fn is_main(value: &Value) -> bool {
     value["parent_tool_use_id"].is_null()
 }
 
-fn tool_results(message: &Value, events: &mut Vec<CliEvent>) {
-    let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
-    for block in blocks.iter().filter(|block| text(block, "type").ends_with("tool_result")) {
-        events.push(CliEvent::ToolEnd {
-            call_id: text(block, "tool_use_id").to_owned(),
-            output: output(&block["content"]),
-            is_error: block["is_error"] == true,
-        });
-    }
-}
-
-/// A tool's answer as text: a string, or blocks of which only some are text.
-fn output(content: &Value) -> String {
-    match content {
-        Value::String(text) => text.clone(),
-        Value::Array(blocks) => {
-            let texts = blocks.iter().map(|block| match block["text"].as_str() {
-                Some(text) => text.to_owned(),
-                None => format!("[{}]", text(block, "type")),
-            });
-            texts.collect::<Vec<_>>().join("\n")
-        }
-        _ => String::new(),
+/// Says that what the account may use is used up, or nearly.
+fn limited(info: &Value, events: &mut Vec<CliEvent>) {
+    let state = text(info, "status");
+    if !matches!(state, "" | "allowed") {
+        let reset = info["resetsAt"].as_u64().map(|at| format!(", until {at}")).unwrap_or_default();
+        let message = format!("{} limit: {state}{reset}", text(info, "rateLimitType"));
+        events.push(CliEvent::Warning { code: "rate_limit", message });
     }
 }
 
 fn retried(value: &Value) -> Error {
-    let status = value["error_status"].as_u64().and_then(|status| u16::try_from(status).ok());
+    let status = status(value, "error_status");
     let kind = status.map_or(ErrorKind::Network, ErrorKind::from_status);
     let error = Error::new(kind, text(value, "error"));
     match status {
@@ -235,22 +229,4 @@ fn progress(line: &str, events: &mut Vec<CliEvent>) {
     if !line.is_empty() {
         events.push(CliEvent::Progress(line.to_owned()));
     }
-}
-
-/// A field that is text; empty where it is not.
-fn text<'a>(value: &'a Value, field: &str) -> &'a str {
-    value[field].as_str().unwrap_or_default()
-}
-
-/// A field that is a count; 0 where it is not.
-fn number(value: &Value, field: &str) -> u64 {
-    value[field].as_u64().unwrap_or_default()
-}
-
-/// Adds to a text, up to the limit; gives what was added.
-fn append<'a>(text: &mut String, more: &'a str) -> &'a str {
-    let room = TEXT_LIMIT.saturating_sub(text.len());
-    let added = &more[..more.floor_char_boundary(room)];
-    text.push_str(added);
-    added
 }

@@ -18,6 +18,7 @@
 mod agent;
 mod claude;
 mod control;
+mod codex;
 mod definition;
 mod endpoint;
 mod environment;
@@ -26,9 +27,14 @@ pub mod failure;
 mod host;
 mod lines;
 mod probe;
+mod fields;
+mod gemini;
+mod partial;
 mod prompt;
 mod provider;
+mod rollout;
 mod run;
+mod running;
 mod scribe;
 mod session;
 mod share;
@@ -36,6 +42,7 @@ pub mod sweep;
 
 pub use agent::CliAgent;
 pub use claude::ClaudeParser;
+pub use codex::CodexParser;
 pub use definition::{
     AnswerRule, CommandLine, Definition, Detail, EffortRule, EndSignal, EndingRule, EndpointRule, HomeRule,
     Invocation, ModeRule, Modes, Options, OutputFormat, PrivateFile, PromptBy, Purpose, SignInRule, Standing,
@@ -44,6 +51,8 @@ pub use definition::{
 pub use endpoint::Endpoint;
 pub use event::{CliEvent, ModelUse, Parser, Report, Used, Verdict};
 pub use host::{Home, Host, Patience};
+pub use gemini::GeminiParser;
 pub use lines::{LINE_LIMIT, Line, Lines};
 pub use probe::{Probe, SignIn};
 pub use provider::CliProvider;
+pub use rollout::CodexTurn;

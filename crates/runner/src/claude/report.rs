@@ -1,10 +1,11 @@
 //! Results: how a turn ended.
 
-use junto_llm::{Error, ErrorKind};
+use junto_llm::Error;
 use serde_json::Value;
 
-use super::{ClaudeParser, text};
-use crate::{CliEvent, Report, Used, Verdict};
+use super::ClaudeParser;
+use crate::fields::{list, status, text};
+use crate::{CliEvent, Report, Used, Verdict, failure};
 
 impl ClaudeParser {
     pub(super) fn report(&mut self, result: &Value, events: &mut Vec<CliEvent>) {
@@ -15,9 +16,11 @@ impl ClaudeParser {
         let words = text(result, "result");
         // What a failed result says is an error and not an answer.
         let answered = matches!(verdict, Verdict::Done) && !words.is_empty();
+        // Told once: a later result without a text of its own adds nothing.
+        let last_text = std::mem::take(&mut self.answer.text);
         events.push(CliEvent::Report(Box::new(Report {
             verdict,
-            text: if answered { words.to_owned() } else { self.answer.text.clone() },
+            text: if answered { words.to_owned() } else { last_text },
             stop_reason: result["stop_reason"].as_str().map(str::to_owned),
             used: Used::Turn(self.accounts.take(result, &self.model)),
             last: false,
@@ -37,31 +40,22 @@ fn verdict(result: &Value) -> Verdict {
     if result["is_error"] == false && subtype == "success" {
         return Verdict::Done;
     }
-    Verdict::Failed(failure(result))
+    Verdict::Failed(failed(result))
 }
 
-fn failure(result: &Value) -> Error {
-    let status = result["api_error_status"].as_u64().and_then(|status| u16::try_from(status).ok());
-    let kind = match (text(result, "terminal_reason"), text(result, "stop_reason"), status) {
-        ("prompt_too_long", _, _) => ErrorKind::ContextLength,
-        (_, "refusal", _) => ErrorKind::ContentFilter,
-        (_, _, Some(status)) => ErrorKind::from_status(status),
-        _ => ErrorKind::Unknown,
+fn failed(result: &Value) -> Error {
+    let code = text(result, "api_error_type");
+    let kind = match (text(result, "terminal_reason"), text(result, "stop_reason")) {
+        (reason @ "prompt_too_long", _) | (_, reason @ "refusal") => reason,
+        _ => code,
     };
-    let mut error = Error::new(kind, words(result));
-    if let Some(status) = status {
-        error = error.with_status(status);
-    }
-    match text(result, "api_error_type") {
-        "" => error,
-        code => error.with_code(code),
-    }
+    let error = failure::classify(kind, &words(result), status(result, "api_error_status"));
+    if code.is_empty() || error.code().is_some() { error } else { error.with_code(code) }
 }
 
 /// What the client says about it.
 fn words(result: &Value) -> String {
-    let errors = result["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let errors: Vec<&str> = errors.iter().filter_map(Value::as_str).collect();
+    let errors: Vec<&str> = list(result, "errors").iter().filter_map(Value::as_str).collect();
     match (text(result, "result"), errors.is_empty()) {
         ("", true) => format!("it ended with {:?}", text(result, "subtype")),
         ("", false) => errors.join("; "),

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use junto_llm::{Cost, Usage, Usd};
 use serde_json::{Map, Value};
 
-use super::number;
 use crate::ModelUse;
+use crate::fields::number;
 
 /// What was reported so far in a run.
 #[derive(Clone, Debug, Default)]

@@ -2,11 +2,18 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![allow(clippy::disallowed_methods, reason = "tests stamp their events with the epoch and make pipes")]
 
+mod listing;
 mod parsed;
 mod real;
 mod stage;
 mod t0_claude_parser;
 mod t0_claude_recordings;
+mod t0_codex_parser;
+mod t0_fuzz;
+mod t0_gemini_parser;
+mod t0_golden;
+mod t0_pieces;
+mod t0_rollout;
 mod t1_agent;
 mod t1_agent_ends;
 mod t1_agent_faults;

@@ -1,57 +1,55 @@
 //! What a parser makes of a whole output, checked against its contract.
 
 use junto_llm::{Cost, Usage, Usd};
-use junto_runner::{ClaudeParser, CliEvent, Line, Lines, Parser, Report, Verdict};
+use junto_runner::{
+    ClaudeParser, CliEvent, CodexParser, GeminiParser, Line, Lines, Parser, Report, Verdict,
+};
+
+use crate::t0_fuzz::targets;
+
+/// A kind of command: its name, and what makes a parser of its output.
+pub(crate) type Kind = (&'static str, fn() -> Box<dyn Parser>);
+
+pub(crate) const CLAUDE: Kind = ("claude", || Box::new(ClaudeParser::new()));
+pub(crate) const CODEX: Kind = ("codex", || Box::new(CodexParser::new()));
+pub(crate) const GEMINI: Kind = ("gemini", || Box::new(GeminiParser::new()));
+pub(crate) const KINDS: [Kind; 3] = [CLAUDE, CODEX, GEMINI];
 
 /// The events of an output.
 #[track_caller]
-pub(crate) fn parse(output: &[u8]) -> Vec<CliEvent> {
-    let mut parser = ClaudeParser::new();
+pub(crate) fn parse((_, parser): Kind, output: &[u8]) -> Vec<CliEvent> {
+    let events = parse_in_pieces(parser, &[output]);
+    assert_paired(&events);
+    events
+}
+
+/// The events of an output that comes in pieces.
+pub(crate) fn parse_in_pieces(parser: fn() -> Box<dyn Parser>, pieces: &[&[u8]]) -> Vec<CliEvent> {
+    let mut parser = parser();
     let mut events = Vec::new();
-    let mut lines = Lines::new(1 << 20);
+    let mut lines = Lines::new(junto_runner::LINE_LIMIT);
     let mut take = |line: Line<'_>| {
         if let Line::Whole(line) = line {
             parser.line(line, &mut events);
         }
     };
-    lines.push(output, &mut take);
+    for piece in pieces {
+        lines.push(piece, &mut take);
+    }
     lines.finish(&mut take);
     parser.finish(&mut events);
-    assert_paired(&events);
     events
 }
 
 /// Every start has one end, nothing else is open meanwhile, and the deltas join to the end.
 #[track_caller]
 pub(crate) fn assert_paired(events: &[CliEvent]) {
-    let mut open: Option<(&str, String)> = None;
-    for event in events {
-        match (event, &mut open) {
-            (CliEvent::TextStart, None) => open = Some(("text", String::new())),
-            (CliEvent::ReasoningStart, None) => open = Some(("reasoning", String::new())),
-            (CliEvent::TextDelta(more), Some(("text", joined)))
-            | (CliEvent::ReasoningDelta(more), Some(("reasoning", joined))) => joined.push_str(more),
-            (CliEvent::TextEnd(whole), Some(("text", joined)))
-            | (CliEvent::ReasoningEnd(whole), Some(("reasoning", joined))) => {
-                assert_eq!(whole, joined);
-                open = None;
-            }
-            (
-                CliEvent::TextStart
-                | CliEvent::TextDelta(_)
-                | CliEvent::TextEnd(_)
-                | CliEvent::ReasoningStart
-                | CliEvent::ReasoningDelta(_)
-                | CliEvent::ReasoningEnd(_)
-                | CliEvent::Abandoned,
-                open @ (None | Some(_)),
-            ) if !(matches!(event, CliEvent::Abandoned) && open.is_none()) => {
-                panic!("{event:?} while {open:?} is open, in {events:#?}");
-            }
-            _ => {}
-        }
-    }
-    assert_eq!(open, None, "{events:#?}");
+    targets::assert_paired(events);
+}
+
+/// Lines of JSON.
+pub(crate) fn output(lines: &[serde_json::Value]) -> Vec<u8> {
+    lines.iter().map(serde_json::Value::to_string).collect::<Vec<_>>().join("\n").into_bytes()
 }
 
 pub(crate) fn reports(events: &[CliEvent]) -> Vec<&Report> {

@@ -4,15 +4,11 @@ use junto_llm::Cost;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::parsed::{parse, short, used};
-
-fn output(lines: &[Value]) -> Vec<u8> {
-    lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n").into_bytes()
-}
+use crate::parsed::{CLAUDE, output, parse, short, used};
 
 #[track_caller]
 fn check(lines: &[Value], expected: &[&str]) {
-    assert_eq!(short(&parse(&output(lines))), expected);
+    assert_eq!(short(&parse(CLAUDE, &output(lines))), expected);
 }
 
 fn stream(event: Value) -> Value {
@@ -61,7 +57,7 @@ fn what_is_unknown_is_no_answer() {
 #[test]
 fn what_cannot_be_read_is_said_once() {
     let lines = "not JSON\n\n[1]\n{\"type\": 7}\n\"result\"\n";
-    assert_eq!(short(&parse(lines.as_bytes())), ["warning unreadable_output"]);
+    assert_eq!(short(&parse(CLAUDE, lines.as_bytes())), ["warning unreadable_output"]);
 }
 
 #[test]
@@ -123,20 +119,50 @@ fn several_blocks_of_one_message_are_one_answer() {
 
 #[test]
 fn tools_and_their_results() {
-    let call = json!([{"type": "tool_use", "id": "c", "name": "Bash", "input": {"command": "ls"}}]);
-    let result = |content: Value, failed: bool| {
+    let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "Bash", "input": {"command": id}});
+    let result = |id: &str, content: Value, failed: bool| {
         json!({"type": "user", "message": {"content": [
-            {"type": "tool_result", "tool_use_id": "c", "content": content, "is_error": failed},
+            {"type": "tool_result", "tool_use_id": id, "content": content, "is_error": failed},
         ]}})
     };
     check(
         &[
-            json!({"type": "assistant", "message": {"id": "a", "content": call}}),
-            result(json!("a.txt"), false),
-            result(json!([{"type": "text", "text": "a"}, {"type": "image"}]), true),
+            json!({"type": "assistant", "message": {"id": "a", "content": [call("c"), call("d"), call("e")]}}),
+            result("d", json!([{"type": "text", "text": "a"}, {"type": "image"}]), true),
+            result("c", json!("a.txt"), false),
+            result("c", json!("again"), false),
+            result("unknown", json!("nothing"), false),
         ],
-        &["turn", "tool Bash {\"command\":\"ls\"}", "output a.txt", "error a\n[image]"],
+        &[
+            "turn",
+            "tool Bash {\"command\":\"c\"}",
+            "tool Bash {\"command\":\"d\"}",
+            "tool Bash {\"command\":\"e\"}",
+            "error a\n[image]",
+            "output a.txt",
+            "error the agent ended before the tool did",
+        ],
     );
+}
+
+#[test]
+fn limits_of_the_account_are_told() {
+    let event = |status: &str| {
+        let info = json!({"status": status, "resetsAt": 1_794_700_000, "rateLimitType": "five_hour"});
+        json!({"type": "rate_limit_event", "rate_limit_info": info})
+    };
+    check(&[event("allowed"), event("rejected")], &["warning rate_limit"]);
+}
+
+#[test]
+fn the_size_of_the_conversation_is_that_of_the_main_models_last_call() {
+    let usage = json!({"input_tokens": 10, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 30, "output_tokens": 1});
+    let message = |id: &str, parent: Value| {
+        json!({"type": "assistant", "parent_tool_use_id": parent, "message": {"id": id, "usage": usage, "content": []}})
+    };
+    let mut subagent = message("b", json!("call"));
+    subagent["message"]["usage"]["input_tokens"] = json!(1000);
+    check(&[message("a", Value::Null), subagent], &["turn", "context 61"]);
 }
 
 #[test]
@@ -146,7 +172,7 @@ fn totals_that_add_up_are_taken_apart() {
             json!({"inputTokens": input, "outputTokens": 1, "cacheReadInputTokens": 5, "costUSD": cost});
         json!({"type": "result", "subtype": "success", "is_error": false, "modelUsage": {"m": used}})
     };
-    let (usage, cost) = used(&parse(&output(&[total(10, 0.1), total(30, 0.4)])));
+    let (usage, cost) = used(&parse(CLAUDE, &output(&[total(10, 0.1), total(30, 0.4)])));
     assert_eq!((usage.input, usage.output, usage.cache_read), (35, 1, Some(5)));
     assert_eq!(cost.amount().unwrap().0, 400_000_000);
 }
@@ -155,7 +181,7 @@ fn totals_that_add_up_are_taken_apart() {
 fn a_price_that_the_client_guessed_is_no_price() {
     let used_by = json!({"m": {"inputTokens": 10, "costUSD": 0.1, "costBasis": "unknown"}});
     let result = json!({"type": "result", "modelUsage": used_by});
-    assert_eq!(used(&parse(&output(&[result]))).1, Cost::Unknown);
+    assert_eq!(used(&parse(CLAUDE, &output(&[result]))).1, Cost::Unknown);
 }
 
 #[test]
@@ -163,7 +189,7 @@ fn a_result_without_models_is_the_sessions_models() {
     let result = json!({
         "type": "result", "total_cost_usd": 0.5, "usage": {"input_tokens": 7, "cache_creation_input_tokens": 3},
     });
-    let (usage, cost) = used(&parse(&output(&[result.clone(), result])));
+    let (usage, cost) = used(&parse(CLAUDE, &output(&[result.clone(), result])));
     assert_eq!((usage.input, usage.cache_write), (20, Some(6)));
     assert_eq!(cost.amount().unwrap().0, 500_000_000);
 }
@@ -219,11 +245,11 @@ fn event() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
-        parse(&bytes);
+        parse(CLAUDE, &bytes);
     }
 
     #[test]
     fn any_events_are_survived_and_paired(lines in proptest::collection::vec(event(), 0..30)) {
-        parse(lines.join("\n").as_bytes());
+        parse(CLAUDE, lines.join("\n").as_bytes());
     }
 }

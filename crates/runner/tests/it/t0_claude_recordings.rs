@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use junto_llm::{Cost, ErrorKind, Usd};
 use junto_runner::{ClaudeParser, CliEvent, Parser as _, Verdict};
 
-use crate::parsed::{assert_paired, parse, reports, short, used, verdict};
+use crate::parsed::{CLAUDE, assert_paired, parse, reports, short, used, verdict};
 
 struct Facts {
     name: &'static str,
@@ -77,7 +77,7 @@ fn recorded(name: &str) -> Vec<u8> {
 fn every_recording_is_read_right() {
     for facts in RECORDINGS {
         let name = facts.name;
-        let events = parse(&recorded(name));
+        let events = parse(CLAUDE, &recorded(name));
         let reports = reports(&events);
         assert_eq!(reports.len(), facts.reports, "{name}");
         assert_eq!(reports.last().map_or("none", |report| verdict(report)), facts.verdict, "{name}");
@@ -114,7 +114,7 @@ fn failures_have_their_kind() {
         ("refusal-stop", ErrorKind::ContentFilter, None),
         ("resume-badid.1", ErrorKind::Unknown, None),
     ] {
-        let events = parse(&recorded(name));
+        let events = parse(CLAUDE, &recorded(name));
         match &reports(&events).last().unwrap().verdict {
             Verdict::Failed(error) => assert_eq!((error.kind(), error.status()), (kind, status), "{name}"),
             other => panic!("{name}: {other:?}"),
@@ -124,7 +124,7 @@ fn failures_have_their_kind() {
 
 #[test]
 fn words_of_the_client_are_no_answer() {
-    let events = parse(&recorded("err-401"));
+    let events = parse(CLAUDE, &recorded("err-401"));
     assert!(!events.iter().any(|event| matches!(event, CliEvent::TextStart)), "{events:#?}");
     let excuses = events.iter().filter(|event| matches!(event, CliEvent::Excuse(_))).count();
     assert_eq!(excuses, 1);
@@ -143,9 +143,10 @@ fn a_streamed_answer_comes_once() {
         "+Hello there, thi",
         "+s is streamed.",
         ")Hello there, this is streamed.",
+        "context 110",
         "done Hello there, this is streamed.",
     ];
-    assert_eq!(short(&parse(&recorded("partial"))), expected);
+    assert_eq!(short(&parse(CLAUDE, &recorded("partial"))), expected);
 }
 
 #[test]
@@ -161,14 +162,15 @@ fn an_answer_that_broke_off_is_continued_by_its_repetition() {
         "turn",
         "+ddle of the stream.",
         ")This text gets cut off in the middle of the stream.",
+        "context 110",
         "done This text gets cut off in the middle of the stream.",
     ];
-    assert_eq!(short(&parse(&recorded("err-drop-mid"))), expected);
+    assert_eq!(short(&parse(CLAUDE, &recorded("err-drop-mid"))), expected);
 }
 
 #[test]
 fn a_subagent_acts_in_the_open_and_answers_nobody_but_its_parent() {
-    let events = parse(&recorded("subagent-fg"));
+    let events = parse(CLAUDE, &recorded("subagent-fg"));
     let texts: Vec<&str> = events
         .iter()
         .filter_map(|event| match event {

@@ -2,19 +2,22 @@
 
 use serde_json::Value;
 
-use super::{append, text};
 use crate::CliEvent;
+use crate::fields::text;
+
+/// The most that is kept of a text that comes in pieces.
+const TEXT_LIMIT: usize = crate::LINE_LIMIT;
 
 /// What is written in pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     Text,
     Reasoning,
 }
 
 impl Shape {
     /// The shape of a block, and what it says; `None` for a block of another kind.
-    pub(super) fn of(block: &Value) -> Option<(Self, &str)> {
+    pub(crate) fn of(block: &Value) -> Option<(Self, &str)> {
         match text(block, "type") {
             "text" => Some((Self::Text, text(block, "text"))),
             "thinking" => Some((Self::Reasoning, text(block, "thinking"))),
@@ -46,7 +49,7 @@ impl Shape {
 
 /// The text or reasoning that is being written, if any.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Partial {
+pub(crate) struct Partial {
     open: Option<Segment>,
 }
 
@@ -61,14 +64,14 @@ struct Segment {
 }
 
 impl Partial {
-    pub(super) fn start(&mut self, shape: Shape, message: &str, index: u64, events: &mut Vec<CliEvent>) {
+    pub(crate) fn start(&mut self, shape: Shape, message: &str, index: u64, events: &mut Vec<CliEvent>) {
         self.abandon(events);
         events.push(shape.start());
         let message = message.to_owned();
         self.open = Some(Segment { shape, message, index, text: String::new(), stopped: false });
     }
 
-    pub(super) fn delta(&mut self, shape: Shape, index: u64, more: &str, events: &mut Vec<CliEvent>) {
+    pub(crate) fn delta(&mut self, shape: Shape, index: u64, more: &str, events: &mut Vec<CliEvent>) {
         if let Some(open) = &mut self.open
             && open.shape == shape
             && open.index == index
@@ -81,7 +84,29 @@ impl Partial {
         }
     }
 
-    pub(super) fn stop(&mut self, index: u64) {
+    /// Takes more of a text that has no id. It is begun if it is not open.
+    pub(crate) fn more(&mut self, shape: Shape, more: &str, events: &mut Vec<CliEvent>) {
+        self.begin(shape, "", events);
+        self.delta(shape, 0, more, events);
+    }
+
+    /// Takes a text as far as it is written. It is begun if it is not open; what it says otherwise than
+    /// before is left to the whole.
+    pub(crate) fn up_to(&mut self, shape: Shape, message: &str, text: &str, events: &mut Vec<CliEvent>) {
+        self.begin(shape, message, events);
+        let said = self.open.as_ref().map(|open| open.text.as_str()).unwrap_or_default();
+        if let Some(more) = text.strip_prefix(said) {
+            self.delta(shape, 0, more, events);
+        }
+    }
+
+    fn begin(&mut self, shape: Shape, message: &str, events: &mut Vec<CliEvent>) {
+        if !self.open.as_ref().is_some_and(|open| open.shape == shape && open.message == message) {
+            self.start(shape, message, 0, events);
+        }
+    }
+
+    pub(crate) fn stop(&mut self, index: u64) {
         if let Some(open) = self.open.as_mut().filter(|open| open.index == index) {
             open.stopped = true;
         }
@@ -89,7 +114,7 @@ impl Partial {
 
     /// Takes a whole text. If it is what came in pieces, it ends that; so does a second attempt under
     /// another id at what broke off, if it begins alike.
-    pub(super) fn whole(&mut self, shape: Shape, message: &str, whole: &str, events: &mut Vec<CliEvent>) {
+    pub(crate) fn whole(&mut self, shape: Shape, message: &str, whole: &str, events: &mut Vec<CliEvent>) {
         let continued = self.open.take_if(|open| {
             open.shape == shape && (open.message == message || open.stopped) && whole.starts_with(&open.text)
         });
@@ -110,14 +135,14 @@ impl Partial {
     }
 
     /// Ends what is open and was never confirmed as a whole.
-    pub(super) fn abandon(&mut self, events: &mut Vec<CliEvent>) {
+    pub(crate) fn abandon(&mut self, events: &mut Vec<CliEvent>) {
         if self.end(events) {
             events.push(CliEvent::Abandoned);
         }
     }
 
     /// Ends what is open; says whether anything was.
-    pub(super) fn end(&mut self, events: &mut Vec<CliEvent>) -> bool {
+    pub(crate) fn end(&mut self, events: &mut Vec<CliEvent>) -> bool {
         match self.open.take() {
             Some(open) => {
                 events.push(open.shape.end(open.text));
@@ -126,4 +151,18 @@ impl Partial {
             None => false,
         }
     }
+}
+
+/// Adds to a text, up to the limit; gives what was added.
+pub(crate) fn append<'a>(text: &mut String, more: &'a str) -> &'a str {
+    let room = TEXT_LIMIT.saturating_sub(text.len());
+    let added = &more[..more.floor_char_boundary(room)];
+    text.push_str(added);
+    added
+}
+
+/// Puts another text in the place of one, up to the limit.
+pub(crate) fn replace(text: &mut String, by: &str) {
+    text.clear();
+    append(text, by);
 }

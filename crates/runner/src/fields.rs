@@ -1,0 +1,226 @@
+//! Lines of JSON, read without believing them.
+
+use junto_llm::{Error, ErrorKind};
+use serde_json::Value;
+
+use crate::{CliEvent, failure};
+
+/// How much of a line that is no event is shown.
+const SHOWN: usize = 200;
+
+/// Reads lines as JSON, and says once that one is none of what is expected.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Objects {
+    /// Set once something was said that could not be read.
+    unreadable: bool,
+}
+
+impl Objects {
+    /// The value of a line, if it is what is expected.
+    pub(crate) fn read(
+        &mut self,
+        line: &[u8],
+        is_expected: impl Fn(&Value) -> bool,
+        events: &mut Vec<CliEvent>,
+    ) -> Option<Value> {
+        if line.trim_ascii().is_empty() {
+            return None;
+        }
+        if let Ok(value) = serde_json::from_slice(line)
+            && is_expected(&value)
+        {
+            return Some(value);
+        }
+        // Said once: whoever prints one such line prints many.
+        if !std::mem::replace(&mut self.unreadable, true) {
+            let shown = String::from_utf8_lossy(line.get(..SHOWN).unwrap_or(line));
+            let message = format!("a line is no event: {shown}");
+            events.push(CliEvent::Warning { code: "unreadable_output", message });
+        }
+        None
+    }
+}
+
+/// A field that is text; empty where it is not.
+pub(crate) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value[field].as_str().unwrap_or_default()
+}
+
+/// A field that is a count; 0 where it is not.
+pub(crate) fn number(value: &Value, field: &str) -> u64 {
+    value[field].as_u64().unwrap_or_default()
+}
+
+/// A field that is a list; empty where it is not.
+pub(crate) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
+    value[field].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// A field that is an HTTP status.
+pub(crate) fn status(value: &Value, field: &str) -> Option<u16> {
+    value[field].as_u64().and_then(|status| u16::try_from(status).ok())
+}
+
+/// A tool's answer as text: a string, or blocks of which only some are text.
+pub(crate) fn blocks(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts = blocks.iter().map(|block| match block["text"].as_str() {
+                Some(text) => text.to_owned(),
+                None => format!("[{}]", text(block, "type")),
+            });
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+/// The error that a command tells in words. They may hold the server's own, as JSON, and its status.
+pub(crate) fn told_error(words: &str) -> Error {
+    let body = words.trim().trim_start_matches("[API Error: ").trim_end_matches(']');
+    if let Ok(body) = serde_json::from_str::<Value>(body)
+        && let Some(message) = body["error"]["message"].as_str()
+    {
+        let error = &body["error"];
+        let kind = ["status", "code", "type"].map(|field| text(error, field));
+        let kind = kind.into_iter().find(|kind| !kind.is_empty()).unwrap_or_default();
+        return failure::classify(kind, message, status(error, "code"));
+    }
+    failure::classify("", body, told_status(body))
+}
+
+/// The HTTP status that a sentence tells, such as `unexpected status 401 Unauthorized`.
+fn told_status(words: &str) -> Option<u16> {
+    let statuses = words.match_indices("status").filter_map(|(at, word)| {
+        let rest = words.get(at + word.len()..)?.trim_start_matches([':', ' ']);
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).map_or(rest, |end| rest.get(..end).unwrap_or(""));
+        digits.parse().ok().filter(|status| (400..600).contains(status))
+    });
+    statuses.last()
+}
+
+/// An error that was said and may be explained by what comes next.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Held(Option<String>);
+
+impl Held {
+    pub(crate) fn hold(&mut self, words: &str, events: &mut Vec<CliEvent>) {
+        self.release(events);
+        self.0 = Some(words.to_owned()).filter(|words| !words.is_empty());
+    }
+
+    /// It was no end: it is told as a warning.
+    pub(crate) fn release(&mut self, events: &mut Vec<CliEvent>) {
+        if let Some(message) = self.0.take() {
+            events.push(CliEvent::Warning { code: "reported_error", message });
+        }
+    }
+
+    /// It is why a turn failed, if the failure says the same or nothing; gives the words of the failure.
+    pub(crate) fn explains(&mut self, failure: &str, events: &mut Vec<CliEvent>) -> String {
+        match self.0.take() {
+            Some(held) if failure.is_empty() => held,
+            Some(held) if held != failure => {
+                self.0 = Some(held);
+                self.release(events);
+                failure.to_owned()
+            }
+            _ => failure.to_owned(),
+        }
+    }
+
+    /// Nothing more comes: it is why there is no answer.
+    pub(crate) fn excuse(&mut self, events: &mut Vec<CliEvent>) {
+        events.extend(self.0.take().map(CliEvent::Excuse));
+    }
+}
+
+/// The retry that a command tells in words: which one, how long it waits for it, and why. Such as
+/// `Reconnecting... 1/5 (stream disconnected)` and `stream error: closed; retrying 2/5 in 195ms…`.
+pub(crate) fn told_retry(words: &str) -> Option<CliEvent> {
+    let (why, counted, rest) = if let Some(rest) = words.strip_prefix("Reconnecting") {
+        let rest = rest.trim_start_matches(['.', '…', ' ']);
+        let (counted, why) = rest.split_once(' ').unwrap_or((rest, ""));
+        let why = why.strip_prefix('(').and_then(|why| why.strip_suffix(')')).unwrap_or(why);
+        (why, counted, "")
+    } else {
+        let (why, rest) = words.split_once("; retrying ")?;
+        let (counted, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+        (why, counted, rest)
+    };
+    let (attempt, most) = counted.split_once('/')?;
+    most.parse::<u32>().ok()?;
+    let attempt = attempt.parse().ok()?;
+    let error = if why.is_empty() { Error::new(ErrorKind::Unknown, words) } else { told_error(why) };
+    Some(CliEvent::Retry { attempt, delay_ms: told_delay(rest).unwrap_or(0), error })
+}
+
+/// `in 195ms…` or `in 1.5s…` in milliseconds.
+fn told_delay(words: &str) -> Option<u64> {
+    let words = words.strip_prefix("in ")?.trim_end_matches(['.', '…']);
+    if let Some(millis) = words.strip_suffix("ms") {
+        return millis.split('.').next()?.parse().ok();
+    }
+    let (whole, part) = words.strip_suffix('s')?.split_once('.').unwrap_or((words.strip_suffix('s')?, "0"));
+    let tenths: u64 = part.get(..1)?.parse().ok()?;
+    Some(whole.parse::<u64>().ok()?.saturating_mul(1000).saturating_add(tenths * 100))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_in_words() {
+        for (words, kind, status, message) in [
+            ("unexpected status 401 Unauthorized: no", ErrorKind::Authentication, Some(401), "unexpected status 401 Unauthorized: no"),
+            ("exceeded retry limit, last status: 429 Too Many Requests", ErrorKind::RateLimit, Some(429), "exceeded retry limit, last status: 429 Too Many Requests"),
+            ("its status is 7, and status 4040", ErrorKind::Unknown, None, "its status is 7, and status 4040"),
+            (r#"[API Error: {"error":{"code":403,"message":"no","status":"PERMISSION_DENIED"}}]"#, ErrorKind::AccessDenied, Some(403), "no"),
+        ] {
+            let error = told_error(words);
+            assert_eq!((error.kind(), error.status(), error.message()), (kind, status, message), "{words}");
+        }
+    }
+
+    #[test]
+    fn retries_in_words() {
+        for (words, expected) in [
+            ("Reconnecting... 2/5 (closed)", Some((2, 0, "closed"))),
+            ("Reconnecting… 1/5", Some((1, 0, "Reconnecting… 1/5"))),
+            ("stream error: closed; retrying 3/5 in 195ms…", Some((3, 195, "stream error: closed"))),
+            ("closed; retrying 4/5 in 1.5s...", Some((4, 1500, "closed"))),
+            ("Reconnecting... soon", None),
+            ("Reconnecting... 1/x", None),
+            ("closed", None),
+        ] {
+            let told = told_retry(words);
+            let told = told.as_ref().map(|event| match event {
+                CliEvent::Retry { attempt, delay_ms, error } => (*attempt, *delay_ms, error.message()),
+                other => panic!("{other:?}"),
+            });
+            assert_eq!(told, expected, "{words}");
+        }
+    }
+
+    #[test]
+    fn a_held_error_is_told_once() {
+        let (mut held, mut events) = (Held::default(), Vec::new());
+        held.hold("first", &mut events);
+        held.hold("second", &mut events);
+        assert_eq!(held.explains("second", &mut events), "second");
+        held.hold("third", &mut events);
+        assert_eq!(held.explains("", &mut events), "third");
+        held.hold("fourth", &mut events);
+        assert_eq!(held.explains("other", &mut events), "other");
+        held.hold("fifth", &mut events);
+        held.excuse(&mut events);
+        let told: Vec<String> = events.iter().map(|event| match event {
+            CliEvent::Warning { message, .. } => message.clone(),
+            CliEvent::Excuse(words) => format!("excuse {words}"),
+            other => panic!("{other:?}"),
+        }).collect();
+        assert_eq!(told, ["first", "fourth", "excuse fifth"]);
+    }
+}

@@ -29,7 +29,11 @@ pub fn output(parser: impl Fn() -> Box<dyn Parser>, data: &[u8]) {
     assert!(said <= 16 * data.len() + 4096, "{said} bytes of text come of {}", data.len());
     for cut in [1, 7] {
         let pieces = events(parser(), cut, data);
-        assert_eq!(format!("{whole:?}"), format!("{pieces:?}"), "cutting into pieces of {cut} changed the events");
+        assert_eq!(
+            format!("{whole:?}"),
+            format!("{pieces:?}"),
+            "cutting into pieces of {cut} changed the events"
+        );
     }
 }
 

@@ -88,7 +88,11 @@ impl CodexParser {
             "todo_list" => {
                 let steps = list(item, "items").iter().map(|item| PlanStep {
                     step: text(item, "text").to_owned(),
-                    status: if item["completed"] == true { StepStatus::Completed } else { StepStatus::Pending },
+                    status: if item["completed"] == true {
+                        StepStatus::Completed
+                    } else {
+                        StepStatus::Pending
+                    },
                 });
                 self.plan(Plan { explanation: None, steps: steps.collect() }, events);
             }
@@ -185,5 +189,9 @@ fn failed(words: &str) -> Verdict {
     if lower.starts_with("turn interrupted") || lower.starts_with("turn aborted") {
         return Verdict::Interrupted;
     }
-    Verdict::Failed(told_error(if words.is_empty() { "the turn failed, and it does not say why" } else { words }))
+    Verdict::Failed(told_error(if words.is_empty() {
+        "the turn failed, and it does not say why"
+    } else {
+        words
+    }))
 }

@@ -94,7 +94,8 @@ pub(crate) fn told_error(words: &str) -> Error {
 fn told_status(words: &str) -> Option<u16> {
     let statuses = words.match_indices("status").filter_map(|(at, word)| {
         let rest = words.get(at + word.len()..)?.trim_start_matches([':', ' ']);
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).map_or(rest, |end| rest.get(..end).unwrap_or(""));
+        let digits =
+            rest.find(|c: char| !c.is_ascii_digit()).map_or(rest, |end| rest.get(..end).unwrap_or(""));
         digits.parse().ok().filter(|status| (400..600).contains(status))
     });
     statuses.last()
@@ -174,10 +175,30 @@ mod tests {
     #[test]
     fn errors_in_words() {
         for (words, kind, status, message) in [
-            ("unexpected status 401 Unauthorized: no", ErrorKind::Authentication, Some(401), "unexpected status 401 Unauthorized: no"),
-            ("exceeded retry limit, last status: 429 Too Many Requests", ErrorKind::RateLimit, Some(429), "exceeded retry limit, last status: 429 Too Many Requests"),
-            ("its status is 7, and status 4040", ErrorKind::Unknown, None, "its status is 7, and status 4040"),
-            (r#"[API Error: {"error":{"code":403,"message":"no","status":"PERMISSION_DENIED"}}]"#, ErrorKind::AccessDenied, Some(403), "no"),
+            (
+                "unexpected status 401 Unauthorized: no",
+                ErrorKind::Authentication,
+                Some(401),
+                "unexpected status 401 Unauthorized: no",
+            ),
+            (
+                "exceeded retry limit, last status: 429 Too Many Requests",
+                ErrorKind::RateLimit,
+                Some(429),
+                "exceeded retry limit, last status: 429 Too Many Requests",
+            ),
+            (
+                "its status is 7, and status 4040",
+                ErrorKind::Unknown,
+                None,
+                "its status is 7, and status 4040",
+            ),
+            (
+                r#"[API Error: {"error":{"code":403,"message":"no","status":"PERMISSION_DENIED"}}]"#,
+                ErrorKind::AccessDenied,
+                Some(403),
+                "no",
+            ),
         ] {
             let error = told_error(words);
             assert_eq!((error.kind(), error.status(), error.message()), (kind, status, message), "{words}");
@@ -216,11 +237,14 @@ mod tests {
         assert_eq!(held.explains("other", &mut events), "other");
         held.hold("fifth", &mut events);
         held.excuse(&mut events);
-        let told: Vec<String> = events.iter().map(|event| match event {
-            CliEvent::Warning { message, .. } => message.clone(),
-            CliEvent::Excuse(words) => format!("excuse {words}"),
-            other => panic!("{other:?}"),
-        }).collect();
+        let told: Vec<String> = events
+            .iter()
+            .map(|event| match event {
+                CliEvent::Warning { message, .. } => message.clone(),
+                CliEvent::Excuse(words) => format!("excuse {words}"),
+                other => panic!("{other:?}"),
+            })
+            .collect();
         assert_eq!(told, ["first", "fourth", "excuse fifth"]);
     }
 }

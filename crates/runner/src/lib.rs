@@ -17,19 +17,19 @@
 
 mod agent;
 mod claude;
-mod control;
 mod codex;
+mod control;
 mod definition;
 mod endpoint;
 mod environment;
 mod event;
 pub mod failure;
-mod host;
-mod lines;
-mod probe;
 mod fields;
 mod gemini;
+mod host;
+mod lines;
 mod partial;
+mod probe;
 mod prompt;
 mod provider;
 mod rollout;
@@ -50,8 +50,8 @@ pub use definition::{
 };
 pub use endpoint::Endpoint;
 pub use event::{CliEvent, ModelUse, Parser, Report, Used, Verdict};
-pub use host::{Home, Host, Patience};
 pub use gemini::GeminiParser;
+pub use host::{Home, Host, Patience};
 pub use lines::{LINE_LIMIT, Line, Lines};
 pub use probe::{Probe, SignIn};
 pub use provider::CliProvider;

@@ -150,7 +150,8 @@ fn installed_version(program: &Path, name: &str) -> Option<Version> {
     }
     let above = real.ancestors().skip(1).take(ABOVE);
     above.take_while(|folder| folder.file_name() != Some(OsStr::new("node_modules"))).find_map(|folder| {
-        let package: Package = serde_json::from_slice(&std::fs::read(folder.join("package.json")).ok()?).ok()?;
+        let package: Package =
+            serde_json::from_slice(&std::fs::read(folder.join("package.json")).ok()?).ok()?;
         // Another's package may lie above the program, too.
         let is_its = package.bin.get(name).is_some_and(|bin| {
             let bin = bin.as_str().map(|bin| folder.join(bin));
@@ -192,7 +193,8 @@ fn signed_in(definition: &Definition, host: &Host) -> SignIn {
     }
     let home = home(definition, host);
     let file = rule.files.iter().filter_map(|file| Some(home.as_ref()?.join(file)));
-    let holds = |file: &PathBuf| std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.len() > 2);
+    let holds =
+        |file: &PathBuf| std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.len() > 2);
     if let Some(file) = file.into_iter().find(holds) {
         return SignIn::File(file);
     }

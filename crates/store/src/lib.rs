@@ -25,9 +25,9 @@ mod snapshot;
 mod store;
 
 pub use agents::{
-    AgentInput, AgentRun, AgentSession, AgentSetup, Agents, Begin, DailyTime, Finish, Held, InputFate, InputId,
-    InputState, MAX_ATTEMPTS, NAMED, NamedAgent, Refresh, RunId, RunResult, RunStatus, SessionChange, Suppression,
-    is_agent_name,
+    AgentInput, AgentRun, AgentSession, AgentSetup, Agents, Begin, DailyTime, Finish, Held, InputFate,
+    InputId, InputState, MAX_ATTEMPTS, NAMED, NamedAgent, Refresh, RunId, RunResult, RunStatus,
+    SessionChange, Suppression, is_agent_name,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use export::Format;

@@ -27,7 +27,12 @@ impl fmt::Display for Unavailable {
         match &self.why {
             Why::NotInstalled => write!(f, "{} is not installed", self.provider),
             Why::Suppressed(Suppression { class, until, .. }) => {
-                write!(f, "{} is left alone until {} ({class})", self.provider, until.strftime("%Y-%m-%d %H:%M:%S UTC"))
+                write!(
+                    f,
+                    "{} is left alone until {} ({class})",
+                    self.provider,
+                    until.strftime("%Y-%m-%d %H:%M:%S UTC")
+                )
             }
         }
     }
@@ -63,23 +68,26 @@ mod tests {
     use super::*;
 
     fn aside(provider: &str) -> Suppression {
-        let (since, until) = ("2026-11-15T10:00:00Z".parse().unwrap(), "2026-11-15T15:00:00Z".parse().unwrap());
+        let (since, until) =
+            ("2026-11-15T10:00:00Z".parse().unwrap(), "2026-11-15T15:00:00Z".parse().unwrap());
         let (provider, class) = (provider.to_owned(), "usage-limit".to_owned());
         Suppression { provider, class, since, until, message: String::new() }
     }
 
     #[test]
     fn the_first_that_can_does_it() {
-        let check = |wanted: &[&str], set_aside: &[&str], missing: &[&str], expected: Result<&str, &[&str]>| {
-            let suppressed: Vec<_> = set_aside.iter().map(|provider| aside(provider)).collect();
-            let found = choose(wanted, &suppressed, &|provider| !missing.contains(&provider));
-            let words = |passed: &[Unavailable]| passed.iter().map(ToString::to_string).collect::<Vec<_>>();
-            match (found, expected) {
-                (Ok((found, _)), Ok(expected)) => assert_eq!(found, expected),
-                (Err(passed), Err(expected)) => assert_eq!(words(&passed), expected),
-                (found, expected) => panic!("{found:?}, not {expected:?}"),
-            }
-        };
+        let check =
+            |wanted: &[&str], set_aside: &[&str], missing: &[&str], expected: Result<&str, &[&str]>| {
+                let suppressed: Vec<_> = set_aside.iter().map(|provider| aside(provider)).collect();
+                let found = choose(wanted, &suppressed, &|provider| !missing.contains(&provider));
+                let words =
+                    |passed: &[Unavailable]| passed.iter().map(ToString::to_string).collect::<Vec<_>>();
+                match (found, expected) {
+                    (Ok((found, _)), Ok(expected)) => assert_eq!(found, expected),
+                    (Err(passed), Err(expected)) => assert_eq!(words(&passed), expected),
+                    (found, expected) => panic!("{found:?}, not {expected:?}"),
+                }
+            };
         check(&["claude", "codex"], &[], &[], Ok("claude"));
         check(&["claude", "codex"], &["claude"], &[], Ok("codex"));
         check(&["claude", "codex"], &[], &["claude"], Ok("codex"));
@@ -91,13 +99,19 @@ mod tests {
             &["claude", "codex"],
             &["claude"],
             &["codex"],
-            Err(&["claude is left alone until 2026-11-15 15:00:00 UTC (usage-limit)", "codex is not installed"]),
+            Err(&[
+                "claude is left alone until 2026-11-15 15:00:00 UTC (usage-limit)",
+                "codex is not installed",
+            ]),
         );
     }
 
     #[test]
     fn who_was_passed_over_is_told() {
         let (_, passed) = choose(&["claude", "codex"], &[aside("claude")], &|_| true).unwrap();
-        assert_eq!(passed, [Unavailable { provider: "claude".into(), why: Why::Suppressed(aside("claude")) }]);
+        assert_eq!(
+            passed,
+            [Unavailable { provider: "claude".into(), why: Why::Suppressed(aside("claude")) }]
+        );
     }
 }

@@ -129,7 +129,8 @@ mod tests {
 
     fn check(complete: &RunComplete, detail: Detail, expected: &str) {
         let line = complete.line(detail);
-        let rest = line.strip_prefix("ts=2026-11-15T00:30:00Z level=info event=agent-run-complete agent=nex ");
+        let rest =
+            line.strip_prefix("ts=2026-11-15T00:30:00Z level=info event=agent-run-complete agent=nex ");
         assert_eq!(rest, Some(expected), "{line}");
     }
 

@@ -169,7 +169,11 @@ mod tests {
     async fn what_was_used_is_what_the_program_says_in_the_end() {
         let usd = |nano| Cost::Reported(Usd(nano));
         let found = facts(vec![call(10, usd(1)), call(20, usd(2))], vec![call(5, usd(4))]).await;
-        assert_eq!((found.usage, found.cost), (Some(Usage::new(30, 2)), Some(usd(7))), "as far as calls tell");
+        assert_eq!(
+            (found.usage, found.cost),
+            (Some(Usage::new(30, 2)), Some(usd(7))),
+            "as far as calls tell"
+        );
         let end = |input: Option<u64>| run_end(input.map(|input| Usage::new(input, 2)), None);
         for (ends, expected) in [
             (vec![end(Some(9))], Some(Usage::new(9, 2))),

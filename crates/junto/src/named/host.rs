@@ -8,8 +8,8 @@ use junto_core::{
     Agent, AgentError, AgentSpec, Body, Clock, Command, EventLog, Input, Item, ResumeHandle, Seq, Workdir,
 };
 use junto_store::{
-    AgentInput, AgentRun, AgentSetup, Begin, Held, InputState, NamedAgent, Result, RunId, RunResult, SessionChange,
-    Store, Suppression,
+    AgentInput, AgentRun, AgentSetup, Begin, Held, InputState, NamedAgent, Result, RunId, RunResult,
+    SessionChange, Store, Suppression,
 };
 use serde_json::json;
 use tokio::time::{MissedTickBehavior, interval};
@@ -110,7 +110,12 @@ impl NamedHost {
                 None => SessionChange::Keep,
             };
             let RunFacts { session: id, usage, cost, .. } = facts;
-            held.amend(run.id, &RunResult { session: id, usage, cost, ..RunResult::default() }, &session, now)?;
+            held.amend(
+                run.id,
+                &RunResult { session: id, usage, cost, ..RunResult::default() },
+                &session,
+                now,
+            )?;
         }
         Ok(Self { held, fallback: Vec::new() })
     }

@@ -70,7 +70,8 @@ struct Ruling {
 }
 
 fn rule(facts: &RunFacts, by: EndedBy, attempts: u32, now: Timestamp) -> Ruling {
-    let failed = |class, error: String, fate| Ruling { status: RunStatus::Failed, class, error: Some(error), fate };
+    let failed =
+        |class, error: String, fate| Ruling { status: RunStatus::Failed, class, error: Some(error), fate };
     let again = InputFate::Again { due: later(attempts, now) };
     match &facts.end {
         Some(EndReason::Done | EndReason::AwaitingInput) => {
@@ -152,13 +153,31 @@ mod tests {
             (ended(EndReason::Limit), EndedBy::Itself, 0, RunStatus::Failed, GivenUp),
             (ended(EndReason::Rejected), EndedBy::Itself, 0, RunStatus::Failed, GivenUp),
             (failed(Some(Class::Refused), ""), EndedBy::Itself, 0, RunStatus::Failed, GivenUp),
-            (failed(Some(Class::ContextLength), ""), EndedBy::Itself, 0, RunStatus::Failed, Again { due: now }),
+            (
+                failed(Some(Class::ContextLength), ""),
+                EndedBy::Itself,
+                0,
+                RunStatus::Failed,
+                Again { due: now },
+            ),
             (failed(Some(Class::Crashed), ""), EndedBy::Itself, 0, RunStatus::Failed, Again { due: soon }),
-            (failed(Some(Class::TimedOutIdle), ""), EndedBy::Itself, 1, RunStatus::Failed, Again { due: later }),
+            (
+                failed(Some(Class::TimedOutIdle), ""),
+                EndedBy::Itself,
+                1,
+                RunStatus::Failed,
+                Again { due: later },
+            ),
             (failed(None, ""), EndedBy::Itself, 0, RunStatus::Failed, Again { due: soon }),
             (RunFacts::default(), EndedBy::Itself, 0, RunStatus::Failed, Again { due: soon }),
             (failed(Some(Class::UsageLimit), ""), EndedBy::Itself, 2, RunStatus::Failed, Waits { due: now }),
-            (failed(Some(Class::NotInstalled), ""), EndedBy::Itself, 0, RunStatus::Failed, Waits { due: now }),
+            (
+                failed(Some(Class::NotInstalled), ""),
+                EndedBy::Itself,
+                0,
+                RunStatus::Failed,
+                Waits { due: now },
+            ),
         ] {
             let found = judged(&facts, by, attempts);
             assert_eq!((found.status, found.fate), (status, fate), "{facts:?} {by:?}");
@@ -182,7 +201,8 @@ mod tests {
             let found = judged(&failed(Some(class), message), EndedBy::Itself, 0).suppression;
             assert_eq!(found.as_ref().map(|found| found.until), until.map(at), "{class:?} {message}");
             let named = found.map(|found| (found.provider, found.class, found.message));
-            let expected = until.map(|_| ("claude".to_owned(), class.as_str().to_owned(), message.to_owned()));
+            let expected =
+                until.map(|_| ("claude".to_owned(), class.as_str().to_owned(), message.to_owned()));
             assert_eq!(named, expected);
         }
     }

@@ -38,7 +38,8 @@ impl Workshop {
         let env = env.unconfined().unwrap_or(env);
         let mut directories = Vec::new();
         for directory in &cli.directories {
-            let path = directory.to_str().ok_or_else(|| invalid(format!("{} is no text", directory.display())))?;
+            let path =
+                directory.to_str().ok_or_else(|| invalid(format!("{} is no text", directory.display())))?;
             directories.push(env.resolve(path).await.map_err(|e| invalid(e.to_string()))?);
         }
         if let Home::Isolated(folder) = &cli.home {
@@ -77,7 +78,8 @@ impl Workshop {
         }
         let kind = &cli.definition.kind;
         let Some(make) = &self.0.make_cage else {
-            let message = format!("{kind} does not keep to what it may do by itself, and nothing here holds it");
+            let message =
+                format!("{kind} does not keep to what it may do by itself, and nothing here holds it");
             return Err(AgentError::new(AgentErrorKind::Unsupported, message)
                 .with_hint("let it do anything, or make the workshop with a guard"));
         };

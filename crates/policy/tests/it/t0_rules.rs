@@ -156,11 +156,7 @@ fn tools_code_and_agents() {
     let tool = Action::Tool { name: "issues_create".to_owned(), args: json!({}) };
     let code = Action::Code { code: "1 + 1".to_owned() };
     let agent = |kind: &str, mode| Action::Spawn {
-        spec: AgentSpec {
-            kind: kind.to_owned(),
-            mode,
-            ..AgentSpec::default()
-        },
+        spec: AgentSpec { kind: kind.to_owned(), mode, ..AgentSpec::default() },
     };
     for (mode, rules, action, expected) in [
         (Mode::Workspace, &[][..], tool.clone(), Ask),

@@ -67,7 +67,8 @@ impl Context {
             return;
         }
         if self.message != message {
-            *self = Self { message: message.to_owned(), calls: self.calls.saturating_add(1), ..Self::default() };
+            *self =
+                Self { message: message.to_owned(), calls: self.calls.saturating_add(1), ..Self::default() };
         }
         if exact || !self.exact {
             self.exact |= exact;

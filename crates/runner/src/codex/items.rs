@@ -22,9 +22,7 @@ pub(super) fn call(item: &Value) -> Option<ToolCall> {
         "file_change" => (kind.to_owned(), some(item, &["changes"])),
         "web_search" => (kind.to_owned(), some(item, &["query", "action"])),
         "mcp_tool_call" => (mcp_name(item), item["arguments"].clone()),
-        "collab_tool_call" => {
-            (text(item, "tool").to_owned(), some(item, &["prompt", "receiver_thread_ids"]))
-        }
+        "collab_tool_call" => (text(item, "tool").to_owned(), some(item, &["prompt", "receiver_thread_ids"])),
         _ => return None,
     };
     Some(tool_call(text(item, "id"), name, &arguments))

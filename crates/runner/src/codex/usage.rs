@@ -45,11 +45,14 @@ mod tests {
 
     #[test]
     fn tokens_in_our_words() {
-        let all = usage(&json!({"input_tokens": 10, "cached_input_tokens": 4, "output_tokens": 5, "reasoning_output_tokens": 2}));
+        let all = usage(
+            &json!({"input_tokens": 10, "cached_input_tokens": 4, "output_tokens": 5, "reasoning_output_tokens": 2}),
+        );
         let all = all.unwrap();
         assert_eq!((all.input, all.output, all.total), (10, 5, 15));
         assert_eq!((all.cache_read, all.cache_write, all.reasoning), (Some(4), None, Some(2)));
-        let apart = usage(&json!({"input_tokens": 10, "output_tokens": 5, "reasoning_output_tokens": 7})).unwrap();
+        let apart =
+            usage(&json!({"input_tokens": 10, "output_tokens": 5, "reasoning_output_tokens": 7})).unwrap();
         assert_eq!((apart.output, apart.total), (12, 22));
         assert_eq!(usage(&json!({"input_tokens": 10})), None);
         assert_eq!(usage(&json!({"input_tokens": -1, "output_tokens": 1})), None);

@@ -226,8 +226,9 @@ impl Definition {
                 self.kind
             )));
         }
-        let fill =
-            |text: &String| text.replace("{toml_url}", &quoted(&endpoint.url)).replace("{url}", &endpoint.url);
+        let fill = |text: &String| {
+            text.replace("{toml_url}", &quoted(&endpoint.url)).replace("{url}", &endpoint.url)
+        };
         line.argv.extend(rule.arguments.iter().map(fill));
         line.variables.extend(rule.variables.iter().map(|(name, text)| (name.clone(), fill(text))));
         if let (Some(variable), Some(key)) = (&rule.key, &endpoint.key) {

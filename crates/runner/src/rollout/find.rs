@@ -45,7 +45,8 @@ async fn below(env: &dyn ExecutionEnvironment, folder: RealPath, thread: &str) -
         if depth < DEPTH {
             // Sorted by name, so that the last one is the newest and is taken next.
             for entry in inner {
-                folders.extend(resolved(env, &folder.as_path().join(entry.path)).await.map(|f| (f, depth + 1)));
+                folders
+                    .extend(resolved(env, &folder.as_path().join(entry.path)).await.map(|f| (f, depth + 1)));
             }
         }
     }
@@ -81,7 +82,12 @@ mod tests {
         let is_of = |name: &str| is_of(Path::new(name), "01a1-77d0");
         assert!(is_of("rollout-2026-11-15T01-02-03-01a1-77d0.jsonl"));
         assert!(is_of("rollout-2026-11-15T01-02-03-01a1-77d0.jsonl.zst"));
-        for other in ["rollout-x01a1-77d0.jsonl", "rollout-1-01a1-77d0.json", "log-1-01a1-77d0.jsonl", "rollout-1-01a1-77d0x.jsonl"] {
+        for other in [
+            "rollout-x01a1-77d0.jsonl",
+            "rollout-1-01a1-77d0.json",
+            "log-1-01a1-77d0.jsonl",
+            "rollout-1-01a1-77d0x.jsonl",
+        ] {
             assert!(!is_of(other), "{other}");
         }
     }

@@ -37,7 +37,8 @@ pub(super) async fn last_turn(env: &dyn ExecutionEnvironment, file: &RealPath) -
         let start = size.saturating_sub(length);
         let tail = bytes(env, file, start, length).await?;
         // Unless it is the first of the file, the first line is only the rest of one.
-        let rest = if start == 0 { 0 } else { tail.iter().position(|byte| *byte == b'\n').unwrap_or(tail.len()) };
+        let rest =
+            if start == 0 { 0 } else { tail.iter().position(|byte| *byte == b'\n').unwrap_or(tail.len()) };
         let mut reading = Reading::default();
         let mut lines = Lines::new(LINE);
         lines.push(tail.get(rest..)?, |line| take(&mut reading, line));

@@ -68,7 +68,8 @@ impl Reading {
     /// Another turn begins, unless it is the one that did.
     fn begin(&mut self, id: &str) {
         if self.turn.id != id {
-            self.turn = CodexTurn { id: id.to_owned(), total: self.turn.total.take(), ..CodexTurn::default() };
+            self.turn =
+                CodexTurn { id: id.to_owned(), total: self.turn.total.take(), ..CodexTurn::default() };
             (self.counted, self.recorded) = (None, None);
             self.count_before = self.count.clone();
         }

@@ -1,9 +1,7 @@
 //! What a parser makes of a whole output, checked against its contract.
 
 use junto_llm::{Cost, Usage, Usd};
-use junto_runner::{
-    ClaudeParser, CliEvent, CodexParser, GeminiParser, Line, Lines, Parser, Report, Verdict,
-};
+use junto_runner::{ClaudeParser, CliEvent, CodexParser, GeminiParser, Line, Lines, Parser, Report, Verdict};
 
 use crate::t0_fuzz::targets;
 

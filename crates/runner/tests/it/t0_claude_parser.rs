@@ -157,9 +157,7 @@ fn limits_of_the_account_are_told() {
 #[test]
 fn the_size_of_the_conversation_is_that_of_the_main_models_last_call() {
     let usage = json!({"input_tokens": 10, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 30, "output_tokens": 1});
-    let message = |id: &str, parent: Value| {
-        json!({"type": "assistant", "parent_tool_use_id": parent, "message": {"id": id, "usage": usage, "content": []}})
-    };
+    let message = |id: &str, parent: Value| json!({"type": "assistant", "parent_tool_use_id": parent, "message": {"id": id, "usage": usage, "content": []}});
     let mut subagent = message("b", json!("call"));
     subagent["message"]["usage"]["input_tokens"] = json!(1000);
     check(&[message("a", Value::Null), subagent], &["turn", "context 61"]);

@@ -49,7 +49,11 @@ fn a_text_may_grow() {
         &["turn", "(", "+Hel", "+lo", "+.", ")Hello.", "done Hello."],
     );
     check(
-        &[message("updated", "a", "Helo"), message("updated", "a", "Hello"), message("completed", "a", "Hello")],
+        &[
+            message("updated", "a", "Helo"),
+            message("updated", "a", "Hello"),
+            message("completed", "a", "Hello"),
+        ],
         &["turn", "(", "+Helo", ")Helo", "abandoned", "(", "+Hello", ")Hello"],
     );
     check(&[message("updated", "a", "Hel"), completed()], &["turn", "(", "+Hel", ")Hel", "done Hel"]);
@@ -99,9 +103,14 @@ fn every_kind_of_item_is_a_tool() {
 
 #[test]
 fn a_tool_that_never_completes_ends_with_the_turn() {
-    let command = json!({"id": "c", "type": "command_execution", "command": "sleep 9", "status": "in_progress"});
+    let command =
+        json!({"id": "c", "type": "command_execution", "command": "sleep 9", "status": "in_progress"});
     let lines = [item("started", command.clone()), item("started", command.clone()), completed()];
-    let ended = ["turn", "tool command_execution {\"command\":\"sleep 9\"}", "error the agent ended before the tool did"];
+    let ended = [
+        "turn",
+        "tool command_execution {\"command\":\"sleep 9\"}",
+        "error the agent ended before the tool did",
+    ];
     check(&lines, &[&ended[..], &["done "]].concat());
     check(&lines[..1], &ended);
 }
@@ -111,7 +120,10 @@ fn an_error_is_told_once() {
     let lines = [error("first"), error("Reconnecting... 1/5 (closed)"), error("last"), failed("last")];
     check(&lines, &["warning reported_error", "retry 1 unknown: closed", "failed "]);
     check(&[error("one"), failed("other")], &["warning reported_error", "failed "]);
-    check(&[error("one"), message("completed", "a", "x")], &["warning reported_error", "turn", "(", "+x", ")x"]);
+    check(
+        &[error("one"), message("completed", "a", "x")],
+        &["warning reported_error", "turn", "(", "+x", ")x"],
+    );
     check(&[error("one")], &["excuse one"]);
     let events = parse(CODEX, &output(&[error("why"), failed("")]));
     let Verdict::Failed(error) = &reports(&events)[0].verdict else { panic!("{events:?}") };
@@ -123,7 +135,11 @@ fn a_failure_has_its_kind() {
     for (words, kind, status) in [
         ("unexpected status 401 Unauthorized: Incorrect API key", ErrorKind::Authentication, Some(401)),
         ("exceeded retry limit, last status: 429 Too Many Requests", ErrorKind::RateLimit, Some(429)),
-        ("Codex ran out of room in the model's context window. Start a new thread", ErrorKind::ContextLength, None),
+        (
+            "Codex ran out of room in the model's context window. Start a new thread",
+            ErrorKind::ContextLength,
+            None,
+        ),
     ] {
         let events = parse(CODEX, &output(&[failed(words)]));
         let report = reports(&events)[0];
@@ -148,8 +164,14 @@ fn what_was_used_is_the_total_of_the_thread() {
 
 #[test]
 fn a_plan_is_told_when_it_changes() {
-    let list = |done: bool| json!({"id": "t", "type": "todo_list", "items": [{"text": "a", "completed": done}]});
-    let lines = [item("started", list(false)), item("updated", list(false)), item("updated", list(true)), item("completed", list(true))];
+    let list =
+        |done: bool| json!({"id": "t", "type": "todo_list", "items": [{"text": "a", "completed": done}]});
+    let lines = [
+        item("started", list(false)),
+        item("updated", list(false)),
+        item("updated", list(true)),
+        item("completed", list(true)),
+    ];
     let plans = listing(&parse(CODEX, &output(&lines)));
     assert_eq!(plans, "plan [ ] a\nplan [x] a\n");
 }
@@ -166,16 +188,26 @@ fn older_events_say_the_same() {
             legacy(json!({"type": "agent_reasoning_delta", "delta": "h"})),
             legacy(json!({"type": "agent_reasoning", "text": "hm"})),
             legacy(json!({"type": "exec_command_begin", "call_id": "c", "command": ["ls", "-l"]})),
-            legacy(json!({"type": "exec_command_end", "call_id": "c", "stdout": "a", "stderr": "b", "exit_code": 2})),
+            legacy(
+                json!({"type": "exec_command_end", "call_id": "c", "stdout": "a", "stderr": "b", "exit_code": 2}),
+            ),
             legacy(json!({"type": "patch_apply_begin", "call_id": "p", "changes": {"f": {"add": {}}}})),
-            legacy(json!({"type": "patch_apply_end", "call_id": "p", "stdout": "", "stderr": "bad", "success": false})),
-            legacy(json!({"type": "mcp_tool_call_begin", "call_id": "m", "invocation": {"server": "s", "tool": "t", "arguments": {}}})),
-            legacy(json!({"type": "mcp_tool_call_end", "call_id": "m", "result": {"Ok": {"content": [{"type": "text", "text": "ok"}]}}})),
+            legacy(
+                json!({"type": "patch_apply_end", "call_id": "p", "stdout": "", "stderr": "bad", "success": false}),
+            ),
+            legacy(
+                json!({"type": "mcp_tool_call_begin", "call_id": "m", "invocation": {"server": "s", "tool": "t", "arguments": {}}}),
+            ),
+            legacy(
+                json!({"type": "mcp_tool_call_end", "call_id": "m", "result": {"Ok": {"content": [{"type": "text", "text": "ok"}]}}}),
+            ),
             legacy(json!({"type": "web_search_begin", "call_id": "w"})),
             legacy(json!({"type": "web_search_end", "call_id": "w", "query": "q"})),
             legacy(json!({"type": "plan_update", "plan": [{"step": "a", "status": "in_progress"}]})),
             legacy(json!({"type": "stream_error", "message": "closed; retrying 2/5 in 400ms…"})),
-            legacy(json!({"type": "token_count", "info": {"total_token_usage": usage(90), "last_token_usage": usage(40)}})),
+            legacy(
+                json!({"type": "token_count", "info": {"total_token_usage": usage(90), "last_token_usage": usage(40)}}),
+            ),
             legacy(json!({"type": "token_count", "info": null})),
             legacy(json!({"type": "agent_message_delta", "delta": "do"})),
             legacy(json!({"type": "agent_message", "message": "done"})),

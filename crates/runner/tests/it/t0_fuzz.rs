@@ -17,8 +17,20 @@ const TIMES: u64 = 16;
 
 /// What is put in the place of something else.
 const BITS: [&[u8]; 14] = [
-    b"null", b"{}", b"[]", b"\"", b"-1", b"1e99", "😀".as_bytes(), b",", b"}", b"\n", b"99999999999999999999", b"\xff",
-    b"\\u0000", b"",
+    b"null",
+    b"{}",
+    b"[]",
+    b"\"",
+    b"-1",
+    b"1e99",
+    "😀".as_bytes(),
+    b",",
+    b"}",
+    b"\n",
+    b"99999999999999999999",
+    b"\xff",
+    b"\\u0000",
+    b"",
 ];
 
 /// Numbers that are always the same.

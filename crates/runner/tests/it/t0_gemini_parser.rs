@@ -49,17 +49,25 @@ fn pieces_are_one_text_until_something_else_comes() {
             "done Bye",
         ],
     );
-    check(&[said("Hel", true), said("Hello", false)], &["turn", "(", "+Hel", ")Hel", "(", "+Hello", ")Hello"]);
+    check(
+        &[said("Hel", true), said("Hello", false)],
+        &["turn", "(", "+Hel", ")Hel", "(", "+Hello", ")Hello"],
+    );
 }
 
 #[test]
 fn a_round_is_over_when_its_tools_have_answered() {
-    let answered = |id: &str, status: &str| {
-        json!({"type": "tool_result", "tool_id": id, "status": status, "output": "", "error": {"message": "why"}})
-    };
+    let answered = |id: &str, status: &str| json!({"type": "tool_result", "tool_id": id, "status": status, "output": "", "error": {"message": "why"}});
     let shown = |id: &str| format!("tool read_file {{\"file_path\":\"{id}\"}}");
     check(
-        &[call("a"), call("b"), answered("b", "error"), answered("a", "success"), call("c"), answered("c", "success")],
+        &[
+            call("a"),
+            call("b"),
+            answered("b", "error"),
+            answered("a", "success"),
+            call("c"),
+            answered("c", "success"),
+        ],
         &["turn", &shown("a"), &shown("b"), "error why", "output why", "turn", &shown("c"), "output why"],
     );
 }

@@ -26,8 +26,12 @@ fn recordings_say_the_same_in_pieces_of_any_size() {
 /// What each command prints for an answer.
 fn answer((kind, _): Kind, text: &str) -> Vec<Value> {
     match kind {
-        "claude" => vec![json!({"type": "assistant", "message": {"id": "m", "content": [{"type": "text", "text": text}]}})],
-        "codex" => vec![json!({"type": "item.completed", "item": {"id": "i", "type": "agent_message", "text": text}})],
+        "claude" => vec![
+            json!({"type": "assistant", "message": {"id": "m", "content": [{"type": "text", "text": text}]}}),
+        ],
+        "codex" => vec![
+            json!({"type": "item.completed", "item": {"id": "i", "type": "agent_message", "text": text}}),
+        ],
         _ => vec![json!({"type": "message", "role": "assistant", "content": text, "delta": true})],
     }
 }
@@ -111,7 +115,10 @@ fn a_text_without_an_end_is_kept_up_to_a_limit() {
         let mut said = 0;
         for _ in 0..20 {
             parser.line(more.as_bytes(), &mut events);
-            said += events.drain(..).map(|event| if let CliEvent::TextDelta(text) = event { text.len() } else { 0 }).sum::<usize>();
+            said += events
+                .drain(..)
+                .map(|event| if let CliEvent::TextDelta(text) = event { text.len() } else { 0 })
+                .sum::<usize>();
         }
         parser.finish(&mut events);
         assert_eq!((said, texts(&events)[0].len()), (LINE_LIMIT, LINE_LIMIT), "{}", kind.0);
@@ -133,7 +140,8 @@ fn what_is_unknown_is_no_answer() {
     for kind in KINDS {
         let bytes = [&output(&unknown)[..], b"\nno\n\"no\"\n[\"no\"]\n"].concat();
         let said = listing(&parse(kind, &bytes));
-        let lines: Vec<&str> = said.lines().filter(|line| !line.starts_with("warning unreadable_output")).collect();
+        let lines: Vec<&str> =
+            said.lines().filter(|line| !line.starts_with("warning unreadable_output")).collect();
         // That somebody spoke to the model is all that a strange role tells.
         assert!(lines.iter().all(|line| *line == "turn"), "{}: {said}", kind.0);
         assert_eq!(said.matches("unreadable_output").count(), 1, "{}: said once\n{said}", kind.0);

@@ -69,8 +69,11 @@ fn count(last: Value, total: Value) -> Value {
 }
 
 fn record(turn: &str, call: Value, of_turn: Value, of_thread: Value) -> Value {
-    line("token_usage_record", json!({"turn_id": turn, "thread_id": THREAD, "response_id": "r",
-        "usage": call, "turn_token_usage": of_turn, "thread_token_usage": of_thread}))
+    line(
+        "token_usage_record",
+        json!({"turn_id": turn, "thread_id": THREAD, "response_id": "r",
+        "usage": call, "turn_token_usage": of_turn, "thread_token_usage": of_thread}),
+    )
 }
 
 fn shape(usage: Option<&Usage>) -> Option<(u64, u64)> {
@@ -123,7 +126,12 @@ async fn a_window_that_is_full_is_told_as_a_total() {
     let full = json!({"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_output_tokens": 0, "total_tokens": 900});
     let mut total = tokens(100, 10);
     total["total_tokens"] = json!(1000);
-    home.rollout(&[started("one"), count(tokens(100, 10), tokens(100, 10)), started("two"), count(full, total)]);
+    home.rollout(&[
+        started("one"),
+        count(tokens(100, 10), tokens(100, 10)),
+        started("two"),
+        count(full, total),
+    ]);
     assert_eq!(home.last().await.unwrap().context, Some(900));
 }
 
@@ -134,7 +142,8 @@ async fn older_turns_have_no_name_and_no_use_of_their_own() {
     home.rollout(&[unnamed, count(tokens(50, 5), tokens(150, 15))]);
     let turn = home.last().await.unwrap();
     assert_eq!((turn.id.as_str(), turn.context), ("2026-11-15T01:02:03.004Z", Some(55)));
-    let used = |before: Option<Usage>, fresh| turn.used(before.as_ref(), fresh).map(|used| used[0].usage.input);
+    let used =
+        |before: Option<Usage>, fresh| turn.used(before.as_ref(), fresh).map(|used| used[0].usage.input);
     assert_eq!(used(None, true), Some(150));
     assert_eq!(used(Some(Usage::new(100, 10)), false), Some(50));
     assert_eq!(used(None, false), None);
@@ -157,14 +166,19 @@ async fn a_long_rollout_is_read_from_its_end() {
     lines.push(record("two", tokens(20, 2), tokens(30, 3), tokens(39, 12)));
     home.rollout(&lines);
     let turn = home.last().await.unwrap();
-    assert_eq!((turn.id.as_str(), turn.context, shape(turn.total.as_ref())), ("two", Some(22), Some((39, 12))));
+    assert_eq!(
+        (turn.id.as_str(), turn.context, shape(turn.total.as_ref())),
+        ("two", Some(22), Some((39, 12)))
+    );
 }
 
 #[tokio::test]
 async fn a_line_that_is_being_written_is_passed_over() {
     let home = Home::new();
     let mut bytes = written(&[started("one"), count(tokens(10, 1), tokens(10, 1))]);
-    bytes.extend_from_slice(b"{\"timestamp\":\"2026\",\"type\":\"event_msg\",\"payload\":{\"type\":\"token_co");
+    bytes.extend_from_slice(
+        b"{\"timestamp\":\"2026\",\"type\":\"event_msg\",\"payload\":{\"type\":\"token_co",
+    );
     home.put(&day("2026/11/15", ".jsonl"), &bytes);
     assert_eq!(home.last().await.unwrap().context, Some(11));
     home.put(&day("2026/11/15", ".jsonl"), &[&b"\xff\xfe[]\n1\n\n"[..], &bytes].concat());

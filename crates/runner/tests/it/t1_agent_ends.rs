@@ -10,9 +10,7 @@ use junto_llm::{Allowance, Usd};
 use junto_testkit::fake_claude::{Behaviour, Fault, Ignored};
 use tokio_util::sync::CancellationToken;
 
-use crate::stage::{
-    Stage, count, input_end, parent, submit, the_end, the_failure, until, with_variable,
-};
+use crate::stage::{Stage, count, input_end, parent, submit, the_end, the_failure, until, with_variable};
 
 /// Hangs after its first text was begun.
 fn hanging() -> Behaviour {

@@ -157,9 +157,8 @@ impl Held {
             "SELECT {} FROM inputs WHERE agent = ?1 AND state = 'waiting' AND due <= ?2 ORDER BY id LIMIT 1",
             queue::COLUMNS
         );
-        let found = |db: &Connection| {
-            db.query_row(&select, params![self.name, micros(now)], input).optional()
-        };
+        let found =
+            |db: &Connection| db.query_row(&select, params![self.name, micros(now)], input).optional();
         self.agents.db().read(found)
     }
 
@@ -170,7 +169,8 @@ impl Held {
     pub fn begin(&self, begin: &Begin, now: Timestamp) -> Result<RunId> {
         let Begin { input, provider, model, fresh } = begin;
         let begun = self.agents.db().write(|db| {
-            let lease = "UPDATE inputs SET state = 'leased' WHERE id = ?1 AND agent = ?2 AND state = 'waiting'";
+            let lease =
+                "UPDATE inputs SET state = 'leased' WHERE id = ?1 AND agent = ?2 AND state = 'waiting'";
             if db.execute(lease, params![input.0, self.name])? == 0 {
                 return Ok(None);
             }
@@ -213,10 +213,12 @@ impl Held {
         let Finish { status, result, fate, session, suppression } = finish;
         let RunResult { session: id, context, usage, cost, exit, class, error, text } = result;
         let (usage, cost) = (to_json(usage.as_ref()), to_json(cost.as_ref()));
-        let (text, error) = (self.agents.masked(text), error.as_deref().map(|error| self.agents.masked(error)));
+        let (text, error) =
+            (self.agents.masked(text), error.as_deref().map(|error| self.agents.masked(error)));
         let message = suppression.as_ref().map(|s| self.agents.masked(&s.message)).unwrap_or_default();
         self.agents.db().write(|db| {
-            let update = "UPDATE runs SET status = ?2, ended = ?3, session = ?4, context = ?5, usage = ?6, cost = ?7,
+            let update =
+                "UPDATE runs SET status = ?2, ended = ?3, session = ?4, context = ?5, usage = ?6, cost = ?7,
                 exit = ?8, class = ?9, error = ?10, text = ?11 WHERE id = ?1";
             let (status, tokens) = (status.as_str(), context.map(int));
             db.execute(
@@ -227,7 +229,8 @@ impl Held {
             if let Some(suppression) = suppression {
                 suppress(db, suppression, &message)?;
             }
-            let input: i64 = db.query_row("SELECT input FROM runs WHERE id = ?1", [run.0], |row| row.get(0))?;
+            let input: i64 =
+                db.query_row("SELECT input FROM runs WHERE id = ?1", [run.0], |row| row.get(0))?;
             let state = settle(db, InputId(input), *fate)?;
             if matches!(state, InputState::Done | InputState::Cancelled) {
                 self.put_away(db, InputId(input))?;
@@ -240,7 +243,13 @@ impl Held {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn amend(&self, run: RunId, result: &RunResult, session: &SessionChange, now: Timestamp) -> Result<()> {
+    pub fn amend(
+        &self,
+        run: RunId,
+        result: &RunResult,
+        session: &SessionChange,
+        now: Timestamp,
+    ) -> Result<()> {
         let (usage, cost) = (to_json(result.usage.as_ref()), to_json(result.cost.as_ref()));
         self.agents.db().write(|db| {
             let update = "UPDATE runs SET session = ?2, usage = ?3, cost = ?4 WHERE id = ?1";
@@ -250,7 +259,13 @@ impl Held {
     }
 
     /// Keeps what brings a conversation back, unless it was to be forgotten since the run began.
-    fn keep(&self, db: &Connection, run: RunId, change: &SessionChange, now: Timestamp) -> rusqlite::Result<()> {
+    fn keep(
+        &self,
+        db: &Connection,
+        run: RunId,
+        change: &SessionChange,
+        now: Timestamp,
+    ) -> rusqlite::Result<()> {
         let (provider, is_current): (String, bool) = db.query_row(
             "SELECT r.provider, r.generation = a.generation FROM runs r JOIN agents a ON a.name = r.agent
              WHERE r.id = ?1",
@@ -285,7 +300,8 @@ impl Held {
 
     /// Takes secrets out of an input that nobody needs any more, and what is too old out of the tables.
     fn put_away(&self, db: &Connection, input: InputId) -> rusqlite::Result<()> {
-        let text: String = db.query_row("SELECT text FROM inputs WHERE id = ?1", [input.0], |row| row.get(0))?;
+        let text: String =
+            db.query_row("SELECT text FROM inputs WHERE id = ?1", [input.0], |row| row.get(0))?;
         let masked = self.agents.masked(&text);
         if masked != text {
             db.execute("UPDATE inputs SET text = ?2 WHERE id = ?1", params![input.0, masked])?;
@@ -305,7 +321,8 @@ impl Held {
 /// Does with an input what is to become of it, and says where it stands then.
 fn settle(db: &Connection, input: InputId, fate: InputFate) -> rusqlite::Result<InputState> {
     let attempts = |db: &Connection| {
-        db.query_row("SELECT attempts FROM inputs WHERE id = ?1", [input.0], |row| row.get::<_, u32>(0)).optional()
+        db.query_row("SELECT attempts FROM inputs WHERE id = ?1", [input.0], |row| row.get::<_, u32>(0))
+            .optional()
     };
     let (state, due, counts) = match fate {
         InputFate::Done => (InputState::Done, None, 0),

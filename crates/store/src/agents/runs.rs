@@ -9,7 +9,8 @@ use super::rows::{AgentRun, AgentSession, InputId, RunId, RunResult, RunStatus};
 use super::{Agents, process};
 use crate::Result;
 
-const COLUMNS: &str = "id, agent, input, status, started, ended, provider, model, fresh, journal, session, context,
+const COLUMNS: &str =
+    "id, agent, input, status, started, ended, provider, model, fresh, journal, session, context,
     usage, cost, exit, class, error, text, process";
 
 impl Agents {
@@ -85,8 +86,9 @@ impl Agents {
 
 /// The runs of an agent that have no end, and what their processes are called.
 pub(super) fn running(db: &Connection, name: &str) -> rusqlite::Result<Vec<(AgentRun, String)>> {
-    let mut select =
-        db.prepare(&format!("SELECT {COLUMNS} FROM runs WHERE agent = ?1 AND status = 'running' ORDER BY id"))?;
+    let mut select = db.prepare(&format!(
+        "SELECT {COLUMNS} FROM runs WHERE agent = ?1 AND status = 'running' ORDER BY id"
+    ))?;
     let rows = select.query_map([name], |row| Ok((run(row)?, row.get(18)?)))?;
     rows.collect()
 }

@@ -187,7 +187,8 @@ mod tests {
 
     #[test]
     fn a_setup_of_another_version_is_read_as_far_as_it_is_known() {
-        let json = r#"{"provider": "claude", "workspace": "/w", "mood": "good", "refresh": {"daily_at": "04:00"}}"#;
+        let json =
+            r#"{"provider": "claude", "workspace": "/w", "mood": "good", "refresh": {"daily_at": "04:00"}}"#;
         let setup: AgentSetup = serde_json::from_str(json).unwrap();
         assert_eq!((setup.provider.as_str(), setup.fallback.as_ref()), ("claude", None));
         assert_eq!(setup.refresh.daily_at.map(|time| time.to_string()).as_deref(), Some("04:00"));

@@ -139,7 +139,10 @@ fn write(tables: &mut Tables<'_>, note: &Note) -> rusqlite::Result<()> {
             )?;
         }
         Change::Named { name } => {
-            run("UPDATE runs SET name = ?3 WHERE session = ?1 AND agent = ?2", params![session, agent, name])?;
+            run(
+                "UPDATE runs SET name = ?3 WHERE session = ?1 AND agent = ?2",
+                params![session, agent, name],
+            )?;
         }
         Change::Child { agent: child, name, kind, task } => {
             run(

@@ -62,11 +62,7 @@ impl Lock {
     }
 
     /// The same; `wait` waits, and says whether to try once more.
-    fn take_patiently(
-        files: &Arc<dyn Files>,
-        path: &Path,
-        mut wait: impl FnMut() -> bool,
-    ) -> Result<Taken> {
+    fn take_patiently(files: &Arc<dyn Files>, path: &Path, mut wait: impl FnMut() -> bool) -> Result<Taken> {
         let failed = |error| Error::io(path, error);
         let file = files.open(path, How::Create).map_err(failed)?;
         while !file.try_lock().map_err(failed)? {

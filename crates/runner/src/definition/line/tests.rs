@@ -67,11 +67,7 @@ fn modes_of_each_command() {
     let events = "--output-format stream-json";
     let reading = "--tools Read,Grep,Glob --disallowedTools Bash,Edit,Write,NotebookEdit";
     for (kind, mode, expected) in [
-        (
-            "claude",
-            Mode::ReadOnly,
-            format!("{events} --verbose --permission-mode default {reading}"),
-        ),
+        ("claude", Mode::ReadOnly, format!("{events} --verbose --permission-mode default {reading}")),
         ("claude", Mode::WorkspaceWrite, format!("{events} --verbose --permission-mode acceptEdits")),
         ("claude", Mode::Full, format!("{events} --verbose --permission-mode bypassPermissions")),
         ("codex", Mode::ReadOnly, "--json --sandbox read-only -c model_reasoning_effort=\"high\" -".into()),
@@ -158,7 +154,8 @@ fn values_cannot_be_options() {
             refused(kind, Invocation { resume: Some(value), ..ANSWER });
         }
     }
-    let line = definition("claude").command_line(&Invocation { instructions: Some("- a"), ..work(Mode::Full) });
+    let line =
+        definition("claude").command_line(&Invocation { instructions: Some("- a"), ..work(Mode::Full) });
     assert_eq!(line.unwrap().argv.last().map(String::as_str), Some("\n- a"));
 }
 
@@ -197,7 +194,8 @@ fn another_server_and_the_token() {
     let run = Invocation { endpoint: Some(&endpoint), token: Some(&token), ..work(Mode::ReadOnly) };
     let variables = |kind: &str, run: Invocation<'_>| {
         let line = definition(kind).command_line(&run).unwrap();
-        let pairs: Vec<String> = line.variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let pairs: Vec<String> =
+            line.variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
         pairs.join(" ")
     };
     assert_eq!(

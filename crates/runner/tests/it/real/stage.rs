@@ -4,15 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use junto::core::Purse;
-use junto::llm::{Endpoint as ModelEndpoint, HttpProvider, retry};
 use junto::policy::Mode as GuardMode;
-use junto::{Enforcement, Guard, Kind, Native, Workshop};
-use junto_core::{Agent, AgentSpec, Body, Command, EndReason, Event, EventLog, Item, Mode, Parent, Seq};
+use junto::{Cli, Enforcement, Guard, Kind, Native, Workshop};
+use junto_core::{Agent, AgentSpec, Body, Command, EndReason, Event, Item, Mode, OnReject, Purse, Seq};
 use junto_env::{ExecutionEnvironment, LocalEnvironment, survivors};
-use junto_llm::{Allowance, Timeouts, Usage};
-use junto_runner::{CliAgent, Definition, Host, Patience};
+use junto_llm::{Allowance, Endpoint as ModelEndpoint, HttpProvider, Secret, Timeouts, Usage, retry};
+use junto_runner::{Definition, Endpoint, Home, Patience};
 use junto_testkit::cast::{Who, search_path};
 use junto_testkit::finished;
 use junto_twin::{Call, DEFAULT_KEY, Fault, Options, Play, Received, Step, Twin};
@@ -95,9 +92,8 @@ impl Stage {
         for name in ["home", "work"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
-        let home = folder.path().join("home");
-        let variables = [("PATH", search_path()), ("HOME", home.to_str().unwrap().to_owned())];
         let work = folder.path().join("work");
+        let variables = [("PATH", search_path())];
         let env = Arc::new(LocalEnvironment::builder(work).variables(variables).build().unwrap());
         Self { who, folder, env, change: |_| {} }
     }
@@ -226,77 +222,58 @@ impl Stage {
     }
 
     /// The agent that plays, over this twin.
-    pub(crate) async fn agent(&self, twin: &Twin, scenario: &Scenario, purse: &Purse) -> Arc<dyn Agent> {
-        if self.who.is_program() {
-            self.program(twin, scenario, purse).await
+    async fn agent(&self, twin: &Twin, scenario: &Scenario, purse: &Purse) -> Arc<dyn Agent> {
+        let kind = if self.who.is_program() {
+            Kind::Cli(Box::new(self.program(twin, scenario)))
         } else {
-            self.native(twin, scenario, purse).await
-        }
-    }
-
-    async fn program(&self, twin: &Twin, scenario: &Scenario, purse: &Purse) -> Arc<dyn Agent> {
-        let patience = Patience { idle: scenario.idle, hard: None, grace: Duration::from_secs(3) };
-        let host = Host { patience, ..Host::new(self.env.clone() as Arc<dyn ExecutionEnvironment>) };
-        let mut definition = Definition::shipped(self.who.kind()).unwrap();
-        definition.command.splice(..1, [self.who.program()]);
-        (self.change)(&mut definition);
-        let (definition, host) = pointed(definition, host, self.who, twin, scenario.key);
-        let spec = AgentSpec {
-            mode: scenario.mode,
-            model: Some(self.who.model().to_owned()),
-            ..AgentSpec::default()
-        };
-        let parent = Parent {
-            log: None,
-            env: None,
-            depth: 0,
-            cancel: CancellationToken::new(),
-            budget: Arc::new(purse.clone()),
-        };
-        let log = EventLog::in_memory(Arc::new(|| Timestamp::UNIX_EPOCH));
-        Arc::new(CliAgent::start(definition, host, spec, parent, log).await.unwrap())
-    }
-
-    async fn native(&self, twin: &Twin, scenario: &Scenario, purse: &Purse) -> Arc<dyn Agent> {
-        let wire = self.who.wire();
-        let endpoint = ModelEndpoint::new("anthropic", wire, twin.base_url(wire))
-            .key(scenario.key)
-            .timeouts(Timeouts { idle: scenario.idle, ..Timeouts::default() });
-        let native = Native {
-            model: Some(self.who.model().to_owned()),
-            instructions: scenario.instructions.map(str::to_owned),
-            ..Native::new(Arc::new(HttpProvider::new(endpoint).unwrap()))
+            Kind::Native(self.native(twin, scenario))
         };
         let env = Arc::clone(&self.env) as Arc<dyn ExecutionEnvironment>;
         let made = Arc::clone(&env);
         let mut workshop = Workshop::builder(self.work(), move |_| Ok(Arc::clone(&made)))
             .retry(EAGER)
             .budget(Arc::new(purse.clone()))
-            .kind("native", Kind::Native(native));
+            .kind(self.who.kind(), kind);
         if scenario.mode == Mode::ReadOnly {
             let guard = Guard { enforcement: Enforcement::Off, ..Guard::new(GuardMode::ReadOnly) };
-            workshop = workshop.policy(Arc::new(guard.judge(&*env)), junto::core::OnReject::default());
+            workshop = workshop.policy(Arc::new(guard.judge(&*env)), OnReject::default());
         }
-        let spec = AgentSpec { kind: "native".to_owned(), mode: scenario.mode, ..AgentSpec::default() };
+        let spec = AgentSpec {
+            kind: self.who.kind().to_owned(),
+            model: Some(self.who.model().to_owned()),
+            instructions: scenario.instructions.map(str::to_owned),
+            mode: scenario.mode,
+            ..AgentSpec::default()
+        };
         workshop.build().start(spec, CancellationToken::new()).await.unwrap()
     }
-}
 
-/// The definition and the host of a program whose model is this twin.
-fn pointed(
-    mut definition: Definition,
-    mut host: Host,
-    who: Who,
-    twin: &Twin,
-    key: &str,
-) -> (Definition, Host) {
-    let secret = junto_llm::Secret::new;
-    definition.variables.allow.push("ANTHROPIC_BASE_URL".to_owned());
-    host.variables.insert("ANTHROPIC_BASE_URL".to_owned(), secret(twin.base_url(who.wire())));
-    host.variables.insert("ANTHROPIC_API_KEY".to_owned(), secret(key.to_owned()));
-    host.variables.insert("CLAUDE_CODE_MAX_RETRIES".to_owned(), secret("2".to_owned()));
-    host.variables.insert("IS_SANDBOX".to_owned(), secret("1".to_owned()));
-    (definition, host)
+    fn program(&self, twin: &Twin, scenario: &Scenario) -> Cli {
+        let mut definition = Definition::shipped(self.who.kind()).unwrap();
+        definition.command.splice(..1, [self.who.program()]);
+        (self.change)(&mut definition);
+        let variables = self.variables().map(|(name, value)| (name.to_owned(), Secret::new(value)));
+        Cli {
+            variables: variables.into(),
+            patience: Patience { idle: scenario.idle, hard: None, grace: Duration::from_secs(3) },
+            home: Home::Isolated(self.home().join("own")),
+            endpoint: Some(Endpoint::new(twin.base_url(self.who.wire())).with_key(scenario.key)),
+            is_root: nix::unistd::geteuid().is_root(),
+            ..Cli::new(definition)
+        }
+    }
+
+    fn native(&self, twin: &Twin, scenario: &Scenario) -> Native {
+        let wire = self.who.wire();
+        let endpoint = ModelEndpoint::new("anthropic", wire, twin.base_url(wire))
+            .key(scenario.key)
+            .timeouts(Timeouts { idle: scenario.idle, ..Timeouts::default() });
+        Native::new(Arc::new(HttpProvider::new(endpoint).unwrap()))
+    }
+
+    fn variables(&self) -> [(&'static str, String); 2] {
+        [("PATH", search_path()), ("HOME", self.home().to_str().unwrap().to_owned())]
+    }
 }
 
 impl Played {

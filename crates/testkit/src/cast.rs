@@ -83,6 +83,16 @@ impl Who {
         }
     }
 
+    /// A call that looks at a file in the directory.
+    pub fn look(self, directory: &Path, name: &str) -> Call {
+        let path = directory.join(name).display().to_string();
+        match self {
+            Self::Native | Self::Gemini => Call::new("read_file", json!({"file_path": path})),
+            Self::Claude => Call::new("Read", json!({"file_path": path})),
+            Self::Codex => self.shell(&format!("cat '{path}'")),
+        }
+    }
+
     /// A call that makes a file in the directory.
     pub fn write(self, directory: &Path, name: &str, content: &str) -> Call {
         let path = directory.join(name).display().to_string();

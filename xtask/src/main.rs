@@ -10,6 +10,7 @@
 )]
 
 mod bench_loop;
+mod bench_runner;
 mod bench_tools;
 mod cache;
 mod chores;

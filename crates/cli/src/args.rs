@@ -1,5 +1,6 @@
 //! The command line.
 
+mod agent;
 mod demo;
 mod policy;
 mod profile;
@@ -13,6 +14,9 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::config::FlagValue;
 
+pub(crate) use self::agent::{
+    AbortArgs, AddArgs, AgentArgs, AgentCommand, JsonArgs, NameArgs, SendArgs, SetArgs, SetupArgs, StatusArgs, Unset,
+};
 pub(crate) use self::demo::{DemoArgs, DemoProfile};
 pub(crate) use self::policy::{PolicyArgs, PolicyCommand, TrustArgs};
 pub(crate) use self::profile::{CaptureArgs, CapturedAgent, DialectName, ProfileArgs, ProfileCommand};
@@ -38,6 +42,7 @@ Examples:
   junto run \"Fix the failing test.\"        let an agent work in this folder
   junto sessions                           the sessions of this folder
   junto resume                             go on with the latest of them
+  junto agent add nex                      give a command-line agent a name and a memory
   junto cost                               what model calls have cost, day by day
   junto gateway                            answer clients of the model APIs
   junto ask \"What is a junto?\"             ask the default model
@@ -75,6 +80,8 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Run a session again against its own recorded answers, and tell where it goes another way
     Replay(ReplayArgs),
+    /// Agents that have a name, a workspace, a memory and a queue
+    Agent(AgentArgs),
     /// Tell what model calls have used and cost, and why caches were missed
     Cost(CostArgs),
     /// Answer clients of the Anthropic and OpenAI APIs from the configured providers

@@ -1,4 +1,4 @@
-//! Claude Code as this command runs it.
+//! Claude Code and its like, as this command runs them.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -15,20 +15,34 @@ use crate::failure::{Exit, Failure};
 /// What it is called among the kinds of agents and among the members of a council.
 pub(crate) const NAME: &str = "claude";
 
-/// Whether its program is there to be started.
-pub(crate) fn is_installed(environment: &Environment) -> bool {
-    environment.has_program(NAME)
+/// The kinds of command-line agents that may be known, the usual one first.
+pub(crate) const KINDS: &[&str] = &[NAME, "codex", "gemini"];
+
+/// Whether this is a kind of command-line agent.
+pub(crate) fn is_known(kind: &str) -> bool {
+    Definition::shipped(kind).is_some()
 }
 
-/// The agent. Its program is looked for when one is started, and not before.
+/// The kinds that are known.
+pub(crate) fn known() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().copied().filter(|kind| is_known(kind))
+}
+
+/// Whether the program of a kind is there to be started.
+pub(crate) fn is_installed(kind: &str, environment: &Environment) -> bool {
+    let program = Definition::shipped(kind).and_then(|definition| definition.command.first().cloned());
+    program.is_some_and(|program| environment.has_program(&program))
+}
+
+/// The agent of a kind. Its program is looked for when one is started, and not before.
 ///
 /// # Errors
 /// If this build knows nothing of it.
-pub(crate) fn agent(environment: &Environment) -> Result<Cli, Failure> {
-    let definition = Definition::shipped(NAME).ok_or_else(|| {
+pub(crate) fn agent(kind: &str, environment: &Environment) -> Result<Cli, Failure> {
+    let definition = Definition::shipped(kind).ok_or_else(|| {
         Failure::new(
             Exit::Failed,
-            format!("nothing is known of {NAME}"),
+            format!("nothing is known of {kind}"),
             "this build of junto is broken; install another",
         )
     })?;
@@ -43,7 +57,7 @@ pub(crate) fn agent(environment: &Environment) -> Result<Cli, Failure> {
 /// # Errors
 /// As [`agent`]; also if nothing can be run in the directory.
 pub(crate) fn provider(directory: &Path, environment: &Environment) -> Result<Arc<dyn Provider>, Failure> {
-    let Cli { definition, variables, patience } = agent(environment)?;
+    let Cli { definition, variables, patience } = agent(NAME, environment)?;
     let local = LocalEnvironment::builder(directory).variables(environment.all()).build();
     let local = local.map_err(|error| {
         let message = format!("cannot run {NAME} in {}: {error}", directory.display());

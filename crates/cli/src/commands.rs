@@ -1,5 +1,6 @@
 //! The commands, one file for each.
 
+mod agent;
 mod ask;
 mod config;
 mod cost;
@@ -22,7 +23,7 @@ use clap::CommandFactory;
 
 pub(crate) use self::sandbox::{DOOR, door as sandbox_door};
 
-use crate::args::{Cli, Command, WorkArgs};
+use crate::args::{AgentArgs, AgentCommand, Cli, Command, WorkArgs};
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
@@ -53,12 +54,13 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
         Some(Command::Undo(args)) => interruptible(rewind::undo(args, environment, &output)),
         Some(Command::Export(args)) => export::run(&args, environment, &output),
         Some(Command::Replay(args)) => interruptible(replay::run(args, environment, &output)),
+        Some(Command::Agent(args)) => on_runtime(agent::run(args.command, environment, &output)),
         Some(Command::Cost(args)) => cost::run(&args, environment, &output),
         Some(Command::Gateway(args)) => on_runtime(gateway::run(args, environment, &output)),
         Some(Command::Demo(args)) => on_runtime(demo::run(&args, environment, &output)),
         Some(Command::Sandbox(args)) => on_runtime(sandbox::run(args, environment, &output)),
         Some(Command::SandboxDoor(args)) => sandbox::open_door(args),
-        Some(Command::Doctor(args)) => doctor::run(&args, environment, &output),
+        Some(Command::Doctor(args)) => interruptible(doctor::run(args, environment, &output)),
         Some(Command::Profile(args)) => interruptible(profile::run(args.command, environment, &output)),
     };
     result.unwrap_or_else(|failure| {
@@ -73,6 +75,7 @@ fn work(command: Option<&Command>) -> Option<&WorkArgs> {
         Command::Run(args) => Some(&args.work),
         Command::Resume(args) => Some(&args.work),
         Command::Fork(args) => Some(&args.work),
+        Command::Agent(AgentArgs { command: AgentCommand::Send(args) }) => Some(&args.work),
         _ => None,
     }
 }

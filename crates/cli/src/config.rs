@@ -9,6 +9,7 @@ mod aliases;
 mod check;
 mod files;
 mod problem;
+mod runners;
 mod schema;
 mod settings;
 mod trust;
@@ -33,6 +34,7 @@ pub(crate) use aliases::circles;
 pub(crate) use files::{Files, Project};
 pub(crate) use junto::llm::vendor::VENDORS;
 pub(crate) use problem::{Problem, failure as problems_failure};
+pub(crate) use runners::RunnerSettings;
 pub(crate) use schema::{DIALECTS, ENV_POLICIES, MODES, OVERFLOWS, SANDBOXES};
 pub(crate) use settings::{KeyPath, Layer, Origin, Setting, Settings, in_order};
 pub(crate) use trust::{Standing, Trust, digest};
@@ -41,7 +43,14 @@ pub(crate) use vendors::vendor;
 pub(crate) use write::{add_rule, replace_file};
 
 /// Variables of ours that are no settings.
-const OTHER_VARIABLES: &[&str] = &["JUNTO_CONFIG", crate::saved::STATE_VARIABLE];
+const OTHER_VARIABLES: &[&str] = &[
+    "JUNTO_CONFIG",
+    crate::saved::STATE_VARIABLE,
+    "JUNTO_CHILD",
+    "JUNTO_DEPTH",
+    "JUNTO_RUN_TOKEN",
+    "JUNTO_TREE",
+];
 
 /// A value given by a flag.
 #[derive(Clone, Debug)]
@@ -122,7 +131,9 @@ impl Config {
         let (layer, notes, untrusted) = layers(environment, flags);
         let config = Self { settings: layer.settings, rules: layer.rules, notes, untrusted };
         let circles = aliases::circles(&config.settings);
-        let problems = [layer.problems, config.incomplete_providers(&layer.spoiled), circles].concat();
+        let (providers, runners) =
+            (config.incomplete_providers(&layer.spoiled), config.impossible_runners(&layer.spoiled));
+        let problems = [layer.problems, providers, runners, circles].concat();
         if problems.is_empty() { Ok(config) } else { Err(problems_failure(&problems)) }
     }
 

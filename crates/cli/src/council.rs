@@ -9,9 +9,9 @@ use junto::llm::Client;
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::{claude, connect};
+use crate::{connect, runners};
 
-/// A council of these members, each `PROVIDER/MODEL` or `claude`. There is no judge: where they
+/// A council of these members, each `PROVIDER/MODEL` or a command-line agent. There is no judge: where they
 /// differ, the first sound answer in this order wins. Whoever looks around does so in the directory.
 ///
 /// # Errors
@@ -24,10 +24,14 @@ pub(crate) fn council(
     environment: &Environment,
 ) -> Result<Council, Failure> {
     let member = |name: &String| -> Result<Member, Failure> {
-        if name == claude::NAME {
-            return Ok(Member::new(name, claude::provider(directory, environment)?));
+        if runners::is_known(name, config) {
+            let member = Member::new(name, runners::provider(name, directory, config, environment)?);
+            return Ok(match config.runner(name).model {
+                Some(model) => member.model(model),
+                None => member,
+            });
         }
-        let (provider, model) = split(name)?;
+        let (provider, model) = split(name, config)?;
         connect::check_provider(provider, config, environment)?;
         Ok(Member::new(name, Arc::new(client.clone())).provider_name(provider).model(model))
     };
@@ -41,11 +45,11 @@ pub(crate) fn words(council: &Council) -> String {
     format!("council of {}", names.join(", "))
 }
 
-fn split(name: &str) -> Result<(&str, &str), Failure> {
+fn split<'a>(name: &'a str, config: &Config) -> Result<(&'a str, &'a str), Failure> {
     let parts = name.split_once('/').filter(|(_, model)| !model.is_empty());
     parts.ok_or_else(|| {
         Failure::usage(
-            format!("\"{name}\" is no PROVIDER/MODEL, and not {}", claude::NAME),
+            format!("\"{name}\" is no PROVIDER/MODEL, and none of {}", config.runner_names().join(", ")),
             "name each member of the council as in --council anthropic/claude-opus-5-5,openai/gpt-6.1-sol",
         )
     })

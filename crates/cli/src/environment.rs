@@ -71,6 +71,11 @@ impl Environment {
         })
     }
 
+    /// Whether this is root's process.
+    pub(crate) fn is_root() -> bool {
+        rustix::process::geteuid().is_root()
+    }
+
     /// The working directory.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory

@@ -14,6 +14,7 @@ mod failure;
 mod guard;
 mod interrupts;
 mod output;
+mod runners;
 mod saved;
 mod when;
 

@@ -110,6 +110,40 @@ pub(crate) fn find(store: &Store, wanted: &str, environment: &Environment) -> Re
     }
 }
 
+/// The same among the sessions of one kind of agent.
+///
+/// # Errors
+/// As [`find`]; also if the one that is named is of another kind.
+pub(crate) fn find_of_kind(
+    store: &Store,
+    wanted: &str,
+    kind: &str,
+    environment: &Environment,
+) -> Result<SessionId, Failure> {
+    let rows = |workdir| {
+        let filter = Filter { workdir, ..Filter::default() };
+        store.index().and_then(|index| index.sessions(&filter)).map_err(|error| failure(&error))
+    };
+    if wanted == LATEST {
+        let directory = folder(environment).display().to_string();
+        let latest = rows(Some(directory.clone()))?.into_iter().find(|row| row.kind == kind);
+        return latest.map(|row| row.id).ok_or_else(|| {
+            Failure::usage(
+                format!("there is no session of {kind} of {directory}"),
+                "`junto sessions --all` lists those of all folders",
+            )
+        });
+    }
+    let id = find(store, wanted, environment)?;
+    match rows(None)?.into_iter().find(|row| row.id == id) {
+        Some(row) if row.kind != kind => Err(Failure::usage(
+            format!("session {} is of the kind {}, not {kind}", short(&id), row.kind),
+            "leave --agent out: a session knows its kind",
+        )),
+        _ => Ok(id),
+    }
+}
+
 /// The working directory, as sessions note it.
 pub(crate) fn folder(environment: &Environment) -> PathBuf {
     let directory = environment.directory();

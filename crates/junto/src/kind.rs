@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use junto_agent::{Overflow, Profile, SessionConfig};
+use junto_env::ExecutionEnvironment;
 use junto_llm::{Effort, Provider, Secret, Usd};
-use junto_runner::{Definition, Endpoint, Home, Patience};
+use junto_runner::{Definition, Endpoint, Home, Host, Patience};
 
 /// Changes what a session is made of.
 pub type Adjust = Arc<dyn Fn(SessionConfig) -> SessionConfig + Send + Sync>;
@@ -146,6 +147,22 @@ impl Cli {
             directories: Vec::new(),
             reads_documents: true,
             is_root: false,
+        }
+    }
+
+    /// What it is run with in an environment, but for the directories and the project's documents.
+    pub fn host(&self, env: Arc<dyn ExecutionEnvironment>) -> Host {
+        Host {
+            variables: self.variables.clone(),
+            patience: self.patience,
+            pass_keys: self.pass_keys,
+            home: self.home.clone(),
+            endpoint: self.endpoint.clone(),
+            max_usd_per_child: self.max_usd,
+            effort: self.effort.clone(),
+            instructions: self.instructions.clone(),
+            is_root: self.is_root,
+            ..Host::new(env)
         }
     }
 }

@@ -7,7 +7,7 @@ use junto_core::{
     Abilities, Ack, Agent, AgentError, AgentErrorKind, AgentSpec, Approve, Body, Command, EndReason,
     EventError, EventLog, Fut, Outcome, Parent, Steer, Workdir,
 };
-use junto_llm::{Cost, Usage};
+use junto_llm::{Cost, Error, Usage};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -97,6 +97,7 @@ impl CliAgent {
             Workdir::Path(path) => Some(path.as_path()),
         };
         let cwd = directory(&host, path).await.map_err(|e| invalid(e.to_string()))?;
+        let host = with_wishes(host, &spec).await.map_err(|e| invalid(e.to_string()))?;
         let thread = spec.resume.as_ref().map(|handle| Thread::of(&definition, handle)).transpose()?;
         let abilities = abilities(&definition, &host);
 
@@ -150,6 +151,20 @@ enum Beginning {
     New,
     /// After so much was used.
     Again((Usage, Cost)),
+}
+
+/// The host of an agent: what its specification says comes before, or beside, what the host says of every run.
+async fn with_wishes(mut host: Host, spec: &AgentSpec) -> Result<Host, Error> {
+    host.effort = spec.effort.clone().or(host.effort);
+    host.instructions = match (host.instructions, &spec.instructions) {
+        (Some(all), Some(own)) => Some(format!("{all}\n\n{own}")),
+        (all, own) => own.clone().or(all),
+    };
+    for path in &spec.directories {
+        let real = directory(&host, Some(path)).await?;
+        host.directories.extend(real);
+    }
+    Ok(host)
 }
 
 /// What an agent of this command can be asked to do on this host.

@@ -13,6 +13,7 @@ use junto_llm::{Error, ErrorKind, ToolCall};
 use serde_json::Value;
 
 use self::context::Context;
+use self::report::Limit;
 use self::usage::Accounts;
 use crate::fields::{Objects, blocks, list, number, status, text};
 use crate::partial::{Partial, Shape, append};
@@ -35,6 +36,8 @@ pub struct ClaudeParser {
     model: String,
     accounts: Accounts,
     context: Context,
+    /// The limit of the account that was last told to be reached.
+    limit: Option<Limit>,
 }
 
 /// A text, and the message it stood in: what one message says in several blocks is one text.
@@ -56,7 +59,7 @@ impl ClaudeParser {
             "stream_event" if is_main(value) => self.stream(&value["event"], events),
             "assistant" => self.assistant(value, events),
             "user" => self.tool_results(&value["message"], events),
-            "rate_limit_event" => limited(&value["rate_limit_info"], events),
+            "rate_limit_event" => self.limit = Limit::told(&value["rate_limit_info"], events),
             "result" => {
                 self.partial.abandon(events);
                 self.context.result(&value["usage"]);
@@ -203,16 +206,6 @@ impl Answer {
 /// Whether a line is about the agent itself and not about one of its subagents.
 fn is_main(value: &Value) -> bool {
     value["parent_tool_use_id"].is_null()
-}
-
-/// Says that what the account may use is used up, or nearly.
-fn limited(info: &Value, events: &mut Vec<CliEvent>) {
-    let state = text(info, "status");
-    if !matches!(state, "" | "allowed") {
-        let reset = info["resetsAt"].as_u64().map(|at| format!(", until {at}")).unwrap_or_default();
-        let message = format!("{} limit: {state}{reset}", text(info, "rateLimitType"));
-        events.push(CliEvent::Warning { code: "rate_limit", message });
-    }
 }
 
 fn retried(value: &Value) -> Error {

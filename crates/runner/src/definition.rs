@@ -15,7 +15,7 @@ use crate::{ClaudeParser, CodexParser, GeminiParser, Parser};
 pub use self::line::{CommandLine, Detail, Invocation, PrivateFile, Purpose};
 pub use self::rules::{
     AnswerRule, EffortRule, EndSignal, EndingRule, EndpointRule, HomeRule, ModeRule, Modes, Options,
-    SignInRule, TokenRule, VariableRules,
+    SignInRule, SteerProtocol, SteerRule, TokenRule, VariableRules,
 };
 pub use self::version::{Standing, Version, VersionRange, Versions};
 
@@ -64,6 +64,9 @@ pub struct Definition {
     /// Which variables it gets.
     #[serde(default)]
     pub variables: VariableRules,
+    /// How it is spoken with while it works.
+    #[serde(default)]
+    pub steer: SteerRule,
     /// How it is asked to end.
     #[serde(default)]
     pub ending: EndingRule,

@@ -26,7 +26,7 @@ impl Objects {
         if line.trim_ascii().is_empty() {
             return None;
         }
-        if let Ok(value) = serde_json::from_slice(line)
+        if let Ok(value) = serde_json::from_slice::<Value>(line)
             && is_expected(&value)
         {
             return Some(value);
@@ -87,18 +87,7 @@ pub(crate) fn told_error(words: &str) -> Error {
         let kind = kind.into_iter().find(|kind| !kind.is_empty()).unwrap_or_default();
         return failure::classify(kind, message, status(error, "code"));
     }
-    failure::classify("", body, told_status(body))
-}
-
-/// The HTTP status that a sentence tells, such as `unexpected status 401 Unauthorized`.
-fn told_status(words: &str) -> Option<u16> {
-    let statuses = words.match_indices("status").filter_map(|(at, word)| {
-        let rest = words.get(at + word.len()..)?.trim_start_matches([':', ' ']);
-        let digits =
-            rest.find(|c: char| !c.is_ascii_digit()).map_or(rest, |end| rest.get(..end).unwrap_or(""));
-        digits.parse().ok().filter(|status| (400..600).contains(status))
-    });
-    statuses.last()
+    failure::classify("", words, None)
 }
 
 /// An error that was said and may be explained by what comes next.
@@ -195,7 +184,7 @@ mod tests {
             ),
             (
                 r#"[API Error: {"error":{"code":403,"message":"no","status":"PERMISSION_DENIED"}}]"#,
-                ErrorKind::AccessDenied,
+                ErrorKind::Authentication,
                 Some(403),
                 "no",
             ),

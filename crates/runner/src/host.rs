@@ -9,6 +9,7 @@ use std::time::Duration;
 use junto_env::{ExecutionEnvironment, RealPath};
 use junto_llm::{CallId, Effort, Secret, Usd};
 
+use crate::sweep::Roster;
 use crate::{Definition, Detail, Endpoint, Invocation, Purpose, environment};
 
 /// What one run may spend where nobody says otherwise.
@@ -46,6 +47,13 @@ pub struct Host {
     pub directories: Vec<RealPath>,
     /// Whether children are run by root.
     pub is_root: bool,
+    /// Whether agents can be told more while they work, where their command has a protocol for it.
+    pub steerable: bool,
+    /// The folder for the records of runs: what each printed, without secrets, in a file that is named by the kind
+    /// and by the `corr` of its events. Absent: nothing is recorded.
+    pub logs: Option<PathBuf>,
+    /// Where running children are written down, so that a later host ends those that this one could not.
+    pub roster: Option<Arc<Roster>>,
 }
 
 /// Where a child keeps its sessions and its login.
@@ -75,7 +83,15 @@ impl Host {
             instructions: None,
             directories: Vec::new(),
             is_root: false,
+            steerable: false,
+            logs: None,
+            roster: None,
         }
+    }
+
+    /// Whether an agent of this command can be told more while it works.
+    pub fn can_steer(&self, definition: &Definition) -> bool {
+        self.steerable && definition.steer.protocol.is_some()
     }
 
     /// A run for this purpose, with what the host wants of every run.

@@ -16,6 +16,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod agent;
+pub mod background;
 mod claude;
 mod codex;
 mod control;
@@ -46,7 +47,7 @@ pub use codex::CodexParser;
 pub use definition::{
     AnswerRule, CommandLine, Definition, Detail, EffortRule, EndSignal, EndingRule, EndpointRule, HomeRule,
     Invocation, ModeRule, Modes, Options, OutputFormat, PrivateFile, PromptBy, Purpose, SignInRule, Standing,
-    TokenRule, VariableRules, Version, VersionRange, Versions,
+    SteerProtocol, SteerRule, TokenRule, VariableRules, Version, VersionRange, Versions,
 };
 pub use endpoint::Endpoint;
 pub use event::{CliEvent, ModelUse, Parser, Report, Used, Verdict};

@@ -1,13 +1,14 @@
 //! A stand-in for `claude -p --output-format stream-json --verbose`.
 //!
-//! Like the real one it reads its prompt from standard input until the end, prints one JSON object a
-//! line, ends an interrupted turn with a result of its own and status 0, and ends at once with
+//! Like the real one it reads its prompt from standard input until the end (or, as `stream-json`, for as long as
+//! it works), prints one JSON object a line, ends an interrupted turn with a result of its own and status 0, and ends at once with
 //! status 143 when it is terminated. It takes the options of the real one that are used here and no
 //! others. What it prints and how it misbehaves is a [`Behaviour`], handed over in the variable
 //! [`Behaviour::VARIABLE`].
 
 mod arguments;
 mod behaviour;
+mod dialogue;
 mod escape;
 mod script;
 mod signals;
@@ -21,6 +22,7 @@ use serde_json::{Value, json};
 
 use self::arguments::Arguments;
 pub use self::behaviour::{Behaviour, Fault, Ignored};
+use self::dialogue::Dialogue;
 
 /// The whole program.
 pub fn main() -> ExitCode {
@@ -49,40 +51,39 @@ fn run(argv: &[String]) -> Result<u8, String> {
     let (end, told) = (script::interrupted(&session), behaviour.told());
     signals::handle(behaviour.ignore.clone(), end, told)?;
 
-    let prompt = read_prompt(&arguments)?;
+    let dialogue =
+        arguments.json_input.then(|| Dialogue::listen(script::interrupted(&session), behaviour.told()));
+    let prompt = read_prompt(dialogue.as_ref())?;
     if let Some(path) = &behaviour.record {
         record(path, argv, &prompt).map_err(|e| format!("cannot record the run: {e}"))?;
     }
     let replay = if arguments.resume.is_some() { behaviour.resumed.as_deref() } else { None };
     let (lines, recorded) = match replay.or(behaviour.replay.as_deref()) {
         Some(path) => replayed(path)?,
+        None if arguments.text => (vec![script::words(&prompt)], 0),
         None => (script::answer(&session, &prompt, arguments.partial), 0),
     };
-    perform(&behaviour, &lines).map_err(|e| format!("cannot write: {e}"))?;
+    perform(&behaviour, &lines, dialogue.as_ref()).map_err(|e| format!("cannot write: {e}"))?;
+    if let Some(dialogue) = dialogue {
+        dialogue.wait();
+    }
     Ok(behaviour.exit.unwrap_or(recorded))
 }
 
-/// The prompt: standard input to its end, as text or as the user lines of `stream-json`.
-fn read_prompt(arguments: &Arguments) -> Result<String, String> {
-    let mut input = String::new();
-    io::stdin().read_to_string(&mut input).map_err(|e| format!("cannot read the prompt: {e}"))?;
-    let prompt = if arguments.json_input { user_texts(&input)? } else { input };
+/// The prompt: standard input to its end, or the first message of a dialogue.
+fn read_prompt(dialogue: Option<&Dialogue>) -> Result<String, String> {
+    let prompt = match dialogue {
+        Some(dialogue) => dialogue.next().unwrap_or_default(),
+        None => {
+            let mut input = String::new();
+            io::stdin().read_to_string(&mut input).map_err(|e| format!("cannot read the prompt: {e}"))?;
+            input
+        }
+    };
     if prompt.trim().is_empty() {
         return Err("Input must be provided through stdin".to_owned());
     }
     Ok(prompt)
-}
-
-fn user_texts(input: &str) -> Result<String, String> {
-    let mut texts = Vec::new();
-    for line in input.lines() {
-        let value: Value = serde_json::from_str(line).map_err(|e| format!("input is not JSON: {e}"))?;
-        if value["type"] == "user" {
-            let content = &value["message"]["content"];
-            texts.push(content.as_str().map_or_else(|| content.to_string(), str::to_owned));
-        }
-    }
-    Ok(texts.join("\n"))
 }
 
 /// Adds a line to the file in which a test looks up what the program was given.
@@ -116,7 +117,7 @@ fn replayed(path: &Path) -> Result<(Vec<String>, u8), String> {
     Ok((text.lines().map(str::to_owned).collect(), status.unwrap_or(0)))
 }
 
-fn perform(behaviour: &Behaviour, lines: &[String]) -> io::Result<()> {
+fn perform(behaviour: &Behaviour, lines: &[String], dialogue: Option<&Dialogue>) -> io::Result<()> {
     let mut flood = behaviour.stderr_bytes;
     while flood > 0 {
         let piece = vec![b'!'; flood.min(64 << 10)];
@@ -130,9 +131,14 @@ fn perform(behaviour: &Behaviour, lines: &[String]) -> io::Result<()> {
         if behaviour.after == index {
             commit(behaviour.fault.as_ref(), line)?;
         }
+        if behaviour.await_steering
+            && index + 1 == lines.len()
+            && let Some(message) = dialogue.and_then(Dialogue::next)
+        {
+            say_line(&script::steered(&message))?;
+        }
         note(behaviour.told().as_deref(), line)?;
-        say(line.as_bytes())?;
-        say(b"\n")?;
+        say_line(line)?;
     }
     if behaviour.after >= lines.len() {
         commit(behaviour.fault.as_ref(), "")?;
@@ -155,6 +161,11 @@ fn commit(fault: Option<&Fault>, line: &str) -> io::Result<()> {
         }
         Some(Fault::Exit(status)) => std::process::exit(*status),
     }
+}
+
+/// Says a line in one piece: others may speak, too.
+fn say_line(line: &str) -> io::Result<()> {
+    say(format!("{line}\n").as_bytes())
 }
 
 fn say(bytes: &[u8]) -> io::Result<()> {

@@ -14,15 +14,20 @@ use crate::output::paint::Color;
 pub(crate) struct RunArgs {
     /// The task; if it is not given, what is piped in
     pub(crate) task: Option<String>,
-    /// The kind of agent [default: native]
-    #[arg(long, value_enum, conflicts_with = "resume")]
-    pub(crate) kind: Option<AgentKind>,
-    /// Go on with a session: its id or the beginning of it [default: the latest of this folder]
+    /// Who works: native, a command-line agent (claude, codex, gemini), or an agent of yours by its name
+    /// [default: native]
+    #[arg(long, visible_alias = "kind", value_name = "KIND|NAME")]
+    pub(crate) agent: Option<String>,
+    /// Go on with a session: its id or the beginning of it [default: the latest of this folder, and with --agent
+    /// the latest of that kind]
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = super::LATEST)]
     pub(crate) resume: Option<String>,
     /// Do not keep the session
     #[arg(long, conflicts_with = "resume")]
     pub(crate) no_save: bool,
+    /// Tell in the log of a named agent which run it was and what it used
+    #[arg(long)]
+    pub(crate) debug: bool,
     #[command(flatten)]
     pub(crate) work: WorkArgs,
 }
@@ -151,26 +156,28 @@ pub(crate) enum InputForm {
 }
 
 /// The kinds of agents that can be run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AgentKind {
-    /// Our own loop over a model
-    #[default]
+    /// Our own loop over a model.
     Native,
-    /// Claude Code, which must be installed
-    Claude,
+    /// A command-line agent of this kind.
+    Cli(String),
 }
 
 impl AgentKind {
     /// The kind of this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        [Self::Native, Self::Claude].into_iter().find(|kind| kind.name() == name)
+        match name {
+            "native" => Some(Self::Native),
+            name => crate::claude::is_known(name).then(|| Self::Cli(name.to_owned())),
+        }
     }
 
     /// As it is written.
-    pub(crate) fn name(self) -> &'static str {
+    pub(crate) fn name(&self) -> &str {
         match self {
             Self::Native => "native",
-            Self::Claude => crate::claude::NAME,
+            Self::Cli(name) => name,
         }
     }
 }
@@ -184,6 +191,8 @@ Examples:
   junto run --json \"Say what this is.\" | jq -r 'select(.type == \"input_end\").text'
   cat task.md | junto run --cwd project
   junto run --resume \"Now write the change log.\"
+  junto run --agent claude \"Fix the failing test.\"
+  junto run --agent nex \"What did you find?\"
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the provider failed,
 4 stopped at a limit, 5 stopped because an action was refused, 130 interrupted.";

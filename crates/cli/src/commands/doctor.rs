@@ -1,4 +1,7 @@
-//! `junto doctor`: what this machine has, and what each mode of policy would enforce with it.
+//! `junto doctor`: what this machine has, what each mode of policy would enforce with it, and which command-line
+//! agents there are.
+
+mod agents;
 
 use std::fmt::Write as _;
 
@@ -7,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::sandbox::door;
 use crate::args::DoctorArgs;
+use crate::config::Config;
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
@@ -43,13 +47,28 @@ fn modes() -> [Mode; 5] {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &DoctorArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+pub(crate) async fn run(
+    args: DoctorArgs,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Exit, Failure> {
     let means = Means::find(environment.path("PATH").as_deref().map(AsRef::as_ref));
+    // What is wrong with the configuration is said after what does not depend on it.
+    let agents = match Config::load(environment, &[]) {
+        Ok(config) => agents::look(&config, environment).await,
+        Err(failure) => Err(failure),
+    };
     if args.json {
-        output.exact(&format!("{:#}\n", to_json(&means)))?;
+        let mut all = to_json(&means);
+        if let Ok(agents) = &agents {
+            all["agents"] = agents::to_json(agents);
+        }
+        output.exact(&format!("{all:#}\n"))?;
     } else {
-        output.data(&to_text(&means))?;
+        let agents = agents.as_deref().map(agents::to_text).unwrap_or_default();
+        output.data(&(to_text(&means) + &agents))?;
     }
+    agents?;
     Ok(Exit::Done)
 }
 

@@ -5,28 +5,34 @@ mod ending;
 mod flags;
 mod host;
 mod mind;
+mod named;
 mod past;
 mod prepare;
 mod terms;
 mod view;
 
 use std::io::IsTerminal;
+use std::time::Duration;
 
-use junto::core::Input;
+use junto::core::{Input, OnReject};
+use junto::llm::names::nearest;
+use junto::store::ErrorKind;
 
 use self::drive::Drive;
 use self::host::{Host, Presence};
 use self::past::Past;
-use self::prepare::{Begin, prepare};
+use self::prepare::{Begin, Begun, Job, prepare};
 use self::view::{Form, View};
 use crate::args::{AgentKind, ForkArgs, InputForm, LATEST, ResumeArgs, RunArgs, WorkArgs};
-use crate::config::Files;
+use crate::config::{Config, Files};
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::output::Output;
 use crate::output::paint::{Painted, Style};
-use crate::saved;
+use crate::{claude, saved};
+
+pub(crate) use self::named::{Busy, Errand, kept, policy_of};
 
 /// What an agent is wanted for.
 struct Wish {
@@ -54,15 +60,73 @@ enum Save {
 
 /// Runs `junto run`.
 pub(crate) async fn run(args: RunArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    let RunArgs { task, kind, resume, no_save, work: args } = args;
+    let RunArgs { task, agent, resume, no_save, debug, work: args } = args;
+    let kind = match agent.as_deref().map(|name| who(name, environment)).transpose()? {
+        Some(Who::Named(name)) => {
+            named::check_fit(&args, resume.as_deref(), no_save)?;
+            let errand = Errand { name, text: task, again: false, busy: Busy::Wait, debug, args };
+            return Box::pin(errand.run(environment, output)).await;
+        }
+        Some(Who::Kind(kind)) => Some(kind),
+        None => None,
+    };
     let wish = if resume.is_some() {
         let (id, task) = id_and_prompt(resume, task);
+        let id = match kind {
+            Some(kind) => of_kind(&id, &kind, environment)?,
+            None => id,
+        };
         Wish { task, from: From::Session(id), args }
     } else {
         let save = if no_save { Save::No } else { Save::Configured };
-        Wish { task, from: From::Nothing { kind: kind.unwrap_or_default(), save }, args }
+        Wish { task, from: From::Nothing { kind: kind.unwrap_or(AgentKind::Native), save }, args }
     };
     Box::pin(work(wish, environment, output)).await
+}
+
+/// Refuses flags that the setup of an agent that has a name decides.
+pub(crate) fn check_named(args: &WorkArgs) -> Result<(), Failure> {
+    named::check_fit(args, None, false)
+}
+
+/// Who is meant by `--agent`.
+enum Who {
+    Kind(AgentKind),
+    Named(String),
+}
+
+fn who(name: &str, environment: &Environment) -> Result<Who, Failure> {
+    if let Some(kind) = AgentKind::named(name) {
+        return Ok(Who::Kind(kind));
+    }
+    let config = Config::load(environment, &[])?;
+    let agents = match saved::open_existing(&config, environment)? {
+        Some(store) => Some(store.agents().map_err(|error| saved::failure(&error))?),
+        None => None,
+    };
+    let kinds = ["native"].into_iter().chain(claude::known());
+    let all = match &agents {
+        Some(agents) => match agents.get(name) {
+            Ok(agent) => return Ok(Who::Named(agent.name)),
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(saved::failure(&error)),
+            Err(_) => agents.list().map_err(|error| saved::failure(&error))?,
+        },
+        None => Vec::new(),
+    };
+    let known: Vec<&str> = kinds.clone().chain(all.iter().map(|agent| agent.name.as_str())).collect();
+    let near = nearest(name, known).map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
+    let kinds = kinds.collect::<Vec<_>>().join(", ");
+    Err(Failure::usage(
+        format!("--agent: there is no agent \"{name}\"{near}"),
+        format!("the kinds are {kinds}; `junto agent list` lists yours, and `junto agent add` adds one"),
+    ))
+}
+
+/// The session that is meant, which must be of this kind; the latest of this folder is the latest of the kind.
+fn of_kind(wanted: &str, kind: &AgentKind, environment: &Environment) -> Result<String, Failure> {
+    let config = Config::load(environment, &[])?;
+    let store = saved::open(&config, environment)?;
+    saved::find_of_kind(&store, wanted, kind.name(), environment).map(|id| id.0)
 }
 
 /// Runs `junto resume`.
@@ -118,24 +182,39 @@ async fn work(wish: Wish, environment: &Environment, output: &Output) -> Result<
             Ok::<_, Failure>((job, task))
         } => prepared?,
     };
-    for line in std::iter::once(&job.line).chain(&job.gaps) {
-        output.say(&Painted::new(output.err().paint).styled(Style::DIM, line));
-    }
+    announce(&job, output);
     let (time, providers, kept, on_reject) = (job.time, job.providers.clone(), job.kept, job.on_reject);
     let begun = job.start().await?;
-    let form = if wish.args.json { Form::Json } else { Form::Text };
     let log = begun.agent.log().clone();
-    let view = View::new(form, output.clone(), log.clone());
-    let host = Host::new(presence(&wish.args), output.clone());
-    let host = host.keeping_rules_in(Files::find(environment).user).refusing(on_reject);
-    let drive = Drive::new(begun, view, host, output.clone()).at_most(time);
-    let end = drive.run(task, &mut interrupts).await;
+    let end = driven(begun, &wish.args, (time, on_reject), environment, output).run(task, &mut interrupts).await;
     if kept {
         let id = log.session();
         let line = format!("session {id} · to go on: junto resume {} \"…\"", saved::short(id));
         output.say(&Painted::new(output.err().paint).styled(Style::DIM, &line));
     }
     ending::ending(&end?, &providers)
+}
+
+/// Says who is going to work, where, and on which terms.
+fn announce(job: &Job, output: &Output) {
+    for line in std::iter::once(&job.line).chain(&job.gaps) {
+        output.say(&Painted::new(output.err().paint).styled(Style::DIM, line));
+    }
+}
+
+/// An agent that is shown, answered and told as the flags say.
+fn driven(
+    begun: Begun,
+    args: &WorkArgs,
+    (time, on_reject): (Option<Duration>, OnReject),
+    environment: &Environment,
+    output: &Output,
+) -> Drive {
+    let form = if args.json { Form::Json } else { Form::Text };
+    let view = View::new(form, output.clone(), begun.agent.log().clone());
+    let host = Host::new(presence(args), output.clone());
+    let host = host.keeping_rules_in(Files::find(environment).user).refusing(on_reject);
+    Drive::new(begun, view, host, output.clone()).at_most(time)
 }
 
 /// Who is at the other end of standard input.

@@ -62,6 +62,12 @@ pub(crate) const ON_REJECTS: &[&str] = &["end_turn", "end_unless_told", "tell_mo
 /// When the journal of a session is forced onto the disk.
 pub(crate) const SYNCS: &[&str] = &["always", "turn_ends", "never"];
 
+/// The command-line agents that are shipped.
+pub(crate) const RUNNERS: &[&str] = &["claude", "codex", "gemini"];
+
+/// Where a command-line agent keeps its sessions and its login.
+pub(crate) const HOMES: &[&str] = &["own", "isolated"];
+
 /// When the files of a project are kept turn by turn.
 pub(crate) const SNAPSHOTS: &[&str] = &["auto", "on", "off"];
 
@@ -77,6 +83,8 @@ pub(crate) static KEYS: &[Key] = &[
     Key::new("dialect", Kind::Choice(DIALECTS), "whose names the agents' tools have").var("JUNTO_DIALECT"),
     Key::new("instructions", Kind::Text, "what you want of agents whatever their task is")
         .var("JUNTO_INSTRUCTIONS"),
+    Key::new("fallback", Kind::Texts, "who takes over, in this order, when a command-line agent cannot work")
+        .var("JUNTO_FALLBACK"),
     Key::new("env_policy", Kind::Choice(ENV_POLICIES), "which variables the agents' commands inherit")
         .or("core")
         .var("JUNTO_ENV_POLICY"),
@@ -164,6 +172,26 @@ pub(crate) static KEYS: &[Key] = &[
     Key::new("providers.*.base_url", Kind::Url, "where it is"),
     Key::new("providers.*.key_env", Kind::Variable, "the environment variable that holds its key"),
     Key::new("providers.*.headers.*", Kind::Header, "a header sent with every request"),
+    Key::new("runners.*.like", Kind::Choice(RUNNERS), "the command-line agent that it is run and read like"),
+    Key::new("runners.*.definition", Kind::Text, "a file that says how it is run and read"),
+    Key::new("runners.*.command", Kind::Texts, "its program, and arguments that come first"),
+    Key::new("runners.*.model", Kind::Text, "the model it asks, unless another is named"),
+    Key::new("runners.*.effort", Kind::Text, "how hard its model thinks"),
+    Key::new(
+        "runners.*.max_usd",
+        Kind::Number,
+        "the most dollars one run may cost, if it can be held to that",
+    ),
+    Key::new("runners.*.idle", Kind::Timeout, "how long it may be silent"),
+    Key::new("runners.*.hard", Kind::Timeout, "how long one run may take"),
+    Key::new("runners.*.home", Kind::Choice(HOMES), "where it keeps its sessions and its login"),
+    Key::new("runners.*.pass_keys", Kind::Flag, "whether it gets your API keys"),
+    Key::new("runners.*.endpoint", Kind::Url, "the server it asks in the place of its vendor's"),
+    Key::new(
+        "runners.*.key_env",
+        Kind::Variable,
+        "the environment variable that holds the key for that server",
+    ),
     Key::new("aliases.*", Kind::Text, "another name for a model: \"PROVIDER/MODEL\" or \"MODEL\""),
     Key::new("models.*.id", Kind::Text, "the provider's own id"),
     Key::new("models.*.provider", Kind::Text, "the provider"),

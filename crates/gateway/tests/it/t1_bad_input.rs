@@ -153,6 +153,21 @@ async fn only_clients_with_the_key_are_served() {
     assert_eq!(ask(&gateway, request).await.status(), 200);
 }
 
+#[tokio::test]
+async fn a_child_of_ours_that_was_led_here_is_refused() {
+    let provider = shared(answer([], "yes"));
+    let target = Target::new("s", provider.clone());
+    let gateway = Gateway::builder().route("*", target).build().unwrap();
+    for (path, wire) in SURFACES {
+        let mut request = post(path, hello(wire, false).to_string());
+        request.headers_mut().insert("x-junto-run", HeaderValue::from_static("t-1"));
+        let raw = raw(ask(&gateway, request).await).await;
+        assert_eq!((raw.status, envelope(wire, &raw).as_str()), (403, "permission_error"), "{path}");
+        assert!(raw.text().contains("own gateway"), "{}", raw.text());
+    }
+    assert!(provider.asked().is_empty());
+}
+
 #[test]
 fn contradictions_are_found_when_the_gateway_is_built() {
     let target = || Target::new("s", shared([]));

@@ -73,7 +73,9 @@ fn rule(facts: &RunFacts, by: EndedBy, attempts: u32, now: Timestamp) -> Ruling 
     let failed =
         |class, error: String, fate| Ruling { status: RunStatus::Failed, class, error: Some(error), fate };
     let again = InputFate::Again { due: later(attempts, now) };
-    match &facts.end {
+    // One that was killed has no end of its own.
+    let killed = (by != EndedBy::Itself).then_some(EndReason::Interrupted);
+    match &facts.end.clone().or(killed) {
         Some(EndReason::Done | EndReason::AwaitingInput) => {
             Ruling { status: RunStatus::Completed, class: None, error: None, fate: InputFate::Done }
         }
@@ -150,6 +152,8 @@ mod tests {
             (ended(EndReason::Interrupted), EndedBy::User, 0, RunStatus::Cancelled, Cancelled),
             (ended(EndReason::Interrupted), EndedBy::Itself, 0, RunStatus::Cancelled, Cancelled),
             (ended(EndReason::Interrupted), EndedBy::Host, 0, RunStatus::Failed, Waits { due: now }),
+            (RunFacts::default(), EndedBy::User, 0, RunStatus::Cancelled, Cancelled),
+            (RunFacts::default(), EndedBy::Host, 0, RunStatus::Failed, Waits { due: now }),
             (ended(EndReason::Limit), EndedBy::Itself, 0, RunStatus::Failed, GivenUp),
             (ended(EndReason::Rejected), EndedBy::Itself, 0, RunStatus::Failed, GivenUp),
             (failed(Some(Class::Refused), ""), EndedBy::Itself, 0, RunStatus::Failed, GivenUp),

@@ -37,7 +37,7 @@ impl Workshop {
         // It has rules of its own, and can do nothing without the network.
         let env = env.unconfined().unwrap_or(env);
         let mut directories = Vec::new();
-        for directory in &cli.directories {
+        for directory in cli.directories.iter().chain(&spec.directories) {
             let path =
                 directory.to_str().ok_or_else(|| invalid(format!("{} is no text", directory.display())))?;
             directories.push(env.resolve(path).await.map_err(|e| invalid(e.to_string()))?);
@@ -46,20 +46,10 @@ impl Workshop {
             let failed = |e| invalid(format!("cannot make the home {}: {e}", folder.display()));
             cli.definition.home.furnish(folder).map_err(failed)?;
         }
-        let instructions = instructions(cli, &*env).await;
-        let host = Host {
-            variables: cli.variables.clone(),
-            patience: cli.patience,
-            pass_keys: cli.pass_keys,
-            home: cli.home.clone(),
-            endpoint: cli.endpoint.clone(),
-            max_usd_per_child: cli.max_usd,
-            effort: cli.effort.clone(),
-            instructions,
-            is_root: cli.is_root,
-            ..Host::new(self.held(cli, spec.mode, env, &directories)?)
-        };
-        let host = Host { directories, ..host };
+        let instructions = instructions(cli, spec.instructions.as_deref(), &*env).await;
+        let held = self.held(cli, spec.mode, env, &directories)?;
+        let effort = spec.effort.clone().or_else(|| cli.effort.clone());
+        let host = Host { effort, instructions, directories, ..cli.host(held) };
         let model = spec.model.clone().or_else(|| cli.model.clone());
         // The environment was made for the directory.
         Ok((host, AgentSpec { workdir: Workdir::Shared, model, ..spec }))
@@ -97,17 +87,16 @@ impl Workshop {
     }
 }
 
-/// What the project's documents say that the agent does not read by itself, and then what the user says.
-async fn instructions(cli: &Cli, env: &dyn ExecutionEnvironment) -> Option<String> {
+/// What the project's documents say that the agent does not read by itself, then what the user says, of all agents of
+/// this kind and of this one.
+async fn instructions(cli: &Cli, own: Option<&str>, env: &dyn ExecutionEnvironment) -> Option<String> {
     let names = &cli.definition.documents;
     let documents = if cli.reads_documents && !names.is_empty() {
         project_documents(env, names).await.text
     } else {
         String::new()
     };
-    let all: Vec<&str> = [documents.as_str(), cli.instructions.as_deref().unwrap_or_default().trim()]
-        .into_iter()
-        .filter(|text| !text.is_empty())
-        .collect();
+    let said = [Some(documents.as_str()), cli.instructions.as_deref(), own];
+    let all: Vec<&str> = said.into_iter().flatten().map(str::trim).filter(|text| !text.is_empty()).collect();
     (!all.is_empty()).then(|| all.join("\n\n"))
 }

@@ -12,7 +12,7 @@ impl ClaudeParser {
         if let Some(message) = denied(&result["permission_denials"]) {
             events.push(CliEvent::Warning { code: "permission_denied", message });
         }
-        let verdict = verdict(result);
+        let verdict = verdict(result, self.limit.as_ref());
         let words = text(result, "result");
         // What a failed result says is an error and not an answer.
         let answered = matches!(verdict, Verdict::Done) && !words.is_empty();
@@ -28,7 +28,31 @@ impl ClaudeParser {
     }
 }
 
-fn verdict(result: &Value) -> Verdict {
+/// A limit of the account that was reached.
+#[derive(Clone, Debug)]
+pub(super) struct Limit {
+    /// Which, as the client calls it.
+    kind: String,
+    /// When it is over, in seconds since 1970.
+    reset: Option<u64>,
+}
+
+impl Limit {
+    /// The limit that an event tells, if it is reached; it is told as a warning if it is only near.
+    pub(super) fn told(info: &Value, events: &mut Vec<CliEvent>) -> Option<Self> {
+        let (state, kind) = (text(info, "status"), text(info, "rateLimitType"));
+        if matches!(state, "" | "allowed") {
+            return None;
+        }
+        let reset = info["resetsAt"].as_u64();
+        let until = reset.map(|reset| format!(" until {reset}")).unwrap_or_default();
+        let message = format!("the limit {kind} is {state}{until}");
+        events.push(CliEvent::Warning { code: "rate_limit", message });
+        (state == "rejected").then(|| Self { kind: kind.to_owned(), reset })
+    }
+}
+
+fn verdict(result: &Value, limit: Option<&Limit>) -> Verdict {
     let subtype = text(result, "subtype");
     if matches!(subtype, "error_max_turns" | "error_max_budget_usd") {
         return Verdict::Limit(words(result));
@@ -40,16 +64,24 @@ fn verdict(result: &Value) -> Verdict {
     if result["is_error"] == false && subtype == "success" {
         return Verdict::Done;
     }
-    Verdict::Failed(failed(result))
+    Verdict::Failed(failed(result, limit))
 }
 
-fn failed(result: &Value) -> Error {
-    let code = text(result, "api_error_type");
+fn failed(result: &Value, limit: Option<&Limit>) -> Error {
+    let (code, status) = (text(result, "api_error_type"), status(result, "api_error_status"));
     let kind = match (text(result, "terminal_reason"), text(result, "stop_reason")) {
         (reason @ "prompt_too_long", _) | (_, reason @ "refusal") => reason,
         _ => code,
     };
-    let error = failure::classify(kind, &words(result), status(result, "api_error_status"));
+    let limit =
+        limit.filter(|_| matches!(status, None | Some(429)) && matches!(kind, "" | "rate_limit_error"));
+    let error = match limit {
+        Some(Limit { kind, reset }) => {
+            let reset = reset.map(|reset| format!("|{reset}")).unwrap_or_default();
+            failure::classify(kind, &format!("{}{reset}", words(result)), status)
+        }
+        None => failure::classify(kind, &words(result), status),
+    };
     if code.is_empty() || error.code().is_some() { error } else { error.with_code(code) }
 }
 

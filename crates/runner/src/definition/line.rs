@@ -43,6 +43,8 @@ pub struct Invocation<'a> {
     pub detail: Detail,
     /// Whether it prints the final text and nothing else, for a run that nobody follows.
     pub text_only: bool,
+    /// Whether it is spoken with while it works.
+    pub steerable: bool,
     /// The model; absent: the command's default.
     pub model: Option<&'a str>,
     /// How hard the model thinks; absent: as the definition says.
@@ -74,6 +76,7 @@ impl Invocation<'_> {
             purpose,
             detail: Detail::Whole,
             text_only: false,
+            steerable: false,
             model: None,
             effort: None,
             instructions: None,
@@ -145,6 +148,9 @@ impl Definition {
         let mut line = CommandLine { argv: self.command.clone(), ..CommandLine::default() };
         let options = &self.options;
         line.argv.extend_from_slice(if run.text_only { &options.text } else { &options.events });
+        if run.steerable {
+            line.argv.extend_from_slice(&self.steer.arguments);
+        }
         match run.purpose {
             Purpose::Answer => line.argv.extend_from_slice(&self.answer.arguments),
             Purpose::Work(mode) => {

@@ -113,6 +113,25 @@ pub struct VariableRules {
     pub blank: Vec<String>,
 }
 
+/// How a command is spoken with while it works. Only where the host wants that: a command is simplest to follow
+/// if it has heard everything before it begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SteerRule {
+    /// The protocol; absent: it cannot be.
+    pub protocol: Option<SteerProtocol>,
+    /// Arguments with which it speaks it.
+    pub arguments: Vec<String>,
+}
+
+/// A protocol in which a command is spoken with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SteerProtocol {
+    /// The lines of `claude --input-format stream-json`.
+    ClaudeStreamJson,
+}
+
 /// How a command is asked to end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]

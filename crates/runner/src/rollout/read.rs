@@ -22,6 +22,9 @@ const LINE: usize = 1 << 20;
 const COMPRESSED: u64 = 16 << 20;
 const UNPACKED: u64 = 1 << 30;
 
+/// How far back a compressed rollout may refer, which is held in memory.
+const WINDOW: u64 = 32 << 20;
+
 /// The last turn of a rollout.
 pub(super) async fn last_turn(env: &dyn ExecutionEnvironment, file: &RealPath) -> Option<CodexTurn> {
     let size = env.stamp(file).await.ok()??.size;
@@ -71,7 +74,7 @@ fn unpacked(mut packed: &[u8]) -> Option<CodexTurn> {
     let mut left = UNPACKED;
     // Each time something is added to it, it may be in a frame of its own.
     while !packed.is_empty() {
-        let mut frame = StreamingDecoder::new(&mut packed).ok()?;
+        let mut frame = StreamingDecoder::new_with_max_window_size(&mut packed, WINDOW).ok()?;
         let mut piece = vec![0; 64 << 10];
         loop {
             let read = match frame.read(&mut piece) {

@@ -11,9 +11,12 @@ use tokio::time::Instant;
 use super::reader::Reader;
 use super::record::Record;
 use super::{Run, STDERR_KEPT};
+use crate::background::TextParser;
 use crate::control::Dialogue;
 use crate::failure::Class;
-use crate::{CommandLine, Definition, Host, Invocation, LINE_LIMIT, Lines, Patience, PromptBy, environment};
+use crate::{
+    CommandLine, Definition, Host, Invocation, LINE_LIMIT, Lines, Parser, Patience, PromptBy, environment,
+};
 
 /// The longest line of standard error that is put on record.
 const STDERR_LINE: usize = 64 << 10;
@@ -64,6 +67,10 @@ impl Run {
         if let Some(entry) = &entry {
             entry.started(process.id()).map_err(|e| not_ready(definition, &e))?;
         }
+        let parser: Box<dyn Parser> = match invocation.text_only {
+            true => Box::new(TextParser::default()),
+            false => definition.output.parser(),
+        };
         let now = Instant::now();
         Ok(Self {
             process,
@@ -71,7 +78,7 @@ impl Run {
             stdout: Lines::new(LINE_LIMIT),
             stderr_lines: Lines::new(STDERR_LINE),
             stderr: HeadTail::new(STDERR_KEPT, STDERR_KEPT),
-            reader: Reader::new(definition.output.parser(), host.secrets(), record),
+            reader: Reader::new(parser, host.secrets(), record),
             patience,
             signal: definition.ending.signal,
             heard: now,

@@ -83,8 +83,9 @@ fn report_lines(report: &Report, out: &mut String) {
 
 fn failure(error: &Error) -> String {
     let status = error.status().map(|status| format!(" {status}")).unwrap_or_default();
+    let class = error.class().map(|class| format!(" ({class})")).unwrap_or_default();
     let code = error.code().map(|code| format!(" {code}")).unwrap_or_default();
-    format!("{}{status}{code} {:?}", error.kind().as_str(), error.message())
+    format!("{}{class}{status}{code} {:?}", error.kind().as_str(), error.message())
 }
 
 fn tokens(usage: &Usage) -> String {

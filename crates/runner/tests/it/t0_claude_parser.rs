@@ -1,10 +1,12 @@
 //! The parser against lines that were never recorded.
 
 use junto_llm::Cost;
+use junto_runner::Verdict;
+use junto_runner::failure::Class;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::parsed::{CLAUDE, output, parse, short, used};
+use crate::parsed::{CLAUDE, output, parse, reports, short, used};
 
 #[track_caller]
 fn check(lines: &[Value], expected: &[&str]) {
@@ -151,7 +153,11 @@ fn limits_of_the_account_are_told() {
         let info = json!({"status": status, "resetsAt": 1_794_700_000, "rateLimitType": "five_hour"});
         json!({"type": "rate_limit_event", "rate_limit_info": info})
     };
-    check(&[event("allowed"), event("rejected")], &["warning rate_limit"]);
+    check(&[event("allowed"), event("allowed_warning")], &["warning rate_limit"]);
+    let result = json!({"type": "result", "subtype": "success", "is_error": true, "result": "No more."});
+    let events = parse(CLAUDE, &output(&[event("rejected"), result]));
+    let Verdict::Failed(error) = &reports(&events)[0].verdict else { panic!("{events:?}") };
+    assert_eq!((Class::of(error), error.message()), (Some(Class::UsageLimit), "No more.|1794700000"));
 }
 
 #[test]

@@ -42,6 +42,8 @@ const PERMISSION_MODES: &[&str] = &["default", "acceptEdits", "plan", "dontAsk",
 pub(super) struct Arguments {
     pub(super) partial: bool,
     pub(super) json_input: bool,
+    /// Whether the answer is printed as it is, and nothing else.
+    pub(super) text: bool,
     pub(super) resume: Option<String>,
 }
 
@@ -73,7 +75,10 @@ impl Arguments {
                 "-p" | "--print" => print = true,
                 "--verbose" => verbose = true,
                 "--include-partial-messages" => parsed.partial = true,
-                "--output-format" => stream = value == Some("stream-json"),
+                "--output-format" => {
+                    stream = value == Some("stream-json");
+                    parsed.text = value == Some("text");
+                }
                 "--input-format" => parsed.json_input = value == Some("stream-json"),
                 "-r" | "--resume" => parsed.resume = value.map(str::to_owned),
                 "--permission-mode" if !PERMISSION_MODES.iter().any(|mode| value == Some(mode)) => {
@@ -82,8 +87,9 @@ impl Arguments {
                 _ => {}
             }
         }
-        if !stream || !verbose || !(print || parsed.json_input) {
-            return Err("the fake needs -p --output-format stream-json --verbose".to_owned());
+        let followed = stream && verbose && (print || parsed.json_input);
+        if !(followed || print && parsed.text) {
+            return Err("the fake needs -p --output-format stream-json --verbose, or text".to_owned());
         }
         Ok(parsed)
     }
@@ -110,6 +116,7 @@ mod tests {
             &format!("{plain} --tools Read Grep --include-partial-messages --resume abc"),
             Ok(Arguments { partial: true, resume: Some("abc".to_owned()), ..Arguments::default() }),
         );
+        check("-p --output-format text", Ok(Arguments { text: true, ..Arguments::default() }));
         check("-p --output-format stream-json", Err("--verbose"));
         check(&format!("{plain} -m opus"), Err("'-m'"));
         check(&format!("{plain} tell me"), Err("'tell'"));

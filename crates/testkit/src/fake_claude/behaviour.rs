@@ -17,6 +17,8 @@ pub struct Behaviour {
     pub fault: Option<Fault>,
     /// After how many lines.
     pub after: usize,
+    /// Whether it waits for another message of the user before its last line, and answers it.
+    pub await_steering: bool,
     /// The signals it does not listen to.
     pub ignore: Vec<Ignored>,
     /// Whether it leaves a process behind that has a session of its own and no parent.

@@ -19,9 +19,14 @@ pub(super) const GARBAGE: &[u8] = b"warning: this is not JSON\n\
     {\"type\": \"system\", \"subtype\": \"from_the_future\"}\n\
     {\"type\": \"result\"\n";
 
-/// Repeats the prompt as an answer.
+/// The answer to a prompt.
+pub(super) fn words(prompt: &str) -> String {
+    format!("You said: {prompt}")
+}
+
+/// Repeats the prompt as an answer, in events.
 pub(super) fn answer(session: &str, prompt: &str, partial: bool) -> Vec<String> {
-    let text = format!("You said: {prompt}");
+    let text = words(prompt);
     let mut lines = vec![json!({
         "type": "system", "subtype": "init", "session_id": session, "model": MODEL, "tools": [],
     })];
@@ -54,6 +59,13 @@ pub(super) fn answer(session: &str, prompt: &str, partial: bool) -> Vec<String> 
     end["terminal_reason"] = json!("completed");
     lines.push(end);
     lines.iter().map(Value::to_string).collect()
+}
+
+/// Repeats what the user said while it worked.
+pub(super) fn steered(message: &str) -> String {
+    let content = json!([{"type": "text", "text": format!("And: {message}")}]);
+    let message = json!({"id": "msg_steered", "model": MODEL, "role": "assistant", "content": content});
+    json!({"type": "assistant", "message": message, "parent_tool_use_id": null}).to_string()
 }
 
 /// The end of a turn that was interrupted.

@@ -6,7 +6,9 @@ use std::time::Duration;
 use junto::core::{
     Addressed, Agent, AgentError, Body, Command, EndReason, Event, Fut, Input, Item, Outcome, Seq,
 };
+use junto::named::EndedBy;
 use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
 
 use super::host::Host;
 use super::prepare::Begun;
@@ -37,6 +39,12 @@ pub(crate) struct Drive {
     open: u32,
     /// The end of the agent, once it was told to end.
     closing: Option<Fut<'static, Outcome>>,
+    /// Somebody elsewhere wants it to stop.
+    stop: CancellationToken,
+    /// Whether that was seen.
+    stopped: bool,
+    /// Who ended it.
+    by: EndedBy,
     interrupted: bool,
     out_of_time: bool,
     /// Why nothing more is shown.
@@ -56,6 +64,9 @@ impl Drive {
             stays: false,
             open: u32::from(begun.goes_on),
             closing: None,
+            stop: CancellationToken::new(),
+            stopped: false,
+            by: EndedBy::Itself,
             interrupted: false,
             out_of_time: false,
             failure: None,
@@ -65,6 +76,12 @@ impl Drive {
     /// Ends it after this time.
     pub(super) fn at_most(mut self, time: Option<Duration>) -> Self {
         self.most = time;
+        self
+    }
+
+    /// Stops it as an interrupt does when this is cancelled.
+    pub(super) fn stopped_by(mut self, stop: CancellationToken) -> Self {
+        self.stop = stop;
         self
     }
 
@@ -97,7 +114,15 @@ impl Drive {
                     if self.interrupted {
                         return Err(Failure::interrupted());
                     }
+                    self.by = match interrupt {
+                        Interrupt::Keyboard => EndedBy::User,
+                        Interrupt::Terminate => EndedBy::Host,
+                    };
                     self.interrupt(interrupt).await;
+                }
+                () = self.stop.cancelled(), if !self.stopped => {
+                    (self.stopped, self.by) = (true, EndedBy::User);
+                    self.interrupt(Interrupt::Keyboard).await;
                 }
                 () = time(self.started, self.most), if !self.out_of_time => {
                     self.out_of_time = true;
@@ -141,10 +166,11 @@ impl Drive {
         match (self.most, reason) {
             (Some(most), EndReason::Interrupted) if self.out_of_time => {
                 let limit = format!("at most {} in all", duration_text(most));
-                End { reason: EndReason::Limit, limit: Some(limit), short: None }
+                End { reason: EndReason::Limit, limit: Some(limit), short: None, by: self.by }
             }
             (_, reason) => {
-                End { reason, limit: self.view.limit().map(str::to_owned), short: self.view.short() }
+                let limit = self.view.limit().map(str::to_owned);
+                End { reason, limit, short: self.view.short(), by: self.by }
             }
         }
     }
@@ -244,6 +270,8 @@ pub(crate) struct End {
     pub(crate) limit: Option<String>,
     /// What its last answer lacks.
     pub(crate) short: Option<Short>,
+    /// Who ended it.
+    pub(crate) by: EndedBy,
 }
 
 /// Waits for the end of an agent that was told to end.

@@ -75,12 +75,14 @@ fn key_hint(error: &EventError, providers: &[ProviderSettings]) -> Option<String
 
 #[cfg(test)]
 mod tests {
+    use junto::named::EndedBy;
+
     use super::*;
 
     #[test]
     fn every_end_has_its_code() {
         let check = |reason: EndReason, expected: Exit| {
-            let end = End { reason, limit: None, short: None };
+            let end = End { reason, limit: None, short: None, by: EndedBy::Itself };
             let exit = ending(&end, &[]).unwrap_or_else(|failure| failure.exit);
             assert_eq!(exit, expected, "{:?}", end.reason);
         };
@@ -101,7 +103,7 @@ mod tests {
     #[test]
     fn an_answer_that_is_not_whole_is_not_done() {
         let check = |reason: EndReason, short: Short, expected: Exit| {
-            let end = End { reason, limit: None, short: Some(short) };
+            let end = End { reason, limit: None, short: Some(short), by: EndedBy::Itself };
             assert_eq!(ending(&end, &[]).unwrap_err().exit, expected, "{:?} {short:?}", end.reason);
         };
         check(EndReason::Done, Short::Cut, Exit::Limit);
@@ -115,7 +117,8 @@ mod tests {
         let hint = |kind: ErrorKind| {
             let error = Error::new(kind, "x");
             let told = EndReason::Failed { error: EventError::from(&error) };
-            let failure = ending(&End { reason: told, limit: None, short: None }, &[]).unwrap_err();
+            let end = End { reason: told, limit: None, short: None, by: EndedBy::Itself };
+            let failure = ending(&end, &[]).unwrap_err();
             assert_eq!(failure, Failure::from(error), "{kind:?}");
         };
         for kind in

@@ -70,7 +70,7 @@ impl Past {
 
     /// The kind of its agent.
     pub(super) fn kind(&self) -> AgentKind {
-        self.kind
+        self.kind.clone()
     }
 
     /// The model it asked last.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use junto::core::{Agent, AgentSpec, Limits, OnReject, Purse, Seq};
 use junto::llm::{Allowance, Usd};
+use junto::named::Plan;
 use junto::policy::Mode;
 use junto::store::{ErrorKind, Extent, Store};
 use junto::{Guard, Kind, SnapshotPolicy, Workshop, WorkshopBuilder};
@@ -65,6 +66,14 @@ pub(super) struct Begun {
 }
 
 impl Job {
+    /// The same for an agent that has a name: what it remembers, and what else it is told and may use.
+    pub(super) fn for_plan(mut self, plan: &Plan) -> Self {
+        let AgentSpec { model, effort, instructions, directories, resume, .. } = plan.spec.clone();
+        self.spec = AgentSpec { model, effort, instructions, directories, resume, ..self.spec };
+        self.line = format!("{} · {}", plan.agent.name, self.line);
+        self
+    }
+
     /// Starts the agent, or brings it back.
     ///
     /// # Errors
@@ -98,11 +107,11 @@ impl Job {
 pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Output) -> Result<Job, Failure> {
     let mut args = wish.args.clone();
     let begin = match &wish.from {
-        From::Nothing { kind, .. } => Begin::New(*kind),
+        From::Nothing { kind, .. } => Begin::New(kind.clone()),
         From::Session(wanted) => Begin::Again(Box::new(Past::open(wanted, environment, output)?)),
     };
     let (kind, own) = match &begin {
-        Begin::New(kind) => (*kind, Vec::new()),
+        Begin::New(kind) => (kind.clone(), Vec::new()),
         Begin::Again(past) => {
             past.flags().clone().under(&mut args);
             (past.kind(), past.values(&args))
@@ -114,18 +123,18 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
     let there = environment.in_directory(&directory);
     let presence = presence(&args);
     let config = terms::configuration(&there, &values, presence, output).await?;
-    check_fit(kind, &args)?;
+    check_fit(&kind, &args)?;
     if let Begin::Again(past) = &begin {
         past.check(&args, &config, environment)?;
     }
     let (time, providers, limits) = (config.duration("timeouts.run"), config.providers(), limits(&config));
     let claude_mode = terms::of_claude(guard::mode(&config));
-    let Terms { workshop, words: rules, gaps, on_reject } = match kind {
+    let Terms { workshop, words: rules, gaps, on_reject } = match &kind {
         AgentKind::Native => {
             terms::terms(&config, environment, &directory, (presence, args.web), output).await?
         }
         // It has rules of its own, and can do nothing without the network.
-        AgentKind::Claude => {
+        AgentKind::Cli(_) => {
             let local = guard::locals(environment, guard::inherit(&config));
             let open = Workshop::guarded(&directory, Guard::new(Mode::Full), local);
             let workshop = open.map_err(|error| guard::cannot_hold(&error))?;
@@ -148,19 +157,20 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
         Begin::New(_) => workshop,
         Begin::Again(past) => keeping(workshop, past.store().clone(), &config, output),
     };
-    // Our own agent may hand work to it, if it is there.
-    let workshop = if kind == AgentKind::Claude || claude::is_installed(environment) {
-        workshop.kind(claude::NAME, Kind::Cli(Box::new(claude::agent(environment)?)))
-    } else {
-        workshop
-    };
+    // Our own agent may hand work to those that are there.
+    let mut workshop = workshop;
+    for known in claude::known().filter(|known| *known == kind.name() || claude::is_installed(known, environment)) {
+        workshop = workshop.kind(known, Kind::Cli(Box::new(claude::agent(known, environment)?)));
+    }
     let own_model = match &begin {
         Begin::Again(past) => past.model().map(str::to_owned),
         Begin::New(_) => None,
     };
     let model = args.model.model.clone().or(own_model);
+    let text = |key| config.text(key).map(|(text, _)| text.to_owned());
+    let (effort, instructions) = (args.model.effort.clone().map(Into::into), text("instructions"));
     let mut asked = Asked::default();
-    let (workshop, who, limits) = match kind {
+    let (workshop, who, limits) = match &kind {
         AgentKind::Native => {
             let Mind { native, who, has_children, warnings } =
                 mind::mind(&args, presence, config, environment, &directory)?;
@@ -171,15 +181,19 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
             asked = Asked { provider: native.provider_name.clone(), model: native.model.clone() };
             (workshop.kind(kind.name(), Kind::Native(native)), who, limits)
         }
-        AgentKind::Claude => {
+        AgentKind::Cli(_) => {
             let who = model.clone().unwrap_or_else(|| "its own model".to_owned());
             let limits = Limits { max_tool_rounds: 0, ..limits };
             (workshop, who, limits)
         }
     };
+    let is_cli = kind != AgentKind::Native;
     let spec = AgentSpec {
         kind: kind.name().to_owned(),
-        model: model.filter(|_| kind == AgentKind::Claude),
+        model: model.filter(|_| is_cli),
+        // Our own has them from its configuration.
+        effort: effort.filter(|_| is_cli),
+        instructions: instructions.filter(|_| is_cli),
         mode: claude_mode.0,
         limits,
         ..AgentSpec::default()
@@ -228,21 +242,19 @@ fn budget(config: &Config, begin: &Begin) -> Option<Purse> {
 }
 
 /// Refuses flags that would do nothing.
-fn check_fit(kind: AgentKind, args: &WorkArgs) -> Result<(), Failure> {
+fn check_fit(kind: &AgentKind, args: &WorkArgs) -> Result<(), Failure> {
     let model = &args.model;
-    let of_claude = [
+    let of_cli = [
         ("--ask", args.ask),
         ("--policy ask", args.policy.as_deref() == Some("ask")),
         ("--sandbox", args.sandbox.is_some()),
         ("--approval-timeout", args.approval_timeout.is_some()),
         ("--provider", model.provider.is_some()),
-        ("--effort", model.effort.is_some()),
         ("--max-answer-tokens", args.max_answer_tokens.is_some()),
         ("--max-rounds", args.max_rounds.is_some()),
         ("--council", !args.council.is_empty()),
         ("--profile", args.profile.is_some()),
         ("--dialect", args.dialect.is_some()),
-        ("--instructions", args.instructions.is_some()),
         ("--command-timeout", args.command_timeout.is_some()),
         ("--on-overflow", args.on_overflow.is_some()),
         ("--tool", !args.tool.is_empty()),
@@ -251,12 +263,12 @@ fn check_fit(kind: AgentKind, args: &WorkArgs) -> Result<(), Failure> {
     ];
     let of_council = [("--provider", model.provider.is_some()), ("--model", model.model.is_some())];
     let (unfit, whom, hint) = match kind {
-        AgentKind::Claude => {
-            (&of_claude[..], "for agents of the kind claude", "leave it out, or run the kind native")
+        AgentKind::Cli(kind) => {
+            (&of_cli[..], format!("for agents of the kind {kind}"), "leave it out, or run the kind native")
         }
         AgentKind::Native if !args.council.is_empty() => (
             &of_council[..],
-            "beside --council",
+            "beside --council".to_owned(),
             "leave it out: the members of the council say what is asked",
         ),
         AgentKind::Native => return Ok(()),

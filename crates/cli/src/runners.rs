@@ -1,0 +1,192 @@
+//! Command-line agents as this command runs them.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::Arc;
+
+use junto::env::{Access, ExecutionEnvironment, LocalEnvironment};
+use junto::llm::{Provider, Secret, Usd};
+use junto::runner::{CliProvider, Definition, Endpoint, Home, Host, Patience, Probe, Purpose};
+use junto::{Cli, core::Mode};
+
+use crate::config::{Config, RunnerSettings};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::{guard, saved};
+
+/// Whether there is a command-line agent of this name.
+pub(crate) fn is_known(name: &str, config: &Config) -> bool {
+    config.runner_names().iter().any(|known| known == name)
+}
+
+/// Those whose programs are there to be started.
+pub(crate) fn installed<'a>(
+    config: &Config,
+    environment: &'a Environment,
+) -> impl Iterator<Item = String> + 'a {
+    let defined = config.runner_names().into_iter().filter_map(|name| {
+        let definition = definition(&name, &config.runner(&name)).ok()?;
+        Some((name, definition))
+    });
+    let defined: Vec<(String, Definition)> = defined.collect();
+    defined.into_iter().filter(|(_, known)| environment.has_program(known.program())).map(|(name, _)| name)
+}
+
+/// The agent of a name. Its program is looked for when one is started, and not before.
+///
+/// # Errors
+/// If there is none of this name, or it is configured in a way that makes no sense.
+pub(crate) fn agent(name: &str, config: &Config, environment: &Environment) -> Result<Cli, Failure> {
+    if !is_known(name, config) {
+        return Err(unknown(name, config));
+    }
+    let settings = config.runner(name);
+    let definition = definition(name, &settings)?;
+    let text =
+        |(name, value): (&OsStr, &OsStr)| Some((name.to_str()?.to_owned(), Secret::new(value.to_str()?)));
+    let usual = Patience::default();
+    let cli = Cli {
+        variables: environment.all().filter_map(text).collect(),
+        patience: Patience { idle: settings.idle.unwrap_or(usual.idle), hard: settings.hard, ..usual },
+        pass_keys: settings.pass_keys,
+        home: home(name, &settings, environment)?,
+        endpoint: endpoint(name, &settings, environment)?,
+        model: settings.model.clone(),
+        effort: settings.effort.clone().map(Into::into),
+        is_root: Environment::is_root(),
+        ..Cli::new(definition)
+    };
+    // What a session may spend, its budget says; without one there is a limit all the same.
+    let usual = cli.max_usd.filter(|_| config.number("limits.max_usd").is_none());
+    let cli = Cli { max_usd: settings.max_usd.map(Usd::from_dollars).or(usual), ..cli };
+    check(name, &cli)?;
+    Ok(cli)
+}
+
+/// The agent asked for answers only: it may look around in the directory, and do nothing.
+///
+/// # Errors
+/// As [`agent`]; also if nothing can be run in the directory.
+pub(crate) fn provider(
+    name: &str,
+    directory: &Path,
+    config: &Config,
+    environment: &Environment,
+) -> Result<Arc<dyn Provider>, Failure> {
+    let cli = agent(name, config, environment)?;
+    if let Home::Isolated(folder) = &cli.home {
+        let failed = |error| no_home(folder, &error);
+        cli.definition.home.furnish(folder).map_err(failed)?;
+    }
+    let host = if cli.definition.enforces(Mode::ReadOnly) {
+        host(&cli, directory, environment)?
+    } else {
+        let local = guard::local(directory, environment, &guard::inherit(config));
+        let cage = guard::guard(config, environment).cage(local, Access::ReadOnly, Vec::new());
+        cli.host(cage.map_err(|error| guard::cannot_hold(&error))?)
+    };
+    Ok(Arc::new(CliProvider::new(cli.definition, host)))
+}
+
+/// What an agent is run with in a directory.
+///
+/// # Errors
+/// If nothing can be run there.
+pub(crate) fn host(cli: &Cli, directory: &Path, environment: &Environment) -> Result<Host, Failure> {
+    let local = LocalEnvironment::builder(directory).variables(environment.all()).build();
+    let local: Arc<dyn ExecutionEnvironment> = Arc::new(local.map_err(|error| {
+        let message = format!("cannot run {} in {}: {error}", cli.definition.kind, directory.display());
+        Failure::usage(message, "start in a folder that exists")
+    })?);
+    Ok(cli.host(local))
+}
+
+/// What a user should know before an agent is run, as far as it can be told without starting anything.
+///
+/// # Errors
+/// If it would be misunderstood.
+pub(crate) fn doubt(
+    cli: &Cli,
+    directory: &Path,
+    environment: &Environment,
+) -> Result<Option<String>, Failure> {
+    let host = host(cli, directory, environment)?;
+    Ok(Probe::look(&cli.definition, &host).doubt(&cli.definition)?)
+}
+
+fn definition(name: &str, settings: &RunnerSettings) -> Result<Definition, Failure> {
+    let definition = match &settings.definition {
+        Some(file) => {
+            let shown = file.display();
+            let text = std::fs::read_to_string(file).map_err(|error| {
+                let message = format!("cannot read {shown}, which says how {name} is run: {error}");
+                Failure::usage(message, format!("correct `runners.{name}.definition` in the configuration"))
+            })?;
+            Definition::parse(&text).map_err(|error| {
+                let message = format!("{shown}, which says how {name} is run: {}", error.message());
+                Failure::usage(message, "the guide page \"Command-line agents\" says what may stand there")
+            })?
+        }
+        None => {
+            let like = settings.like.as_deref().unwrap_or(name);
+            Definition::shipped(like).ok_or_else(|| {
+                let message = format!("nothing is known of {like}");
+                Failure::usage(message, "this build of junto is broken; install another")
+            })?
+        }
+    };
+    let mut definition = Definition { kind: name.to_owned(), ..definition };
+    if let Some(command) = settings.command.as_ref().filter(|command| !command.is_empty()) {
+        definition.command.splice(..1, command.iter().cloned());
+    }
+    Ok(definition)
+}
+
+fn home(name: &str, settings: &RunnerSettings, environment: &Environment) -> Result<Home, Failure> {
+    if !settings.is_isolated {
+        return Ok(Home::Own);
+    }
+    Ok(Home::Isolated(saved::root(environment)?.join("runners").join(name)))
+}
+
+fn endpoint(
+    name: &str,
+    settings: &RunnerSettings,
+    environment: &Environment,
+) -> Result<Option<Endpoint>, Failure> {
+    let Some(url) = &settings.endpoint else { return Ok(None) };
+    let key = settings.key_variable.as_deref().map(|variable| {
+        environment.get(variable).map(Secret::new).ok_or_else(|| {
+            let message = format!("the variable {variable} is empty or not set");
+            Failure::usage(message, format!("set it to the key for the endpoint of {name}"))
+        })
+    });
+    Ok(Some(Endpoint { url: url.clone(), key: key.transpose()? }))
+}
+
+/// Finds out what makes no sense before anything is started.
+fn check(name: &str, cli: &Cli) -> Result<(), Failure> {
+    let run = junto::runner::Invocation {
+        model: cli.model.as_deref(),
+        effort: cli.effort.as_ref(),
+        endpoint: cli.endpoint.as_ref(),
+        ..junto::runner::Invocation::new(Purpose::Work(Mode::ReadOnly))
+    };
+    cli.definition.command_line(&run).map(drop).map_err(|error| {
+        let hint = error.hint().map_or_else(|| format!("correct [runners.{name}]"), str::to_owned);
+        Failure::usage(error.message().to_owned(), hint)
+    })
+}
+
+fn unknown(name: &str, config: &Config) -> Failure {
+    let known = config.runner_names().join(", ");
+    Failure::usage(
+        format!("there is no command-line agent \"{name}\""),
+        format!("there are {known}; [runners.NAME] in the configuration makes others"),
+    )
+}
+
+fn no_home(folder: &Path, error: &std::io::Error) -> Failure {
+    let message = format!("cannot make the home {}: {error}", folder.display());
+    Failure::usage(message, "JUNTO_STATE_DIR says where such folders are")
+}

@@ -60,7 +60,7 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
         Some(Command::Demo(args)) => on_runtime(demo::run(&args, environment, &output)),
         Some(Command::Sandbox(args)) => on_runtime(sandbox::run(args, environment, &output)),
         Some(Command::SandboxDoor(args)) => sandbox::open_door(args),
-        Some(Command::Doctor(args)) => interruptible(doctor::run(args, environment, &output)),
+        Some(Command::Doctor(args)) => interruptible(doctor::run(&args, environment, &output)),
         Some(Command::Profile(args)) => interruptible(profile::run(args.command, environment, &output)),
     };
     result.unwrap_or_else(|failure| {

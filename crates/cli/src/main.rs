@@ -3,7 +3,6 @@
 
 mod args;
 mod choice;
-mod claude;
 mod commands;
 mod config;
 mod connect;

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use junto::env::{Access, ExecutionEnvironment, LocalEnvironment};
 use junto::llm::{Provider, Secret, Usd};
+use junto::runner::sweep::Roster;
 use junto::runner::{CliProvider, Definition, Endpoint, Home, Host, Patience, Probe, Purpose};
 use junto::{Cli, core::Mode};
 
 use crate::config::{Config, RunnerSettings};
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::output::Output;
 use crate::{guard, saved};
 
 /// Whether there is a command-line agent of this name.
@@ -23,7 +25,7 @@ pub(crate) fn is_known(name: &str, config: &Config) -> bool {
 pub(crate) fn installed<'a>(
     config: &Config,
     environment: &'a Environment,
-) -> impl Iterator<Item = String> + 'a {
+) -> impl Iterator<Item = String> + use<'a> {
     let defined = config.runner_names().into_iter().filter_map(|name| {
         let definition = definition(&name, &config.runner(&name)).ok()?;
         Some((name, definition))
@@ -99,6 +101,29 @@ pub(crate) fn host(cli: &Cli, directory: &Path, environment: &Environment) -> Re
         Failure::usage(message, "start in a folder that exists")
     })?);
     Ok(cli.host(local))
+}
+
+/// Where running agents are written down. What former hosts that were killed left behind is ended, and that is told.
+pub(crate) fn roster(environment: &Environment, output: &Output) -> Option<Arc<Roster>> {
+    let folder = saved::root(environment).ok()?.join("children");
+    match Roster::open(&folder) {
+        Ok((roster, swept)) => {
+            if swept.processes > 0 {
+                let left = swept.processes;
+                output.note(&format!(
+                    "{left} processes of agents were left behind by a run that was killed; ended"
+                ));
+            }
+            Some(Arc::new(roster))
+        }
+        Err(error) => {
+            output.warning(&format!(
+                "agents that outlive this run would not be found again: {}",
+                error.message()
+            ));
+            None
+        }
+    }
 }
 
 /// What a user should know before an agent is run, as far as it can be told without starting anything.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use junto_agent::{Overflow, Profile, SessionConfig};
 use junto_env::ExecutionEnvironment;
 use junto_llm::{Effort, Provider, Secret, Usd};
+use junto_runner::sweep::Roster;
 use junto_runner::{Definition, Endpoint, Home, Host, Patience};
 
 /// Changes what a session is made of.
@@ -128,6 +129,12 @@ pub struct Cli {
     pub reads_documents: bool,
     /// Whether root runs it.
     pub is_root: bool,
+    /// Whether it can be told more while it works, where it has a protocol for that.
+    pub steerable: bool,
+    /// The folder for the records of its runs; absent: none are kept.
+    pub logs: Option<PathBuf>,
+    /// Where its running processes are written down, so that a later host ends what this one could not.
+    pub roster: Option<Arc<Roster>>,
 }
 
 impl Cli {
@@ -147,6 +154,9 @@ impl Cli {
             directories: Vec::new(),
             reads_documents: true,
             is_root: false,
+            steerable: false,
+            logs: None,
+            roster: None,
         }
     }
 
@@ -162,6 +172,9 @@ impl Cli {
             effort: self.effort.clone(),
             instructions: self.instructions.clone(),
             is_root: self.is_root,
+            steerable: self.steerable,
+            logs: self.logs.clone(),
+            roster: self.roster.clone(),
             ..Host::new(env)
         }
     }

@@ -16,4 +16,4 @@ pub use self::choice::{Unavailable, Why, choose};
 pub use self::complete::{Detail, RunComplete};
 pub use self::facts::RunFacts;
 pub use self::host::{Finished, NamedHost, Next, Plan, Turn};
-pub use self::judge::{EndedBy, judge};
+pub use self::judge::{EndedBy, judge, suppression};

@@ -1,16 +1,17 @@
 //! What a host gives to every run of a command.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::path::PathBuf;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, fs, io};
 
 use junto_env::{ExecutionEnvironment, RealPath};
 use junto_llm::{CallId, Effort, Secret, Usd};
 
 use crate::sweep::Roster;
-use crate::{Definition, Detail, Endpoint, Invocation, Purpose, environment};
+use crate::{Definition, Detail, Endpoint, HomeRule, Invocation, Purpose, environment};
 
 /// What one run may spend where nobody says otherwise.
 const USUAL_SPENDING: Usd = Usd(2_000_000_000);
@@ -64,6 +65,31 @@ pub enum Home {
     Own,
     /// In this folder, apart from what its user does with it.
     Isolated(PathBuf),
+}
+
+impl HomeRule {
+    /// Makes an isolated home ready: a folder that only its user may enter, and the files that are not there yet.
+    ///
+    /// # Errors
+    /// If the folder or a file cannot be made.
+    pub fn furnish(&self, folder: &Path) -> io::Result<()> {
+        let mut private = fs::DirBuilder::new();
+        private.recursive(true).mode(0o700);
+        private.create(folder)?;
+        for (path, text) in &self.files {
+            let path = folder.join(path);
+            if let Some(parent) = path.parent() {
+                private.create(parent)?;
+            }
+            let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+            match file {
+                Ok(mut file) => io::Write::write_all(&mut file, text.as_bytes())?,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Host {

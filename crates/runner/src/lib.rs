@@ -6,13 +6,15 @@
 //! and a [`Host`] (where processes run, and with what) a command is
 //! - a [`CliAgent`]: an [`Agent`](junto_core::Agent) that works with its own tools, one process for
 //!   each input, and goes on where it was by resuming its session;
-//! - a [`CliProvider`]: a [`Provider`](junto_llm::Provider) that is asked for an answer only.
+//! - a [`CliProvider`]: a [`Provider`](junto_llm::Provider) that is asked for an answer only;
+//! - a [job in the background](background): asked once for its final text, in a line of others.
 //!
 //! What a command prints is read by a [`Parser`], a pure function from lines to [`CliEvent`]s that
 //! ignores what it does not know and never takes it for an answer.
 //!
 //! The prompt goes to standard input and never among the arguments. Whatever a command does (crash,
-//! stall, flood, leave processes behind), an input ends once and nothing survives it.
+//! stall, flood, leave processes behind), an input ends once and nothing survives it. Why there is no answer says
+//! a [class](failure); what a host that was killed left running is [ended by the next](sweep).
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod agent;

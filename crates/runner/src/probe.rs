@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,8 +13,7 @@ use junto_llm::{Error, Secret};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::definition::{HomeRule, Standing, Version};
-use crate::{CommandLine, Definition, Home, Host, environment};
+use crate::{CommandLine, Definition, Home, Host, Standing, Version, environment};
 
 /// How long a program may take to say its version. Gemini CLI takes seconds on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -97,31 +95,6 @@ impl Probe {
                 Err(Error::configuration(message).with_hint(hint.unwrap_or_else(|| "update it".to_owned())))
             }
         }
-    }
-}
-
-impl HomeRule {
-    /// Makes an isolated home ready: a folder that only its user may enter, and the files that are not there yet.
-    ///
-    /// # Errors
-    /// If the folder or a file cannot be made.
-    pub fn furnish(&self, folder: &Path) -> io::Result<()> {
-        let mut private = std::fs::DirBuilder::new();
-        private.recursive(true).mode(0o700);
-        private.create(folder)?;
-        for (path, text) in &self.files {
-            let path = folder.join(path);
-            if let Some(parent) = path.parent() {
-                private.create(parent)?;
-            }
-            let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-            match file {
-                Ok(mut file) => io::Write::write_all(&mut file, text.as_bytes())?,
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
     }
 }
 
@@ -207,8 +180,8 @@ fn signed_in(definition: &Definition, host: &Host) -> SignIn {
     if rule.keychain && has_keychain { SignIn::Keychain } else { SignIn::No }
 }
 
-/// The folder in which a command keeps its login.
-fn home(definition: &Definition, host: &Host) -> Option<PathBuf> {
+/// The folder in which a command keeps its sessions and its login.
+pub(crate) fn home(definition: &Definition, host: &Host) -> Option<PathBuf> {
     let rule = &definition.home;
     match &host.home {
         Home::Isolated(folder) => Some(folder.clone()),

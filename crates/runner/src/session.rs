@@ -1,5 +1,6 @@
 //! The task that owns a session: fed by commands, one process for each input.
 
+mod account;
 mod attempt;
 mod input;
 mod progress;
@@ -18,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::progress::estimate;
+pub(crate) use self::account::estimate;
 pub(crate) use self::thread::Thread;
 use crate::{Definition, Detail, Host, Invocation, Purpose};
 

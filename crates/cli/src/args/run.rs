@@ -165,11 +165,11 @@ pub(crate) enum AgentKind {
 }
 
 impl AgentKind {
-    /// The kind of this name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    /// The kind of this name, where these command-line agents are known.
+    pub(crate) fn named(name: &str, runners: &[String]) -> Option<Self> {
         match name {
             "native" => Some(Self::Native),
-            name => crate::claude::is_known(name).then(|| Self::Cli(name.to_owned())),
+            name => runners.iter().any(|known| known == name).then(|| Self::Cli(name.to_owned())),
         }
     }
 

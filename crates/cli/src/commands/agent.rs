@@ -14,7 +14,7 @@ use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::output::Output;
-use crate::saved;
+use crate::{runners, saved};
 
 /// Runs the command.
 pub(crate) async fn run(
@@ -42,18 +42,23 @@ pub(crate) async fn run(
 }
 
 fn add(args: &AddArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    setup::check_name(&args.name)?;
-    let setup = setup::new(&args.setup, environment)?;
+    let config = Config::load(environment, &[])?;
+    let runners = config.runner_names();
+    setup::check_name(&args.name, &runners)?;
+    let setup = setup::new(&args.setup, &runners, environment)?;
     let agents = open(environment)?;
     agents.add(&args.name, &setup, Environment::now()).map_err(|error| kept(&error))?;
     let agent = agents.get(&args.name).map_err(|error| kept(&error))?;
     told(&agent, &agents, args.json, output)?;
     let NamedAgent { name, setup, .. } = &agent;
-    if !crate::claude::is_installed(&setup.provider, environment) {
+    if !runners::installed(&config, environment).any(|known| known == setup.provider) {
         output.warning(&format!("{} is not installed: {name} cannot work before it is", setup.provider));
     }
     if !args.json {
-        output.note(&format!("{name} works in {}; to let it: junto agent send {name} \"…\"", setup.workspace.display()));
+        output.note(&format!(
+            "{name} works in {}; to let it: junto agent send {name} \"…\"",
+            setup.workspace.display()
+        ));
     }
     Ok(Exit::Done)
 }
@@ -61,7 +66,8 @@ fn add(args: &AddArgs, environment: &Environment, output: &Output) -> Result<Exi
 fn set(args: &SetArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let agents = open(environment)?;
     let before = agents.get(&args.name).map_err(|error| kept(&error))?;
-    let setup = setup::changed(before.setup, &args.setup, &args.unset, environment)?;
+    let runners = Config::load(environment, &[])?.runner_names();
+    let setup = setup::changed(before.setup, &args.setup, &args.unset, &runners, environment)?;
     let forgot = agents.set(&before.name, &setup).map_err(|error| kept(&error))?;
     let agent = agents.get(&before.name).map_err(|error| kept(&error))?;
     told(&agent, &agents, args.json, output)?;

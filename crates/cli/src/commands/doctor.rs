@@ -48,7 +48,7 @@ fn modes() -> [Mode; 5] {
 
 /// Runs the command.
 pub(crate) async fn run(
-    args: DoctorArgs,
+    args: &DoctorArgs,
     environment: &Environment,
     output: &Output,
 ) -> Result<Exit, Failure> {

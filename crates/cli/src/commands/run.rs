@@ -2,6 +2,7 @@
 
 mod drive;
 mod ending;
+mod fallback;
 mod flags;
 mod host;
 mod mind;
@@ -10,27 +11,27 @@ mod past;
 mod prepare;
 mod terms;
 mod view;
+mod who;
 
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use junto::core::{Input, OnReject};
-use junto::llm::names::nearest;
-use junto::store::ErrorKind;
+use junto::core::{EventLog, Input, OnReject};
 
 use self::drive::Drive;
 use self::host::{Host, Presence};
 use self::past::Past;
 use self::prepare::{Begin, Begun, Job, prepare};
 use self::view::{Form, View};
+use self::who::Who;
 use crate::args::{AgentKind, ForkArgs, InputForm, LATEST, ResumeArgs, RunArgs, WorkArgs};
-use crate::config::{Config, Files};
+use crate::config::Files;
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::output::Output;
 use crate::output::paint::{Painted, Style};
-use crate::{claude, saved};
+use crate::saved;
 
 pub(crate) use self::named::{Busy, Errand, kept, policy_of};
 
@@ -61,7 +62,7 @@ enum Save {
 /// Runs `junto run`.
 pub(crate) async fn run(args: RunArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let RunArgs { task, agent, resume, no_save, debug, work: args } = args;
-    let kind = match agent.as_deref().map(|name| who(name, environment)).transpose()? {
+    let kind = match agent.as_deref().map(|name| who::who(name, environment)).transpose()? {
         Some(Who::Named(name)) => {
             named::check_fit(&args, resume.as_deref(), no_save)?;
             let errand = Errand { name, text: task, again: false, busy: Busy::Wait, debug, args };
@@ -73,7 +74,7 @@ pub(crate) async fn run(args: RunArgs, environment: &Environment, output: &Outpu
     let wish = if resume.is_some() {
         let (id, task) = id_and_prompt(resume, task);
         let id = match kind {
-            Some(kind) => of_kind(&id, &kind, environment)?,
+            Some(kind) => who::of_kind(&id, &kind, environment)?,
             None => id,
         };
         Wish { task, from: From::Session(id), args }
@@ -81,52 +82,12 @@ pub(crate) async fn run(args: RunArgs, environment: &Environment, output: &Outpu
         let save = if no_save { Save::No } else { Save::Configured };
         Wish { task, from: From::Nothing { kind: kind.unwrap_or(AgentKind::Native), save }, args }
     };
-    Box::pin(work(wish, environment, output)).await
+    Box::pin(fallback::work(wish, environment, output)).await
 }
 
 /// Refuses flags that the setup of an agent that has a name decides.
 pub(crate) fn check_named(args: &WorkArgs) -> Result<(), Failure> {
     named::check_fit(args, None, false)
-}
-
-/// Who is meant by `--agent`.
-enum Who {
-    Kind(AgentKind),
-    Named(String),
-}
-
-fn who(name: &str, environment: &Environment) -> Result<Who, Failure> {
-    if let Some(kind) = AgentKind::named(name) {
-        return Ok(Who::Kind(kind));
-    }
-    let config = Config::load(environment, &[])?;
-    let agents = match saved::open_existing(&config, environment)? {
-        Some(store) => Some(store.agents().map_err(|error| saved::failure(&error))?),
-        None => None,
-    };
-    let kinds = ["native"].into_iter().chain(claude::known());
-    let all = match &agents {
-        Some(agents) => match agents.get(name) {
-            Ok(agent) => return Ok(Who::Named(agent.name)),
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(saved::failure(&error)),
-            Err(_) => agents.list().map_err(|error| saved::failure(&error))?,
-        },
-        None => Vec::new(),
-    };
-    let known: Vec<&str> = kinds.clone().chain(all.iter().map(|agent| agent.name.as_str())).collect();
-    let near = nearest(name, known).map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
-    let kinds = kinds.collect::<Vec<_>>().join(", ");
-    Err(Failure::usage(
-        format!("--agent: there is no agent \"{name}\"{near}"),
-        format!("the kinds are {kinds}; `junto agent list` lists yours, and `junto agent add` adds one"),
-    ))
-}
-
-/// The session that is meant, which must be of this kind; the latest of this folder is the latest of the kind.
-fn of_kind(wanted: &str, kind: &AgentKind, environment: &Environment) -> Result<String, Failure> {
-    let config = Config::load(environment, &[])?;
-    let store = saved::open(&config, environment)?;
-    saved::find_of_kind(&store, wanted, kind.name(), environment).map(|id| id.0)
 }
 
 /// Runs `junto resume`.
@@ -172,13 +133,33 @@ fn id_and_prompt(id: Option<String>, prompt: Option<String>) -> (String, Option<
 /// Lets an agent work, from its task to its end.
 async fn work(wish: Wish, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
+    perform(&wish, environment, output, &mut interrupts).await?.exit
+}
+
+/// What came of an agent's work.
+struct Performed {
+    /// For the command.
+    exit: Result<Exit, Failure>,
+    /// What it did.
+    log: EventLog,
+    /// What it was told.
+    task: Option<Input>,
+}
+
+/// The same, one time.
+async fn perform(
+    wish: &Wish,
+    environment: &Environment,
+    output: &Output,
+    interrupts: &mut Interrupts,
+) -> Result<Performed, Failure> {
     // Nothing has begun that would have to end.
     let (job, task) = tokio::select! {
         biased;
         () = interrupts.next() => return Err(Failure::interrupted()),
         prepared = async {
-            let job = prepare(&wish, environment, output).await?;
-            let task = task(&wish, &job.begin).await?;
+            let job = prepare(wish, environment, output).await?;
+            let task = task(wish, &job.begin).await?;
             Ok::<_, Failure>((job, task))
         } => prepared?,
     };
@@ -186,13 +167,15 @@ async fn work(wish: Wish, environment: &Environment, output: &Output) -> Result<
     let (time, providers, kept, on_reject) = (job.time, job.providers.clone(), job.kept, job.on_reject);
     let begun = job.start().await?;
     let log = begun.agent.log().clone();
-    let end = driven(begun, &wish.args, (time, on_reject), environment, output).run(task, &mut interrupts).await;
+    let drive = driven(begun, &wish.args, (time, on_reject), environment, output);
+    let end = drive.run(task.clone(), interrupts).await;
     if kept {
         let id = log.session();
         let line = format!("session {id} · to go on: junto resume {} \"…\"", saved::short(id));
         output.say(&Painted::new(output.err().paint).styled(Style::DIM, &line));
     }
-    ending::ending(&end?, &providers)
+    let exit = end.and_then(|end| ending::ending(&end, &providers));
+    Ok(Performed { exit, log, task })
 }
 
 /// Says who is going to work, where, and on which terms.

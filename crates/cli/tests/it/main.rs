@@ -2,7 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![allow(clippy::disallowed_methods, reason = "tests start the command and interrupt it")]
 
+mod agents;
 mod stage;
+mod t1_agent_policies;
+mod t1_agent_queue;
+mod t1_agents;
 mod t1_ask;
 mod t1_commands;
 mod t1_config;

@@ -24,7 +24,7 @@ pub(crate) fn latest(machine: &Machine) -> String {
 }
 
 /// The lines of a run with `--json`.
-fn lines(out: &str) -> Vec<Value> {
+pub(crate) fn lines(out: &str) -> Vec<Value> {
     out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -276,7 +276,9 @@ fn wrong_ids_are_told_with_the_nearest() {
     machine.run(&["run", "Hi."]).ok();
     machine.run(&["resume", "0", "Hi."]).fails(2, &["2 sessions begin with \"0\"", "give more of the id"]);
     machine.run(&["run", "--resume", "--no-save", "Hi."]).fails(2, &["--no-save"]);
-    machine.run(&["run", "--resume", "--kind", "claude", "Hi."]).fails(2, &["--kind"]);
+    machine
+        .run(&["run", "--agent", "claude", "--resume", "latest", "Hi."])
+        .fails(2, &["no session of claude"]);
     assert_eq!(stage.requests().len(), 2);
 }
 

@@ -35,12 +35,7 @@ pub fn judge(
     now: Timestamp,
 ) -> (Finish, Option<Reason>) {
     let Ruling { status, class, error, fate } = rule(facts, by, attempts, now);
-    let suppression = class.filter(|_| status == RunStatus::Failed).and_then(|class| {
-        let message = error.clone().unwrap_or_default();
-        let until = suppressed_until(class, &message, &now.to_zoned(TimeZone::UTC))?;
-        let (provider, class) = (provider.to_owned(), class.as_str().to_owned());
-        Some(Suppression { provider, class, since: now, until, message })
-    });
+    let suppression = suppression(provider, facts, now);
     let fate = if suppression.is_some() { InputFate::Waits { due: now } } else { fate };
     let overfull = (class == Some(Class::ContextLength)).then_some(Reason::Overfull);
     let over = overfull.or_else(|| refresh::after_run(policy, facts.context));
@@ -60,6 +55,18 @@ pub fn judge(
         text: facts.text.clone(),
     };
     (Finish { status, result, fate, session, suppression }, over)
+}
+
+/// That a provider is left alone for a while, if its failure says that it could not answer anybody.
+pub fn suppression(provider: &str, facts: &RunFacts, now: Timestamp) -> Option<Suppression> {
+    let (class, message) = match (&facts.end, facts.class) {
+        (Some(EndReason::Failed { error }), Some(class)) => (class, error.message.clone()),
+        _ => return None,
+    };
+    // A time of day without a zone is taken for one in UTC.
+    let until = suppressed_until(class, &message, &now.to_zoned(TimeZone::UTC))?;
+    let (provider, class) = (provider.to_owned(), class.as_str().to_owned());
+    Some(Suppression { provider, class, since: now, until, message })
 }
 
 struct Ruling {

@@ -51,8 +51,9 @@ impl Workshop {
         let effort = spec.effort.clone().or_else(|| cli.effort.clone());
         let host = Host { effort, instructions, directories, ..cli.host(held) };
         let model = spec.model.clone().or_else(|| cli.model.clone());
-        // The environment was made for the directory.
-        Ok((host, AgentSpec { workdir: Workdir::Shared, model, ..spec }))
+        // The environment was made for the directory, and what the host says is not said twice.
+        let (effort, instructions, directories) = (None, None, Vec::new());
+        Ok((host, AgentSpec { workdir: Workdir::Shared, model, effort, instructions, directories, ..spec }))
     }
 
     /// The environment, or one that holds the agent to a mode that it does not keep to by itself.

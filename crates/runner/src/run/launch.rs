@@ -67,10 +67,10 @@ impl Run {
         if let Some(entry) = &entry {
             entry.started(process.id()).map_err(|e| not_ready(definition, &e))?;
         }
-        let parser: Box<dyn Parser> = match invocation.text_only {
-            true => Box::new(TextParser::default()),
-            false => definition.output.parser(),
-        };
+        let parser: Box<dyn Parser> =
+            if invocation.text_only { Box::new(TextParser::default()) } else { definition.output.parser() };
+        let mut secrets = host.secrets();
+        secrets.push(token);
         let now = Instant::now();
         Ok(Self {
             process,
@@ -78,7 +78,7 @@ impl Run {
             stdout: Lines::new(LINE_LIMIT),
             stderr_lines: Lines::new(STDERR_LINE),
             stderr: HeadTail::new(STDERR_KEPT, STDERR_KEPT),
-            reader: Reader::new(parser, host.secrets(), record),
+            reader: Reader::new(parser, secrets, record),
             patience,
             signal: definition.ending.signal,
             heard: now,

@@ -14,7 +14,7 @@ use crate::control::Dialogue;
 use crate::failure::{Class, is_missing_session};
 use crate::run::{Ending, Run, Stall, Start, Step};
 use crate::scribe::Scribe;
-use crate::{CliEvent, Verdict};
+use crate::{CliEvent, CodexTurn, Verdict};
 
 /// What became of a process.
 #[derive(Default)]
@@ -77,8 +77,14 @@ impl Session {
         .await
     }
 
-    /// Follows a process to its end, or to its last word.
-    pub(super) async fn follow(&mut self, mut run: Run, call: &CallId) -> Result<Attempt, JournalError> {
+    /// Follows a process to its end, or to its last word. `before` is the turn that its command had written down
+    /// when it started.
+    pub(super) async fn follow(
+        &mut self,
+        mut run: Run,
+        call: &CallId,
+        before: Option<CodexTurn>,
+    ) -> Result<Attempt, JournalError> {
         let log = self.log.clone();
         let mut scribe = Scribe::new(&log, call.clone());
         let mut progress = Progress::new(self.thread.id.clone(), self.model.clone());
@@ -121,6 +127,7 @@ impl Session {
             self.take(event, &mut scribe, &mut progress).await?;
         }
         scribe.end_tools().await?;
+        self.close_accounts(before.as_ref(), &scribe, &mut progress).await?;
         Ok(Attempt { stop, progress, ending })
     }
 

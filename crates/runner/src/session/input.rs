@@ -67,19 +67,20 @@ impl Session {
                 None => return Ok(failed(&error, None)),
             },
         };
+        let before = self.last_turn().await;
         let most = self.host.most(&self.definition, share.most);
         let run = match self.start(prompt, call, most).await {
             Ok(run) => run,
             Err(error) => return Ok(failed(&error, Some(Attempt::default()))),
         };
-        let attempt = self.follow(run, call).await?;
+        let attempt = self.follow(run, call, before).await?;
         let cost = if attempt.found_no_session().is_some() {
             Cost::Reported(Usd::ZERO)
         } else {
             attempt.progress.cost()
         };
         self.totals.spend(cost);
-        share.settle(cost, attempt.progress.tokens);
+        share.settle(cost, attempt.progress.usage.total);
         let (outcome, class) = self.judge(&attempt).await?;
         Ok(Told { outcome, class, attempt: Some(attempt) })
     }

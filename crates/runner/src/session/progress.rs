@@ -1,17 +1,19 @@
 //! What is known of a run while it goes on.
 
-use junto_core::{Body, CallEnd, CallPurpose, JournalError};
-use junto_llm::{Catalog, Cost, Usage, Usd};
+use junto_core::{Body, JournalError};
+use junto_llm::{Cost, Usage, Usd};
 
 use super::{Session, Thread};
 use crate::scribe::Scribe;
-use crate::{CliEvent, ModelUse, Report, Used};
+use crate::{CliEvent, Report};
 
 /// What is known of a run.
 #[derive(Default)]
 pub(super) struct Progress {
     /// The session it was to go on with.
     pub(super) resumed: Option<String>,
+    /// Whether its session began with it.
+    pub(super) fresh: bool,
     /// Whether its model was asked, or anything done.
     pub(super) began: bool,
     /// All its reports as one.
@@ -20,20 +22,18 @@ pub(super) struct Progress {
     pub(super) interrupted: bool,
     /// How many tokens its last model call had.
     pub(super) context: Option<u64>,
-    /// What it used altogether.
-    pub(super) tokens: u64,
+    /// The model, as far as it is known.
+    pub(super) model: Option<String>,
+    /// What it used, as far as it is known.
+    pub(super) usage: Usage,
+    pub(super) cost: Option<Cost>,
+    /// Whether some of what it used is known, and whether some cannot be known.
+    pub(super) told: bool,
+    pub(super) untold: bool,
     /// Whether what all runs of its session used together has changed.
     pub(super) changed_totals: bool,
-    /// The model, as far as it is known.
-    model: Option<String>,
     /// The last text that it wrote to its end.
     said: String,
-    usage: Usage,
-    cost: Option<Cost>,
-    /// Whether some of what it used cannot be known.
-    untold: bool,
-    /// Whether its session began with it.
-    fresh: bool,
 }
 
 impl Progress {
@@ -56,14 +56,14 @@ impl Progress {
 
     /// What it used; `None` where that cannot be known.
     pub(super) fn billing(&self) -> Option<Usage> {
-        (self.report.is_some() && !self.untold).then(|| self.usage.clone())
+        (self.told && !self.untold).then(|| self.usage.clone())
     }
 
     /// What it cost. A process that ended without a word about its cost had one all the same.
     pub(super) fn cost(&self) -> Cost {
-        match (&self.report, self.untold) {
-            (Some(_), false) => self.cost.unwrap_or(Cost::Reported(Usd::ZERO)),
-            _ => Cost::Unknown,
+        match self.billing() {
+            Some(_) => self.cost.unwrap_or(Cost::Reported(Usd::ZERO)),
+            None => Cost::Unknown,
         }
     }
 }
@@ -113,53 +113,6 @@ impl Session {
         }
         Ok(())
     }
-
-    /// Books what a report says was used.
-    async fn account(
-        &mut self,
-        used: &Used,
-        scribe: &Scribe<'_>,
-        progress: &mut Progress,
-    ) -> Result<(), JournalError> {
-        let since = used.since(self.thread.totals.as_ref(), progress.fresh);
-        if let Used::SessionTotal { usage, .. } = used {
-            self.thread.totals = Some(usage.clone());
-            progress.changed_totals = true;
-            // Another report of this run adds to this one.
-            progress.fresh = false;
-        }
-        progress.untold |= since.is_none();
-        for ModelUse { model, usage, cost } in since.unwrap_or_default() {
-            let model = if model.is_empty() { progress.model.clone().unwrap_or_default() } else { model };
-            let cost = match cost {
-                Cost::Unknown => estimate(&model, &usage),
-                known => known,
-            };
-            self.totals.usage += &usage;
-            progress.usage += &usage;
-            progress.tokens = progress.tokens.saturating_add(usage.total);
-            progress.cost = Some(progress.cost.map_or(cost, |sum| sum + cost));
-            let call = Body::Call {
-                provider: self.definition.kind.clone(),
-                model,
-                response_id: None,
-                usage,
-                cost,
-                answer: None,
-                purpose: CallPurpose::Input,
-                end: CallEnd::Whole,
-                prefix: None,
-            };
-            scribe.emit(call).await?;
-        }
-        Ok(())
-    }
-}
-
-/// What a model's vendor takes for it, where a command does not tell.
-pub(crate) fn estimate(model: &str, usage: &Usage) -> Cost {
-    let price = Catalog::builtin().get(model).and_then(|info| info.price);
-    price.map_or(Cost::Unknown, |price| price.cost(usage))
 }
 
 /// Whether something was done that must not be done twice.

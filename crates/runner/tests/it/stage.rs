@@ -1,17 +1,19 @@
 //! A place where the fake `claude` runs.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use junto_core::{
-    Agent, AgentError, AgentSpec, Body, Command, EndReason, Event, EventLog, Item, Parent, Subscription,
+    Agent, AgentError, AgentSpec, Body, Command, EndReason, Event, EventLog, Item, Parent, ResumeHandle,
+    Subscription,
 };
 use junto_env::{LocalEnvironment, survivors};
 use junto_llm::{Secret, Unlimited};
-use junto_runner::{CliAgent, CliProvider, Definition, Host, Patience};
+use junto_runner::{CliAgent, CliProvider, Definition, Home, Host, Patience};
 use junto_testkit::fake_claude::Behaviour;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -39,6 +41,28 @@ impl Stage {
         let host = Host {
             variables: variables.collect(),
             patience: Patience { idle: LONG, hard: None, grace: LONG },
+            ..Host::new(env.clone())
+        };
+        Self { folder, env, definition, host }
+    }
+
+    /// A `codex` whose program is a shell script. It runs in the stage's directory, and finds the recordings of
+    /// the real one in `$RECORDINGS`.
+    pub(crate) fn codex(script: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let env = Arc::new(LocalEnvironment::new(folder.path()).unwrap());
+        let program = folder.path().join("fake-codex");
+        let recordings = junto_testkit::recording("codex/plain");
+        let recordings = recordings.parent().unwrap().to_str().unwrap();
+        std::fs::write(&program, format!("#!/bin/sh\nRECORDINGS='{recordings}'\n{script}\n")).unwrap();
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        let mut definition = Definition::shipped("codex").unwrap();
+        definition.command.splice(..1, [program.to_str().unwrap().to_owned()]);
+        let host = Host {
+            variables: [("PATH".to_owned(), Secret::new("/usr/bin:/bin"))].into(),
+            patience: Patience { idle: LONG, hard: None, grace: LONG },
+            // Nobody's rollouts are looked at.
+            home: Home::Isolated(folder.path().join("home")),
             ..Host::new(env.clone())
         };
         Self { folder, env, definition, host }
@@ -76,6 +100,13 @@ impl Stage {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
+    /// Waits until the fake has begun.
+    pub(crate) async fn until_it_runs(&self) {
+        while self.runs().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     /// Fails if a process lives that was started here.
     #[track_caller]
     pub(crate) fn assert_no_survivors(&self) {
@@ -101,10 +132,14 @@ pub(crate) fn parent() -> Parent {
     Parent { log: None, env: None, depth: 0, cancel: CancellationToken::new(), budget: Arc::new(Unlimited) }
 }
 
-/// The program that cargo built beside this test.
-fn fake_claude() -> PathBuf {
+pub(crate) fn fake_claude() -> PathBuf {
+    program("fake_claude")
+}
+
+/// A program that cargo built beside this test.
+pub(crate) fn program(name: &str) -> PathBuf {
     let own = std::env::current_exe().unwrap();
-    let program = own.parent().and_then(Path::parent).unwrap().join("examples/fake_claude");
+    let program = own.parent().and_then(Path::parent).unwrap().join("examples").join(name);
     assert!(program.exists(), "`cargo build --examples -p junto-runner` makes {}", program.display());
     program
 }
@@ -150,6 +185,37 @@ pub(crate) fn the_end(events: &[Event]) -> (EndReason, String) {
         .collect();
     assert_eq!(ends.len(), 1, "{:?}", names(events));
     ends.into_iter().next().unwrap()
+}
+
+/// What the runs in a log are said to have been: context, billing (input, output), exit, class.
+pub(crate) fn runs_of(events: &[Event]) -> Vec<RunFacts> {
+    let facts = events.iter().filter_map(|event| match &event.body {
+        Body::RunEnd { context, billing, exit, class, .. } => {
+            let billing = billing.as_ref().map(|usage| (usage.input, usage.output));
+            Some((*context, billing, *exit, class.clone()))
+        }
+        _ => None,
+    });
+    facts.collect()
+}
+
+pub(crate) type RunFacts = (Option<u64>, Option<(u64, u64)>, Option<i32>, Option<String>);
+
+/// The codes of the warnings in a log.
+pub(crate) fn warnings(events: &[Event]) -> Vec<String> {
+    let codes = events.iter().filter_map(|event| match &event.body {
+        Body::Warning { code, .. } => Some(code.clone()),
+        _ => None,
+    });
+    codes.collect()
+}
+
+/// The last handle in a log.
+pub(crate) fn handle(events: &[Event]) -> Option<ResumeHandle> {
+    events.iter().rev().find_map(|event| match &event.body {
+        Body::Handle { handle } => Some(handle.clone()),
+        _ => None,
+    })
 }
 
 /// The error of the one input in a log: its kind and message.

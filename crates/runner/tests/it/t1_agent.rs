@@ -8,7 +8,7 @@ use junto_llm::{Cost, Usd};
 use junto_testkit::fake_claude::{Behaviour, Fault};
 use serde_json::{Value, json};
 
-use crate::stage::{Hold, Stage, count, input_end, names, submit, the_end, until, with_variable};
+use crate::stage::{Hold, Stage, count, handle, input_end, names, submit, the_end, until, with_variable};
 
 #[tokio::test]
 async fn an_answer() {
@@ -23,6 +23,7 @@ async fn an_answer() {
             "assistant_text_start",
             "assistant_text_end",
             "call",
+            "run_end",
             "input_end",
             "session_end",
         ]
@@ -110,11 +111,7 @@ async fn a_second_input_resumes_the_session() {
 async fn a_handle_brings_a_session_back() {
     let stage = Stage::new(Behaviour::default());
     let events = stage.play("hello").await;
-    let handle = events.iter().find_map(|event| match &event.body {
-        Body::Handle { handle } => Some(handle.clone()),
-        _ => None,
-    });
-    let agent = stage.agent_of(AgentSpec { resume: handle, ..AgentSpec::default() }).await.unwrap();
+    let agent = stage.agent_of(AgentSpec { resume: handle(&events), ..AgentSpec::default() }).await.unwrap();
     assert_eq!(submit(&agent, "again").await, EndReason::Done);
     stage.end(agent).await;
     assert_eq!(after(&stage.runs()[1], "--resume"), "00000000-0000-4000-8000-000000000001");

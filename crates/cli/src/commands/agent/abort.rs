@@ -54,7 +54,8 @@ pub(super) async fn abort(
     if discarded > 0 {
         output.note(&format!("inputs that were taken back: {discarded}"));
     } else if waiting > 0 {
-        output.note(&format!("inputs that wait: {waiting}; `junto agent abort {name} --all` takes them back"));
+        output
+            .note(&format!("inputs that wait: {waiting}; `junto agent abort {name} --all` takes them back"));
     }
     Ok(Exit::Done)
 }

@@ -8,7 +8,6 @@ use junto::llm::names::nearest;
 use junto::store::AgentSetup;
 
 use crate::args::{AgentKind, SetupArgs, Unset};
-use crate::claude;
 use crate::config::duration;
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -16,14 +15,16 @@ use crate::failure::Failure;
 /// What stands for nobody among those who take over.
 const NOBODY: &str = "none";
 
+/// The command-line agent that does the work if nobody says which.
+const USUAL: &str = "claude";
+
 /// Names that mean something else.
 const RESERVED: &[&str] = &["native", "background", "latest", "none", "all"];
 
 /// Refuses a name that is a kind of agent, or may become one.
-pub(super) fn check_name(name: &str) -> Result<(), Failure> {
+pub(super) fn check_name(name: &str, runners: &[String]) -> Result<(), Failure> {
     let lower = name.to_ascii_lowercase();
-    let taken = RESERVED.contains(&lower.as_str()) || claude::KINDS.contains(&lower.as_str());
-    if taken || AgentKind::named(&lower).is_some() {
+    if RESERVED.contains(&lower.as_str()) || AgentKind::named(&lower, runners).is_some() {
         return Err(Failure::usage(
             format!("\"{name}\" has a meaning of its own, and cannot be an agent's name"),
             "choose a name that says what it does, such as code-review",
@@ -36,13 +37,17 @@ pub(super) fn check_name(name: &str) -> Result<(), Failure> {
 ///
 /// # Errors
 /// What is wrong with the flags.
-pub(super) fn new(args: &SetupArgs, environment: &Environment) -> Result<AgentSetup, Failure> {
+pub(super) fn new(
+    args: &SetupArgs,
+    runners: &[String],
+    environment: &Environment,
+) -> Result<AgentSetup, Failure> {
     let setup = AgentSetup {
-        provider: claude::NAME.to_owned(),
+        provider: USUAL.to_owned(),
         workspace: folder("--workspace", Path::new("."), environment)?,
         ..AgentSetup::default()
     };
-    changed(setup, args, &[], environment)
+    changed(setup, args, &[], runners, environment)
 }
 
 /// A setup with what flags change in it.
@@ -53,13 +58,14 @@ pub(super) fn changed(
     mut setup: AgentSetup,
     args: &SetupArgs,
     unset: &[Unset],
+    runners: &[String],
     environment: &Environment,
 ) -> Result<AgentSetup, Failure> {
     for what in unset {
         take_back(&mut setup, *what);
     }
     if let Some(kind) = &args.provider {
-        let kind = known("--provider", kind)?;
+        let kind = known("--provider", kind, runners)?;
         if kind != setup.provider {
             // They are the other provider's.
             (setup.model, setup.effort) = (None, None);
@@ -75,7 +81,7 @@ pub(super) fn changed(
     }
     if let Some(kinds) = &args.fallback {
         let kinds: Vec<&String> = kinds.iter().filter(|kind| *kind != NOBODY && !kind.is_empty()).collect();
-        let kinds = kinds.into_iter().map(|kind| known("--fallback", kind));
+        let kinds = kinds.into_iter().map(|kind| known("--fallback", kind, runners));
         setup.fallback = Some(kinds.collect::<Result<_, _>>()?);
     }
     setup.model = text(args.model.as_deref()).or(setup.model);
@@ -113,12 +119,13 @@ fn text(given: Option<&str>) -> Option<String> {
 }
 
 /// A kind of command-line agent.
-fn known(flag: &str, kind: &str) -> Result<String, Failure> {
-    if claude::is_known(kind) {
+fn known(flag: &str, kind: &str, runners: &[String]) -> Result<String, Failure> {
+    let all = runners.iter().map(String::as_str);
+    if all.clone().any(|known| known == kind) {
         return Ok(kind.to_owned());
     }
-    let near = nearest(kind, claude::known()).map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
-    let all = claude::known().collect::<Vec<_>>().join(", ");
+    let near = nearest(kind, all).map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
+    let all = runners.join(", ");
     Err(Failure::usage(
         format!("{flag}: there is no command-line agent \"{kind}\"{near}"),
         format!("the kinds are {all}; our own agent has no name yet"),
@@ -165,6 +172,10 @@ fn idle(text: &str) -> Result<SignedDuration, Failure> {
 mod tests {
     use super::*;
 
+    fn runners() -> Vec<String> {
+        ["claude", "codex", "gemini"].map(str::to_owned).to_vec()
+    }
+
     fn setup() -> AgentSetup {
         AgentSetup {
             provider: "claude".into(),
@@ -177,7 +188,11 @@ mod tests {
 
     fn check(args: &SetupArgs, unset: &[Unset], expected: &AgentSetup) {
         let environment = Environment::of(Path::new("/"), &[("HOME", "/")]);
-        assert_eq!(changed(setup(), args, unset, &environment).as_ref(), Ok(expected), "{args:?}");
+        assert_eq!(
+            changed(setup(), args, unset, &runners(), &environment).as_ref(),
+            Ok(expected),
+            "{args:?}"
+        );
     }
 
     #[test]
@@ -201,8 +216,11 @@ mod tests {
         check(&args(&["claude"]), &[], &AgentSetup { fallback: Some(vec!["claude".into()]), ..setup() });
         check(&args(&["none"]), &[], &AgentSetup { fallback: Some(Vec::new()), ..setup() });
         let environment = Environment::of(Path::new("/"), &[]);
-        let failure = changed(setup(), &args(&["cluade"]), &[], &environment).unwrap_err();
-        assert_eq!(failure.errors, ["--fallback: there is no command-line agent \"cluade\"; did you mean \"claude\"?"]);
+        let failure = changed(setup(), &args(&["cluade"]), &[], &runners(), &environment).unwrap_err();
+        assert_eq!(
+            failure.errors,
+            ["--fallback: there is no command-line agent \"cluade\"; did you mean \"claude\"?"]
+        );
     }
 
     #[test]
@@ -222,8 +240,8 @@ mod tests {
     #[test]
     fn names_of_kinds_are_no_names() {
         for taken in ["native", "claude", "Claude", "codex", "gemini", "background"] {
-            assert!(check_name(taken).is_err(), "{taken}");
+            assert!(check_name(taken, &runners()).is_err(), "{taken}");
         }
-        assert!(check_name("nex").is_ok());
+        assert!(check_name("nex", &runners()).is_ok());
     }
 }

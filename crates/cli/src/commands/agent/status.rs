@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use junto::llm::Cost;
-use junto::store::{AgentInput, AgentRun, AgentSession, AgentSetup, Agents, InputState, NamedAgent, RunStatus, Suppression};
+use junto::store::{
+    AgentInput, AgentRun, AgentSession, AgentSetup, Agents, InputState, NamedAgent, RunStatus, Suppression,
+};
 use serde_json::{Value, json};
 
 use super::{kept, open_existing, to_json};
@@ -105,11 +107,7 @@ pub(super) fn list(as_json: bool, environment: &Environment, output: &Output) ->
 }
 
 /// Runs `junto agent status`.
-pub(super) fn status(
-    args: &StatusArgs,
-    environment: &Environment,
-    output: &Output,
-) -> Result<Exit, Failure> {
+pub(super) fn status(args: &StatusArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let agents = super::open(environment)?;
     let agent = agents.get(&args.name).map_err(|error| kept(&error))?;
     let known = Known::read(&agents, agent, args.runs)?;
@@ -131,7 +129,8 @@ fn left_alone(one: &Suppression) -> String {
 }
 
 fn table(all: &[Known]) -> String {
-    let heads = ["NAME", "STATE", "WAITING", "LAST RUN", "CONTEXT", "PROVIDER", "WORKSPACE"].map(str::to_owned);
+    let heads =
+        ["NAME", "STATE", "WAITING", "LAST RUN", "CONTEXT", "PROVIDER", "WORKSPACE"].map(str::to_owned);
     let mut lines = vec![heads.to_vec()];
     lines.extend(all.iter().map(|known| {
         let last = known.runs.first();
@@ -139,7 +138,10 @@ fn table(all: &[Known]) -> String {
             known.agent.name.clone(),
             known.state().to_owned(),
             known.count(InputState::Waiting).to_string(),
-            last.map_or_else(|| "none yet".to_owned(), |run| format!("{} {}", when::minute(run.started), run.status.as_str())),
+            last.map_or_else(
+                || "none yet".to_owned(),
+                |run| format!("{} {}", when::minute(run.started), run.status.as_str()),
+            ),
             tokens(last.and_then(|run| run.result.context)),
             known.agent.setup.provider.clone(),
             known.agent.setup.workspace.display().to_string(),
@@ -159,7 +161,8 @@ fn to_text(known: &Known, agents: &Agents, suppressed: &[Suppression]) -> String
         let _ = writeln!(text, "{key:<14} {value}");
     };
     line("name", agent.name.clone());
-    let pid = running.as_ref().and_then(|run| run.pid).map(|pid| format!(" (process {pid})")).unwrap_or_default();
+    let pid =
+        running.as_ref().and_then(|run| run.pid).map(|pid| format!(" (process {pid})")).unwrap_or_default();
     line("state", format!("{}{pid}, health {}", known.state(), known.health()));
     for (key, value) in setup(&agent.setup) {
         line(key, value);
@@ -168,7 +171,10 @@ fn to_text(known: &Known, agents: &Agents, suppressed: &[Suppression]) -> String
     for session in sessions {
         let id = session.handle.data["session"].as_str().unwrap_or("?");
         let since = when::minute(session.created);
-        line("conversation", format!("{} {id}, since {since}, {} tokens", session.provider, tokens(session.context)));
+        line(
+            "conversation",
+            format!("{} {id}, since {since}, {} tokens", session.provider, tokens(session.context)),
+        );
     }
     for one in suppressed {
         line("left alone", left_alone(one));
@@ -177,7 +183,9 @@ fn to_text(known: &Known, agents: &Agents, suppressed: &[Suppression]) -> String
         let state = match input.state {
             InputState::Leased => "at work".to_owned(),
             InputState::GivenUp => "given up".to_owned(),
-            _ if input.attempts > 0 => format!("failed {} of 3 times, again from {}", input.attempts, when::minute(input.due)),
+            _ if input.attempts > 0 => {
+                format!("failed {} of 3 times, again from {}", input.attempts, when::minute(input.due))
+            }
             _ => "waits".to_owned(),
         };
         let first = input.text.lines().next().unwrap_or_default();
@@ -187,7 +195,8 @@ fn to_text(known: &Known, agents: &Agents, suppressed: &[Suppression]) -> String
         line("runs", "none yet".to_owned());
         return text;
     }
-    let heads = ["RUN", "STARTED", "STATUS", "PROVIDER", "CONTEXT", "COST", "SESSION", "WHAT CAME OF IT"].map(str::to_owned);
+    let heads = ["RUN", "STARTED", "STATUS", "PROVIDER", "CONTEXT", "COST", "SESSION", "WHAT CAME OF IT"]
+        .map(str::to_owned);
     let rows = runs.iter().map(row);
     let _ = write!(text, "\n{}", columns(&std::iter::once(heads.to_vec()).chain(rows).collect::<Vec<_>>()));
     text
@@ -214,7 +223,8 @@ fn row(run: &AgentRun) -> Vec<String> {
 
 /// What was set, and what holds otherwise.
 fn setup(setup: &AgentSetup) -> Vec<(&'static str, String)> {
-    let AgentSetup { provider, model, effort, workspace, instructions, directories, mode, fallback, refresh } = setup;
+    let AgentSetup { provider, model, effort, workspace, instructions, directories, mode, fallback, refresh } =
+        setup;
     let mut lines = vec![("provider", provider.clone()), ("workspace", workspace.display().to_string())];
     let mut add = |key, value: Option<String>| lines.extend(value.map(|value| (key, value)));
     add("model", model.clone());
@@ -223,7 +233,10 @@ fn setup(setup: &AgentSetup) -> Vec<(&'static str, String)> {
     let folders: Vec<String> = directories.iter().map(|folder| folder.display().to_string()).collect();
     add("directories", Some(folders.join(", ")).filter(|folders| !folders.is_empty()));
     add("policy", mode.map(super::super::run::policy_of));
-    add("fallback", fallback.as_ref().map(|kinds| if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") }));
+    add(
+        "fallback",
+        fallback.as_ref().map(|kinds| if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") }),
+    );
     add("max context", refresh.max_context.map(|tokens| format!("{tokens} tokens")));
     add("daily reset", refresh.daily_at.map(|time| time.to_string()));
     let idle = refresh.idle.and_then(|time| std::time::Duration::try_from(time).ok());

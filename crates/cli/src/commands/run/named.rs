@@ -17,7 +17,7 @@ use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::output::Output;
 use crate::output::paint::{Painted, Style};
-use crate::{claude, saved};
+use crate::{runners, saved};
 
 /// Something that an agent is told.
 pub(crate) struct Errand {
@@ -51,7 +51,11 @@ pub(super) fn check_fit(args: &WorkArgs, resume: Option<&str>, no_save: bool) ->
     let model = &args.model;
     let unfit = [
         ("--no-save", no_save, "its runs are always kept"),
-        ("--resume", resume.is_some(), "it always goes on with its conversation; `junto agent new` begins another"),
+        (
+            "--resume",
+            resume.is_some(),
+            "it always goes on with its conversation; `junto agent new` begins another",
+        ),
         ("--cwd", args.cwd.is_some(), "`junto agent set --workspace` sets where it works"),
         ("--model", model.model.is_some(), "`junto agent set --model` sets its model"),
         ("--effort", model.effort.is_some(), "`junto agent set --effort` sets it"),
@@ -59,7 +63,9 @@ pub(super) fn check_fit(args: &WorkArgs, resume: Option<&str>, no_save: bool) ->
         ("--input json", args.input == crate::args::InputForm::Json, "it takes one input at a time"),
     ];
     match unfit.into_iter().find(|(_, given, _)| *given) {
-        Some((flag, _, hint)) => Err(Failure::usage(format!("{flag} does nothing for an agent that has a name"), hint)),
+        Some((flag, _, hint)) => {
+            Err(Failure::usage(format!("{flag} does nothing for an agent that has a name"), hint))
+        }
         None => Ok(()),
     }
 }
@@ -81,7 +87,19 @@ impl Errand {
             return self.queued(&agents, &name, input, output);
         }
         let fallback = config.texts("fallback").unwrap_or_default().to_vec();
-        let mut desk = Desk { errand: &self, name, input, fallback, store, agents, environment, output, outcome: None };
+        let installed = runners::installed(&config, environment).collect();
+        let mut desk = Desk {
+            errand: &self,
+            name,
+            input,
+            fallback,
+            installed,
+            store,
+            agents,
+            environment,
+            output,
+            outcome: None,
+        };
         desk.work(&mut interrupts).await
     }
 
@@ -115,7 +133,8 @@ impl Errand {
         let waiting = queue.iter().filter(|input| input.state == InputState::Waiting).count();
         let pid = agents.running(name).map_err(|error| kept(&error))?.and_then(|run| run.pid);
         if self.args.json {
-            let told = serde_json::json!({"agent": name, "input": input, "waiting": waiting, "running_pid": pid});
+            let told =
+                serde_json::json!({"agent": name, "input": input, "waiting": waiting, "running_pid": pid});
             output.exact(&format!("{told}\n"))?;
         }
         let what = input.map_or_else(String::new, |InputId(id)| format!("input {id} is queued; "));
@@ -136,6 +155,8 @@ struct Desk<'a> {
     input: Option<InputId>,
     /// Who takes over for agents that do not say.
     fallback: Vec<String>,
+    /// The command-line agents whose programs are there.
+    installed: Vec<String>,
     store: Store,
     agents: Agents,
     environment: &'a Environment,
@@ -188,7 +209,7 @@ impl Desk<'_> {
 
     /// Works on what is due, one after another.
     async fn drain(&mut self, host: &NamedHost, interrupts: &mut Interrupts) -> Result<Then, Failure> {
-        let is_installed = |provider: &str| claude::is_installed(provider, self.environment);
+        let is_installed = |provider: &str| self.installed.iter().any(|known| known == provider);
         loop {
             match host.next(&is_installed, Environment::now()).map_err(|error| kept(&error))? {
                 Next::Nothing => return Ok(Then::GoOn),
@@ -234,7 +255,8 @@ impl Desk<'_> {
             Ok(begun) => begun,
             Err(failure) => {
                 let error = AgentError::new(AgentErrorKind::Process, failure.errors.join("; "));
-                let finished = host.not_started(&turn, &error, Environment::now()).map_err(|error| kept(&error))?;
+                let finished =
+                    host.not_started(&turn, &error, Environment::now()).map_err(|error| kept(&error))?;
                 self.tell(&turn, &finished);
                 return Ok((Then::GoOn, Err(failure)));
             }
@@ -273,8 +295,9 @@ impl Desk<'_> {
             end = drive.run(Some(task), interrupts) => end,
             () = aborted => Err(Failure::interrupted()),
         };
-        let mut facts =
-            RunFacts::of_log(&log, &turn.plan.provider).await.map_err(|error| super::view::journal(&error))?;
+        let mut facts = RunFacts::of_log(&log, &turn.plan.provider)
+            .await
+            .map_err(|error| super::view::journal(&error))?;
         let by = match &end {
             Ok(end) => {
                 if end.reason == EndReason::Limit {
@@ -298,7 +321,8 @@ impl Desk<'_> {
         self.output.say(&Painted::new(self.output.err().paint).styled(Style::DIM, &line));
         if let Some(suppression) = &finished.suppression {
             let until = suppression.until.strftime("%Y-%m-%d %H:%M:%S UTC");
-            let message = format!("{} is left alone until {until} ({})", suppression.provider, suppression.class);
+            let message =
+                format!("{} is left alone until {until} ({})", suppression.provider, suppression.class);
             self.output.warning(&message);
         }
         if let Some(reason) = finished.refreshed {
@@ -349,7 +373,9 @@ pub(crate) fn policy_of(mode: junto::core::Mode) -> String {
 /// What a failure to read or write what is kept of agents means for the command.
 pub(crate) fn kept(error: &Error) -> Failure {
     let (exit, hint) = match error.kind() {
-        ErrorKind::NotFound => (Exit::Usage, "`junto agent list` lists those there are; `junto agent add` adds one"),
+        ErrorKind::NotFound => {
+            (Exit::Usage, "`junto agent list` lists those there are; `junto agent add` adds one")
+        }
         ErrorKind::Invalid => (Exit::Usage, "`junto agent --help` has examples"),
         ErrorKind::Exists => (Exit::Usage, "choose another name, or change that one with `junto agent set`"),
         ErrorKind::Locked => (Exit::Failed, "`junto agent abort` stops it; `junto agent send` queues for it"),

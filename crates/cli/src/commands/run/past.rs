@@ -39,13 +39,13 @@ impl Past {
         if let Some(fault) = saved::faults(&id, kept.recovery()) {
             output.warning(&fault);
         }
-        Self::of(store, kept)
+        Self::of(store, kept, &config.runner_names())
     }
 
-    fn of(store: Store, kept: Kept) -> Result<Self, Failure> {
+    fn of(store: Store, kept: Kept, runners: &[String]) -> Result<Self, Failure> {
         let past = &kept.past;
         let kind = match past.events().first().map(|event| &event.body) {
-            Some(Body::SessionStart { kind, .. }) => AgentKind::named(kind)
+            Some(Body::SessionStart { kind, .. }) => AgentKind::named(kind, runners)
                 .ok_or_else(|| format!("its agent is of the kind {kind}, which this junto does not know")),
             _ => Err("its beginning is lost".to_owned()),
         };

@@ -9,7 +9,7 @@ use junto::llm::{Allowance, Usd};
 use junto::named::Plan;
 use junto::policy::Mode;
 use junto::store::{ErrorKind, Extent, Store};
-use junto::{Guard, Kind, SnapshotPolicy, Workshop, WorkshopBuilder};
+use junto::{Cli, Guard, Kind, SnapshotPolicy, Workshop, WorkshopBuilder};
 use tokio_util::sync::CancellationToken;
 
 use super::drive::refused;
@@ -17,13 +17,13 @@ use super::flags::Flags;
 use super::mind::{self, Mind};
 use super::past::{Asked, Past};
 use super::terms::{self, Terms};
-use super::{From, Save, Wish, presence};
+use super::{From, Presence, Save, Wish, presence};
 use crate::args::{AgentKind, WorkArgs};
 use crate::config::{Config, ProviderSettings};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::{claude, connect, guard, saved};
+use crate::{connect, guard, runners, saved};
 
 /// An agent that is ready to be started.
 pub(super) struct Job {
@@ -128,18 +128,26 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
         past.check(&args, &config, environment)?;
     }
     let (time, providers, limits) = (config.duration("timeouts.run"), config.providers(), limits(&config));
-    let claude_mode = terms::of_claude(guard::mode(&config));
+    let cli_mode = terms::of_runner(guard::mode(&config));
+    let clis = command_line_agents(&kind, &config, environment, output)?;
     let Terms { workshop, words: rules, gaps, on_reject } = match &kind {
         AgentKind::Native => {
             terms::terms(&config, environment, &directory, (presence, args.web), output).await?
         }
         // It has rules of its own, and can do nothing without the network.
-        AgentKind::Cli(_) => {
+        AgentKind::Cli(name) => {
             let local = guard::locals(environment, guard::inherit(&config));
-            let open = Workshop::guarded(&directory, Guard::new(Mode::Full), local);
-            let workshop = open.map_err(|error| guard::cannot_hold(&error))?;
-            let (words, on_reject) = (claude_mode.1.to_owned(), OnReject::default());
-            Terms { workshop, words, gaps: None, on_reject }
+            let open = Guard { mode: Mode::Full, ..guard::guard(&config, environment) };
+            let workshop = Workshop::guarded(&directory, open, local);
+            let workshop = workshop.map_err(|error| guard::cannot_hold(&error))?;
+            let agent = clis.iter().find(|(known, _)| known == name).map(|(_, cli)| cli);
+            if let Some(doubt) =
+                agent.and_then(|cli| runners::doubt(cli, &directory, environment).transpose())
+            {
+                output.warning(&doubt?);
+            }
+            let words = agent.map_or_else(String::new, |cli| terms::words(cli, cli_mode));
+            Terms { workshop, words, gaps: None, on_reject: OnReject::default() }
         }
     };
     let workshop = workshop.catalog(connect::catalog(&config)).retry(config.retry());
@@ -157,11 +165,11 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
         Begin::New(_) => workshop,
         Begin::Again(past) => keeping(workshop, past.store().clone(), &config, output),
     };
-    // Our own agent may hand work to those that are there.
-    let mut workshop = workshop;
-    for known in claude::known().filter(|known| *known == kind.name() || claude::is_installed(known, environment)) {
-        workshop = workshop.kind(known, Kind::Cli(Box::new(claude::agent(known, environment)?)));
-    }
+    let logs = saves.then(|| saved::root(environment)).transpose()?.map(|root| root.join("runs"));
+    let steerable = presence == Presence::Program;
+    let workshop = clis.into_iter().fold(workshop, |workshop, (name, cli)| {
+        workshop.kind(name, Kind::Cli(Box::new(Cli { logs: logs.clone(), steerable, ..cli })))
+    });
     let own_model = match &begin {
         Begin::Again(past) => past.model().map(str::to_owned),
         Begin::New(_) => None,
@@ -194,7 +202,7 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
         // Our own has them from its configuration.
         effort: effort.filter(|_| is_cli),
         instructions: instructions.filter(|_| is_cli),
-        mode: claude_mode.0,
+        mode: cli_mode,
         limits,
         ..AgentSpec::default()
     };
@@ -202,6 +210,31 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
     let flags = Flags::of(&args, environment);
     let workshop = workshop.build();
     Ok(Job { workshop, spec, args, asked, begin, flags, time, providers, kept: saves, line, gaps, on_reject })
+}
+
+/// The command-line agent that is meant, and those that are there, to which our own may hand work. What former runs left
+/// behind is ended.
+fn command_line_agents(
+    kind: &AgentKind,
+    config: &Config,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Vec<(String, Cli)>, Failure> {
+    let mut names: Vec<String> = runners::installed(config, environment).collect();
+    if let AgentKind::Cli(name) = kind
+        && !names.contains(name)
+    {
+        names.push(name.clone());
+    }
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let roster = runners::roster(environment, output);
+    let agent = |name: String| {
+        let cli = runners::agent(&name, config, environment)?;
+        Ok((name, Cli { roster: roster.clone(), ..cli }))
+    };
+    names.into_iter().map(agent).collect()
 }
 
 /// A workshop that keeps its sessions, and snapshots of the files if they are wanted.

@@ -5,7 +5,7 @@ use std::path::Path;
 use junto::core::{Mode as AgentMode, OnReject};
 use junto::env::{Error, ErrorKind};
 use junto::policy::Mode;
-use junto::{Enforcement, Guard, Workshop, WorkshopBuilder};
+use junto::{Cli, Enforcement, Guard, Workshop, WorkshopBuilder};
 
 use super::host::Presence;
 use crate::commands::trust;
@@ -102,12 +102,18 @@ async fn may_go_on(error: &Error, presence: Presence, output: &Output) -> bool {
         && consent::yes(output, &error.to_string(), "Go on, and be asked about what cannot be judged?").await
 }
 
-/// What a command-line agent may do by its own rules, and how that is told.
-pub(super) fn of_claude(mode: Mode) -> (AgentMode, &'static str) {
+/// What a command-line agent may do.
+pub(super) fn of_runner(mode: Mode) -> AgentMode {
     match mode {
         // It cannot ask anybody here.
-        Mode::ReadOnly | Mode::Ask => (AgentMode::ReadOnly, "may look; its own rules for the rest"),
-        Mode::Workspace => (AgentMode::WorkspaceWrite, "may change files here; its own rules for the rest"),
-        Mode::Full => (AgentMode::Full, "everything is allowed"),
+        Mode::ReadOnly | Mode::Ask => AgentMode::ReadOnly,
+        Mode::Workspace => AgentMode::WorkspaceWrite,
+        Mode::Full => AgentMode::Full,
     }
+}
+
+/// The same for the first line.
+pub(super) fn words(cli: &Cli, mode: AgentMode) -> String {
+    let held = if cli.definition.enforces(mode) { "" } else { "held by our sandbox; " };
+    format!("{held}{}", cli.definition.modes.of(mode).says)
 }

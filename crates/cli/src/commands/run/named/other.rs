@@ -22,7 +22,8 @@ impl Desk<'_> {
         let Some(input) = self.input else { return Ok(None) };
         let who = self.agents.running(&self.name).map_err(|error| kept(&error))?.and_then(|run| run.pid);
         if let Some(pid) = who {
-            self.output.status(&format!("process {pid} is at work with {}; input {} waits", self.name, input.0));
+            self.output
+                .status(&format!("process {pid} is at work with {}; input {} waits", self.name, input.0));
         }
         let state = self.agents.input(input).map_err(|error| kept(&error))?.map(|input| input.state);
         if !matches!(state, Some(InputState::Waiting | InputState::Leased)) {
@@ -89,7 +90,8 @@ fn exit(run: &AgentRun) -> Result<Exit, Failure> {
         RunStatus::Completed => Ok(Exit::Done),
         RunStatus::Cancelled => Err(Failure::interrupted()),
         RunStatus::Running | RunStatus::Failed => {
-            let exit = if class.and_then(Class::suppression).is_some() { Exit::Provider } else { Exit::Failed };
+            let exit =
+                if class.and_then(Class::suppression).is_some() { Exit::Provider } else { Exit::Failed };
             Err(Failure::new(exit, error, "`junto agent status` tells what became of it"))
         }
     }

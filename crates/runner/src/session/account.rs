@@ -1,0 +1,112 @@
+//! What a run used: booked, and told.
+//!
+//! Some commands say what a turn used; that is booked when they say it. Others count over their whole session, or
+//! say nothing when a turn fails: what such a run used is worked out when it is over, from the session's total
+//! before it and from what the command wrote down itself.
+
+use junto_core::{Body, CallEnd, CallPurpose, JournalError};
+use junto_llm::catalog::Catalog;
+use junto_llm::{Cost, Usage};
+
+use super::Session;
+use super::progress::Progress;
+use crate::scribe::Scribe;
+use crate::{CodexTurn, ModelUse, OutputFormat, Used, probe};
+
+impl Session {
+    /// Books what a report says the turn used. What it says of the whole session is booked at the end.
+    pub(super) async fn account(
+        &mut self,
+        used: &Used,
+        scribe: &Scribe<'_>,
+        progress: &mut Progress,
+    ) -> Result<(), JournalError> {
+        match used {
+            Used::Turn(used) => self.book(Some(used.clone()), scribe, progress).await,
+            Used::Untold => self.book(None, scribe, progress).await,
+            Used::SessionTotal { .. } => Ok(()),
+        }
+    }
+
+    /// Books what a run used that is over, as far as that was left to do.
+    pub(super) async fn close_accounts(
+        &mut self,
+        before: Option<&CodexTurn>,
+        scribe: &Scribe<'_>,
+        progress: &mut Progress,
+    ) -> Result<(), JournalError> {
+        let turn = self.last_turn().await.and_then(|turn| turn.after(before));
+        if let Some(turn) = &turn {
+            progress.context = turn.context.or(progress.context);
+            self.thread.context = progress.context.or(self.thread.context);
+            progress.model = turn.model.clone().or_else(|| progress.model.take());
+        }
+        let total = progress.report.as_ref().and_then(|report| match &report.used {
+            total @ Used::SessionTotal { usage, .. } => Some((total.clone(), usage.clone())),
+            _ => None,
+        });
+        let (used, total) = match (total, &turn) {
+            (Some((used, total)), _) => {
+                (used.since(self.thread.totals.as_ref(), progress.fresh), Some(total))
+            }
+            // A turn that failed, or was cut off, has used something all the same.
+            (None, Some(turn)) => {
+                (turn.used(self.thread.totals.as_ref(), progress.fresh), turn.total.clone())
+            }
+            (None, None) => return Ok(()),
+        };
+        if let Some(total) = total {
+            progress.changed_totals |= self.thread.totals.replace(total.clone()) != Some(total);
+        }
+        self.book(used, scribe, progress).await
+    }
+
+    /// The last turn that the command wrote down, if it does such a thing.
+    pub(super) async fn last_turn(&self) -> Option<CodexTurn> {
+        if self.definition.output != OutputFormat::CodexJson {
+            return None;
+        }
+        let home = probe::home(&self.definition, &self.host)?;
+        CodexTurn::last(&*self.host.env, home.to_str()?, self.thread.id.as_deref()?).await
+    }
+
+    /// Books what was used; `None` if that cannot be known.
+    async fn book(
+        &mut self,
+        used: Option<Vec<ModelUse>>,
+        scribe: &Scribe<'_>,
+        progress: &mut Progress,
+    ) -> Result<(), JournalError> {
+        progress.told |= used.is_some();
+        progress.untold |= used.is_none();
+        for ModelUse { model, usage, cost } in used.unwrap_or_default() {
+            let model = if model.is_empty() { progress.model.clone().unwrap_or_default() } else { model };
+            let cost = match cost {
+                Cost::Unknown => estimate(&model, &usage),
+                known => known,
+            };
+            self.totals.usage += &usage;
+            progress.usage += &usage;
+            progress.cost = Some(progress.cost.map_or(cost, |sum| sum + cost));
+            let call = Body::Call {
+                provider: self.definition.kind.clone(),
+                model,
+                response_id: None,
+                usage,
+                cost,
+                answer: None,
+                purpose: CallPurpose::Input,
+                end: CallEnd::Whole,
+                prefix: None,
+            };
+            scribe.emit(call).await?;
+        }
+        Ok(())
+    }
+}
+
+/// What a model's vendor takes for it, where a command does not tell.
+pub(crate) fn estimate(model: &str, usage: &Usage) -> Cost {
+    let price = Catalog::builtin().get(model).and_then(|info| info.price);
+    price.map_or(Cost::Unknown, |price| price.cost(usage))
+}

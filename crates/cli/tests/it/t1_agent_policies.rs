@@ -119,6 +119,24 @@ fn the_configuration_may_name_who_takes_over() {
 }
 
 #[test]
+fn an_agent_without_a_name_gives_way_too() {
+    let agents = with_spare("fallback = [\"spare\"]\n");
+    agents.mode("auth");
+    let run = agents.run(&["run", "--agent", "claude", "One."]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "I was told: One.\n"), "{run:#?}");
+    assert!(run.err.contains("(auth)") && run.err.contains("spare takes over"), "{run:#?}");
+    agents.mode("");
+    let next = agents.run(&["run", "--agent", "claude", "Two."]);
+    assert_eq!((next.out.as_str(), agents.calls().len()), ("I was told: Two.\n", 1), "{next:#?}");
+    let alone = Agents::unnamed(Machine::new());
+    alone.mode("auth");
+    for asked in 1..3 {
+        assert_eq!(alone.run(&["run", "--agent", "claude", "One."]).code, Some(3));
+        assert_eq!(alone.calls().len(), asked, "who was named is asked if nobody else can be");
+    }
+}
+
+#[test]
 fn what_nobody_can_do_now_waits() {
     let agents = Agents::new();
     agents.mode("auth");

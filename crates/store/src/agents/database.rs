@@ -11,8 +11,10 @@ use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
 use crate::{Error, ErrorKind, Result};
 
+/// The version of the tables.
+const VERSION: u32 = 1;
 /// What brings the tables from each version to the next. Never changed, only added to.
-const MIGRATIONS: &[&str] = &[include_str!("schema1.sql")];
+const MIGRATIONS: [&str; VERSION as usize] = [include_str!("schema1.sql")];
 /// How long a writer waits for another process that is writing.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -36,24 +38,26 @@ impl Database {
     }
 
     fn migrate(&self) -> Result<()> {
-        let version = |db: &Connection| -> rusqlite::Result<usize> {
-            db.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0)).map(|n| n as usize)
+        let version = |db: &Connection| -> rusqlite::Result<u32> {
+            db.query_row("PRAGMA user_version", [], |row| row.get(0))
         };
-        if self.read(version)? == MIGRATIONS.len() {
+        if self.read(version)? == VERSION {
             return Ok(());
         }
         // Another process may do it at the same time: the version counts that is seen under the lock.
         let found = self.write(|db| {
             let found = version(db)?;
-            for migration in MIGRATIONS.get(found..).unwrap_or_default() {
-                db.execute_batch(migration)?;
+            for (from, migration) in (0..VERSION).zip(MIGRATIONS) {
+                if from >= found {
+                    db.execute_batch(migration)?;
+                }
             }
-            if found < MIGRATIONS.len() {
-                db.pragma_update(None, "user_version", MIGRATIONS.len())?;
+            if found < VERSION {
+                db.pragma_update(None, "user_version", VERSION)?;
             }
             Ok(found)
         })?;
-        if found > MIGRATIONS.len() {
+        if found > VERSION {
             let message = format!("version {found} of a newer Junto");
             return Err(Error::new(ErrorKind::Newer, self.path.display(), message));
         }

@@ -67,19 +67,17 @@ impl Agents {
                 "SELECT provider, handle, created, used, context FROM sessions WHERE agent = ?1 ORDER BY provider",
             )?;
             let rows = select.query_map([name], |row| {
-                let handle = from_json(row.get::<_, Option<String>>(1)?);
-                let session = handle.map(|handle| (handle, row.get(0), row.get(2), row.get(3), row.get(4)));
-                let Some((handle, provider, created, used, context)) = session else { return Ok(None) };
-                let (used, context): (Option<i64>, Option<i64>) = (used?, context?);
+                let Some(handle) = from_json(row.get(1)?) else { return Ok(None) };
+                let (used, context): (Option<i64>, Option<i64>) = (row.get(3)?, row.get(4)?);
                 Ok(Some(AgentSession {
-                    provider: provider?,
+                    provider: row.get(0)?,
                     handle,
-                    created: time(created?),
+                    created: time(row.get(2)?),
                     used: used.map(time),
                     context: context.and_then(|tokens| u64::try_from(tokens).ok()),
                 }))
             })?;
-            rows.filter_map(Result::transpose).collect()
+            rows.filter_map(std::result::Result::transpose).collect()
         })
     }
 }

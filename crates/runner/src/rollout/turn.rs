@@ -97,8 +97,10 @@ impl Reading {
         self.counted = if is_stale { None } else { counted(info) };
     }
 
-    pub(super) fn began(&self) -> bool {
-        self.began
+    /// Whether what stands before what was read could change nothing: the turn's beginning is there, and what was
+    /// counted before it.
+    pub(super) fn is_settled(&self) -> bool {
+        self.began && !self.count_before.is_null()
     }
 
     /// The last turn; `None` if nothing tells which it is.

@@ -212,6 +212,16 @@ async fn a_long_rollout_is_read_from_its_end() {
 }
 
 #[tokio::test]
+async fn what_was_counted_before_is_looked_for_before_the_turn() {
+    let home = Home::new();
+    let filler = line("response_item", json!({"type": "message", "content": "x".repeat(300_000)}));
+    let old = count(tokens(100, 10), tokens(100, 10));
+    home.rollout(&[started("one"), old.clone(), filler, started("two"), old]);
+    let turn = home.last().await.unwrap();
+    assert_eq!((turn.id.as_str(), turn.context), ("two", None), "it was told again, and no call was made");
+}
+
+#[tokio::test]
 async fn a_line_that_is_being_written_is_passed_over() {
     let home = Home::new();
     let mut bytes = written(&[started("one"), count(tokens(10, 1), tokens(10, 1))]);

@@ -28,7 +28,7 @@ pub struct RunFacts {
     /// Which limit stopped it.
     pub limit: Option<String>,
     /// Whether its program told at its end what it used.
-    told: bool,
+    pub(super) told: bool,
 }
 
 impl RunFacts {

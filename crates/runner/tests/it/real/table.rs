@@ -139,10 +139,9 @@ pub(crate) async fn a_storm_of_errors_ends(who: Who) {
 
 /// Once; who asks again gets the whole answer.
 pub(crate) async fn an_answer_breaks_off(who: Who) {
-    let fault = Fault { drop_after_bytes: Some(After(3000)), ..Fault::default() }.times(1);
-    let played = Stage::new(who)
-        .play(Scenario { fault: Some(fault), ..Scenario::new([Step::text(ANSWER.repeat(400))]) });
-    let played = played.await;
+    let fault = Some(Fault { drop_after_bytes: Some(After(3000)), ..Fault::default() }.times(1));
+    let answer = Step::text(ANSWER.repeat(400));
+    let played = Stage::new(who).play(Scenario { fault, ..Scenario::new([answer]) }).await;
     let whole = (EndReason::Done, ANSWER.repeat(400));
     match who {
         // What was handed on is not started over, and a cut stream is the end for gemini.

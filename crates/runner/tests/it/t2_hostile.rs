@@ -1,5 +1,7 @@
 //! A repository redirects nothing and runs nothing, and no key leaves.
 
+use std::time::Duration;
+
 use junto_testkit::cast::Who;
 use junto_twin::Step;
 
@@ -45,7 +47,9 @@ async fn the_traps_are_real() {
         definition.command[at + 1] = "project,local".to_owned();
     });
     let traps = Traps::lay(&stage.work(), &stage.home());
-    stage.play(Scenario::new([Step::text("Fine.")])).await;
+    // Where it is led nobody answers.
+    let idle = Duration::from_secs(5);
+    stage.play(Scenario { idle, ..Scenario::new([Step::text("Fine.")]) }).await;
     assert!(traps.ran().is_some_and(|ran| ran.contains("SessionStart")));
     assert!(traps.was_called());
 }

@@ -15,7 +15,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::config::FlagValue;
 
 pub(crate) use self::agent::{
-    AbortArgs, AddArgs, AgentArgs, AgentCommand, JsonArgs, NameArgs, SendArgs, SetArgs, SetupArgs,
+    AbortArgs, AddArgs, AgentArgs, AgentCommand, NameArgs, SendArgs, SetArgs, SetupArgs,
     StatusArgs, Unset,
 };
 pub(crate) use self::demo::{DemoArgs, DemoProfile};

@@ -18,7 +18,7 @@ use self::usage::Accounts;
 use crate::fields::{Objects, blocks, list, number, status, text};
 use crate::partial::{Partial, Shape, append};
 use crate::running::Running;
-use crate::{CliEvent, Parser};
+use crate::{CliEvent, Parser, failure};
 
 /// The model's name in messages that the client wrote itself.
 const SYNTHETIC: &str = "<synthetic>";
@@ -209,12 +209,10 @@ fn is_main(value: &Value) -> bool {
 }
 
 fn retried(value: &Value) -> Error {
-    let status = status(value, "error_status");
-    let kind = status.map_or(ErrorKind::Network, ErrorKind::from_status);
-    let error = Error::new(kind, text(value, "error"));
-    match status {
-        Some(status) => error.with_status(status),
-        None => error,
+    let words = text(value, "error");
+    match status(value, "error_status") {
+        Some(status) => failure::classify(words, words, Some(status)),
+        None => Error::new(ErrorKind::Network, words),
     }
 }
 

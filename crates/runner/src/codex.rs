@@ -13,9 +13,10 @@ use junto_core::{Plan, PlanStep, StepStatus};
 use junto_llm::Usage;
 use serde_json::Value;
 
-use crate::fields::{Held, Objects, list, text, told_error, told_retry};
+use crate::fields::{Objects, list, text};
 use crate::partial::{Partial, Shape, replace};
 use crate::running::{Rounds, Running};
+use crate::told::{Held, told_error, told_retry};
 use crate::{CliEvent, Parser, Report, Used, Verdict};
 
 /// Reads the lines of one run of `codex`.

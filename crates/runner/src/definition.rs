@@ -15,7 +15,7 @@ use crate::{ClaudeParser, CodexParser, GeminiParser, Parser};
 pub use self::line::{CommandLine, Detail, Invocation, PrivateFile, Purpose};
 pub use self::rules::{
     AnswerRule, EffortRule, EndSignal, EndingRule, EndpointRule, HomeRule, ModeRule, Modes, Options,
-    SignInRule, SteerProtocol, SteerRule, TokenRule, VariableRules,
+    ProjectRule, SignInRule, SteerProtocol, SteerRule, TokenRule, VariableRules,
 };
 pub use self::version::{Standing, Version, VersionRange, Versions};
 
@@ -64,6 +64,9 @@ pub struct Definition {
     /// Which variables it gets.
     #[serde(default)]
     pub variables: VariableRules,
+    /// What of a project it obeys whatever it is told.
+    #[serde(default)]
+    pub project: ProjectRule,
     /// How it is spoken with while it works.
     #[serde(default)]
     pub steer: SteerRule,

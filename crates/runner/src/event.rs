@@ -7,7 +7,17 @@ use junto_llm::{Cost, Error, ToolCall, Usage, Usd};
 ///
 /// Contract: never panics, whatever the bytes; holds a bounded amount of text; ignores what it does
 /// not know; pairs every start of a text or reasoning with one end, the deltas between them joining
-/// to it.
+/// to it, and every start of a tool with one end.
+///
+/// ```
+/// use junto_runner::{CliEvent, CodexParser, Parser as _};
+///
+/// let line = br#"{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"hi"}}"#;
+/// let (mut parser, mut events) = (CodexParser::new(), Vec::new());
+/// parser.line(line, &mut events);
+/// parser.finish(&mut events);
+/// assert!(matches!(events.last(), Some(CliEvent::TextEnd(text)) if text == "hi"));
+/// ```
 pub trait Parser: Send {
     /// Takes one line, without its end, and adds what it says to `events`.
     fn line(&mut self, line: &[u8], events: &mut Vec<CliEvent>);

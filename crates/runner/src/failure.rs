@@ -50,7 +50,7 @@ const CLASSES: &[(Class, &str, ErrorKind, Option<Duration>)] = &[
     (Class::RateLimit, "rate-limit", ErrorKind::RateLimit, Some(Duration::from_mins(5))),
     (Class::UsageLimit, "usage-limit", ErrorKind::Quota, Some(Duration::from_hours(5))),
     (Class::Quota, "quota", ErrorKind::Quota, Some(Duration::from_hours(1))),
-    (Class::Overloaded, "overloaded", ErrorKind::Server, Some(Duration::from_secs(60))),
+    (Class::Overloaded, "overloaded", ErrorKind::Server, Some(Duration::from_mins(1))),
     (Class::ContextLength, "context-length", ErrorKind::ContextLength, None),
     (Class::Refused, "refused", ErrorKind::ContentFilter, None),
     (Class::NotInstalled, "not-installed", ErrorKind::Configuration, Some(Duration::from_mins(10))),

@@ -8,9 +8,10 @@
 use junto_llm::{Cost, ToolCall, Usage};
 use serde_json::{Map, Value};
 
-use crate::fields::{Held, Objects, number, text, told_error};
+use crate::fields::{Objects, number, text};
 use crate::partial::{Partial, Shape, append};
 use crate::running::{Rounds, Running};
+use crate::told::{Held, told_error};
 use crate::{CliEvent, ModelUse, Parser, Report, Used, Verdict};
 
 /// How errors begin that stop an agent at a limit.

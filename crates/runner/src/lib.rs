@@ -33,6 +33,7 @@ mod host;
 mod lines;
 mod partial;
 mod probe;
+mod project;
 mod prompt;
 mod provider;
 mod rollout;
@@ -42,14 +43,16 @@ mod scribe;
 mod session;
 mod share;
 pub mod sweep;
+mod told;
 
 pub use agent::CliAgent;
 pub use claude::ClaudeParser;
 pub use codex::CodexParser;
 pub use definition::{
     AnswerRule, CommandLine, Definition, Detail, EffortRule, EndSignal, EndingRule, EndpointRule, HomeRule,
-    Invocation, ModeRule, Modes, Options, OutputFormat, PrivateFile, PromptBy, Purpose, SignInRule, Standing,
-    SteerProtocol, SteerRule, TokenRule, VariableRules, Version, VersionRange, Versions,
+    Invocation, ModeRule, Modes, Options, OutputFormat, PrivateFile, ProjectRule, PromptBy, Purpose,
+    SignInRule, Standing, SteerProtocol, SteerRule, TokenRule, VariableRules, Version, VersionRange,
+    Versions,
 };
 pub use endpoint::Endpoint;
 pub use event::{CliEvent, ModelUse, Parser, Report, Used, Verdict};

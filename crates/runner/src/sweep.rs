@@ -71,7 +71,7 @@ impl Roster {
         let swept = sweep(folder).map_err(failed)?;
         let own = Identity::own().ok_or_else(|| failed(io::ErrorKind::Unsupported.into()))?;
         // Several hosts can be one process.
-        let path = (0_u32..)
+        let path = (0..=u16::MAX)
             .map(|number| folder.join(format!("{}-{}-{number}.{EXTENSION}", own.pid, own.start)))
             .find(|path| !path.exists())
             .ok_or_else(|| failed(io::ErrorKind::AlreadyExists.into()))?;

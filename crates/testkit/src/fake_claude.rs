@@ -72,13 +72,12 @@ fn run(argv: &[String]) -> Result<u8, String> {
 
 /// The prompt: standard input to its end, or the first message of a dialogue.
 fn read_prompt(dialogue: Option<&Dialogue>) -> Result<String, String> {
-    let prompt = match dialogue {
-        Some(dialogue) => dialogue.next().unwrap_or_default(),
-        None => {
-            let mut input = String::new();
-            io::stdin().read_to_string(&mut input).map_err(|e| format!("cannot read the prompt: {e}"))?;
-            input
-        }
+    let prompt = if let Some(dialogue) = dialogue {
+        dialogue.next().unwrap_or_default()
+    } else {
+        let mut input = String::new();
+        io::stdin().read_to_string(&mut input).map_err(|e| format!("cannot read the prompt: {e}"))?;
+        input
     };
     if prompt.trim().is_empty() {
         return Err("Input must be provided through stdin".to_owned());

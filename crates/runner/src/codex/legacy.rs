@@ -105,7 +105,7 @@ impl CodexParser {
     /// Some versions tell what was used after each call.
     fn count(&mut self, info: &Value, events: &mut Vec<CliEvent>) {
         self.total = usage::usage(&info["total_token_usage"]).or(self.total.take());
-        events.extend(usage::context(&info["last_token_usage"]).map(CliEvent::Context));
+        events.extend(usage::counted(info).map(CliEvent::Context));
     }
 
     fn over(&mut self, verdict: Verdict, events: &mut Vec<CliEvent>) {

@@ -30,11 +30,20 @@ pub(super) fn session_total(raw: &Value) -> Used {
     }
 }
 
-/// How large a call was: the prompt and the output. A window that is full is told as a total alone. Nothing
-/// is no call.
+/// How large a call was: the prompt and the output, else what is told of it as a total alone. Nothing is no
+/// call.
 pub(crate) fn context(last: &Value) -> Option<u64> {
     let parts = usage(last).map(|usage| usage.total).filter(|total| *total > 0);
     parts.or_else(|| last["total_tokens"].as_u64()).filter(|total| *total > 0)
+}
+
+/// How large the last call was that a count tells. When the window is full there was none, and what is told is
+/// the total: of the last call what was still free, and of the thread the whole window.
+pub(crate) fn counted(info: &Value) -> Option<u64> {
+    let (last, all) = (&info["last_token_usage"], &info["total_token_usage"]);
+    let has_parts = |raw| usage(raw).is_some_and(|usage| usage.total > 0);
+    let window = if has_parts(last) || has_parts(all) { None } else { context(all) };
+    context(last).max(window)
 }
 
 #[cfg(test)]
@@ -68,5 +77,15 @@ mod tests {
         assert_eq!(told(0, 0, 0), None);
         assert_eq!(context(&json!({"total_tokens": 7})), Some(7));
         assert_eq!(context(&json!(null)), None);
+    }
+
+    #[test]
+    fn a_full_window_is_all_of_it() {
+        let tokens = |input: u64, total: u64| json!({"input_tokens": input, "output_tokens": 0, "total_tokens": total});
+        let counted = |last, all| counted(&json!({"last_token_usage": last, "total_token_usage": all}));
+        assert_eq!(counted(tokens(0, 70), tokens(0, 100)), Some(100));
+        assert_eq!(counted(tokens(0, 70), tokens(30, 100)), Some(70));
+        assert_eq!(counted(tokens(10, 10), tokens(500, 500)), Some(10));
+        assert_eq!(counted(tokens(0, 0), tokens(500, 500)), None);
     }
 }

@@ -192,6 +192,17 @@ pub struct HomeRule {
     pub files: BTreeMap<PathBuf, String>,
 }
 
+/// What of a project a command obeys whatever it is told, so that it is not run where that is there: whoever wrote
+/// the project would decide what runs here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProjectRule {
+    /// Files in the working directory or above it, up to the user's home.
+    pub obeyed: Vec<PathBuf>,
+    /// Files that it obeys beside these in the user's own home.
+    pub obeyed_with_own_home: Vec<PathBuf>,
+}
+
 /// What shows that a user is signed in.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -57,7 +57,7 @@ fn duration(mut text: &str) -> Option<Duration> {
     let mut sum = 0.0;
     let mut found = false;
     loop {
-        text = text.trim_start_matches(|c: char| c == ' ' || c == ',');
+        text = text.trim_start_matches([' ', ',']);
         let (number, rest) = leading(text, |c| c.is_ascii_digit() || c == '.');
         let Ok(number) = number.trim_end_matches('.').parse::<f64>() else { break };
         let (word, rest) = leading(rest.trim_start(), |c| c.is_ascii_alphabetic());
@@ -93,13 +93,13 @@ fn date(text: &str, today: Date) -> (Option<Date>, &str) {
         let month = i8::try_from(month + 1).ok()?;
         let (day, rest) = leading(rest.trim_start(), |c| c.is_ascii_digit());
         let (_, rest) = leading(rest, |c| c.is_ascii_alphabetic());
-        let rest = rest.trim_start_matches(|c: char| c == ',' || c == ' ');
+        let rest = rest.trim_start_matches([',', ' ']);
         let (year, after) = leading(rest, |c| c.is_ascii_digit());
         let (year, rest) = match year.parse() {
             Ok(year) if year > 1970 => (year, after),
             _ => (today.year(), rest),
         };
-        let rest = rest.trim_start_matches(|c: char| c == ',' || c == ' ');
+        let rest = rest.trim_start_matches([',', ' ']);
         Some((Date::new(year, month, day.parse().ok()?).ok()?, rest.strip_prefix("at ").unwrap_or(rest)))
     };
     dated().map_or((None, text), |(date, rest)| (Some(date), rest))

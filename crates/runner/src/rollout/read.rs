@@ -46,7 +46,7 @@ pub(super) async fn last_turn(env: &dyn ExecutionEnvironment, file: &RealPath) -
         let mut lines = Lines::new(LINE);
         lines.push(tail.get(rest..)?, |line| take(&mut reading, line));
         lines.finish(|line| take(&mut reading, line));
-        if reading.began() || start == 0 || length >= MOST {
+        if reading.is_settled() || start == 0 || length >= MOST {
             return reading.turn();
         }
         length = length.saturating_mul(4).min(MOST);

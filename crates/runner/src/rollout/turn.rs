@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::CodexTurn;
-use crate::codex::usage::{context, usage};
+use crate::codex::usage::{context, counted, usage};
 use crate::fields::text;
 
 /// One line. What is in it is read only if it is about turns or tokens: the rest can be large.
@@ -94,11 +94,13 @@ impl Reading {
         // It is told again when nothing was added, for instance with other limits of the account.
         let is_stale = self.count_before["total_token_usage"] == info["total_token_usage"]
             && self.count_before["last_token_usage"] == info["last_token_usage"];
-        self.counted = if is_stale { None } else { context(&info["last_token_usage"]) };
+        self.counted = if is_stale { None } else { counted(info) };
     }
 
-    pub(super) fn began(&self) -> bool {
-        self.began
+    /// Whether what stands before what was read could change nothing: the turn's beginning is there, and what was
+    /// counted before it.
+    pub(super) fn is_settled(&self) -> bool {
+        self.began && !self.count_before.is_null()
     }
 
     /// The last turn; `None` if nothing tells which it is.

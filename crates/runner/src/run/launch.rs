@@ -16,6 +16,7 @@ use crate::control::Dialogue;
 use crate::failure::Class;
 use crate::{
     CommandLine, Definition, Host, Invocation, LINE_LIMIT, Lines, Parser, Patience, PromptBy, environment,
+    project,
 };
 
 /// The longest line of standard error that is put on record.
@@ -43,6 +44,7 @@ impl Run {
     pub(crate) async fn start(start: Start<'_>) -> Result<Self, Error> {
         let Start { definition, host, invocation, call, prompt, mut dialogue, cwd, patience } = start;
         environment::fuse(definition, host)?;
+        project::check(definition, host, cwd.as_ref().unwrap_or(&host.env.facts().cwd).as_path())?;
         let token = host.token();
         let mut line = definition.command_line(&Invocation { token: Some(&token), ..invocation })?;
         let files = private_files(&mut line).map_err(|e| not_ready(definition, &e))?;

@@ -3,10 +3,16 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The most that is kept of one run.
 const LIMIT: usize = 16 << 20;
+
+/// How the names of records end.
+const EXTENSION: &str = "log";
+
+/// How many records a folder has. The oldest are removed.
+const KEPT: usize = 500;
 
 /// A file to which lines are added, up to a limit. What cannot be written is left out: a run does not fail
 /// because a disk is full.
@@ -20,7 +26,8 @@ impl Record {
     /// Begins the record `name` in a folder, which is made if it is not there. Only its owner can read it.
     pub(super) fn begin(folder: &Path, name: &str) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
-        let path = folder.join(format!("{name}.log"));
+        prune(folder, KEPT - 1)?;
+        let path = folder.join(format!("{name}.{EXTENSION}"));
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
         Ok(Self { file: Some(BufWriter::new(file)), left: LIMIT })
     }
@@ -41,9 +48,42 @@ impl Record {
     }
 }
 
+/// Removes the oldest records of a folder, so that at most so many are left. Their names end with ids that sort by
+/// time.
+fn prune(folder: &Path, most: usize) -> io::Result<()> {
+    let id = |path: &PathBuf| {
+        let name = path.file_stem()?.to_str()?;
+        let (_, id) = name.rsplit_once('-')?;
+        path.extension().is_some_and(|extension| extension == EXTENSION).then(|| id.to_owned())
+    };
+    let paths = fs::read_dir(folder)?.flatten().map(|entry| entry.path());
+    let mut records: Vec<(String, PathBuf)> = paths.filter_map(|path| Some((id(&path)?, path))).collect();
+    records.sort_unstable();
+    let surplus = records.len().saturating_sub(most);
+    for (_, path) in records.into_iter().take(surplus) {
+        // Another host may have removed it just now.
+        let _ = fs::remove_file(path);
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_keeps_the_latest_records() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = ["claude-3.log", "codex-1.log", "claude-2.log", "codex-4.log", "notes.log", "x-0.txt"];
+        for name in names {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        prune(folder.path(), 2).unwrap();
+        let left = fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name());
+        let mut left: Vec<_> = left.map(|name| name.into_string().unwrap()).collect();
+        left.sort();
+        assert_eq!(left, ["claude-3.log", "codex-4.log", "notes.log", "x-0.txt"]);
+    }
 
     #[test]
     fn a_record_has_its_lines_and_an_end() {

@@ -9,12 +9,13 @@ use junto_llm::catalog::Catalog;
 use junto_llm::{Cost, Usage};
 
 use super::Session;
-use super::progress::Progress;
+use super::progress::{Books, Progress};
 use crate::scribe::Scribe;
 use crate::{CodexTurn, ModelUse, OutputFormat, Used, probe};
 
 impl Session {
-    /// Books what a report says the turn used. What it says of the whole session is booked at the end.
+    /// Books what a report says the turn used. What it says of the whole session, or does not say, is left to the
+    /// end.
     pub(super) async fn account(
         &mut self,
         used: &Used,
@@ -23,8 +24,7 @@ impl Session {
     ) -> Result<(), JournalError> {
         match used {
             Used::Turn(used) => self.book(Some(used.clone()), scribe, progress).await,
-            Used::Untold => self.book(None, scribe, progress).await,
-            Used::SessionTotal { .. } => Ok(()),
+            Used::SessionTotal { .. } | Used::Untold => Ok(()),
         }
     }
 
@@ -41,19 +41,15 @@ impl Session {
             self.thread.context = progress.context.or(self.thread.context);
             progress.model = turn.model.clone().or_else(|| progress.model.take());
         }
-        let total = progress.report.as_ref().and_then(|report| match &report.used {
-            total @ Used::SessionTotal { usage, .. } => Some((total.clone(), usage.clone())),
-            _ => None,
-        });
-        let (used, total) = match (total, &turn) {
-            (Some((used, total)), _) => {
-                (used.since(self.thread.totals.as_ref(), progress.fresh), Some(total))
+        let (before, fresh) = (self.thread.totals.as_ref(), progress.resumed.is_none());
+        let (used, total) = match (progress.report.as_ref().map(|report| &report.used), &turn) {
+            (Some(Used::Turn(_)), _) | (None, None) => return Ok(()),
+            (Some(used @ Used::SessionTotal { usage, .. }), _) => {
+                (used.since(before, fresh), Some(usage.clone()))
             }
             // A turn that failed, or was cut off, has used something all the same.
-            (None, Some(turn)) => {
-                (turn.used(self.thread.totals.as_ref(), progress.fresh), turn.total.clone())
-            }
-            (None, None) => return Ok(()),
+            (_, Some(turn)) => (turn.used(before, fresh), turn.total.clone()),
+            (Some(Used::Untold), None) => (None, None),
         };
         if let Some(total) = total {
             progress.changed_totals |= self.thread.totals.replace(total.clone()) != Some(total);
@@ -77,8 +73,10 @@ impl Session {
         scribe: &Scribe<'_>,
         progress: &mut Progress,
     ) -> Result<(), JournalError> {
-        progress.told |= used.is_some();
-        progress.untold |= used.is_none();
+        progress.books = match (progress.books, &used) {
+            (Books::Incomplete, _) | (_, None) => Books::Incomplete,
+            _ => Books::Whole,
+        };
         for ModelUse { model, usage, cost } in used.unwrap_or_default() {
             let model = if model.is_empty() { progress.model.clone().unwrap_or_default() } else { model };
             let cost = match cost {

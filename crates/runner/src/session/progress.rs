@@ -10,10 +10,8 @@ use crate::{CliEvent, Report};
 /// What is known of a run.
 #[derive(Default)]
 pub(super) struct Progress {
-    /// The session it was to go on with.
+    /// The session it goes on with; absent: one that begins with it.
     pub(super) resumed: Option<String>,
-    /// Whether its session began with it.
-    pub(super) fresh: bool,
     /// Whether its model was asked, or anything done.
     pub(super) began: bool,
     /// All its reports as one.
@@ -27,18 +25,28 @@ pub(super) struct Progress {
     /// What it used, as far as it is known.
     pub(super) usage: Usage,
     pub(super) cost: Option<Cost>,
-    /// Whether some of what it used is known, and whether some cannot be known.
-    pub(super) told: bool,
-    pub(super) untold: bool,
+    pub(super) books: Books,
     /// Whether what all runs of its session used together has changed.
     pub(super) changed_totals: bool,
     /// The last text that it wrote to its end.
     said: String,
 }
 
+/// How much is known of what a run used.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Books {
+    /// It has not said anything of that.
+    #[default]
+    Empty,
+    /// All of it.
+    Whole,
+    /// Some of it cannot be known.
+    Incomplete,
+}
+
 impl Progress {
     pub(super) fn new(resumed: Option<String>, model: Option<String>) -> Self {
-        Self { fresh: resumed.is_none(), resumed, model, ..Self::default() }
+        Self { resumed, model, ..Self::default() }
     }
 
     /// The answer, or what came nearest to one.
@@ -56,7 +64,7 @@ impl Progress {
 
     /// What it used; `None` where that cannot be known.
     pub(super) fn billing(&self) -> Option<Usage> {
-        (self.told && !self.untold).then(|| self.usage.clone())
+        (self.books == Books::Whole).then(|| self.usage.clone())
     }
 
     /// What it cost. A process that ended without a word about its cost had one all the same.
@@ -81,10 +89,9 @@ impl Session {
             CliEvent::Session { id, model } => {
                 progress.model = model.or_else(|| progress.model.take());
                 if self.thread.id.as_ref() != Some(&id) {
-                    if let Some(before) = &progress.resumed {
+                    if let Some(before) = progress.resumed.take() {
                         let message = format!("it was to go on with session {before}, and began {id}");
                         scribe.warn("session_changed", message).await?;
-                        progress.fresh = true;
                     }
                     self.thread = Thread { id: Some(id), ..Thread::default() };
                     if let Some(handle) = self.thread.handle(&self.definition) {

@@ -118,7 +118,7 @@ fn a_tool_that_never_completes_ends_with_the_turn() {
 #[test]
 fn an_error_is_told_once() {
     let lines = [error("first"), error("Reconnecting... 1/5 (closed)"), error("last"), failed("last")];
-    check(&lines, &["warning reported_error", "retry 1 unknown: closed", "failed "]);
+    check(&lines, &["warning reported_error", "retry 1 closed", "failed "]);
     check(&[error("one"), failed("other")], &["warning reported_error", "failed "]);
     check(
         &[error("one"), message("completed", "a", "x")],
@@ -232,7 +232,7 @@ fn older_events_say_the_same() {
             "tool web_search ",
             "output q",
             "plan 1",
-            "retry 2 unknown: closed",
+            "retry 2 closed",
             "context 41",
             "turn",
             "(",

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use junto_runner::{CliEvent, LINE_LIMIT, Line, Lines, Parser as _};
+use junto_runner::{CliEvent, LINE_LIMIT, Line, Lines};
 use serde_json::{Value, json};
 
 use crate::listing::listing;
@@ -109,7 +109,9 @@ fn a_text_without_an_end_is_kept_up_to_a_limit() {
         let mut parser = kind.1();
         let mut events = Vec::new();
         if kind.0 == "claude" {
-            claude.iter().for_each(|line| parser.line(line.to_string().as_bytes(), &mut events));
+            for line in &claude {
+                parser.line(line.to_string().as_bytes(), &mut events);
+            }
         }
         let more = more.to_string();
         let mut said = 0;

@@ -108,6 +108,37 @@ async fn the_last_turn_is_told() {
     assert_eq!(turn.clone().after(Some(&turn)), None, "a turn that was there before is another's");
 }
 
+/// What codex 0.166.0 wrote down about a thread of five runs: one with a tool, one that resumed it, one that found
+/// its window full, one that summed the conversation up and went on, counting anew, and one more. Long texts are
+/// left out.
+#[tokio::test]
+async fn a_thread_is_told_after_each_of_its_runs() {
+    let whole = include_str!("../rollouts/thread.jsonl");
+    let thread = "01a1e00a-23d8-7ab3-a9e0-f469dd127696";
+    let home = Home::new();
+    let ends: Vec<usize> = whole
+        .match_indices("\"task_complete\"")
+        .map(|(at, _)| at + whole[at..].find('\n').unwrap())
+        .collect();
+    let mut before: Option<CodexTurn> = None;
+    for (end, context, turn_used, total) in [
+        (ends[0], 1052, Some((2003, 100)), (2003, 100)),
+        (ends[1], 1053, Some((1003, 50)), (3006, 150)),
+        (ends[2], 258_400, None, (0, 0)),
+        (ends[3], 1052, Some((2003, 100)), (2003, 100)),
+        (ends[4], 1053, Some((1003, 50)), (3006, 150)),
+    ] {
+        home.put(
+            &format!("sessions/2026/11/15/rollout-2026-11-15T16-28-43-{thread}.jsonl"),
+            &whole.as_bytes()[..=end],
+        );
+        let turn = home.of(thread).await.unwrap().after(before.as_ref()).unwrap();
+        assert_eq!((turn.model.as_deref(), turn.context), (Some("gpt-5.5"), Some(context)));
+        assert_eq!((shape(turn.usage.as_ref()), shape(turn.total.as_ref())), (turn_used, Some(total)));
+        before = Some(turn);
+    }
+}
+
 #[tokio::test]
 async fn a_turn_without_a_call_has_no_size() {
     let home = Home::new();
@@ -133,6 +164,14 @@ async fn a_window_that_is_full_is_told_as_a_total() {
         count(full, total),
     ]);
     assert_eq!(home.last().await.unwrap().context, Some(900));
+    let empty = |total: u64| json!({"input_tokens": 0, "output_tokens": 0, "total_tokens": total});
+    home.rollout(&[
+        started("one"),
+        count(tokens(100, 10), tokens(100, 10)),
+        started("two"),
+        count(empty(890), empty(1000)),
+    ]);
+    assert_eq!(home.last().await.unwrap().context, Some(1000));
 }
 
 #[tokio::test]
@@ -170,6 +209,16 @@ async fn a_long_rollout_is_read_from_its_end() {
         (turn.id.as_str(), turn.context, shape(turn.total.as_ref())),
         ("two", Some(22), Some((39, 12)))
     );
+}
+
+#[tokio::test]
+async fn what_was_counted_before_is_looked_for_before_the_turn() {
+    let home = Home::new();
+    let filler = line("response_item", json!({"type": "message", "content": "x".repeat(300_000)}));
+    let old = count(tokens(100, 10), tokens(100, 10));
+    home.rollout(&[started("one"), old.clone(), filler, started("two"), old]);
+    let turn = home.last().await.unwrap();
+    assert_eq!((turn.id.as_str(), turn.context), ("two", None), "it was told again, and no call was made");
 }
 
 #[tokio::test]

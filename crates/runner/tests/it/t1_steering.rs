@@ -67,7 +67,7 @@ async fn an_interrupt_needs_no_signal_and_the_session_goes_on() {
     let events = stage.end(agent).await;
     assert_eq!(the_end(&events).0, EndReason::Interrupted);
     let (_, billing, exit, class) = runs_of(&events).remove(0);
-    assert_eq!((billing, exit, class.as_deref()), (Some((100, 10)), Some(0), Some("cancelled")));
+    assert_eq!((billing, exit, class.as_deref()), (Some((100, 10)), Some(1), Some("cancelled")));
 }
 
 #[tokio::test]

@@ -38,7 +38,11 @@ impl Dialogue {
 }
 
 fn hear(messages: &SyncSender<String>, interrupted: &str, told: Option<PathBuf>) {
+    let mut over = false;
     for line in io::stdin().lock().lines().map_while(Result::ok) {
+        if over {
+            continue;
+        }
         let Ok(value) = serde_json::from_str::<Value>(&line) else { exit(1) };
         match (value["type"].as_str(), value["request"]["subtype"].as_str()) {
             (Some("user"), _) => {
@@ -53,9 +57,7 @@ fn hear(messages: &SyncSender<String>, interrupted: &str, told: Option<PathBuf>)
                 // The test that looks for it fails if it is not there.
                 let _ = super::note(told.as_deref(), interrupted);
                 let _ = super::say_line(interrupted);
-                // Whatever the turn was doing, it is over. The program ends with its input.
-                let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
-                exit(0);
+                over = true;
             }
             (Some("control_request"), Some("initialize")) => {
                 answer(&value, &json!({"subtype": "success", "response": {"commands": []}}));
@@ -65,6 +67,10 @@ fn hear(messages: &SyncSender<String>, interrupted: &str, told: Option<PathBuf>)
             }
             _ => {}
         }
+    }
+    if over {
+        // Whatever the turn was doing, it is over, and the program ends with its input.
+        exit(1);
     }
 }
 

@@ -190,7 +190,8 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
             (workshop.kind(kind.name(), Kind::Native(native)), who, limits)
         }
         AgentKind::Cli(_) => {
-            let who = model.clone().unwrap_or_else(|| "its own model".to_owned());
+            let usual = || config.runner(kind.name()).model.unwrap_or_else(|| "its own model".to_owned());
+            let who = model.clone().unwrap_or_else(usual);
             let limits = Limits { max_tool_rounds: 0, ..limits };
             (workshop, who, limits)
         }

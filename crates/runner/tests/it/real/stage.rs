@@ -1,12 +1,14 @@
 //! A home, a directory, a twin, and what must hold of every agent that has worked there.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use junto::policy::Mode as GuardMode;
 use junto::{Cli, Enforcement, Guard, Kind, Native, Workshop};
-use junto_core::{Agent, AgentSpec, Body, Command, EndReason, Event, Item, Mode, OnReject, Purse, Seq};
+use junto_core::{
+    Agent, AgentSpec, Body, Command, EndReason, Event, Item, Mode, OnReject, Purse, Seq, Subscription,
+};
 use junto_env::{ExecutionEnvironment, LocalEnvironment, survivors};
 use junto_llm::{Allowance, Endpoint as ModelEndpoint, HttpProvider, Secret, Timeouts, Usage, retry};
 use junto_runner::{Definition, Endpoint, Home, Patience};
@@ -20,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) const LONG: Duration = Duration::from_mins(2);
 
 const EAGER: retry::Policy =
-    retry::Policy { max_retries: 2, base: Duration::ZERO, factor: 1.0, cap: Duration::ZERO, jitter: 0.0 };
+    retry::Policy { max_retries: 2, base: Duration::ZERO, factor: 1.0, cap: LONG, jitter: 0.0 };
 
 /// What is played.
 pub(crate) struct Scenario {
@@ -201,20 +203,13 @@ impl Stage {
                 let open = move || drop(std::fs::File::open(pipe).unwrap());
                 let opened = tokio::task::spawn_blocking(open);
                 tokio::time::timeout(LONG, opened).await.expect("the command runs").unwrap();
+                until(&mut reader, "tool_call_start").await;
             }
         }
         if !matches!(meanwhile, Meanwhile::Nothing) {
             agent.send(Command::Interrupt).await.unwrap();
         }
-        let end = async {
-            loop {
-                match reader.next().await.unwrap() {
-                    Item::Event(event) if event.body.name() == "input_end" => return,
-                    _ => {}
-                }
-            }
-        };
-        let ended = tokio::time::timeout(LONG, end).await;
+        let ended = tokio::time::timeout(LONG, until(&mut reader, "input_end")).await;
         if ended.is_err() {
             let so_far = agent.log().subscribe(Seq::START).rest().await.unwrap_or_default();
             panic!("the input does not end: {:#?}\n{:#?}", so_far, summary(&twin.requests()));
@@ -373,6 +368,16 @@ impl Played {
     }
 }
 
+/// Reads on to an event of this name.
+async fn until(reader: &mut Subscription, name: &str) {
+    loop {
+        match reader.next().await.unwrap() {
+            Item::Event(event) if event.body.name() == name => return,
+            _ => {}
+        }
+    }
+}
+
 /// What was asked, for a message.
 pub(crate) fn summary(requests: &[Received]) -> Vec<String> {
     let line = |request: &Received| {
@@ -381,16 +386,4 @@ pub(crate) fn summary(requests: &[Received]) -> Vec<String> {
         format!("{} {} -> {} {body}", request.method, request.path, request.status)
     };
     requests.iter().map(line).collect()
-}
-
-/// Whether a folder holds no file that has this text in it, however deep.
-pub(crate) fn nowhere_in(folder: &Path, text: &str) -> bool {
-    std::fs::read_dir(folder).unwrap().flatten().all(|entry| {
-        let path = entry.path();
-        let kind = entry.file_type().unwrap();
-        if kind.is_dir() {
-            return nowhere_in(&path, text);
-        }
-        !kind.is_file() || !String::from_utf8_lossy(&std::fs::read(&path).unwrap()).contains(text)
-    })
 }

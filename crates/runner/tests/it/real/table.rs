@@ -22,14 +22,20 @@ const ONE_ANSWER: &[&str] = &[
     "session_end",
 ];
 
-/// A command that starts others, in sessions of their own too, says so, and does not end by itself.
+/// A command that starts others, in sessions of their own too, says so, and does not end by itself. (One that
+/// begins by sleeping is refused by claude.)
 fn busy(pipe: &str) -> String {
-    format!("sleep 600 & (setsid sleep 600 &) ; echo up > {pipe} ; sleep 600")
+    format!("(setsid sleep 600 &) ; sleep 600 & echo up > {pipe} ; wait")
 }
 
-/// A long answer that breaks off, or falls silent, in the middle.
+/// An answer of some length. It does not repeat itself: gemini would take that for going in circles.
+fn long_answer() -> String {
+    (0..400).map(|number| format!("Sheep number {number} jumps. ")).collect::<String>().trim_end().to_owned()
+}
+
+/// A long answer with which something goes wrong in the middle.
 fn breaking(fault: Fault) -> Step {
-    Step { repeat: Some(2000), fault: Some(fault), ..Step::text("on and on ").without_thinking() }
+    Step { fault: Some(fault), ..Step::text(long_answer()).without_thinking() }
 }
 
 pub(crate) async fn plain_answer(who: Who) {
@@ -140,14 +146,11 @@ pub(crate) async fn a_storm_of_errors_ends(who: Who) {
 /// Once; who asks again gets the whole answer.
 pub(crate) async fn an_answer_breaks_off(who: Who) {
     let fault = Fault { drop_after_bytes: Some(After(3000)), ..Fault::default() }.times(1);
-    let played = Stage::new(who)
-        .play(Scenario { fault: Some(fault), ..Scenario::new([Step::text(ANSWER.repeat(400))]) });
-    let played = played.await;
-    let whole = (EndReason::Done, ANSWER.repeat(400));
+    let played = Stage::new(who).play(Scenario::new([breaking(fault)])).await;
     match who {
         // What was handed on is not started over, and a cut stream is the end for gemini.
         Who::Native | Who::Gemini => drop(played.failure()),
-        Who::Claude | Who::Codex => assert_eq!(played.ends(), [whole]),
+        Who::Claude | Who::Codex => drop(played.answered(&[&long_answer()])),
     }
 }
 

@@ -104,7 +104,7 @@ fn another_provider_takes_the_same_call() {
     );
     // Each has a conversation of its own.
     let sessions = &agents.status()["sessions"];
-    assert_eq!(each(sessions, "provider"), ["spare"]);
+    assert_eq!(each(sessions, "provider"), ["claude", "spare"]);
 }
 
 #[test]

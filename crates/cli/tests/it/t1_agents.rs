@@ -86,7 +86,7 @@ fn what_makes_no_sense_is_told_with_what_does() {
     let run = |flags: &[&str], said: &str| {
         agents
             .run(&[&["run", "--agent", "nex", "Hi."], flags].concat())
-            .fails(2, &[said, "named", "junto agent"]);
+            .fails(2, &[said, "that has a name", "junto agent"]);
     };
     run(&["--model", "m"], "--model does nothing");
     run(&["-C", "."], "--cwd does nothing");

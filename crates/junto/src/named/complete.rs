@@ -1,6 +1,6 @@
 //! The line of the log that tells of a run that has ended.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use jiff::{SignedDuration, Timestamp};
 use junto_llm::Usage;
@@ -54,7 +54,7 @@ impl RunComplete {
     pub fn line(&self, detail: Detail) -> String {
         let mut line = format!("ts={} level=info event=agent-run-complete", self.at);
         for (name, value) in self.fields(detail) {
-            line.push_str(&format!(" {name}={value}"));
+            let _ = write!(line, " {name}={value}");
         }
         line
     }

@@ -133,6 +133,8 @@ async fn a_run_is_stopped_by_whoever_wants_it_stopped() {
         [(false, InputState::Cancelled, RunStatus::Cancelled), (true, InputState::Waiting, RunStatus::Failed)]
     {
         stage.send("First");
+        // What is known already is not told again.
+        agents.forget("nex").unwrap();
         let (host, cancel) = (stage.take(), CancellationToken::new());
         let stop = async {
             // It is at work once its session is known.

@@ -244,6 +244,7 @@ impl Desk<'_> {
         }
         let mut args = self.errand.args.clone();
         args.cwd = Some(plan.agent.setup.workspace.clone());
+        args.model.model = plan.spec.model.clone();
         args.policy = plan.agent.setup.mode.map(policy_of).or(args.policy);
         let kind = AgentKind::Cli(plan.provider.clone());
         let wish = Wish { task: None, from: From::Nothing { kind, save: Save::Configured }, args };

@@ -338,7 +338,7 @@ mod tests {
             (Class::Auth, "try again in 1s", Some(Duration::from_mins(10))),
             (Class::NotInstalled, "", Some(Duration::from_mins(10))),
             (Class::RateLimit, "", Some(Duration::from_mins(5))),
-            (Class::Overloaded, "", Some(Duration::from_secs(60))),
+            (Class::Overloaded, "", Some(Duration::from_mins(1))),
             (Class::Crashed, "", None),
             (Class::ContextLength, "", None),
             (

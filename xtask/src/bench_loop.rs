@@ -4,7 +4,7 @@
 //! the calls, the tools. Runs of all candidates take turns, so that a busy moment of the machine hits
 //! all of them alike, and the middle one of each is what counts.
 
-mod measure;
+pub(crate) mod measure;
 mod sessions;
 mod verdict;
 
@@ -210,7 +210,7 @@ fn home(scratch: &Path) -> Outcome<PathBuf> {
 
 /// The model: one answer, or rounds of a shell command and then an answer. It serves until its
 /// standard input closes, which dropping this does.
-struct Twin {
+pub(crate) struct Twin {
     child: Child,
     input: Option<ChildStdin>,
     address: Address,
@@ -218,7 +218,7 @@ struct Twin {
 
 /// Where the model is.
 #[derive(Clone)]
-struct Address {
+pub(crate) struct Address {
     anthropic: String,
     openai: String,
     gemini: String,
@@ -226,7 +226,8 @@ struct Address {
 }
 
 impl Twin {
-    fn start(program: &Path, scratch: &Path) -> Outcome<Self> {
+    /// Starts it; `scratch` is a folder to use.
+    pub(crate) fn start(program: &Path, scratch: &Path) -> Outcome<Self> {
         let cannot = |e: std::io::Error| format!("cannot start the model: {e}");
         fs::create_dir_all(scratch).map_err(cannot)?;
         let play = scratch.join("play.toml");
@@ -256,6 +257,10 @@ impl Twin {
         Ok(Self { child, input, address })
     }
 
+    pub(crate) fn address(&self) -> &Address {
+        &self.address
+    }
+
     fn clone_address(&self) -> Address {
         self.address.clone()
     }
@@ -270,6 +275,19 @@ impl Drop for Twin {
 }
 
 impl Address {
+    /// The address for a command-line agent.
+    pub(crate) fn url(&self, kind: &str) -> &str {
+        match kind {
+            "claude" => &self.anthropic,
+            "codex" => &self.openai,
+            _ => &self.gemini,
+        }
+    }
+
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
     /// A command that asks this model, in this home, and sees nothing else of the environment.
     fn point(&self, mut command: Command, home: &Path) -> Command {
         let path = std::env::var_os("PATH").unwrap_or_default();

@@ -8,6 +8,7 @@ use clap::ValueEnum;
 
 use crate::Outcome;
 use crate::bench_loop;
+use crate::bench_runner;
 use crate::bench_tools;
 use crate::command::{cargo, root, run};
 use crate::setup;
@@ -20,6 +21,8 @@ pub(crate) enum Suite {
     Llm,
     /// A run of the command.
     Loop,
+    /// Command-line agents through our layer, beside the same run bare.
+    Runner,
     /// Verdicts.
     Policy,
     /// The tools, beside the programs that do the same.
@@ -35,6 +38,7 @@ pub(crate) fn bench(suite: Suite) -> Outcome {
     match suite {
         Suite::Llm => run(cargo().args(["bench", "--workspace", "--bench", "llm"])),
         Suite::Loop => bench_loop::run_all(),
+        Suite::Runner => bench_runner::run_all(),
         Suite::Policy => run(cargo().args(["bench", "--package", "junto-policy"])),
         Suite::Tools => bench_tools::run_all(),
         Suite::Sandbox => {

@@ -59,8 +59,8 @@ pub(crate) fn loopback_up(python: &Path) -> Outcome {
 /// Takes from a command's environment what would make a test depend on whose machine it runs on:
 /// keys and addresses of real providers, proxies, the user's own settings.
 pub(crate) fn seal(command: &mut Command) -> &mut Command {
-    const PREFIXES: [&str; 7] =
-        ["OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "LITELLM_", "JUNTO_", "CLAUDE_"];
+    const PREFIXES: [&str; 8] =
+        ["OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "LITELLM_", "JUNTO_", "CLAUDE_", "CODEX_"];
     for (name, _) in env::vars_os() {
         let text = name.to_string_lossy();
         let is_proxy = text.to_ascii_uppercase().ends_with("_PROXY");

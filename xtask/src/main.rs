@@ -1,4 +1,4 @@
-//! The developer's commands: `cargo xtask setup|test|lint|bench|compositions|conformance|fuzz|live|mutants|sample|soak|tiers`.
+//! The developer's commands: `cargo xtask setup|test|lint|bench|compositions|conformance|fuzz|live|mutants|sample|soak|support|tiers`.
 //!
 //! The tests need more than a compiler: Python packages, real servers to talk to, and a network that
 //! reaches nothing but this machine. This program makes all of it, so that `cargo xtask test` is the
@@ -10,9 +10,11 @@
 )]
 
 mod bench_loop;
+mod bench_runner;
 mod bench_tools;
 mod cache;
 mod chores;
+mod clis;
 mod command;
 mod compositions;
 mod conformance;
@@ -24,6 +26,7 @@ mod peers;
 mod sample;
 mod setup;
 mod soak;
+mod support;
 mod test;
 mod tiers;
 
@@ -98,6 +101,12 @@ enum Command {
         #[command(subcommand)]
         soak: soak::Soak,
     },
+    /// Write docs/support.md: which command-line agents the tests drive, and through what.
+    Support {
+        /// Only check that the page is current.
+        #[arg(long)]
+        check: bool,
+    },
     /// Check that the lists of tests per tier are those of the code.
     Tiers {
         /// Write the lists instead.
@@ -122,6 +131,7 @@ fn main() -> ExitCode {
         Command::Mutants { groups, part } => mutants::run_all(&groups, part.as_deref()),
         Command::Sample { name } => sample::make(&name),
         Command::Soak { soak } => soak::run_all(soak),
+        Command::Support { check } => support::run(check),
         Command::Tiers { bless: true } => tiers::bless(),
         Command::Tiers { bless: false } => tiers::check_lists(),
     };

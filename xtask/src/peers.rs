@@ -66,10 +66,11 @@ impl Peers {
     /// When one does not, with the end of its log. A missing peer is never passed over.
     pub(crate) fn start(tools: &Tools) -> Outcome<Self> {
         let python = &tools.python;
-        let environment = vec![
+        let mut environment = vec![
             ("JUNTO_PEER_PYTHON", python.display().to_string()),
             ("JUNTO_PEER_RG", tools.ripgrep.display().to_string()),
         ];
+        environment.extend(tools.clis.environment().map(|(name, path)| (name, path.display().to_string())));
         let mut peers = Self { python: python.to_owned(), running: Vec::new(), environment };
         for spec in &SPECS {
             peers.running.push(Peer::spawn(spec, python)?);

@@ -1,7 +1,4 @@
 //! What the tests need beside a compiler: made once, pinned, and kept in the cache folder.
-//!
-//! Node packages will have their place here, beside the Python environment, when a test first needs
-//! one: a lock file in `xtask/`, and a folder of the cache keyed by it.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,6 +8,7 @@ use std::process::Command;
 
 use crate::Outcome;
 use crate::cache::{self, Cache};
+use crate::clis::Clis;
 use crate::command::{self, capture, cargo, said};
 
 /// The whole Python environment, pinned.
@@ -46,6 +44,8 @@ pub(crate) struct Tools {
     pub(crate) ripgrep: PathBuf,
     /// The `bwrap` that sandboxes are made with.
     pub(crate) bwrap: PathBuf,
+    /// The command-line agents of others.
+    pub(crate) clis: Clis,
     /// The search path with the installed cargo commands.
     path: OsString,
 }
@@ -72,8 +72,9 @@ pub(crate) fn ensure() -> Outcome<Tools> {
     let python = python(&cache)?;
     let ripgrep = ripgrep_in(&cache)?;
     let bwrap = bwrap_in(&cache)?;
+    let clis = Clis::ensure(&cache)?;
     let path = cargo_command(&cache, "nextest", NEXTEST)?;
-    Ok(Tools { python, ripgrep, bwrap, path })
+    Ok(Tools { python, ripgrep, bwrap, clis, path })
 }
 
 /// Cargo that finds the pinned `cargo nextest`, for tests that need nothing else.

@@ -3,7 +3,9 @@
 use clap::Subcommand;
 
 use crate::Outcome;
+use crate::clis;
 use crate::command::{cargo, run};
+use crate::setup;
 
 /// What is tried again and again.
 #[derive(Subcommand)]
@@ -21,11 +23,36 @@ pub(crate) enum Soak {
         #[arg(long, value_name = "SCENARIO/WIRE")]
         on: Option<String>,
     },
+    /// Put the real command-line agents through every event of the table of compositions.
+    Compositions {
+        /// How often.
+        #[arg(long, default_value_t = 1)]
+        times: u32,
+    },
+}
+
+/// Tries it again and again.
+pub(crate) fn run_all(soak: Soak) -> Outcome {
+    match soak {
+        Soak::Sessions { kills, seed, on } => sessions(kills, seed, on),
+        Soak::Compositions { times } => compositions(times),
+    }
+}
+
+/// The tests of the fixed dozen, with all events; each turn takes some minutes.
+fn compositions(times: u32) -> Outcome {
+    let clis = clis::ensure()?;
+    for _ in 0..times {
+        let mut nextest = setup::cargo_nextest()?;
+        nextest.args(["nextest", "run", "-p", "junto-testkit", "-E", "test(/^t2_compositions/)"]);
+        nextest.env("JUNTO_COMPOSITIONS", "all").envs(clis.environment());
+        run(&mut nextest)?;
+    }
+    Ok(())
 }
 
 /// Builds what is killed and who kills it, and lets them.
-pub(crate) fn run_all(soak: Soak) -> Outcome {
-    let Soak::Sessions { kills, seed, on } = soak;
+fn sessions(kills: u32, seed: u64, on: Option<String>) -> Outcome {
     run(cargo().args(["build", "-p", "junto-cli"]))?;
     let mut sessions = cargo();
     sessions.args(["run", "--quiet", "-p", "junto-testkit", "--example", "soak", "--"]);

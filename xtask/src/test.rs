@@ -13,6 +13,7 @@ use crate::isolate;
 use crate::junit::{self, Ran};
 use crate::peers::Peers;
 use crate::setup::{self, Tools};
+use crate::support;
 use crate::tiers::{self, Inventory, TestId, Tier};
 
 /// The variable that says where the random cases of property tests begin.
@@ -105,6 +106,7 @@ fn run_tiers(selection: &Selection) -> Outcome<Vec<Report>> {
             let mut report = run_tier(tier, &tools, selection)?;
             if tier == Tier::T0 && selection.filter.is_none() {
                 report.complain(conformance::complaint(&inventory));
+                report.complain(support::complaint(&inventory));
             }
             reports.push(report);
         }

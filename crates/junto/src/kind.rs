@@ -101,6 +101,7 @@ impl Native {
 
 /// A command-line agent.
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Cli {
     /// How it is run and read.
     pub definition: Definition,

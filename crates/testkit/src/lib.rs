@@ -1,5 +1,6 @@
 //! For tests only: nothing here is part of what is shipped.
 //!
+//! - [`cast`] has the real command-line agents, and the words in which each of them is played to;
 //! - [`fake_claude`] stands in for the `claude` command: it checks its arguments, reads its prompt,
 //!   replays a recording or answers by a script, and misbehaves exactly as a test asks;
 //! - [`kills`] kills the real `junto` at chosen moments, and judges what becomes of its session;
@@ -9,6 +10,7 @@
 //! A test asserts; so this crate panics where a test would.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test's helper fails the test")]
 
+pub mod cast;
 pub mod fake_claude;
 pub mod kills;
 mod session;

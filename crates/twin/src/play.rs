@@ -192,6 +192,10 @@ pub struct Call {
     /// The free text for a custom tool; on wires without custom tools the argument `input`.
     #[serde(default)]
     pub input: Option<String>,
+    /// Whether it is called although the request does not declare it, as by a model that makes a tool up
+    /// or remembers one that was taken away.
+    #[serde(default)]
+    pub undeclared: bool,
 }
 
 impl Call {
@@ -202,7 +206,13 @@ impl Call {
 
     /// A call of this tool with the smallest arguments that fit its schema.
     pub fn bare(tool: impl Into<String>) -> Self {
-        Self { tool: ToolRef::named(tool.into()), args: None, raw_args: None, input: None }
+        Self { tool: ToolRef::named(tool.into()), args: None, raw_args: None, input: None, undeclared: false }
+    }
+
+    /// This call, whether or not the request declares the tool.
+    pub fn undeclared(mut self) -> Self {
+        self.undeclared = true;
+        self
     }
 
     /// A call of this tool with the arguments as written.

@@ -39,16 +39,16 @@ const TIME: &str = "/usr/bin/time";
 
 /// What a run cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cost {
+pub(crate) struct Cost {
     /// Of the program and everything it started.
-    pub(super) cpu: Duration,
-    pub(super) wall: Duration,
+    pub(crate) cpu: Duration,
+    pub(crate) wall: Duration,
     /// The most memory that one of its processes had, in bytes.
-    pub(super) peak: u64,
+    pub(crate) peak: u64,
 }
 
 /// Runs a command under a small program that reads the kernel's counts. `notes` is a file to use.
-pub(super) fn measure(command: &Command, notes: &Path) -> Outcome<Cost> {
+pub(crate) fn measure(command: &Command, notes: &Path) -> Outcome<Cost> {
     let mut outer = Command::new("python3");
     outer.args(["-c", MEASURE]);
     let timed = Path::new(TIME).exists();
@@ -103,7 +103,7 @@ fn read(text: &str) -> Outcome<Cost> {
 }
 
 /// The middle of each figure: a busy moment of the machine moves it little.
-pub(super) fn middle(costs: &[Cost]) -> Option<Cost> {
+pub(crate) fn middle(costs: &[Cost]) -> Option<Cost> {
     Some(Cost {
         cpu: median(costs.iter().map(|cost| cost.cpu))?,
         wall: median(costs.iter().map(|cost| cost.wall))?,

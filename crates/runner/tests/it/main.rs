@@ -4,6 +4,7 @@
 
 mod listing;
 mod parsed;
+mod real;
 mod stage;
 mod t0_claude_parser;
 mod t0_claude_recordings;
@@ -23,3 +24,5 @@ mod t1_records;
 mod t1_resume;
 mod t1_steering;
 mod t1_sweep;
+mod t2_clis;
+mod t2_hostile;

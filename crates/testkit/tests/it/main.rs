@@ -9,4 +9,5 @@ mod t1_compositions;
 mod t1_end_to_end;
 mod t1_fake_claude;
 mod t1_subagents;
+mod t2_compositions;
 mod t3_kills;

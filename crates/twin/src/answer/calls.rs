@@ -1,5 +1,7 @@
 //! The tool calls of an answer: what the play asks for, as far as the request allows it.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use junto_llm::{ToolCall, ToolChoice, Wire};
@@ -23,18 +25,22 @@ pub(super) fn calls(step: &Step, seen: &Seen, number: u64) -> Result<Vec<ToolCal
     let wanted = if step.calls.is_empty() && step.loop_rounds.is_some() { &both[..] } else { &step.calls };
     let mut chosen = Vec::with_capacity(wanted.len());
     for (place, call) in wanted.iter().enumerate() {
-        chosen.push((find(&call.tool, place, seen)?, arguments(call)));
+        let tool = match (&call.tool, find(&call.tool, place, seen)) {
+            (ToolRef::Name(name), Err(_)) if call.undeclared => Cow::Owned(made_up(name)),
+            (_, found) => Cow::Borrowed(found?),
+        };
+        chosen.push((tool, arguments(call)));
     }
     let forced = Arguments::of_forced(step);
     match &seen.tool_choice {
         Some(ToolChoice::Named(name)) => {
             chosen.retain(|(tool, _)| tool.name == *name);
             if chosen.is_empty() {
-                chosen.push((find(&ToolRef::Name(name.clone()), 0, seen)?, forced));
+                chosen.push((Cow::Borrowed(find(&ToolRef::Name(name.clone()), 0, seen)?), forced));
             }
         }
         Some(ToolChoice::Required) if chosen.is_empty() => {
-            chosen.push((find(&ToolRef::Any, 0, seen)?, forced));
+            chosen.push((Cow::Borrowed(find(&ToolRef::Any, 0, seen)?), forced));
         }
         _ => {}
     }
@@ -42,7 +48,12 @@ pub(super) fn calls(step: &Step, seen: &Seen, number: u64) -> Result<Vec<ToolCal
         chosen.truncate(1);
     }
     let made = chosen.into_iter().enumerate();
-    Ok(made.map(|(place, (tool, args))| make(call_id(seen.wire, number, place), tool, args, seen)).collect())
+    Ok(made.map(|(place, (tool, args))| make(call_id(seen.wire, number, place), &tool, args, seen)).collect())
+}
+
+/// A tool that nobody declared.
+fn made_up(name: &str) -> SeenTool {
+    SeenTool { name: name.to_owned(), custom: false, schema: None }
 }
 
 fn find<'a>(tool: &ToolRef, place: usize, seen: &'a Seen) -> Result<&'a SeenTool, String> {
@@ -197,6 +208,16 @@ mod tests {
         check(&both, &chat, &[r#"f {"p":""}"#]);
         let body = json!({"tool_choice": {"type": "auto", "disable_parallel_tool_use": true}});
         check(&both, &Seen { wire: Wire::Anthropic, body, ..request(None) }, &[r#"f {"p":""}"#]);
+    }
+
+    #[test]
+    fn a_tool_can_be_made_up_on_purpose() {
+        let made_up = Call::new("h", json!({"p": "{{last_user}}"})).undeclared();
+        check(
+            &Step::calls([made_up, Call::bare("g").undeclared()]),
+            &request(None),
+            &[r#"h {"p":"u"}"#, "g {}"],
+        );
     }
 
     #[test]

@@ -7,6 +7,9 @@ use junto::core::{
     Action, Agent, AgentErrorKind, AgentSpec, AskId, Body, Command, Decision, Delta, Event as LogEvent, Item,
     Seq, Subscription, When,
 };
+use junto_testkit::cast::Who;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -27,10 +30,20 @@ pub(crate) struct Run {
 
 /// Runs one cell of the library's or the gateway's column.
 pub(crate) async fn run(mind: Mind, host: Host, event: Event) {
-    let stage = Stage::new(mind, host, event).await;
+    play(Stage::new(mind, host, event).await).await;
+}
+
+/// The same with a real command-line agent.
+pub(crate) async fn run_real(who: Who, mind: Mind, host: Host, event: Event) {
+    play(Stage::with(Some(who), mind, host, event).await).await;
+}
+
+async fn play(stage: Stage) {
+    let Stage { mind, host, event, .. } = stage;
     let agent = stage.workshop.start(spec(), CancellationToken::new()).await.unwrap();
     let mut run = Run::new(agent, stage);
     let (end, text) = match event {
+        Event::Crash if run.stage.program.is_some() => run.killed().await,
         Event::Plain | Event::Tools | Event::Failure | Event::Crash => run.ask("Work").await,
         Event::Steer => run.steered().await,
         Event::Reject => run.refused().await,
@@ -254,6 +267,7 @@ impl Run {
     async fn stopped(&mut self) -> (End, String) {
         self.submit("Work").await;
         match self.stage.mind {
+            _ if self.stage.program.is_some() => self.models_are_asked().await,
             Mind::Cli | Mind::CliChild => self.talking().await,
             Mind::CouncilWithCli => {
                 self.stage.twins[0].wait_for_requests(1).await;
@@ -262,6 +276,27 @@ impl Run {
             _ => self.command_runs().await,
         }
         self.agent.send(Command::Interrupt).await.unwrap();
+        self.input_end().await
+    }
+
+    /// Waits until every model has been asked.
+    async fn models_are_asked(&self) {
+        for twin in &self.stage.twins {
+            tokio::time::timeout(LONG, twin.wait_for_requests(1)).await.expect("a request");
+        }
+    }
+
+    /// Kills the command-line agent, whose model is silent.
+    async fn killed(&mut self) -> (End, String) {
+        self.submit("Work").await;
+        self.models_are_asked().await;
+        let program = self.stage.program.unwrap().program();
+        let all = self.stage.env.survivors();
+        let own: Vec<_> = all.iter().filter(|process| process.command.contains(&program)).collect();
+        assert!(!own.is_empty(), "{all:?}");
+        for process in own {
+            let _ = kill(Pid::from_raw(process.pid.cast_signed()), Signal::SIGKILL);
+        }
         self.input_end().await
     }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use junto::twin::{After, Call, Fault, Options, Play, Step, When};
+use junto_testkit::cast::Who;
 use junto_testkit::fake_claude::{Behaviour, Fault as CliFault};
 use serde_json::{Value, json};
 
@@ -56,6 +57,24 @@ pub(crate) fn worker(event: Event) -> (Play, Options) {
 pub(crate) fn silent() -> (Play, Options) {
     let stall = breaking(Fault { stall: Some(After(0)), ..Fault::default() });
     (Play::of([stall, Step::text(ANSWER)]), Options::default())
+}
+
+/// What the model of a real command-line agent does. One that is asked for answers looks at files where
+/// another makes them.
+pub(crate) fn program(who: Who, dir: &Path, answers: bool, event: Event) -> (Play, Options) {
+    let answer = Step::text(ANSWER);
+    let call = |name: &str| {
+        let call = if answers { who.look(dir, name) } else { who.write(dir, name, "made\n") };
+        Step::calls([call])
+    };
+    let steps = match event {
+        Event::Tools => vec![call("one"), call("two"), call("three"), answer],
+        // Somebody stops it, or kills it, before the model has said anything.
+        Event::Cancel | Event::Crash => return silent(),
+        Event::Plain | Event::Failure | Event::Steer | Event::Reject => vec![answer],
+    };
+    let fault = (event == Event::Failure).then(|| Fault::status(401));
+    (Play::of(steps), Options { fault, ..Options::default() })
 }
 
 fn breaking(fault: Fault) -> Step {

@@ -9,9 +9,10 @@ use junto::core::Purse;
 use junto::council::{self, Council, Member};
 use junto::env::{ExecutionEnvironment, LocalEnvironment};
 use junto::llm::{Allowance, Endpoint, HttpProvider, Provider, Secret, Usage, Wire, retry};
-use junto::runner::{CliProvider, Definition, Host as CliHost, Patience};
+use junto::runner::{CliProvider, Definition, Endpoint as CliEndpoint, Home, Host as CliHost, Patience};
 use junto::twin::{Options, Play, Twin};
 use junto::{AskFirst, Cli, Kind, Native, Workshop};
+use junto_testkit::cast::{Who, search_path};
 use junto_testkit::fake_claude::Behaviour;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -34,6 +35,8 @@ pub(crate) struct Stage {
     pub(crate) mind: Mind,
     pub(crate) host: Host,
     pub(crate) event: Event,
+    /// The real command-line agent in the place of the fake one.
+    pub(crate) program: Option<Who>,
     pub(crate) env: Arc<LocalEnvironment>,
     pub(crate) workshop: Workshop,
     /// The models, the root's first.
@@ -56,11 +59,18 @@ struct Cast {
     dir: TempDir,
     env: Arc<LocalEnvironment>,
     behaviour: Behaviour,
+    /// The real command-line agent, and what its model does.
+    program: Option<(Who, Play, Options)>,
     twins: Vec<Twin>,
 }
 
 impl Stage {
     pub(crate) async fn new(mind: Mind, host: Host, event: Event) -> Self {
+        Self::with(None, mind, host, event).await
+    }
+
+    /// The same, with a real command-line agent.
+    pub(crate) async fn with(program: Option<Who>, mind: Mind, host: Host, event: Event) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = [("PATH", "/usr/local/bin:/usr/bin:/bin")];
         let env = Arc::new(LocalEnvironment::builder(dir.path()).variables(path).build().unwrap());
@@ -68,7 +78,12 @@ impl Stage {
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         let record = Some(dir.path().join("runs.jsonl"));
         let behaviour = Behaviour { record, ..plays::cli(mind, event, &pipe) };
-        let mut cast = Cast { dir, env: Arc::clone(&env), behaviour, twins: Vec::new() };
+        let real = program.map(|who| {
+            let answers = host == Host::Gateway || mind == Mind::CouncilWithCli;
+            let (play, options) = plays::program(who, dir.path(), answers, event);
+            (who, play, options)
+        });
+        let mut cast = Cast { dir, env: Arc::clone(&env), behaviour, program: real, twins: Vec::new() };
 
         // Calls from outside are what happens there; the model itself only answers.
         let root_event = if host == Host::ToolSocket { Event::Plain } else { event };
@@ -110,7 +125,7 @@ impl Stage {
             builder = builder.policy(Arc::new(AskFirst), junto::core::OnReject::EndTurn);
         }
         let twins = std::mem::take(&mut cast.twins);
-        Self { mind, host, event, env, workshop: builder.build(), twins, served, purse, cast }
+        Self { mind, host, event, program, env, workshop: builder.build(), twins, served, purse, cast }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -221,7 +236,34 @@ impl Cast {
         Arc::new(HttpProvider::new(endpoint).unwrap())
     }
 
-    fn cli(&self) -> Cli {
+    fn cli(&mut self) -> Cli {
+        match self.program.take() {
+            None => self.fake(),
+            Some((who, play, options)) => self.real(who, play, options),
+        }
+    }
+
+    /// A real command-line agent over a twin of its model, with a home of its own.
+    fn real(&mut self, who: Who, play: Play, options: Options) -> Cli {
+        let mut definition = Definition::shipped(who.kind()).unwrap();
+        definition.command.splice(..1, [who.program()]);
+        let twin = Twin::start(play, options).unwrap();
+        let home = self.dir.path().join("own");
+        let variables = [("PATH", search_path()), ("HOME", home.to_str().unwrap().to_owned())];
+        let endpoint = CliEndpoint::new(twin.base_url(who.wire())).with_key(twin.key());
+        self.twins.push(twin);
+        Cli {
+            variables: variables.map(|(name, value)| (name.to_owned(), Secret::new(value))).into(),
+            patience: Patience { idle: LONG, hard: None, grace: LONG },
+            home: Home::Isolated(home),
+            endpoint: Some(endpoint),
+            model: Some(who.model().to_owned()),
+            is_root: nix::unistd::geteuid().is_root(),
+            ..Cli::new(definition)
+        }
+    }
+
+    fn fake(&self) -> Cli {
         let mut definition = Definition::shipped("claude").unwrap();
         env!("CARGO_BIN_EXE_junto-fake-claude").clone_into(&mut definition.command[0]);
         definition.variables.allow.push(Behaviour::VARIABLE.to_owned());
@@ -231,9 +273,12 @@ impl Cast {
         Cli { variables: variables.collect(), patience, ..Cli::new(definition) }
     }
 
-    fn cli_provider(&self) -> Arc<dyn Provider> {
-        let Cli { definition, variables, patience, .. } = self.cli();
-        let host = CliHost { variables, patience, ..CliHost::new(self.env.clone()) };
+    fn cli_provider(&mut self) -> Arc<dyn Provider> {
+        let Cli { definition, variables, patience, home, endpoint, is_root, .. } = self.cli();
+        if let Home::Isolated(folder) = &home {
+            definition.home.furnish(folder).unwrap();
+        }
+        let host = CliHost { variables, patience, home, endpoint, is_root, ..CliHost::new(self.env.clone()) };
         Arc::new(CliProvider::new(definition, host))
     }
 }

@@ -50,6 +50,7 @@ mod process;
 pub mod sandbox;
 mod search;
 mod seen_files;
+pub mod sensitive;
 #[cfg(feature = "suite")]
 pub mod suite;
 #[cfg(target_os = "linux")]

@@ -53,7 +53,7 @@ fn commands_are_seen_wherever_they_stand() {
         ("if a; then b; elif c; then d; else e; fi", "a | b | c | d | e"),
         ("while a; do b; done", "a | b"),
         ("for x in $(a) b; do c $x; done", "a | x= x= | c $x"),
-        ("for ((i=0; i<$(a); i++)); do b; done", "a | b"),
+        ("for ((i=0; i<$(a); i++)); do b; done", "i= | a | b"),
         ("case $(a) in b|'c') d ;; (e) f ;& *) g ;;& esac", "a | d | f | g"),
         ("f() { a; }; f", "a | f"),
         ("f () ( a )", "a"),

@@ -158,6 +158,12 @@ fn plain(study: &mut Study, spec: &Spec, words: &[Word], deeds: &mut Vec<Deed>) 
 /// What options do by themselves, whatever the command.
 fn done(study: &Study, name: &str, given: &Given, deeds: &mut Vec<Deed>) {
     for (effect, value) in &given.found {
+        // A value that becomes several words leaves the others to be read.
+        if let Some(value) = value.as_ref().filter(|value| value.breaks())
+            && let unknown @ Target::Unknown(_) = study.named(value)
+        {
+            deeds.push(Deed::Read(unknown));
+        }
         let target = || value.as_ref().map_or(Target::Unknown(name.to_owned()), |word| study.target(word));
         match effect {
             'w' | 't' => deeds.push(Deed::Write(target())),

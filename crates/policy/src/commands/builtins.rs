@@ -142,7 +142,9 @@ pub(super) fn wait(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
     deeds.extend(given.unclear("wait", options).map(Deed::Opaque));
     let named: Vec<Word> = given.values('e').cloned().collect();
     names(study, &named, deeds);
-    if given.doubtful {
+    // The number of what was started last is no option.
+    let number = |word: &Word| word.source() == "$!" || word.text().is_some();
+    if given.doubtful && !words.iter().all(number) {
         deeds.push(Deed::Opaque("it may evaluate the name of a variable".to_owned()));
     }
 }

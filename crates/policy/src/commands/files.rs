@@ -159,6 +159,10 @@ pub(super) fn mktemp(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed
         let text = word.beginning();
         text.starts_with("--tmpdir") || text.starts_with("-p") || matches!(text, "-t" | "-dt")
     });
+    if temporary || given.operands.is_empty() {
+        let place = study.place.temp.first().map_or(PathBuf::from("/tmp"), Clone::clone);
+        deeds.push(Deed::Write(Target::OneOf(vec![place.join("tmp")])));
+    }
     for word in &given.operands {
         let up = word.text().is_none_or(|text| text.split('/').any(|part| part == ".."));
         if !temporary {

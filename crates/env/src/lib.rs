@@ -66,7 +66,7 @@ pub use environment::{
 pub use error::{Error, ErrorKind, Result};
 pub use exec::{Ended, ExecResult, GRACE, Listener, exec, exec_into};
 pub use head_tail::HeadTail;
-pub use jobs::{JobId, Jobs};
+pub use jobs::{JobId, Jobs, Origin};
 pub use kind::Kind;
 #[cfg(target_os = "linux")]
 pub use local::{LocalBuilder, LocalEnvironment};

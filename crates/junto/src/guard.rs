@@ -136,7 +136,7 @@ impl Guard {
                 .chain(writable.iter().cloned())
                 .collect(),
             home: facts.home.clone(),
-            confined: Confined { files: enforces.writes, network: enforces.network },
+            confined: Confined { files: enforces.writes && enforces.secrets, network: enforces.network },
         };
         Judge::new(self.mode, place, self.rules.clone())
     }

@@ -269,7 +269,7 @@ impl Bench<'_> {
                 steps.extend(self.deed(&deed, Due::None, Ground::Tool));
             }
             Action::Code { .. } => {
-                let deed = Deed::Opaque("code may do anything".to_owned());
+                let deed = Deed::Hidden("code may do anything".to_owned());
                 steps.extend(self.deed(&deed, Due::None, Ground::Code));
             }
             Action::Tool { name, .. } => steps.push(self.tool(name)),

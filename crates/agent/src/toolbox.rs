@@ -229,7 +229,8 @@ impl Toolbox {
             return self.told(&call, via, None, ToolOutcome::error(message)).await;
         }
         // What is allowed by somebody runs without the sandbox, so it is looked at without it, too.
-        let shown = self.shown(&call.name, &actions, &*env.unconfined().unwrap_or_else(|| Arc::clone(&env))).await;
+        let shown =
+            self.shown(&call.name, &actions, &*env.unconfined().unwrap_or_else(|| Arc::clone(&env))).await;
         let permit = match caught(self.gate.pass(call.clone(), actions, via, asking)).await {
             Ok(Ok(permit)) => permit,
             Ok(Err(Rejected::Failed(error))) => return Err(JournalError(error.to_string())),

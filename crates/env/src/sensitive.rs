@@ -104,8 +104,7 @@ pub const SECRET_NAMES: &[&str] = &[
 pub const KEY_NAMES: &[&str] = &["*.key", "*.pem"];
 
 /// Names that look like those and are none.
-pub const NO_SECRETS: &[&str] =
-    &["*.pub", ".env*.dist", ".env*.example", ".env*.sample", ".env*.template"];
+pub const NO_SECRETS: &[&str] = &["*.pub", ".env*.dist", ".env*.example", ".env*.sample", ".env*.template"];
 
 /// Directories in which tools that work in a directory keep what they obey. Whoever can change them decides
 /// what their user runs tomorrow.

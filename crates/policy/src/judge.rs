@@ -199,8 +199,8 @@ impl Judged {
 /// Commands that may stand beside one that a rule allows: they read, print and wait, and have no option that does
 /// more; and those that only run another, which is seen by itself.
 const BESIDE: &[&str] = &[
-    ":", "basename", "cat", "cd", "cut", "date", "dirname", "echo", "exit", "false", "grep", "head", "ls", "nice",
-    "pwd", "rg", "set", "sleep", "tail", "time", "timeout", "tr", "true", "wc",
+    ":", "basename", "cat", "cd", "cut", "date", "dirname", "echo", "exit", "false", "grep", "head", "ls",
+    "nice", "pwd", "rg", "set", "sleep", "tail", "time", "timeout", "tr", "true", "wc",
 ];
 
 /// Whether a command is harmless on its face: all of it is known, and it is one of those.

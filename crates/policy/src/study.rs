@@ -98,10 +98,8 @@ impl Study<'_> {
         }
         let later = !script.functions.is_empty() && script.commands.iter().any(moves);
         for (at, simple) in script.commands.iter().enumerate() {
-            let there = script
-                .functions
-                .iter()
-                .filter(|function| function.from.is_some_and(|from| from <= at));
+            let there =
+                script.functions.iter().filter(|function| function.from.is_some_and(|from| from <= at));
             for function in there {
                 if !self.functions.contains(&function.name) {
                     self.functions.push(function.name.clone());

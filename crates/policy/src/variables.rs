@@ -104,22 +104,46 @@ const HARMLESS: &[&str] = &["NODE_ENV", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFF
 
 /// What setting a variable does to the commands after it, in words.
 pub(crate) fn effect(name: &str) -> Option<String> {
-    (is_any(POWERFUL, name) && !is_any(HARMLESS, name)).then(|| format!("it sets {name}, which changes what programs do"))
+    (is_any(POWERFUL, name) && !is_any(HARMLESS, name))
+        .then(|| format!("it sets {name}, which changes what programs do"))
 }
 
 /// Builtins that give variables values which are not in the line, or run something that may.
 const ASSIGNING: [&str; 12] = [
-    ".", "builtin", "command", "eval", "getopts", "let", "mapfile", "read", "readarray", "source", "trap",
+    ".",
+    "builtin",
+    "command",
+    "eval",
+    "getopts",
+    "let",
+    "mapfile",
+    "read",
+    "readarray",
+    "source",
+    "trap",
     "wait",
 ];
 /// Variables that the shell itself gives values, whatever a line assigns. A `*` stands for any letters.
 const OF_THE_SHELL: &[&str] = &[
-    "BASH*", "COMP*", "COPROC*", "DIRSTACK", "FUNC*", "GROUPS", "HIST*", "MAPFILE", "OPT*", "PIPESTATUS",
-    "OLDPWD", "PWD", "READLINE*", "REPLY", "SHELLOPTS", "_",
+    "BASH*",
+    "COMP*",
+    "COPROC*",
+    "DIRSTACK",
+    "FUNC*",
+    "GROUPS",
+    "HIST*",
+    "MAPFILE",
+    "OPT*",
+    "PIPESTATUS",
+    "OLDPWD",
+    "PWD",
+    "READLINE*",
+    "REPLY",
+    "SHELLOPTS",
+    "_",
 ];
 /// Those of them that are numbers as long as nobody takes that from them.
-const NUMBERS: [&str; 8] =
-    ["EPOCHSECONDS", "EUID", "LINENO", "PPID", "RANDOM", "SECONDS", "SRANDOM", "UID"];
+const NUMBERS: [&str; 8] = ["EPOCHSECONDS", "EUID", "LINENO", "PPID", "RANDOM", "SECONDS", "SRANDOM", "UID"];
 
 /// The values that a line gives to its variables.
 #[derive(Debug, Default)]
@@ -133,7 +157,11 @@ pub(crate) struct Values {
 impl Values {
     /// The values that a variable may have that has got one in this line, if they are all in the line.
     pub(crate) fn of(&self, name: &str) -> Option<&[Word]> {
-        if self.unseen || NUMBERS.contains(&name) || is_any(OF_THE_SHELL, name) { None } else { self.seen.get(name)?.as_deref() }
+        if self.unseen || NUMBERS.contains(&name) || is_any(OF_THE_SHELL, name) {
+            None
+        } else {
+            self.seen.get(name)?.as_deref()
+        }
     }
 
     /// Whether the line, as far as one sees, leaves a variable as it found it.

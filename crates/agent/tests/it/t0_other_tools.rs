@@ -132,7 +132,9 @@ async fn what_is_written_to_a_job_is_judged_like_a_command() {
     for (job, shell) in [(1, true), (2, false)] {
         let typed = call("shell_input", json!({"job": job, "text": "rm -r .\n"}));
         let actions = ShellInput::default().actions(&typed, &hand.cx).await.unwrap();
-        let lines = actions.iter().filter(|action| matches!(action, Action::Shell { line, .. } if line == "rm -r .\n"));
+        let lines = actions
+            .iter()
+            .filter(|action| matches!(action, Action::Shell { line, .. } if line == "rm -r .\n"));
         assert_eq!(lines.count() == 1, shell, "{actions:?}");
         assert!(matches!(actions.last(), Some(Action::Code { code }) if code == "rm -r .\n"), "{actions:?}");
     }

@@ -53,7 +53,8 @@ fn the_answer_is_all_of_standard_output() {
             let first = format!("native · {who} · {folder} · policy workspace, enforced ");
             let whole = !run.err.contains("not enforced here");
             let said = run.err.lines().next().unwrap().strip_prefix(&first).unwrap().to_owned();
-            let expected = if whole { "by the kernel, no network" } else { "in part (see below), no network" };
+            let expected =
+                if whole { "by the kernel, no network" } else { "in part (see below), no network" };
             assert_eq!(said, expected, "{run:#?}");
             assert!(
                 run.err.contains("> shell echo made > made.txt && cat made.txt\n  shell ok\n"),

@@ -183,7 +183,10 @@ async fn a_rule_that_cannot_be_kept_is_no_answer() {
         let error = gate.answer(&ask, remembering("allow everything")).unwrap_err();
         assert!(error.to_string().contains("a rule is one word"), "{error}");
         let elsewhere = gate.answer(&AskId::fresh(), remembering("shell"));
-        assert!(elsewhere.is_err() && gate.would_ask("shell", &actions()), "nobody asked, and nothing was learned");
+        assert!(
+            elsewhere.is_err() && gate.would_ask("shell", &actions()),
+            "nobody asked, and nothing was learned"
+        );
         gate.answer(&ask, remembering("other\nshell\n")).unwrap();
     });
     assert!(permit.is_ok());

@@ -102,8 +102,7 @@ pub(super) fn link(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
     }
 }
 
-const MODE: &str =
-    "-cfv -R:d --changes --silent --quiet --verbose --recursive:d --reference:f --preserve-root --no-dereference -h";
+const MODE: &str = "-cfv -R:d --changes --silent --quiet --verbose --recursive:d --reference:f --preserve-root --no-dereference -h";
 
 /// `chmod`, `chown` and `chgrp`: the mode first, then the files.
 pub(super) fn mode(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
@@ -240,8 +239,7 @@ fn dashed(words: &[Word]) -> Vec<Word> {
 fn unpacked(study: &Study<'_>, told: Vec<Target>, deeds: &mut Vec<Deed>) {
     let told = if told.is_empty() { vec![study.target(&Word::known("."))] } else { told };
     for target in told {
-        let among_settings =
-            super::is_one(&target, |path| study.place.workdir.starts_with(path));
+        let among_settings = super::is_one(&target, |path| study.place.workdir.starts_with(path));
         deeds.push(Deed::Write(target));
         if among_settings {
             deeds.push(Deed::Write(Target::Unknown("whatever the archive holds".to_owned())));

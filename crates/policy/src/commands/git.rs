@@ -51,7 +51,10 @@ const LOOKING: &[(&str, &str)] = &[
         "-drtlz --name-only --name-status --object-only --full-name --full-tree --long --abbrev:o --format:v",
     ),
     ("merge-base", "-a --all --octopus --independent --is-ancestor --fork-point"),
-    ("name-rev", "--tags --refs:v --exclude:v --all --name-only --no-undefined --always --annotate-stdin --stdin"),
+    (
+        "name-rev",
+        "--tags --refs:v --exclude:v --all --name-only --no-undefined --always --annotate-stdin --stdin",
+    ),
     ("range-diff", DIFF),
     ("rev-list", DIFF),
     ("rev-parse", "*"),

@@ -139,8 +139,7 @@ pub(super) fn exec(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
     after(study, "exec", "-cl -a:v", words, deeds);
 }
 
-const SUDO: &str =
-    "-AbEeHiKklNnPSsVv -u:v -g:v -p:v -C:v -r:v -t:v -T:v -h:v -U:v -D:v -R:v --user:v --group:v --prompt:v \
+const SUDO: &str = "-AbEeHiKklNnPSsVv -u:v -g:v -p:v -C:v -r:v -t:v -T:v -h:v -U:v -D:v -R:v --user:v --group:v --prompt:v \
      --preserve-env:o --set-home --login --non-interactive --stdin --background --chdir:v";
 
 /// `sudo` and its like.
@@ -217,8 +216,7 @@ pub(super) fn xargs(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>
             let known = |word: &Word| {
                 word.text().is_some_and(|text| !replaced.is_empty() && !text.contains(replaced))
             };
-            let seen =
-                |word: &Word| if known(word) { word.clone() } else { Word::unknown(word.source()) };
+            let seen = |word: &Word| if known(word) { word.clone() } else { Word::unknown(word.source()) };
             rest.iter().map(seen).collect()
         }
         None => rest.iter().cloned().chain([Word::unknown("…")]).collect(),

@@ -81,7 +81,24 @@ pub(crate) fn is_secret(path: &Path, place: &Place) -> bool {
 
 /// Whether everything below a path includes where keys are kept.
 pub(crate) fn holds_secrets(path: &Path, place: &Place) -> bool {
-    is_secret(path, place) || place.home.as_deref().is_some_and(|home| home.starts_with(path))
+    if is_secret(path, place) {
+        return true;
+    }
+    // Where the working directory is, whoever works there has chosen it.
+    if path.starts_with(&place.workdir) {
+        return false;
+    }
+    let names = names(path);
+    let above = |secret: &str| {
+        let mut secret = secret.split('/').filter(|name| !name.is_empty());
+        names.iter().all(|name| secret.next().is_some_and(|secret| secret == name || meets(name, secret)))
+    };
+    if SECRETS_OF_SYSTEM.iter().chain(SECRETS_OF_PROCESSES).any(|secret| above(secret)) {
+        return true;
+    }
+    let Some(home) = place.home.as_deref() else { return false };
+    let Ok(below) = path.strip_prefix(home) else { return home.starts_with(path) };
+    SECRETS_AT_HOME.iter().any(|secret| Path::new(secret).starts_with(below))
 }
 
 /// Whether a file of the system holds nothing, so that reading and writing it means nothing.

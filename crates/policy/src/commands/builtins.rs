@@ -108,6 +108,13 @@ pub(super) fn names(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed
     }
 }
 
+/// A value that becomes several words leaves some to be names.
+fn unsure(given: &super::options::Given, deeds: &mut Vec<Deed>) {
+    if given.doubtful {
+        deeds.push(Deed::Opaque("it may evaluate the name of a variable".to_owned()));
+    }
+}
+
 /// `getopts`: the second word is the name.
 pub(super) fn names_second(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
     names(study, words.get(1..2).unwrap_or_default(), deeds);
@@ -118,6 +125,7 @@ pub(super) fn read(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
     let options = "-ersE -a:e -d:v -i:v -n:v -N:v -p:v -t:v -u:v";
     let given = super::options::read(options, words);
     deeds.extend(given.unclear("read", options).map(Deed::Opaque));
+    unsure(&given, deeds);
     names(study, &given.operands, deeds);
     let arrays: Vec<Word> =
         given.found.into_iter().filter(|(kind, _)| *kind == 'e').filter_map(|found| found.1).collect();
@@ -129,6 +137,7 @@ pub(super) fn mapfile(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Dee
     let options = "-t -C:e -d:v -n:v -O:v -s:v -u:v -c:v";
     let given = super::options::read(options, words);
     deeds.extend(given.unclear("mapfile", options).map(Deed::Opaque));
+    unsure(&given, deeds);
     if given.found.iter().any(|(kind, _)| *kind == 'e') {
         deeds.push(Deed::Hidden("it runs a text for what it reads".to_owned()));
     }

@@ -159,7 +159,7 @@ pub(super) fn mktemp(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed
         text.starts_with("--tmpdir") || text.starts_with("-p") || matches!(text, "-t" | "-dt")
     });
     if temporary || given.operands.is_empty() {
-        let place = study.place.temp.first().map_or(PathBuf::from("/tmp"), Clone::clone);
+        let place = study.place.temp.first().cloned().unwrap_or_else(|| PathBuf::from("/tmp"));
         deeds.push(Deed::Write(Target::OneOf(vec![place.join("tmp")])));
     }
     for word in &given.operands {

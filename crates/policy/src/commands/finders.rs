@@ -155,6 +155,10 @@ fn end(action: &str, words: &[Word]) -> usize {
 /// several, or within a word, it is not known.
 fn found(command: &[Word], starts: &[Word]) -> Vec<Word> {
     let start = match starts {
+        // It is a path, and no program of that name.
+        [start] if start.text().is_some_and(|text| !text.contains('/')) => {
+            Word::known(&format!("./{}", start.text().unwrap_or_default()))
+        }
         [start] => start.clone(),
         _ => Word::unknown("{}"),
     };

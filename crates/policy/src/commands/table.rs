@@ -529,11 +529,7 @@ static TABLE: &[Spec] = &[
     command("xzcat", Does::Reads, "-qv -T:v --quiet --verbose --threads:v"),
     command("yarn", Does::Runs, ""),
     command("yes", Does::Nothing, "*"),
-    command(
-        "yq",
-        Does::Searches,
-        "-ceCMNnrPV -i:i -I:v -o:v -p:v --inplace:i --in-place:i --indent:v --output-format:v --input-format:v --null-input --colors --no-colors --no-doc --prettyPrint --raw-output --exit-status --unwrapScalar:o --version --help",
-    ),
+    command("yq", Does::Runs, ""),
     command("yum", Does::Beyond("installs packages"), ""),
     command("zcat", Does::Reads, "-fqv"),
     command("zip", Does::Runs, ""),

@@ -89,7 +89,7 @@ fn commands_are_seen_wherever_they_stand() {
         ("a 5>f b 6", "a b 6 To f"),
         ("if a; then b; fi | c", "a | b | c"),
         ("a && {\n b\n}\n", "a | b"),
-        ("select x in a b; do c; done", "x= x= | c"),
+        ("select x in a b; do c; done", "x= x= x= | c"),
         ("echo ${#x} ${x%%.*} ${x//a/$(b)} ${!y}", "b | echo ? ? ? ?"),
         ("echo $ $. a$", "echo $ $. a$"),
         ("until a; do b; done < f", "a | b | From f"),

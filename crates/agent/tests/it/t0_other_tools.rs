@@ -219,7 +219,7 @@ async fn a_search_reads_where_it_searches_and_can_be_cancelled() {
         {
             let call = ToolCall::function("c", tool.spec().name.clone(), args.to_string());
             let actions = tool.actions(&call, &hand.cx).await.unwrap();
-            let read = |action: &Action| matches!(action, Action::Read { path } if *path.as_path() == *hand.path(place));
+            let read = |action: &Action| matches!(action, Action::Read { path } | Action::ReadAll { path } if *path.as_path() == *hand.path(place));
             assert!(matches!(&actions[..], [only] if read(only)), "{actions:?}");
         }
     }

@@ -229,7 +229,8 @@ impl Toolbox {
             return self.told(&call, via, None, ToolOutcome::error(message)).await;
         }
         // What is allowed by somebody runs without the sandbox, so it is looked at without it, too.
-        let shown = self.shown(&actions, &*env.unconfined().unwrap_or_else(|| Arc::clone(&env))).await;
+        let shown =
+            self.shown(&call.name, &actions, &*env.unconfined().unwrap_or_else(|| Arc::clone(&env))).await;
         let permit = match caught(self.gate.pass(call.clone(), actions, via, asking)).await {
             Ok(Ok(permit)) => permit,
             Ok(Err(Rejected::Failed(error))) => return Err(JournalError(error.to_string())),
@@ -256,11 +257,12 @@ impl Toolbox {
     /// then is a change of these. A file that cannot be looked at is not compared; nor can it be written.
     async fn shown(
         &self,
+        tool: &str,
         actions: &[Action],
         env: &dyn ExecutionEnvironment,
     ) -> HashMap<RealPath, Option<Stamp>> {
         let mut shown = HashMap::new();
-        let asks = async { caught(async { self.gate.would_ask(actions) }).await.unwrap_or(false) };
+        let asks = async { caught(async { self.gate.would_ask(tool, actions) }).await.unwrap_or(false) };
         if actions.iter().any(|action| matches!(action, Action::Write { .. })) && asks.await {
             for action in actions {
                 if let Action::Write { path } = action

@@ -19,6 +19,7 @@ mod read_many_files;
 mod send_input;
 mod shell;
 mod spawn_agent;
+pub(crate) mod typed;
 mod update_plan;
 mod utf8;
 mod wait;

@@ -90,7 +90,8 @@ pub(crate) fn words(guard: &Guard, held: &Held) -> String {
         Network::Hosts(hosts) => format!("network only to {}", hosts.join(", ")),
         Network::On => "with network".to_owned(),
     };
-    format!("policy {mode}, enforced by the kernel, {network}")
+    let kernel = if held.gaps.is_empty() { "enforced by the kernel" } else { "enforced in part (see below)" };
+    format!("policy {mode}, {kernel}, {network}")
 }
 
 /// What is open although the mode says otherwise; none if nothing is.

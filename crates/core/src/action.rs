@@ -27,6 +27,12 @@ pub enum Action {
         #[schemars(with = "String")]
         path: RealPath,
     },
+    /// Read a directory with everything below it, by searching for instance.
+    ReadAll {
+        /// Which.
+        #[schemars(with = "String")]
+        path: RealPath,
+    },
     /// Write, remove or rename a file.
     Write {
         /// Which.

@@ -60,7 +60,7 @@ impl Gate {
         via: Via,
         cancel: &CancellationToken,
     ) -> Result<Permit, Rejected> {
-        let leash = match self.policy.decide(&actions) {
+        let leash = match self.policy.decide_call(&call.name, &actions) {
             Verdict::Allow(leash) => leash,
             Verdict::Deny { reason } => return Err(Rejected::Denied(reason)),
             Verdict::Ask { proposed, reason } => {
@@ -83,9 +83,9 @@ impl Gate {
         self.start(call, actions, via, leash).await
     }
 
-    /// Whether somebody would be asked about these actions now.
-    pub fn would_ask(&self, actions: &[Action]) -> bool {
-        matches!(self.policy.decide(actions), Verdict::Ask { .. })
+    /// Whether somebody would be asked about such a call of a tool now.
+    pub fn would_ask(&self, tool: &str, actions: &[Action]) -> bool {
+        matches!(self.policy.decide_call(tool, actions), Verdict::Ask { .. })
     }
 
     async fn start(
@@ -101,40 +101,45 @@ impl Gate {
     }
 
     /// Recalls what was decided before the session was cut off: the call is not asked about again, if it
-    /// would do exactly what was shown then. It holds once.
+    /// would do exactly what was shown then. It holds once. A yes to a change of files is not recalled: what they
+    /// were like when it was given is not known any more.
     pub fn recall(&self, request: ApprovalRequest, decision: Decision) {
+        let writes = request.actions.iter().any(|action| matches!(action, Action::Write { .. }));
+        if writes && matches!(decision, Decision::Allow { .. }) {
+            return;
+        }
         self.recalled.lock().unwrap_or_else(PoisonError::into_inner).push((request, decision));
     }
 
     fn take_recalled(&self, call: &ToolCall, actions: &[Action], via: Via) -> Option<Decision> {
         let mut recalled = self.recalled.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |request: &ApprovalRequest| {
-            request.call == *call && request.actions == actions && request.via == via
-        };
-        let found = recalled.iter().position(|(request, _)| same(request))?;
+        let found = recalled.iter().position(|(request, _)| is_about(request, call, actions, via))?;
         Some(recalled.swap_remove(found).1)
     }
 
     async fn ask(&self, request: ApprovalRequest, cancel: &CancellationToken) -> Result<Leash, Rejected> {
-        let (ask, actions) = (request.ask.clone(), request.actions.clone());
+        let (ask, asked) = (request.ask.clone(), (request.call.name.clone(), request.actions.clone()));
         let mut open = self.waiting.ask(ask.clone());
         let learned = self.learned.subscribe();
         self.log.commit(Body::Ask { request }).await.map_err(|e| Rejected::Failed(e.into()))?;
-        let decision = self.decision(&mut open, learned, &actions, cancel).await?;
+        let (decision, leash) = self.decision(&mut open, learned, (&asked.0, &asked.1), cancel).await?;
         let answered = Body::Answered { ask, decision: decision.clone() };
         self.log.commit(answered).await.map_err(|e| Rejected::Failed(e.into()))?;
-        self.leash(decision)
+        match leash {
+            Some(leash) => Ok(leash),
+            None => self.leash(decision),
+        }
     }
 
     /// The answer to a question: somebody's, or that of the time, or that of a rule which was learned
-    /// meanwhile.
+    /// meanwhile. A rule says how far the call may go, too.
     async fn decision(
         &self,
         open: &mut Open<'_, Decision>,
         mut learned: watch::Receiver<u64>,
-        actions: &[Action],
+        (tool, actions): (&str, &[Action]),
         cancel: &CancellationToken,
-    ) -> Result<Decision, Rejected> {
+    ) -> Result<(Decision, Option<Leash>), Rejected> {
         let late = async {
             match self.patience {
                 Some(patience) => tokio::time::sleep(patience).await,
@@ -145,31 +150,33 @@ impl Gate {
         loop {
             tokio::select! {
                 biased;
-                answer = open.answer(cancel) => return answer.ok_or(Rejected::Cancelled),
+                answer = open.answer(cancel) => {
+                    return answer.map(|answer| (answer, None)).ok_or(Rejected::Cancelled);
+                }
                 () = &mut late => {
                     let reason = "nobody answered in time; go on without it".to_owned();
-                    return Ok(Decision::Unanswered { reason: Some(reason) });
+                    return Ok((Decision::Unanswered { reason: Some(reason) }, None));
                 }
                 // The sender is ours, so it is never gone.
-                _ = learned.changed() => match self.policy.decide(actions) {
-                    Verdict::Allow(_) => return Ok(Decision::Allow { remember: None }),
+                _ = learned.changed() => match self.policy.decide_call(tool, actions) {
+                    Verdict::Allow(leash) => return Ok((Decision::Allow { remember: None }, Some(leash))),
                     Verdict::Ask { .. } | Verdict::Deny { .. } => {}
                 }
             }
         }
     }
 
-    /// Takes up a rule; of several lines each is one.
+    /// Takes up a rule; of several lines each is one, which the policy takes up together.
     ///
     /// # Errors
     /// `invalid` if the policy cannot keep one of them; what is wrong with it.
     pub fn learn(&self, rule: &Rule) -> Result<(), AgentError> {
-        for line in rule.0.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            self.policy.learn(&Rule(line.to_owned())).map_err(|why| {
-                AgentError::new(AgentErrorKind::Invalid, format!("the rule cannot be kept: {why}"))
-                    .with_hint("answer again with another rule, or with none")
-            })?;
-        }
+        let lines = rule.0.lines().map(str::trim).filter(|line| !line.is_empty());
+        let rules: Vec<Rule> = lines.map(|line| Rule(line.to_owned())).collect();
+        self.policy.learn_all(&rules).map_err(|why| {
+            AgentError::new(AgentErrorKind::Invalid, format!("the rule cannot be kept: {why}"))
+                .with_hint("answer again with another rule, or with none")
+        })?;
         self.learned.send_modify(|count| *count += 1);
         Ok(())
     }
@@ -195,6 +202,11 @@ impl Gate {
             Decision::Unanswered { reason } => Err(Rejected::Unanswered(reason)),
         }
     }
+}
+
+/// Whether a question was about exactly this.
+fn is_about(request: &ApprovalRequest, call: &ToolCall, actions: &[Action], via: Via) -> bool {
+    request.call == *call && request.actions == actions && request.via == via
 }
 
 /// When a time will be over; none if it is too long to matter.

@@ -68,6 +68,8 @@ pub use spool::Spool;
 pub use subscription::Subscription;
 pub use tool::{Tool, ToolCx, ToolError, ToolHost, ToolOutcome, Unread};
 
+/// What is sensitive on anybody's machine, for those who judge and know no environment.
+pub use junto_env::sensitive;
 /// A boxed future, as traits used as objects return it.
 pub use junto_llm::Fut;
 /// The name that was probably meant, for messages about unknown ones.

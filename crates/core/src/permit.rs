@@ -29,7 +29,7 @@ impl Permit {
     /// The files it may read, in the order in which it named them.
     pub fn reads(&self) -> impl Iterator<Item = &RealPath> {
         self.actions.iter().filter_map(|action| match action {
-            Action::Read { path } => Some(path),
+            Action::Read { path } | Action::ReadAll { path } => Some(path),
             _ => None,
         })
     }

@@ -8,6 +8,11 @@ pub trait Policy: Send + Sync {
     /// The verdict on all actions of one call together.
     fn decide(&self, actions: &[Action]) -> Verdict;
 
+    /// The same, of a call of the tool with this name: for a policy that has something to say of names.
+    fn decide_call(&self, _tool: &str, actions: &[Action]) -> Verdict {
+        self.decide(actions)
+    }
+
     /// Takes up a rule that somebody gave with an answer. It holds from the next verdict on, and for as long
     /// as this policy lives: a host that wants it for longer writes it down.
     ///
@@ -16,6 +21,15 @@ pub trait Policy: Send + Sync {
     fn learn(&self, rule: &Rule) -> Result<(), String> {
         let Rule(rule) = rule;
         Err(format!("this policy keeps no rules, so not `{rule}` either"))
+    }
+
+    /// Takes up several rules that were given together. One that can keep all or none should do that: without
+    /// more, those before the first that cannot be kept are in force.
+    ///
+    /// # Errors
+    /// As of [`Self::learn`].
+    fn learn_all(&self, rules: &[Rule]) -> Result<(), String> {
+        rules.iter().try_for_each(|rule| self.learn(rule))
     }
 
     /// What a person's yes is worth: whether what was asked about may leave the sandbox, where there is one.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::{Background, CommandSpec, Error, ErrorKind, ExecutionEnvironment, Exit, Result};
+use crate::{Background, CommandSpec, Error, ErrorKind, ExecutionEnvironment, Exit, Program, Result};
 
 /// Which job; counted from 1 and never given twice.
 pub type JobId = u64;
@@ -18,10 +18,21 @@ pub struct Jobs {
     jobs: Mutex<Table>,
 }
 
+/// Where a job comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// What was started.
+    pub program: Program,
+    /// Whether the environment in which it was started confines it, and has one that does not.
+    pub is_confined: bool,
+}
+
 #[derive(Default)]
 struct Table {
     last: JobId,
     jobs: BTreeMap<JobId, Arc<Background>>,
+    /// Where these come from, and perhaps some that are gone.
+    origins: BTreeMap<JobId, Origin>,
     /// How many are about to be started.
     starting: usize,
 }
@@ -42,8 +53,15 @@ impl Jobs {
         command: CommandSpec,
     ) -> Result<(JobId, Arc<Background>)> {
         let room = self.make_room()?;
+        let origin = Origin { program: command.program.clone(), is_confined: env.unconfined().is_some() };
         let job = Arc::new(Background::new(env.spawn(command).await?));
-        Ok((room.fill(Arc::clone(&job)), job))
+        Ok((room.fill(Arc::clone(&job), origin), job))
+    }
+
+    /// Where a job comes from; `None` if there is no such job.
+    pub fn origin(&self, id: JobId) -> Option<Origin> {
+        let table = self.table();
+        table.jobs.get(&id).and_then(|_| table.origins.get(&id)).cloned()
     }
 
     /// A job by its number.
@@ -97,11 +115,14 @@ impl Jobs {
 struct Room<'a>(&'a Jobs);
 
 impl Room<'_> {
-    fn fill(self, job: Arc<Background>) -> JobId {
+    fn fill(self, job: Arc<Background>, origin: Origin) -> JobId {
         let mut table = self.0.table();
         table.last += 1;
         let id = table.last;
         table.jobs.insert(id, job);
+        let Table { jobs, origins, .. } = &mut *table;
+        origins.retain(|id, _| jobs.contains_key(id));
+        origins.insert(id, origin);
         id
     }
 }

@@ -50,6 +50,7 @@ mod process;
 pub mod sandbox;
 mod search;
 mod seen_files;
+pub mod sensitive;
 #[cfg(feature = "suite")]
 pub mod suite;
 #[cfg(target_os = "linux")]
@@ -65,7 +66,7 @@ pub use environment::{
 pub use error::{Error, ErrorKind, Result};
 pub use exec::{Ended, ExecResult, GRACE, Listener, exec, exec_into};
 pub use head_tail::HeadTail;
-pub use jobs::{JobId, Jobs};
+pub use jobs::{JobId, Jobs, Origin};
 pub use kind::Kind;
 #[cfg(target_os = "linux")]
 pub use local::{LocalBuilder, LocalEnvironment, left};

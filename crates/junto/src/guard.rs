@@ -160,7 +160,7 @@ impl Guard {
                 .chain(writable.iter().cloned())
                 .collect(),
             home: facts.home.clone(),
-            confined: Confined { files: enforces.writes, network: enforces.network },
+            confined: Confined { files: enforces.writes && enforces.secrets, network: enforces.network },
         };
         Judge::new(self.mode, place, self.rules.clone())
     }
@@ -184,21 +184,35 @@ struct WithWeb(Arc<Judge>);
 
 impl Policy for WithWeb {
     fn decide(&self, actions: &[Action]) -> Verdict {
-        let Explanation { verdict, steps } = self.0.explain(actions);
-        let only_pages = actions.iter().all(|action| matches!(action, Action::Net { .. }));
-        let by_mode = steps.iter().all(|step| matches!(step.by, By::Mode(_)));
-        match verdict {
-            Verdict::Ask { .. } if only_pages && by_mode => Verdict::Allow(Leash::Kept),
-            verdict => verdict,
-        }
+        Self::lenient(self.0.explain(actions), actions)
+    }
+
+    fn decide_call(&self, tool: &str, actions: &[Action]) -> Verdict {
+        Self::lenient(self.0.explain_call(tool, actions), actions)
     }
 
     fn learn(&self, rule: &Rule) -> Result<(), String> {
         Policy::learn(&*self.0, rule)
     }
 
+    fn learn_all(&self, rules: &[Rule]) -> Result<(), String> {
+        Policy::learn_all(&*self.0, rules)
+    }
+
     fn yes(&self) -> Leash {
         Policy::yes(&*self.0)
+    }
+}
+
+impl WithWeb {
+    fn lenient(explained: Explanation, actions: &[Action]) -> Verdict {
+        let Explanation { verdict, steps } = explained;
+        let only_pages = actions.iter().all(|action| matches!(action, Action::Net { .. }));
+        let by_mode = steps.iter().all(|step| matches!(step.by, By::Mode(_)));
+        match verdict {
+            Verdict::Ask { .. } if only_pages && by_mode => Verdict::Allow(Leash::Kept),
+            verdict => verdict,
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod programs;
 mod table;
 mod wrappers;
 
+use self::options::Given;
 use crate::deed::{Deed, Target};
 use crate::shell::Word;
 use crate::study::Study;
@@ -71,12 +72,20 @@ pub(crate) fn look(study: &mut Study, name: &str, words: &[Word], deeds: &mut Ve
     let Some(spec) = table::find(name) else {
         if !only_asks_for_version(name, words) {
             deeds.push(Deed::Opaque(format!("`{name}` is not known to only read")));
+            if programs::runs_another(name) {
+                deeds.push(Deed::Hidden(format!("`{name}` runs another command")));
+            }
         }
         return;
     };
     match spec.does {
         Does::Special(special) => special(study, words, deeds),
-        Does::Beyond(why) => deeds.push(Deed::Beyond(format!("`{name}` {why}"))),
+        Does::Beyond(why) => {
+            deeds.push(Deed::Beyond(format!("`{name}` {why}")));
+            if programs::runs_another(name) {
+                deeds.push(Deed::Hidden(format!("`{name}` runs another command")));
+            }
+        }
         Does::Reaches => deeds.push(Deed::Net(None)),
         Does::Runs => {
             if programs::reaches(name, words) {
@@ -99,72 +108,82 @@ fn only_asks_for_version(name: &str, words: &[Word]) -> bool {
 /// A command whose entry in the table says all.
 fn plain(study: &mut Study, spec: &Spec, words: &[Word], deeds: &mut Vec<Deed>) {
     let given = options::read(spec.options, words);
-    if given.doubtful && options::matter(spec.options) {
-        deeds.push(Deed::Opaque(format!("a word that is not known may be an option of `{}`", spec.name)));
-    }
-    let (mut expression, mut into, mut in_place, mut all) = (false, false, false, false);
-    for (effect, value) in &given.found {
-        let target =
-            || value.as_ref().map_or(Target::Unknown(spec.name.to_owned()), |word| study.target(word));
-        match effect {
-            'w' => deeds.push(Deed::Write(target())),
-            't' => {
-                into = true;
-                deeds.push(Deed::Write(target()));
-            }
-            'r' => deeds.push(Deed::Read(target())),
-            'x' => deeds.push(Deed::Opaque(format!("an option lets `{}` run something else", spec.name))),
-            'n' => deeds.push(Deed::Net(None)),
-            'e' => expression = true,
-            'f' => {
-                expression = true;
-                deeds.push(Deed::Read(target()));
-            }
-            'i' => in_place = true,
-            'd' => all = true,
-            _ => {}
-        }
-    }
-    let mut operands: Vec<Target> = given
-        .operands
-        .iter()
-        .filter(|word| word.text() != Some("-"))
-        .map(|word| study.target(word))
-        .collect();
-    let read = if all { Deed::ReadAll } else { Deed::Read };
+    deeds.extend(given.unclear(spec.name, spec.options).map(Deed::Opaque));
+    done(study, spec.name, &given, deeds);
+    let read = if given.has('d') { Deed::ReadAll } else { Deed::Read };
+    let operands = &given.operands;
+    let targets = |words: &[Word]| words.iter().map(|word| study.target(word)).collect::<Vec<_>>();
+    // Of what is read, a dash is the standard input.
+    let files = |words: &[Word]| {
+        let words = words.iter().filter(|word| word.text() != Some("-"));
+        words.map(|word| study.target(word)).collect::<Vec<_>>()
+    };
     match spec.does {
-        Does::Reads | Does::Searches | Does::Copies if in_place => {
-            deeds.extend(operands.into_iter().map(Deed::Write));
+        Does::Reads | Does::Searches | Does::Copies if given.has('i') => {
+            deeds.extend(targets(operands).into_iter().map(Deed::Write));
         }
         Does::Lists => {
             // Which names there are is no secret, as long as it is not asked for where keys are.
-            let known = operands.into_iter().filter(|target| matches!(target, Target::OneOf(_)));
+            let known = targets(operands).into_iter().filter(|target| matches!(target, Target::OneOf(_)));
             deeds.extend(known.map(Deed::Read));
         }
-        Does::Reads => deeds.extend(operands.into_iter().map(read)),
+        Does::Reads => deeds.extend(files(operands).into_iter().map(read)),
         Does::ReadsAll => {
-            if operands.is_empty() {
-                operands.push(study.target(&Word::known(".")));
-            }
-            deeds.extend(operands.into_iter().map(Deed::ReadAll));
+            let here = [Word::known(".")];
+            let operands = if operands.is_empty() { &here[..] } else { operands };
+            deeds.extend(files(operands).into_iter().map(Deed::ReadAll));
         }
         Does::Searches => {
-            let skipped = usize::from(!expression).min(operands.len());
-            deeds.extend(operands.drain(skipped..).map(read));
+            let skipped = usize::from(!given.has('e') && !given.has('f') && !given.has('E'));
+            // A word before that may be none, so that any may be the expression; they are files for sure.
+            let skipped = if operands.first().is_some_and(Word::splits) { 0 } else { skipped };
+            deeds.extend(files(operands.get(skipped..).unwrap_or_default()).into_iter().map(read));
         }
-        Does::Writes => deeds.extend(operands.into_iter().map(Deed::Write)),
-        Does::Removes => deeds.extend(operands.into_iter().map(Deed::Remove)),
+        Does::Writes => deeds.extend(targets(operands).into_iter().map(Deed::Write)),
+        Does::Removes => deeds.extend(targets(operands).into_iter().map(Deed::Remove)),
         Does::Copies | Does::Moves => {
-            let away = if matches!(spec.does, Does::Moves) { Deed::Remove } else { read };
-            let last = if into { None } else { operands.pop() };
-            deeds.extend(operands.into_iter().map(away));
-            deeds.extend(last.map(Deed::Write));
+            let into: Vec<Word> = given.values('t').cloned().collect();
+            files::copied(study, matches!(spec.does, Does::Moves), given.has('d'), &into, operands, deeds);
         }
         Does::Converts => {
-            let mut operands = operands.into_iter();
-            deeds.extend(operands.next().map(Deed::Read));
-            deeds.extend(operands.map(Deed::Write));
+            let unsure = operands.first().is_some_and(Word::splits);
+            let written = operands.get(usize::from(!unsure)..).unwrap_or_default();
+            deeds.extend(files(operands).into_iter().take(1).map(Deed::Read));
+            deeds.extend(files(written).into_iter().map(Deed::Write));
         }
         Does::Nothing | Does::Runs | Does::Reaches | Does::Beyond(_) | Does::Special(_) => {}
     }
+}
+
+/// What options do by themselves, whatever the command.
+fn done(study: &Study, name: &str, given: &Given, deeds: &mut Vec<Deed>) {
+    for (effect, value) in &given.found {
+        // A value that becomes several words leaves the others to be read.
+        if let Some(value) = value.as_ref().filter(|value| value.breaks())
+            && let unknown @ Target::Unknown(_) = study.named(value)
+        {
+            deeds.push(Deed::Read(unknown));
+        }
+        let target = || value.as_ref().map_or(Target::Unknown(name.to_owned()), |word| study.target(word));
+        match effect {
+            'w' | 't' => deeds.push(Deed::Write(target())),
+            'r' | 'f' | '2' => deeds.push(Deed::Read(target())),
+            'x' => deeds.push(Deed::Opaque(format!("an option lets `{name}` run something else"))),
+            'n' => deeds.push(Deed::Net(None)),
+            // It matters only where it chooses files that hold keys.
+            'g' => {
+                let files = value.as_ref().and_then(Word::text).map(|glob| glob.trim_start_matches('!'));
+                let last = files.and_then(|files| files.rsplit('/').next()).unwrap_or_default();
+                let target = study.named(&Word::known(last));
+                if !last.is_empty() && is_one(&target, |path| crate::paths::is_secret(path, study.place)) {
+                    deeds.push(Deed::Read(target));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_one(target: &Target, is: impl Fn(&std::path::Path) -> bool) -> bool {
+    matches!(target, Target::OneOf(paths) if paths.iter().any(|path| is(path)))
 }

@@ -4,7 +4,6 @@ mod defaults;
 mod proposals;
 mod ruled;
 
-use std::path::Path;
 use std::sync::{PoisonError, RwLock};
 
 use junto_core::{Action, Leash, Policy, Rule, Verdict};
@@ -55,32 +54,50 @@ impl Judge {
 
     /// The verdict on the actions of one call, and what led to it.
     pub fn explain(&self, actions: &[Action]) -> Explanation {
-        self.weigh(|bench, steps| {
-            for action in actions {
-                bench.action(action, steps);
-            }
-        })
+        self.weigh(None, &actions.iter().map(|action| self.studied(action)).collect::<Vec<_>>())
+    }
+
+    /// The same for a call of a tool by its name, of which rules may speak.
+    pub fn explain_call(&self, tool: &str, actions: &[Action]) -> Explanation {
+        self.weigh(Some(tool), &actions.iter().map(|action| self.studied(action)).collect::<Vec<_>>())
     }
 
     /// The same for a shell line in the working directory.
     pub fn explain_line(&self, line: &str) -> Explanation {
-        self.weigh(|bench, steps| bench.line(line, &self.place.workdir, steps))
+        self.weigh(None, &[Studied::Line(study(line, &self.place.workdir, &self.place))])
     }
 
-    fn weigh(&self, judge: impl Fn(&Bench, &mut Vec<Judged>)) -> Explanation {
+    fn studied<'a>(&self, action: &'a Action) -> Studied<'a> {
+        match action {
+            Action::Shell { line, cwd } => Studied::Line(study(line, cwd.as_path(), &self.place)),
+            action => Studied::Other(action),
+        }
+    }
+
+    fn weigh(&self, tool: Option<&str>, studied: &[Studied]) -> Explanation {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
         let steps = |confined: Confined| {
+            let bench = Bench { mode: self.mode, place: &self.place, confined, rules: &rules };
             let mut steps = Vec::new();
-            judge(&Bench { mode: self.mode, place: &self.place, confined, rules: &rules }, &mut steps);
+            for studied in studied {
+                match studied {
+                    Studied::Line(line) => line.iter().for_each(|seen| bench.seen(seen, &mut steps)),
+                    Studied::Other(action) => bench.action(action, &mut steps),
+                }
+            }
+            if let Some(tool) = tool {
+                bench.by_tool(tool, &mut steps);
+            }
             steps
         };
         // Without the sandbox first: what is fine without it needs nobody, and what a rule allows is to run
         // without it only if all the rest of the call may, too.
         let free = steps(Confined::default());
         if free.iter().all(|step| step.step.answer == Answer::Allow) {
-            let ruled = free.iter().any(|step| matches!(step.step.by, By::Rule(_)));
-            let leash = if ruled && self.mode != Mode::ReadOnly { Leash::Loose } else { Leash::Kept };
-            return explained(Verdict::Allow(leash), free);
+            let ruled = free.iter().any(|step| step.hold == Hold::Ruled);
+            let held = free.iter().any(|step| step.hold == Hold::Held);
+            let loose = ruled && !held && self.mode != Mode::ReadOnly;
+            return explained(Verdict::Allow(if loose { Leash::Loose } else { Leash::Kept }), free);
         }
         let steps =
             if self.place.confined == Confined::default() { free } else { steps(self.place.confined) };
@@ -99,9 +116,14 @@ impl Judge {
     /// # Errors
     /// If it cannot be read.
     pub fn learn(&self, rule: &Rule) -> Result<(), RuleError> {
-        let rule = PolicyRule::read(&rule.0, Origin::Session)?;
-        let compiled = Compiled::new(rule, &self.place);
-        self.rules.write().unwrap_or_else(PoisonError::into_inner).push(compiled);
+        self.learn_each(std::slice::from_ref(rule))
+    }
+
+    fn learn_each(&self, rules: &[Rule]) -> Result<(), RuleError> {
+        let read = |rule: &Rule| PolicyRule::read(&rule.0, Origin::Session);
+        let rules = rules.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let compiled = rules.into_iter().map(|rule| Compiled::new(rule, &self.place));
+        self.rules.write().unwrap_or_else(PoisonError::into_inner).extend(compiled);
         Ok(())
     }
 }
@@ -111,8 +133,16 @@ impl Policy for Judge {
         self.explain(actions).verdict
     }
 
+    fn decide_call(&self, tool: &str, actions: &[Action]) -> Verdict {
+        self.explain_call(tool, actions).verdict
+    }
+
     fn learn(&self, rule: &Rule) -> Result<(), String> {
         Self::learn(self, rule).map_err(|error| error.to_string())
+    }
+
+    fn learn_all(&self, rules: &[Rule]) -> Result<(), String> {
+        self.learn_each(rules).map_err(|error| error.to_string())
     }
 
     fn yes(&self) -> Leash {
@@ -120,11 +150,30 @@ impl Policy for Judge {
     }
 }
 
+/// What is judged: a line that has been read, or another action.
+enum Studied<'a> {
+    Line(Vec<Seen>),
+    Other(&'a Action),
+}
+
 /// A step, and what could be ruled of it.
 struct Judged {
     step: Step,
     /// What it is about, for proposals.
     about: About,
+    /// What it says of the sandbox.
+    hold: Hold,
+}
+
+/// What something that is allowed says of the sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hold {
+    /// A rule allows it, so it needs none.
+    Ruled,
+    /// It is harmless, whatever else the call does.
+    Harmless,
+    /// It is kept in the sandbox, in case it is not what it seems.
+    Held,
 }
 
 /// What a step is about.
@@ -135,6 +184,32 @@ enum About {
     Net(Option<String>),
     Tool(String),
     Other,
+}
+
+impl Judged {
+    /// The same, with what its command says of the sandbox, unless a rule has said it.
+    fn or(mut self, hold: Hold) -> Self {
+        if self.hold != Hold::Ruled {
+            self.hold = hold;
+        }
+        self
+    }
+}
+
+/// Commands that may stand beside one that a rule allows: they read, print and wait, and have no option that does
+/// more; and those that only run another, which is seen by itself.
+const BESIDE: &[&str] = &[
+    ":", "basename", "cat", "cd", "cut", "date", "dirname", "echo", "exit", "false", "grep", "head", "ls",
+    "nice", "pwd", "rg", "set", "sleep", "tail", "time", "timeout", "tr", "true", "wc",
+];
+
+/// Whether a command is harmless on its face: all of it is known, and it is one of those.
+fn is_harmless(seen: &Seen) -> bool {
+    let mut words = seen.words.iter();
+    let name = words.next().and_then(crate::shell::Word::text);
+    name.is_some_and(|name| BESIDE.contains(&name))
+        && words.all(|word| word.text().is_some())
+        && seen.deeds.iter().all(|deed| matches!(deed, Deed::Read(_) | Deed::ReadAll(_)))
 }
 
 fn explained(verdict: Verdict, steps: Vec<Judged>) -> Explanation {
@@ -174,9 +249,15 @@ struct Bench<'j> {
 impl Bench<'_> {
     fn action(&self, action: &Action, steps: &mut Vec<Judged>) {
         match action {
-            Action::Shell { line, cwd } => self.line(line, cwd.as_path(), steps),
+            Action::Shell { line, cwd } => {
+                study(line, cwd.as_path(), self.place).iter().for_each(|seen| self.seen(seen, steps));
+            }
             Action::Read { path } => {
                 let deed = Deed::Read(Target::OneOf(vec![path.as_path().to_owned()]));
+                steps.extend(self.deed(&deed, Due::None, Ground::Tool));
+            }
+            Action::ReadAll { path } => {
+                let deed = Deed::ReadAll(Target::OneOf(vec![path.as_path().to_owned()]));
                 steps.extend(self.deed(&deed, Due::None, Ground::Tool));
             }
             Action::Write { path } => {
@@ -188,17 +269,11 @@ impl Bench<'_> {
                 steps.extend(self.deed(&deed, Due::None, Ground::Tool));
             }
             Action::Code { .. } => {
-                let deed = Deed::Opaque("code may do anything".to_owned());
+                let deed = Deed::Hidden("code may do anything".to_owned());
                 steps.extend(self.deed(&deed, Due::None, Ground::Code));
             }
             Action::Tool { name, .. } => steps.push(self.tool(name)),
             Action::Spawn { spec } => steps.push(self.spawn(spec)),
-        }
-    }
-
-    fn line(&self, line: &str, cwd: &Path, steps: &mut Vec<Judged>) {
-        for seen in study(line, cwd, self.place) {
-            self.seen(&seen, steps);
         }
     }
 
@@ -215,11 +290,12 @@ impl Bench<'_> {
                 due = if self.mode == Mode::ReadOnly { Due::None } else { Due::Command };
             }
             let step = Step { what: what.clone(), answer, by, why };
-            steps.push(Judged { step, about: about() });
+            steps.push(Judged { step, about: about(), hold: Hold::Ruled });
         }
+        let harmless = if is_harmless(seen) { Hold::Harmless } else { Hold::Held };
         let first = steps.len();
         for deed in &seen.deeds {
-            steps.extend(self.deed(deed, due, Ground::Command(&what)));
+            steps.extend(self.deed(deed, due, Ground::Command(&what)).map(|judged| judged.or(harmless)));
         }
         // Where only a rule about the command would help, rules about its files are not needed; else they are
         // better, because they allow less.
@@ -237,7 +313,7 @@ impl Bench<'_> {
         if steps.len() == before && !seen.words.is_empty() {
             let why = "it changes nothing by itself".to_owned();
             let step = Step { what: what.clone(), answer: Answer::Allow, by: By::Mode(self.mode), why };
-            steps.push(Judged { step, about: about() });
+            steps.push(Judged { step, about: about(), hold: harmless });
         }
         for deed in &seen.asides {
             steps.extend(self.deed(deed, Due::None, Ground::Command(&what)));

@@ -2,113 +2,29 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use junto_core::sensitive::{
+    KEY_NAMES, NO_SECRETS, SECRET_NAMES, SECRETS_AT_HOME, SECRETS_OF_SYSTEM, SETTINGS, SETTINGS_FILES,
+};
+
 use crate::Place;
 use crate::glob::{component_fits, overlap};
 
-/// Files and directories below the user's home in which keys and passwords are kept.
-const SECRETS_AT_HOME: &[&str] = &[
-    ".aws",
-    ".azure",
-    ".bash_history",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".claude/.credentials.json",
-    ".claude.json",
-    ".codex/auth.json",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/google-chrome",
-    ".config/hub",
-    ".config/op",
-    ".docker/config.json",
-    ".gem/credentials",
-    ".gemini/oauth_creds.json",
-    ".git-credentials",
-    ".gnupg",
-    ".kube",
-    ".local/share/keyrings",
-    ".m2/settings.xml",
-    ".mozilla",
-    ".my.cnf",
-    ".netrc",
-    ".npmrc",
-    ".password-store",
-    ".pgpass",
-    ".psql_history",
-    ".pypirc",
-    ".python_history",
-    ".ssh",
-    ".terraform.d/credentials.tfrc.json",
-    ".vault-token",
-    ".zsh_history",
-    "Library/Keychains",
-];
-/// Places of the system that hold them.
-const SECRETS_OF_SYSTEM: &[&str] = &[
+/// Places of the system that show what other processes have, and what is in memory.
+const SECRETS_OF_PROCESSES: &[&str] = &[
     "/dev/kmem",
     "/dev/mem",
-    "/etc/gshadow",
-    "/etc/shadow",
-    "/etc/ssl/private",
-    "/etc/sudoers",
     "/proc/*/cwd",
     "/proc/*/environ",
     "/proc/*/fd",
+    "/proc/*/map_files",
     "/proc/*/mem",
     "/proc/*/root",
+    "/proc/*/task/*/cwd",
+    "/proc/*/task/*/environ",
+    "/proc/*/task/*/fd",
+    "/proc/*/task/*/mem",
+    "/proc/*/task/*/root",
     "/proc/kcore",
-    "/run/secrets",
-    "/var/run/secrets",
-];
-/// Names that mean keys wherever they are.
-const SECRET_NAMES: &[&str] = &[
-    ".env",
-    ".env.*",
-    ".envrc",
-    ".git-credentials",
-    ".gnupg",
-    ".htpasswd",
-    ".netrc",
-    ".pgpass",
-    ".ssh",
-    ".vault-token",
-    "*.jks",
-    "*.kdbx",
-    "*.key",
-    "*.keystore",
-    "*.p12",
-    "*.pem",
-    "*.pfx",
-    "credentials.json",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ed25519",
-    "id_rsa",
-    "service-account*.json",
-    "ssh_host_*_key",
-];
-/// Names that look like those and are none.
-const NO_SECRETS: &[&str] = &["*.pub", ".env.dist", ".env.example", ".env.sample", ".env.template"];
-
-/// What is in a working directory and is not to be changed without a word: how the repository and the
-/// agents are set up, and what runs by itself.
-const GUARDED: &[&str] = &[
-    ".agents",
-    ".aider.conf.yml",
-    ".claude",
-    ".codex",
-    ".continue",
-    ".cursor",
-    ".envrc",
-    ".gemini",
-    ".git",
-    ".gitmodules",
-    ".goose",
-    ".junto",
-    ".mcp.json",
-    ".opencode",
-    ".vscode",
-    ".windsurf",
 ];
 
 /// Files of the system that hold nothing.
@@ -146,7 +62,7 @@ pub(crate) fn is_secret(path: &Path, place: &Place) -> bool {
     }
     let is_name = |name: &&str| {
         let name = name.to_lowercase();
-        SECRET_NAMES.iter().any(|secret| meets(&name, secret))
+        SECRET_NAMES.iter().chain(KEY_NAMES).any(|secret| meets(&name, secret))
     };
     if names.iter().any(|name| is_name(&&**name)) {
         return true;
@@ -156,7 +72,7 @@ pub(crate) fn is_secret(path: &Path, place: &Place) -> bool {
         start.len() <= names.len()
             && start.iter().zip(&names).all(|(secret, name)| secret == name || meets(name, secret))
     };
-    if SECRETS_OF_SYSTEM.iter().any(|secret| below(secret)) {
+    if SECRETS_OF_SYSTEM.iter().chain(SECRETS_OF_PROCESSES).any(|secret| below(secret)) {
         return true;
     }
     let home = place.home.as_deref().map(Path::to_string_lossy);
@@ -165,7 +81,24 @@ pub(crate) fn is_secret(path: &Path, place: &Place) -> bool {
 
 /// Whether everything below a path includes where keys are kept.
 pub(crate) fn holds_secrets(path: &Path, place: &Place) -> bool {
-    is_secret(path, place) || place.home.as_deref().is_some_and(|home| home.starts_with(path))
+    if is_secret(path, place) {
+        return true;
+    }
+    // Where the working directory is, whoever works there has chosen it.
+    if path.starts_with(&place.workdir) {
+        return false;
+    }
+    let names = names(path);
+    let above = |secret: &str| {
+        let mut secret = secret.split('/').filter(|name| !name.is_empty());
+        names.iter().all(|name| secret.next().is_some_and(|secret| secret == name || meets(name, secret)))
+    };
+    if SECRETS_OF_SYSTEM.iter().chain(SECRETS_OF_PROCESSES).any(|secret| above(secret)) {
+        return true;
+    }
+    let Some(home) = place.home.as_deref() else { return false };
+    let Ok(below) = path.strip_prefix(home) else { return home.starts_with(path) };
+    SECRETS_AT_HOME.iter().any(|secret| Path::new(secret).starts_with(below))
 }
 
 /// Whether a file of the system holds nothing, so that reading and writing it means nothing.
@@ -180,13 +113,14 @@ pub(crate) fn is_inside(path: &Path, place: &Place) -> bool {
     inside(&place.workdir) || place.temp.iter().any(|temp| inside(temp))
 }
 
-/// What a path inside is guarded as: the name that is.
+/// What a path inside is guarded as: the name that is. These are how the repository and the agents are set up, and
+/// what runs by itself.
 pub(crate) fn guarded(path: &Path, place: &Place) -> Option<&'static str> {
     let below = path.strip_prefix(&place.workdir).ok()?;
     let names = names(below);
     names.iter().find_map(|name| {
         let name = name.to_lowercase();
-        GUARDED.iter().find(|guarded| meets(&name, guarded)).copied()
+        SETTINGS.iter().chain(SETTINGS_FILES).find(|guarded| meets(&name, guarded)).copied()
     })
 }
 

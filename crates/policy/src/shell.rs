@@ -33,7 +33,16 @@ pub(crate) struct Script {
     /// The functions that it defines.
     pub(crate) functions: Vec<Function>,
     /// Variables whose text is evaluated as arithmetic or as a name, which can run commands.
-    pub(crate) evaluated: Vec<String>,
+    pub(crate) evaluated: Vec<Evaluated>,
+}
+
+/// A variable whose text is evaluated.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Evaluated {
+    /// Empty, if it is some other text.
+    pub(crate) name: String,
+    /// Whether the line has given it a value by then, in any case.
+    pub(crate) assigned: bool,
 }
 
 /// A function that a line defines.

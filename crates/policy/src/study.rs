@@ -22,6 +22,12 @@ pub(crate) struct Study<'p> {
     pub(crate) cwd: Option<Vec<PathBuf>>,
     /// The functions that the line defines.
     functions: Vec<String>,
+    /// Whether something in the line may take functions away again.
+    forgets: bool,
+    /// Whether something in the line makes links, so that a path may lead anywhere.
+    links: bool,
+    /// Whether something in the line runs between the commands, and may set variables.
+    traps: bool,
     /// The values that variables take in this line.
     variables: Values,
     pub(crate) seen: Vec<Seen>,
@@ -34,6 +40,9 @@ pub(crate) fn study(line: &str, cwd: &Path, place: &Place) -> Vec<Seen> {
         place,
         cwd: Some(vec![cwd.to_owned()]),
         functions: Vec::new(),
+        forgets: false,
+        links: false,
+        traps: false,
         variables: Values::default(),
         seen: Vec::new(),
         depth: 0,
@@ -75,18 +84,22 @@ impl Study<'_> {
 
     fn script(&mut self, script: &Script) {
         self.variables = variables::values(script);
+        let says = |name: &str| {
+            let is = |word: &Word| word.text().is_some_and(|text| text.rsplit('/').next() == Some(name));
+            script.commands.iter().any(|simple| simple.words.iter().any(is))
+        };
+        self.forgets |= says("unset");
+        self.links |= says("ln");
+        self.traps |= says("trap");
+        self.variables.unseen |= self.traps;
         if script.commands.iter().any(|simple| simple.again && moves(simple)) {
             // It may run again after it has gone elsewhere.
             self.cwd = None;
         }
         let later = !script.functions.is_empty() && script.commands.iter().any(moves);
-        let unset =
-            script.commands.iter().any(|simple| simple.words.first().and_then(Word::text) == Some("unset"));
         for (at, simple) in script.commands.iter().enumerate() {
-            let there = script
-                .functions
-                .iter()
-                .filter(|function| !unset && function.from.is_some_and(|from| from <= at));
+            let there =
+                script.functions.iter().filter(|function| function.from.is_some_and(|from| from <= at));
             for function in there {
                 if !self.functions.contains(&function.name) {
                     self.functions.push(function.name.clone());
@@ -98,11 +111,9 @@ impl Study<'_> {
                 self.cwd = here;
             }
         }
-        let mut evaluated: Vec<&String> = script.evaluated.iter().collect();
-        evaluated.sort_unstable();
-        evaluated.dedup();
-        for name in evaluated {
-            if !self.variables.is_number(name) {
+        for evaluated in &script.evaluated {
+            if !self.variables.is_number(evaluated) {
+                let name = &evaluated.name;
                 let why = "arithmetic evaluates a text that is not known before it runs".to_owned();
                 let asides = vec![Deed::Opaque(why)];
                 self.seen.push(Seen { shown: format!("$(({name}))"), asides, ..Seen::default() });
@@ -156,7 +167,7 @@ impl Study<'_> {
         let mut deeds = Vec::new();
         match first.text() {
             None => deeds.push(Deed::Opaque("the name of the command is known only when it runs".to_owned())),
-            Some(name) if self.functions.iter().any(|function| function == name) => {}
+            Some(name) if !self.forgets && self.functions.iter().any(|function| function == name) => {}
             Some(name) => self.program(name, words.get(1..).unwrap_or_default(), &mut deeds),
         }
         if let Some(seen) = self.seen.get_mut(at) {
@@ -200,6 +211,15 @@ impl Study<'_> {
     /// The files that a word names.
     pub(crate) fn target(&self, word: &Word) -> Target {
         let unknown = || Target::Unknown(word.source().to_owned());
+        if self.links {
+            return unknown();
+        }
+        self.named(word)
+    }
+
+    /// The same, by their names: without regard to where links may lead.
+    pub(crate) fn named(&self, word: &Word) -> Target {
+        let unknown = || Target::Unknown(word.source().to_owned());
         let Some(texts) = self.texts(word, 0) else { return unknown() };
         let mut paths = Vec::new();
         for text in texts {
@@ -222,7 +242,7 @@ impl Study<'_> {
                 Piece::Text(text) | Piece::Glob(text) => vec![text.clone()],
                 Piece::OneOf(some) => some.clone(),
                 Piece::Home => vec![self.home()?],
-                Piece::Variable { name, quoted } => self.values(name, *quoted, depth)?,
+                Piece::Variable { name, quoted, assigned } => self.values(name, *quoted, *assigned, depth)?,
                 Piece::Number | Piece::Unknown { .. } => return None,
             };
             texts =
@@ -235,14 +255,21 @@ impl Study<'_> {
     }
 
     fn home(&self) -> Option<String> {
+        if !self.variables.leaves("HOME") && !self.variables.unseen {
+            return None;
+        }
         Some(self.place.home.as_ref()?.to_str()?.to_owned())
     }
 
-    fn values(&self, name: &str, quoted: bool, depth: usize) -> Option<Vec<String>> {
+    fn values(&self, name: &str, quoted: bool, assigned: bool, depth: usize) -> Option<Vec<String>> {
         match (name, self.cwd.as_deref()) {
             _ if depth > 3 => return None,
             ("HOME", _) => return Some(vec![self.home()?]),
-            ("PWD", Some([cwd])) => return Some(vec![cwd.to_str()?.to_owned()]),
+            ("PWD", Some([cwd])) if self.variables.leaves("PWD") => {
+                return Some(vec![cwd.to_str()?.to_owned()]);
+            }
+            // Before that, it has whatever the environment gives it, or nothing.
+            _ if !assigned => return None,
             _ => {}
         }
         let mut texts = Vec::new();

@@ -3,11 +3,28 @@
 use std::collections::HashMap;
 
 use crate::glob::component_fits;
-use crate::shell::{Piece, Script, Simple, Word};
+use crate::shell::{Evaluated, Piece, Script, Simple, Word};
 
 /// Names of variables that change which programs run, or what they run. A `*` stands for any letters.
 const POWERFUL: &[&str] = &[
     "*COMMAND*",
+    "*OPT",
+    "*_RSH",
+    "ACK*",
+    "BAT_*",
+    "BZIP*",
+    "EXINIT",
+    "FZF_*",
+    "GAWK*",
+    "GZIP",
+    "HOSTALIASES",
+    "JQ_*",
+    "TEMP",
+    "TMP*",
+    "UNZIP*",
+    "VIM*",
+    "XZ_*",
+    "ZIP*",
     "*CONFIG*",
     "*EDITOR*",
     "*FLAGS",
@@ -87,32 +104,73 @@ const HARMLESS: &[&str] = &["NODE_ENV", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFF
 
 /// What setting a variable does to the commands after it, in words.
 pub(crate) fn effect(name: &str) -> Option<String> {
-    let is = |patterns: &[&str]| patterns.iter().any(|pattern| component_fits(pattern, name));
-    (is(POWERFUL) && !is(HARMLESS)).then(|| format!("it sets {name}, which changes what programs do"))
+    (is_any(POWERFUL, name) && !is_any(HARMLESS, name))
+        .then(|| format!("it sets {name}, which changes what programs do"))
 }
 
-/// Builtins that give variables values which are not in the line.
-const ASSIGNING: [&str; 8] = ["read", "mapfile", "readarray", "getopts", "eval", "source", ".", "unset"];
+/// Builtins that give variables values which are not in the line, or run something that may.
+const ASSIGNING: [&str; 12] = [
+    ".",
+    "builtin",
+    "command",
+    "eval",
+    "getopts",
+    "let",
+    "mapfile",
+    "read",
+    "readarray",
+    "source",
+    "trap",
+    "wait",
+];
+/// Variables that the shell itself gives values, whatever a line assigns. A `*` stands for any letters.
+const OF_THE_SHELL: &[&str] = &[
+    "BASH*",
+    "COMP*",
+    "COPROC*",
+    "DIRSTACK",
+    "FUNC*",
+    "GROUPS",
+    "HIST*",
+    "MAPFILE",
+    "OPT*",
+    "PIPESTATUS",
+    "OLDPWD",
+    "PWD",
+    "READLINE*",
+    "REPLY",
+    "SHELLOPTS",
+    "_",
+];
+/// Those of them that are numbers as long as nobody takes that from them.
+const NUMBERS: [&str; 8] = ["EPOCHSECONDS", "EUID", "LINENO", "PPID", "RANDOM", "SECONDS", "SRANDOM", "UID"];
 
 /// The values that a line gives to its variables.
 #[derive(Debug, Default)]
 pub(crate) struct Values {
     /// Whether some are given that are not in the line.
-    unseen: bool,
+    pub(crate) unseen: bool,
     /// `None` for variables that may have others.
     seen: HashMap<String, Option<Vec<Word>>>,
 }
 
 impl Values {
-    /// The values that a variable may have, if they are all in the line.
+    /// The values that a variable may have that has got one in this line, if they are all in the line.
     pub(crate) fn of(&self, name: &str) -> Option<&[Word]> {
-        // A name in capitals may have come with the environment and hold something else before.
-        if self.unseen || !name.contains(char::is_lowercase) { None } else { self.seen.get(name)?.as_deref() }
+        if self.unseen || NUMBERS.contains(&name) || is_any(OF_THE_SHELL, name) {
+            None
+        } else {
+            self.seen.get(name)?.as_deref()
+        }
     }
 
-    /// Whether a variable can only be a number, or comes from outside of the line, so that evaluating it runs
-    /// nothing that somebody put there.
-    pub(crate) fn is_number(&self, name: &str) -> bool {
+    /// Whether the line, as far as one sees, leaves a variable as it found it.
+    pub(crate) fn leaves(&self, name: &str) -> bool {
+        !self.unseen && !self.seen.contains_key(name)
+    }
+
+    /// Whether a variable can only be a number, so that evaluating it runs nothing that somebody put there.
+    pub(crate) fn is_number(&self, evaluated: &Evaluated) -> bool {
         let number = |value: &Word| {
             value.pieces().iter().all(|piece| match piece {
                 Piece::Number => true,
@@ -120,13 +178,16 @@ impl Values {
                 _ => false,
             })
         };
-        !self.unseen
-            && !name.is_empty()
-            && match self.seen.get(name) {
-                None => true,
-                Some(values) => values.as_ref().is_some_and(|values| values.iter().all(number)),
-            }
+        let name = evaluated.name.as_str();
+        if NUMBERS.contains(&name) {
+            return self.leaves(name);
+        }
+        evaluated.assigned && self.of(name).is_some_and(|values| values.iter().all(number))
     }
+}
+
+fn is_any(patterns: &[&str], name: &str) -> bool {
+    patterns.iter().any(|pattern| component_fits(pattern, name))
 }
 
 /// Collects the values that a line gives to its variables.
@@ -148,9 +209,11 @@ fn assigns_unseen(simple: &Simple) -> bool {
     match words.next().map(Word::text) {
         None => false,
         Some(None) => true,
+        // A word that is not known may be an option, which has more to say.
         Some(Some("printf" | "declare" | "typeset" | "local" | "export" | "readonly")) => {
             words.any(|word| word.text().is_none_or(|text| text.starts_with('-')))
         }
-        Some(Some(name)) => ASSIGNING.contains(&name) || matches!(name, "builtin" | "command"),
+        Some(Some("unset")) => true,
+        Some(Some(name)) => ASSIGNING.contains(&name),
     }
 }

@@ -165,7 +165,7 @@ impl Tool for Grep {
     fn actions<'a>(&'a self, call: &'a ToolCall, cx: &'a ToolCx) -> Fut<'a, Result<Vec<Action>, ToolError>> {
         Box::pin(async move {
             let Arguments { path, .. } = arguments(call)?;
-            Ok(vec![Action::Read { path: place(&*cx.env, path.as_deref()).await? }])
+            Ok(vec![Action::ReadAll { path: place(&*cx.env, path.as_deref()).await? }])
         })
     }
 

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::arguments;
 use super::shell::{exit, took};
+use super::typed::typed;
 use crate::toolbox::INTERRUPTED;
 
 /// How long can be waited for a job.
@@ -213,10 +214,8 @@ impl Tool for ShellInput {
 
     fn actions<'a>(&'a self, call: &'a ToolCall, cx: &'a ToolCx) -> Fut<'a, Result<Vec<Action>, ToolError>> {
         Box::pin(async move {
-            // What a shell reads it does: it is judged like a command.
-            let InputArguments { text, .. } = arguments(call)?;
-            let cwd = cx.env.facts().cwd.clone();
-            Ok(if text.is_empty() { Vec::new() } else { vec![Action::Shell { line: text, cwd }] })
+            let InputArguments { job, text, .. } = arguments(call)?;
+            Ok(if text.is_empty() { Vec::new() } else { typed(cx, &call.name, Some(job), text) })
         })
     }
 

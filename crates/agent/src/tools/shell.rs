@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::arguments;
+use super::typed::quiet;
 use super::utf8::Utf8;
 
 /// How long commands may take.
@@ -95,7 +96,8 @@ impl Shell {
 
     async fn execute(&self, call: &ToolCall, cx: &ToolCx) -> Result<ToolOutcome, ToolError> {
         let Arguments { command, timeout_ms, background, tty } = arguments(call)?;
-        let spec = CommandSpec { terminal: tty.then(TerminalSize::default), ..CommandSpec::shell(command) };
+        let spec = quiet(CommandSpec::shell(command));
+        let spec = CommandSpec { terminal: tty.then(TerminalSize::default), ..spec };
         if background {
             let (id, job) = cx.jobs.start(&*cx.env, CommandSpec { stdin: Stdin::Open, ..spec }).await?;
             return Ok(ToolOutcome::ok(format!("[job {id} runs in the background as process {}]", job.id())));

@@ -124,11 +124,23 @@ async fn there_is_room_for_so_many_jobs_and_a_wait_can_be_cut_short() {
 async fn what_is_written_to_a_job_is_judged_like_a_command() {
     let hand = Hand::new();
     let call = |name: &str, args: Value| ToolCall::function("c", name, args.to_string());
-    let typed = call("shell_input", json!({"job": 1, "text": "rm -r .\n"}));
-    let actions = ShellInput::default().actions(&typed, &hand.cx).await.unwrap();
-    assert!(matches!(&actions[..], [Action::Shell { line, .. }] if line == "rm -r .\n"), "{actions:?}");
+    for command in ["sh", "cat"] {
+        let start = json!({"command": command, "background": true});
+        assert!(!hand.call(&Shell::default(), start).await.1);
+    }
+    // A shell does what it reads; what another program does with it is not known, nor where a shell is by then.
+    for (job, shell) in [(1, true), (2, false)] {
+        let typed = call("shell_input", json!({"job": job, "text": "rm -r .\n"}));
+        let actions = ShellInput::default().actions(&typed, &hand.cx).await.unwrap();
+        let lines = actions
+            .iter()
+            .filter(|action| matches!(action, Action::Shell { line, .. } if line == "rm -r .\n"));
+        assert_eq!(lines.count() == 1, shell, "{actions:?}");
+        assert!(matches!(actions.last(), Some(Action::Code { code }) if code == "rm -r .\n"), "{actions:?}");
+    }
     let read = call("shell_output", json!({"job": 1}));
     assert_eq!(ShellOutput::default().actions(&read, &hand.cx).await, Ok(vec![]));
+    hand.end().await;
 }
 
 /// Some files, each changed later than the one before.
@@ -207,7 +219,7 @@ async fn a_search_reads_where_it_searches_and_can_be_cancelled() {
         {
             let call = ToolCall::function("c", tool.spec().name.clone(), args.to_string());
             let actions = tool.actions(&call, &hand.cx).await.unwrap();
-            let read = |action: &Action| matches!(action, Action::Read { path } if *path.as_path() == *hand.path(place));
+            let read = |action: &Action| matches!(action, Action::Read { path } | Action::ReadAll { path } if *path.as_path() == *hand.path(place));
             assert!(matches!(&actions[..], [only] if read(only)), "{actions:?}");
         }
     }

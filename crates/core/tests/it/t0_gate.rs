@@ -183,11 +183,14 @@ async fn a_rule_that_cannot_be_kept_is_no_answer() {
         let error = gate.answer(&ask, remembering("allow everything")).unwrap_err();
         assert!(error.to_string().contains("a rule is one word"), "{error}");
         let elsewhere = gate.answer(&AskId::fresh(), remembering("shell"));
-        assert!(elsewhere.is_err() && gate.would_ask(&actions()), "nobody asked, and nothing was learned");
+        assert!(
+            elsewhere.is_err() && gate.would_ask("shell", &actions()),
+            "nobody asked, and nothing was learned"
+        );
         gate.answer(&ask, remembering("other\nshell\n")).unwrap();
     });
     assert!(permit.is_ok());
-    assert!(!gate.would_ask(&actions()), "each line is a rule");
+    assert!(!gate.would_ask("shell", &actions()), "each line is a rule");
 }
 
 #[tokio::test]
@@ -221,7 +224,8 @@ async fn a_rule_answers_the_other_questions_that_it_is_about() {
             stop.cancel();
         }
     );
-    assert!(one.is_ok() && two.is_ok());
+    assert_eq!(one.unwrap().leash(), Leash::Loose);
+    assert_eq!(two.unwrap().leash(), Leash::Kept, "the rule says how far it may go");
     assert_eq!(three.unwrap_err(), Rejected::Cancelled, "the rule is not about this one");
 }
 
@@ -254,9 +258,14 @@ async fn a_recalled_yes_is_for_what_was_shown() {
         reason: String::new(),
         expires: None,
     };
+    let write = Action::Write { path: junto_env::RealPath::resolved("/w/a") };
+    let changes = ApprovalRequest { actions: vec![write.clone()], ..request.clone() };
     gate.recall(request, Decision::Allow { remember: None });
+    gate.recall(changes, Decision::Allow { remember: None });
     let cancelled = CancellationToken::new();
     cancelled.cancel();
+    let unknown = gate.pass(call(), vec![write], Via::Loop, &cancelled).await;
+    assert!(unknown.is_err(), "what the file was like then is not known");
     let changed = ToolCall::function("c1", "shell", "{\"command\":\"ls; rm -rf z\"}");
     assert!(gate.pass(changed, actions(), Via::Loop, &cancelled).await.is_err());
     assert!(gate.pass(call(), actions(), Via::Cell, &cancelled).await.is_err());

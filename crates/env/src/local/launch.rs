@@ -100,7 +100,7 @@ impl Launch {
         let streams = Streams { stdin, stdout, stderr };
         let _fork = pty::forking();
         let own_directory = unshare(CloneFlags::CLONE_FS);
-        self.enter_jail()?;
+        self.enter_jail(None)?;
         let pid = match own_directory {
             Ok(()) => self.spawn(streams.actions()?)?,
             Err(e) if self.has_descriptors() => return Err(e.into()),
@@ -117,7 +117,7 @@ impl Launch {
     /// Starts it on a terminal, which becomes that of its session. For what has descriptors.
     pub(super) fn start_on(&self, terminal: &Path, typed: bool) -> io::Result<Pid> {
         let own_directory = unshare(CloneFlags::CLONE_FS);
-        self.enter_jail()?;
+        self.enter_jail(Some(terminal))?;
         own_directory?;
         let mut files = PosixSpawnFileActions::init()?;
         // The first terminal that the leader of a session opens is the session's.
@@ -135,7 +135,7 @@ impl Launch {
     pub(super) fn start_beside(&self) -> io::Result<Pid> {
         let _fork = pty::forking();
         unshare(CloneFlags::CLONE_FS)?;
-        self.enter_jail()?;
+        self.enter_jail(None)?;
         let files = PosixSpawnFileActions::init()?;
         self.spawn(Actions { files, session: Session::Ours, _nothing: None })
     }
@@ -145,8 +145,8 @@ impl Launch {
     }
 
     /// Confines this thread, if the child is to be confined.
-    pub(super) fn enter_jail(&self) -> io::Result<()> {
-        self.jail.as_ref().map_or(Ok(()), Jail::enter)
+    pub(super) fn enter_jail(&self, terminal: Option<&Path>) -> io::Result<()> {
+        self.jail.as_ref().map_or(Ok(()), |jail| jail.enter(terminal))
     }
 
     /// That there is a program to start. For one that another program is to start, which would say it

@@ -66,7 +66,7 @@ pub(super) fn spawn(launch: &Launch, wanted: Wanted) -> io::Result<(Pid, Termina
         let pid = launch.start_on(name, wanted.typed)?;
         return Ok((pid, terminal, stream));
     }
-    launch.enter_jail()?;
+    launch.enter_jail(stream.as_ref().map(Stream::name))?;
     let mut command = TerminalCommand::from(launch.command());
     if !wanted.typed {
         command = command.stdin(Stdio::null());

@@ -66,7 +66,7 @@ fn try_way(program: &Path, user_namespace: bool, command: &[&str]) -> Result<(),
     tried.args(EVERYTHING).arg("--").args(command);
     tried.env_clear().env("PATH", "/usr/bin:/bin").stdin(Stdio::null());
     // On a thread that is confined as those are that start commands.
-    let run = move || Rules::scopes(None).enter().and_then(|()| tried.output());
+    let run = move || Rules::scopes(None).enter(None).and_then(|()| tried.output());
     let ended = thread::Builder::new().spawn(run).map(thread::JoinHandle::join);
     match ended {
         Ok(Ok(Ok(output))) if output.status.success() => Ok(()),

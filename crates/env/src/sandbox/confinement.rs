@@ -71,6 +71,7 @@ impl Confinement {
             unix: !sandbox.sockets.is_empty(),
             netlink: sandbox.network == Network::On,
             keep_modes: walls.is_none() && sandbox.access == Access::ReadOnly,
+            shared_ipc: walls.is_none(),
         };
         let filter = seccomp::filter(wanted).map_err(|e| Error::io("sandbox", e))?;
         let limits = limits(sandbox.limits, means.prlimit.clone());

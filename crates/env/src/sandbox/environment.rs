@@ -53,6 +53,7 @@ impl SandboxedEnvironment {
         let places = Arc::new(Places::new(&sandbox, inside.facts(), temp)?);
         let mut gaps = means.gaps(&sandbox);
         gaps.extend(places.has_linked_settings().then_some(Gap::LinkedSettings));
+        gaps.extend(places.is_cut_short().then_some(Gap::Unsearched));
         // Without these there is nothing left that would be one.
         let hollow = gaps.iter().any(|gap| matches!(gap, Gap::Files | Gap::SystemCalls | Gap::Limits));
         if !gaps.is_empty() && (hollow || !sandbox.accept_weaker) {
@@ -122,7 +123,7 @@ fn enforced(sandbox: &Sandbox, gaps: &[Gap]) -> Enforces {
         read_only,
         scope: false,
         writes: read_only || !(open(Gap::Settings) || open(Gap::LinkedSettings) || open(Gap::Modes)),
-        secrets: !open(Gap::Secrets),
+        secrets: !(open(Gap::Secrets) || open(Gap::Unsearched)),
         network: sandbox.network != Network::On && !open(Gap::Hosts) && !open(Gap::Sockets),
     }
 }

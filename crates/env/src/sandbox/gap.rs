@@ -18,6 +18,8 @@ pub enum Gap {
     LinkedSettings,
     /// Secrets in the working directory: they can be read.
     Secrets,
+    /// Secrets in a working directory that has too many files to be looked through: they can be read.
+    Unsearched,
     /// Modes, owners and times of files elsewhere: they can be changed.
     Modes,
     /// Signals to processes outside.
@@ -39,6 +41,7 @@ impl Gap {
             Self::Files => "Linux 6.2 with Landlock, or bubblewrap (the program bwrap)",
             Self::SystemCalls => "a kernel with seccomp",
             Self::Settings | Self::Secrets | Self::Modes | Self::Sockets => "bubblewrap (the program bwrap)",
+            Self::Unsearched => "a working directory with fewer files",
             Self::LinkedSettings => "the settings themselves in the place of the links",
             Self::Signals => "Linux 6.12 with Landlock, or bubblewrap (the program bwrap)",
             Self::Hosts => "bubblewrap (the program bwrap) and a program to open a door in it",
@@ -59,6 +62,9 @@ impl fmt::Display for Gap {
                 "replace those of .git, .junto and agents' settings that are symbolic links"
             }
             Self::Secrets => "read secrets in the working directory, such as .env",
+            Self::Unsearched => {
+                "read secrets among the files of the working directory that were too many to be looked through"
+            }
             Self::Modes => "change modes, owners and times of files outside",
             Self::Signals => "send signals to processes outside",
             Self::Hosts => "reach hosts that were not named, on the port of the proxy",

@@ -2,6 +2,7 @@
 
 use std::io::{self, PipeReader};
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -44,12 +45,12 @@ impl Jail {
         Self { powers: false, ..self }
     }
 
-    /// Confines this thread. There is no way back.
-    pub(crate) fn enter(&self) -> io::Result<()> {
+    /// Confines this thread, for a command on this terminal. There is no way back.
+    pub(crate) fn enter(&self, terminal: Option<&Path>) -> io::Result<()> {
         if !self.powers {
             drop_powers()?;
         }
-        self.rules.enter()?;
+        self.rules.enter(terminal)?;
         match &self.filter {
             Some(filter) => seccompiler::apply_filter(filter).map_err(io::Error::other),
             None => Ok(()),

@@ -17,8 +17,7 @@ use super::places::Places;
 const NEWEST: ABI = ABI::V6;
 
 /// Devices that every program may write to; the others it does not even read.
-const DEVICES: &[&str] =
-    &["/dev/full", "/dev/null", "/dev/ptmx", "/dev/pts", "/dev/tty", "/dev/zero", "/dev/fd"];
+const DEVICES: &[&str] = &["/dev/full", "/dev/null", "/dev/ptmx", "/dev/tty", "/dev/zero", "/dev/fd"];
 const READ_DEVICES: &[&str] = &["/dev/random", "/dev/urandom"];
 
 /// What one command is kept from by Landlock.
@@ -48,13 +47,14 @@ impl Rules {
         Self { files: Some(Files { read, write }), ports }
     }
 
-    /// Restricts this thread and whatever it starts from now on.
-    pub(super) fn enter(&self) -> io::Result<()> {
-        let ruleset = self.ruleset().map_err(io::Error::other)?;
+    /// Restricts this thread and whatever it starts from now on. Of terminals only this one can be opened by its
+    /// name: on others somebody else types.
+    pub(super) fn enter(&self, terminal: Option<&Path>) -> io::Result<()> {
+        let ruleset = self.ruleset(terminal).map_err(io::Error::other)?;
         ruleset.restrict_self().map(drop).map_err(io::Error::other)
     }
 
-    fn ruleset(&self) -> Result<RulesetCreated, landlock::RulesetError> {
+    fn ruleset(&self, terminal: Option<&Path>) -> Result<RulesetCreated, landlock::RulesetError> {
         let mut ruleset =
             Ruleset::default().set_compatibility(CompatLevel::BestEffort).scope(Scope::from_all(NEWEST))?;
         if self.files.is_some() {
@@ -68,14 +68,18 @@ impl Rules {
             created = created.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
         }
         match &self.files {
-            Some(files) => files.add_to(created),
+            Some(files) => files.add_to(created, terminal),
             None => Ok(created),
         }
     }
 }
 
 impl Files {
-    fn add_to(&self, created: RulesetCreated) -> Result<RulesetCreated, landlock::RulesetError> {
+    fn add_to(
+        &self,
+        created: RulesetCreated,
+        terminal: Option<&Path>,
+    ) -> Result<RulesetCreated, landlock::RulesetError> {
         let read = AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir;
         let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::ReadDir | AccessFs::IoctlDev;
         // A device made here would be any device.
@@ -86,6 +90,7 @@ impl Files {
             .chain(self.read.iter().map(|path| (path.as_path(), read)))
             .chain(READ_DEVICES.iter().map(|path| (Path::new(path), read)))
             .chain(DEVICES.iter().map(|path| (Path::new(path), device)))
+            .chain(terminal.map(|path| (path, device)))
             .chain(self.write.iter().map(|path| (path.as_path(), write)));
         let mut created = created;
         for (path, access) in all {

@@ -7,13 +7,9 @@ use std::path::{Path, PathBuf};
 use super::{Access, Sandbox, secrets};
 use crate::{EnvFacts, Error, ErrorKind, RealPath, Result};
 
-/// What tools that work in a directory keep there and obey. A command that could change them would
-/// decide what its user runs tomorrow. These are kept also from being made.
-pub(super) const SETTINGS: &[&str] =
-    &[".agents", ".claude", ".codex", ".cursor", ".gemini", ".git", ".junto", ".opencode"];
-
-/// The same, of files, which are kept where they are there.
-pub(super) const SETTINGS_FILES: &[&str] = &[".aider.conf.yml", ".mcp.json", "opencode.json"];
+/// What tools that work in a directory keep there and obey. Directories are kept also from being made, files where
+/// they are there.
+pub(super) use crate::sensitive::{SETTINGS, SETTINGS_FILES};
 
 /// Where everybody makes temporary files.
 const TEMPORARY: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
@@ -29,6 +25,8 @@ pub(crate) struct Places {
     hidden: Vec<PathBuf>,
     /// Secret files in the working directory, found when the environment was made.
     found: Vec<PathBuf>,
+    /// Whether that directory was too large to be looked through.
+    cut_short: bool,
 }
 
 impl Places {
@@ -58,8 +56,8 @@ impl Places {
         }
         // Whoever works in such a place has chosen it.
         hidden.retain(|path| !cwd.starts_with(path));
-        let found = secrets::in_tree(cwd, usize::MAX);
-        Ok(Self { access: sandbox.access, roots, temporary, hidden, found })
+        let secrets::Searched { found, cut_short } = secrets::in_tree(cwd, usize::MAX);
+        Ok(Self { access: sandbox.access, roots, temporary, hidden, found, cut_short })
     }
 
     /// Directories that commands change.
@@ -82,12 +80,24 @@ impl Places {
         all.any(|path| path.is_symlink())
     }
 
+    /// Whether there may be secrets in the working directory that were not found, because it is too large.
+    pub(super) fn is_cut_short(&self) -> bool {
+        self.cut_short
+    }
+
     /// Everything that is to be hidden and is there now.
     pub(super) fn masked(&self) -> Vec<PathBuf> {
-        let fresh = self.roots.iter().flat_map(|root| secrets::in_tree(root, 1));
+        let fresh = self.roots.iter().flat_map(|root| secrets::in_tree(root, 1).found);
         let all = self.hidden.iter().chain(&self.found).cloned().chain(fresh);
-        let there = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|found| !found.is_symlink());
-        let mut masked: Vec<PathBuf> = all.filter(there).collect();
+        let there = |path: PathBuf| {
+            let found = fs::symlink_metadata(&path).ok()?;
+            if !found.is_symlink() {
+                return Some(path);
+            }
+            // What a link leads to, if that is a file: hiding a whole directory is nobody's to choose.
+            path.canonicalize().ok().filter(|real| real.is_file())
+        };
+        let mut masked: Vec<PathBuf> = all.filter_map(there).collect();
         masked.sort();
         // What is below something hidden is hidden with it.
         masked.dedup_by(|later, earlier| later.starts_with(earlier));
@@ -197,12 +207,14 @@ mod tests {
     fn what_is_below_something_hidden_is_masked_with_it() {
         let (dir, places) = places(Access::Workspace);
         let home = dir.path().canonicalize().unwrap().join("home");
-        for path in [".ssh/id_rsa", ".ssh/config", "project/.env"] {
+        for path in [".ssh/id_rsa", ".ssh/config", "project/.env", "shared"] {
             fs::create_dir_all(home.join(path).parent().unwrap()).unwrap();
             fs::write(home.join(path), "x").unwrap();
         }
+        std::os::unix::fs::symlink("../shared", home.join("project/.env.local")).unwrap();
+        std::os::unix::fs::symlink("/usr", home.join("project/.env.usr")).unwrap();
         let masked: Vec<PathBuf> =
             places.masked().into_iter().filter(|path| path.starts_with(&home)).collect();
-        assert_eq!(masked, [home.join(".ssh"), home.join("project/.env")]);
+        assert_eq!(masked, [home.join(".ssh"), home.join("project/.env"), home.join("shared")]);
     }
 }

@@ -25,6 +25,7 @@ pub(super) enum Sockets {
 
 /// What a filter is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is decided by itself")]
 pub(super) struct Wanted {
     pub(super) sockets: Sockets,
     /// Whether Unix sockets may be made, and not only pairs of them.
@@ -33,6 +34,8 @@ pub(super) struct Wanted {
     pub(super) netlink: bool,
     /// Whether modes, owners and times of files are kept as they are, because nothing else keeps them.
     pub(super) keep_modes: bool,
+    /// Whether memory, messages and semaphores of System V are everybody's, so that there are to be none.
+    pub(super) shared_ipc: bool,
 }
 
 /// Denied always: to reach into other processes, to change what is mounted or the kernel itself, and
@@ -129,6 +132,21 @@ const MODES: &[libc::c_long] = &[
     libc::SYS_futimesat,
 ];
 
+/// Denied where they are everybody's: what is not ours could be read, changed and removed.
+const SHARED_IPC: &[libc::c_long] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+];
+
 // Younger than the table of the C library; the same on every architecture.
 const SYS_FCHMODAT2: libc::c_long = 452;
 const SYS_SETXATTRAT: libc::c_long = 463;
@@ -167,6 +185,11 @@ pub(super) fn filter(wanted: Wanted) -> io::Result<BpfProgram> {
     if wanted.keep_modes {
         rules.extend(MODES.iter().map(|call| (*call, Vec::new())));
     }
+    if wanted.shared_ipc {
+        rules.extend(SHARED_IPC.iter().map(|call| (*call, Vec::new())));
+    }
+    // Only its own limits: those of others can end them.
+    rules.insert(libc::SYS_prlimit64, vec![rule([is_not(0, 0)])?]);
     for call in [libc::SYS_clone, libc::SYS_unshare] {
         let bits = NAMESPACES.iter().map(|bit| u64::from(bit.unsigned_abs()));
         rules.insert(call, bits.map(|bit| rule([has(0, bit)])).collect::<io::Result<_>>()?);
@@ -288,9 +311,9 @@ mod tests {
     #[test]
     fn every_filter_compiles_and_is_short_enough_for_the_kernel() {
         for sockets in [Sockets::None, Sockets::Tcp, Sockets::Internet] {
-            for bits in 0..8 {
-                let [unix, netlink, keep_modes] = [1, 2, 4].map(|bit| bits & bit != 0);
-                let wanted = Wanted { sockets, unix, netlink, keep_modes };
+            for bits in 0..16 {
+                let [unix, netlink, keep_modes, shared_ipc] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
+                let wanted = Wanted { sockets, unix, netlink, keep_modes, shared_ipc };
                 let program = filter(wanted).unwrap();
                 assert!(program.len() < 4096, "{wanted:?}");
                 assert_eq!(bytes(&program).len(), program.len() * 8);

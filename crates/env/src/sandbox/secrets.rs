@@ -5,92 +5,13 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Below the home directory.
-const HOME: &[&str] = &[
-    ".ssh",
-    ".gnupg",
-    ".password-store",
-    ".local/share/keyrings",
-    // Clouds and clusters.
-    ".aws",
-    ".azure",
-    ".boto",
-    ".config/doctl",
-    ".config/fly",
-    ".config/gcloud",
-    ".config/rclone",
-    ".fly",
-    ".kube",
-    ".oci",
-    ".s3cfg",
-    ".terraform.d/credentials.tfrc.json",
-    ".vault-token",
-    // Registries and forges.
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".config/gh",
-    ".config/git/credentials",
-    ".config/glab-cli",
-    ".config/hub",
-    ".docker/config.json",
-    ".gem/credentials",
-    ".git-credentials",
-    ".m2/settings.xml",
-    ".npmrc",
-    ".pypirc",
-    // Machines and databases.
-    ".my.cnf",
-    ".netrc",
-    ".pgpass",
-    // Agents, this one included.
-    ".claude.json",
-    ".claude/.credentials.json",
-    ".codex/auth.json",
-    ".config/junto",
-    ".gemini/oauth_creds.json",
-    ".local/share/opencode/auth.json",
-    // Whatever was typed, passwords too.
-    ".bash_history",
-    ".python_history",
-    ".zsh_history",
-    // Browsers, which keep passwords and sessions.
-    ".config/chromium",
-    ".config/google-chrome",
-    ".mozilla",
-];
-
-/// Of the system.
-const SYSTEM: &[&str] =
-    &["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private", "/etc/sudoers"];
-
-/// Files of these names, wherever they are.
-const NAMES: &[&str] = &[
-    ".env",
-    ".netrc",
-    ".pgpass",
-    ".pypirc",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ecdsa_sk",
-    "id_ed25519",
-    "id_ed25519_sk",
-    "id_rsa",
-];
-
-/// Files with these endings, wherever they are.
-const ENDINGS: &[&str] = &[".kdbx", ".p12", ".pfx", ".ppk"];
-
-/// Files with these endings, if there is a private key in them.
-const KEYS: &[&str] = &[".key", ".pem"];
-
-/// What `.env.…` may end with and be for everybody.
-const SAMPLES: &[&str] = &["dist", "example", "sample", "template"];
+use crate::sensitive::{KEY_NAMES, NO_SECRETS, SECRET_NAMES, SECRETS_AT_HOME, SECRETS_OF_SYSTEM, fits};
 
 /// Directories in which keys are for tests, and nobody's.
 const FIXTURES: &[&str] = &["examples", "fixtures", "test", "testdata", "tests"];
 
 /// Directories that are not looked through: large, and made by tools.
-const HEAVY: &[&str] = &[".git", "node_modules", "target", ".venv", "venv", "__pycache__", "dist", "build"];
+const HEAVY: &[&str] = &[".git", "node_modules", "target", ".venv", "venv", "__pycache__"];
 
 /// How deep, and through how many entries, a working directory is looked through.
 const DEPTH: usize = 6;
@@ -98,24 +19,22 @@ const ENTRIES: usize = 20_000;
 
 /// The places of this user's and the system's secrets, whether anything is there or not.
 pub(super) fn places(home: Option<&Path>) -> Vec<PathBuf> {
-    let of_home = home.into_iter().flat_map(|home| HOME.iter().map(move |below| home.join(below)));
-    of_home.chain(SYSTEM.iter().map(PathBuf::from)).collect()
+    let of_home = home.into_iter().flat_map(|home| SECRETS_AT_HOME.iter().map(move |below| home.join(below)));
+    of_home.chain(SECRETS_OF_SYSTEM.iter().map(PathBuf::from)).collect()
 }
 
 /// Whether a file is secret by its name, wherever it is.
 pub(super) fn is_named_secret(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
-    let own_env = name.strip_prefix(".env.").is_some_and(|rest| {
-        !SAMPLES.iter().any(|sample| rest == *sample || rest.ends_with(&format!(".{sample}")))
-    });
-    own_env || NAMES.contains(&&*name) || ENDINGS.iter().any(|ending| name.ends_with(ending))
+    let is_any = |patterns: &[&str]| patterns.iter().any(|pattern| fits(pattern, &name));
+    is_any(SECRET_NAMES) && !is_any(NO_SECRETS)
 }
 
 /// Whether a file is a private key, by its name and first line, that is not there for tests.
 pub(super) fn is_key(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let fixture = || path.components().any(|part| FIXTURES.iter().any(|name| part.as_os_str() == *name));
-    KEYS.iter().any(|ending| name.ends_with(ending)) && !fixture() && begins_a_key(path)
+    KEY_NAMES.iter().any(|pattern| fits(pattern, &name)) && !fixture() && begins_a_key(path)
 }
 
 fn begins_a_key(path: &Path) -> bool {
@@ -127,9 +46,16 @@ fn begins_a_key(path: &Path) -> bool {
     head.trim_start().starts_with("-----BEGIN ") && head.contains("PRIVATE KEY")
 }
 
-/// Secret files in a directory, as far as it is looked through.
-pub(super) fn in_tree(root: &Path, depth: usize) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+/// Secret files that were found in a directory.
+pub(super) struct Searched {
+    pub(super) found: Vec<PathBuf>,
+    /// Whether there were more files than are looked at.
+    pub(super) cut_short: bool,
+}
+
+/// Looks for secret files in a directory.
+pub(super) fn in_tree(root: &Path, depth: usize) -> Searched {
+    let mut searched = Searched { found: Vec::new(), cut_short: false };
     let mut pending = vec![(root.to_owned(), depth.min(DEPTH))];
     let mut seen = 0;
     while let Some((dir, levels)) = pending.pop() {
@@ -137,7 +63,8 @@ pub(super) fn in_tree(root: &Path, depth: usize) -> Vec<PathBuf> {
         for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
             seen += 1;
             if seen > ENTRIES {
-                return found;
+                searched.cut_short = true;
+                return searched;
             }
             let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else { continue };
             let path = entry.path();
@@ -146,11 +73,11 @@ pub(super) fn in_tree(root: &Path, depth: usize) -> Vec<PathBuf> {
                     pending.push((path, deeper));
                 }
             } else if is_named_secret(&name) || (kind.is_file() && is_key(&path)) {
-                found.push(path);
+                searched.found.push(path);
             }
         }
     }
-    found
+    searched
 }
 
 #[cfg(test)]
@@ -165,7 +92,8 @@ mod tests {
             (".env.production.local", true),
             (".env.example", false),
             (".env.local.sample", false),
-            (".envrc", false),
+            (".envrc", true),
+            ("credentials.json", true),
             ("env", false),
             ("id_rsa", true),
             ("id_rsa.pub", false),
@@ -189,6 +117,7 @@ mod tests {
             ("public.pem", "-----BEGIN CERTIFICATE-----\n"),
             ("tests/server.key", key),
             ("node_modules/x/.env", ""),
+            ("build/.env", ""),
             ("a/b/id_rsa", ""),
         ] {
             let path = dir.path().join(path);
@@ -197,13 +126,14 @@ mod tests {
         }
         let found = |depth| {
             let mut found: Vec<String> = in_tree(dir.path(), depth)
+                .found
                 .iter()
                 .map(|path| path.strip_prefix(dir.path()).unwrap().to_str().unwrap().to_owned())
                 .collect();
             found.sort();
             found
         };
-        assert_eq!(found(usize::MAX), [".env", "a/b/id_rsa", "app/.env.local", "server.key"]);
+        assert_eq!(found(usize::MAX), [".env", "a/b/id_rsa", "app/.env.local", "build/.env", "server.key"]);
         assert_eq!(found(1), [".env", "server.key"]);
     }
 }

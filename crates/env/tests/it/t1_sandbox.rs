@@ -242,9 +242,34 @@ assert done == 8, ctypes.get_errno()"
         ("a signal", Anybody, "os.kill(int(os.environ['V']), 0)".to_owned()),
         ("a signal to who started it", Anybody, "os.kill(int(os.environ['P']), 0)".to_owned()),
         ("io_uring", Perhaps, "assert call(425, 4, ctypes.create_string_buffer(256)) >= 0".to_owned()),
+        (
+            "limits of another",
+            Anybody,
+            "import resource; resource.prlimit(int(os.environ['V']), resource.RLIMIT_CORE)".to_owned(),
+        ),
     ];
     for (what, free, script) in probes {
         try_out(what, free, &BOTH, &Sandbox::workspace(), |variables| python(&script, variables));
+    }
+    let limits = "import resource; resource.getrlimit(resource.RLIMIT_CORE)";
+    for held in BOTH {
+        check(held, Sandbox::workspace(), async |cage| {
+            assert_eq!(cage.run(python(limits, &[])).await, ("ESCAPED\n".to_owned(), Some(0)));
+        });
+    }
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn without_walls_there_is_nothing_that_is_everybodys() {
+    let probes = [
+        ("a terminal by its name", Anybody, "os.open(os.ttyname(os.openpty()[1]), os.O_RDWR)"),
+        ("memory of System V", Perhaps, "assert call(29, 0, 16, 0o1600) >= 0"),
+        ("messages of System V", Perhaps, "assert call(68, 0, 0o1600) >= 0"),
+        ("semaphores of System V", Perhaps, "assert call(64, 0, 1, 0o1600) >= 0"),
+    ];
+    for (what, free, script) in probes {
+        try_out(what, free, &[Held::Kernel], &Sandbox::workspace(), |variables| python(script, variables));
     }
 }
 

@@ -5,11 +5,24 @@ use crate::shell::{Word, is_name};
 use crate::study::Study;
 use crate::variables;
 
-/// `cd`, `pushd`.
+/// `pushd`: without a directory it changes places with one that it remembers.
+pub(super) fn pushd(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    match words {
+        [word] if !word.beginning().starts_with(['-', '+']) => cd(study, words, deeds),
+        _ => study.cwd = None,
+    }
+}
+
+/// `cd`.
 pub(super) fn cd(study: &mut Study<'_>, words: &[Word], _deeds: &mut Vec<Deed>) {
     let mut words =
         words.iter().filter(|word| !matches!(word.text(), Some("-L" | "-P" | "-e" | "-@" | "--")));
-    study.go(words.next());
+    let first = words.next();
+    study.go(first);
+    // A word that is none leaves the next in its place, or the home.
+    if first.is_some_and(Word::breaks) {
+        study.cwd = None;
+    }
 }
 
 /// Goes where the line does not tell.
@@ -95,6 +108,13 @@ pub(super) fn names(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed
     }
 }
 
+/// A value that becomes several words leaves some to be names.
+fn unsure(given: &super::options::Given, deeds: &mut Vec<Deed>) {
+    if given.doubtful {
+        deeds.push(Deed::Opaque("it may evaluate the name of a variable".to_owned()));
+    }
+}
+
 /// `getopts`: the second word is the name.
 pub(super) fn names_second(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
     names(study, words.get(1..2).unwrap_or_default(), deeds);
@@ -102,7 +122,10 @@ pub(super) fn names_second(study: &mut Study<'_>, words: &[Word], deeds: &mut Ve
 
 /// `read`: options with values, then names.
 pub(super) fn read(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    let given = super::options::read("-a:e -d:v -i:v -n:v -N:v -p:v -t:v -u:v", words);
+    let options = "-ersE -a:e -d:v -i:v -n:v -N:v -p:v -t:v -u:v";
+    let given = super::options::read(options, words);
+    deeds.extend(given.unclear("read", options).map(Deed::Opaque));
+    unsure(&given, deeds);
     names(study, &given.operands, deeds);
     let arrays: Vec<Word> =
         given.found.into_iter().filter(|(kind, _)| *kind == 'e').filter_map(|found| found.1).collect();
@@ -111,11 +134,28 @@ pub(super) fn read(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
 
 /// `mapfile`: `-C` runs a line for each of some lines.
 pub(super) fn mapfile(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    let given = super::options::read("-C:e -d:v -n:v -O:v -s:v -u:v -c:v", words);
+    let options = "-t -C:e -d:v -n:v -O:v -s:v -u:v -c:v";
+    let given = super::options::read(options, words);
+    deeds.extend(given.unclear("mapfile", options).map(Deed::Opaque));
+    unsure(&given, deeds);
     if given.found.iter().any(|(kind, _)| *kind == 'e') {
         deeds.push(Deed::Hidden("it runs a text for what it reads".to_owned()));
     }
     names(study, &given.operands, deeds);
+}
+
+/// `wait -p NAME`.
+pub(super) fn wait(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    let options = "-fn -p:e";
+    let given = super::options::read(options, words);
+    deeds.extend(given.unclear("wait", options).map(Deed::Opaque));
+    let named: Vec<Word> = given.values('e').cloned().collect();
+    names(study, &named, deeds);
+    // The number of what was started last is no option.
+    let number = |word: &Word| word.source() == "$!" || word.text().is_some();
+    if given.doubtful && !words.iter().all(number) {
+        deeds.push(Deed::Opaque("it may evaluate the name of a variable".to_owned()));
+    }
 }
 
 /// `printf -v NAME`.
@@ -200,18 +240,9 @@ pub(super) fn set(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
 
 /// `shopt`: what only makes patterns match more or less.
 pub(super) fn shopt(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    const HARMLESS: [&str; 10] = [
-        "-s",
-        "-u",
-        "-q",
-        "-p",
-        "nullglob",
-        "failglob",
-        "globstar",
-        "nocaseglob",
-        "nocasematch",
-        "inherit_errexit",
-    ];
+    // Not what makes patterns vanish, or match names in any case.
+    const HARMLESS: [&str; 8] =
+        ["-s", "-u", "-q", "-p", "failglob", "globstar", "nocasematch", "inherit_errexit"];
     if !words.iter().all(|word| word.text().is_some_and(|text| HARMLESS.contains(&text))) {
         deeds.push(Deed::Opaque("it changes how the shell reads what follows".to_owned()));
     }

@@ -1,38 +1,35 @@
 //! `sed` and `awk`, whose scripts can write files and run programs.
 
-use super::options::read;
-use crate::deed::Deed;
-use crate::shell::Word;
+use super::options::{leading, read};
+use crate::deed::{Deed, Target};
+use crate::shell::{Word, is_name};
 use crate::study::Study;
 
-const SED: &str = "-e:e --expression:e -f:f --file:f -i:i --in-place:i -l:v --line-length:v";
+const SED: &str = "-nErsuz -e:e -f:f -i:I -l:v --quiet --silent --regexp-extended --separate --unbuffered --null-data --posix --debug \
+                   --sandbox --follow-symlinks --expression:e --file:f --in-place:I --line-length:v --version --help";
 
 /// `sed`.
 pub(super) fn sed(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    // `-i` has a suffix for copies, but only right behind it.
-    let in_place = |word: &Word| {
-        let text = word.beginning();
-        text.starts_with("--i") || text.starts_with('-') && !text.starts_with("--") && text.contains('i')
+    let given = read(SED, words);
+    deeds.extend(given.unclear("sed", SED).map(Deed::Opaque));
+    let writes = given.has('I');
+    // The suffix for copies may name another directory, and a star in it stands for the file.
+    let plain = |suffix: &Word| {
+        let letters = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '~' | '-');
+        suffix.text().is_some_and(|text| text.chars().all(letters))
     };
-    let own: Vec<Word> = words.iter().filter(|word| !in_place(word)).cloned().collect();
-    let writes = own.len() < words.len();
-    let flags = |word: &&Word| {
-        in_place(word) && word.text().is_none_or(|text| !text.starts_with("-i") && !text.starts_with("--i"))
-    };
-    if words.iter().any(|word| flags(&word)) {
-        // Such as `-ni` or `-ie`: what the other letters do is not worth working out.
-        deeds.push(Deed::Opaque("options of `sed` that are not plain".to_owned()));
-    }
-    let given = read(SED, &own);
-    if given.doubtful {
-        deeds.push(Deed::Opaque("a word that is not known may be an option of `sed`".to_owned()));
+    if !given.values('I').all(plain) {
+        deeds.push(Deed::Write(Target::Unknown("copies of the files".to_owned())));
     }
     let mut scripts: Vec<&Word> = Vec::new();
     let mut elsewhere = false;
     for (effect, value) in &given.found {
         match (effect, value) {
             ('e', Some(script)) => scripts.push(script),
-            ('f', _) => elsewhere = true,
+            ('f', file) => {
+                elsewhere = true;
+                deeds.extend(file.as_ref().map(|file| Deed::Read(study.target(file))));
+            }
             _ => {}
         }
     }
@@ -128,38 +125,37 @@ fn delimited(text: &str, delimiter: char) -> Option<&str> {
     None
 }
 
+const AWK: &str = "-F:v -v:v -f:x --version --help";
+
 /// `awk`.
 pub(super) fn awk(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    let given = read("-F:v -v:v -f:f", words);
-    let odd = |word: &Word| {
-        let text = word.beginning();
-        text.starts_with('-')
-            && text.len() > 1
-            && !text.starts_with("-F")
-            && !text.starts_with("-v")
-            && !matches!(word.text(), Some("--" | "--version"))
-    };
-    let elsewhere = given.found.iter().any(|(effect, _)| *effect == 'f');
-    let options = words.iter().take_while(|word| word.may_be_option() || word.beginning().is_empty());
-    if given.doubtful && given.operands.first().is_some_and(|word| word.text().is_none())
-        || elsewhere
-        || options.clone().any(odd)
-    {
+    let (given, rest) = leading(AWK, words);
+    let mut rest = rest.iter();
+    let program = rest.next();
+    let plain = given.odd.is_none()
+        && !given.doubtful
+        && !given.has('x')
+        && program.is_none_or(|program| program.text().is_some_and(is_plain_awk))
+        && rest.clone().all(|word| !word.beginning().starts_with('-') || word.text() == Some("-"));
+    if !plain {
         deeds.push(Deed::Opaque("a program of `awk` that may write or run something".to_owned()));
     }
-    let mut operands = given.operands.iter();
-    if !elsewhere && !operands.next().is_some_and(|program| program.text().is_some_and(is_plain_awk)) {
-        deeds.push(Deed::Opaque("a program of `awk` that may write or run something".to_owned()));
-    }
-    let files = operands.filter(|word| word.text() != Some("-") && !word.beginning().contains('='));
+    let assigns = |word: &Word| word.beginning().split_once('=').is_some_and(|(name, _)| is_name(name));
+    let files = rest.filter(|word| word.text() != Some("-") && !assigns(word));
     deeds.extend(files.map(|word| Deed::Read(study.target(word))));
 }
+
+/// What a program can start, open and change the list of its files with.
+const AWK_POWERS: [&str; 9] =
+    ["system", "getline", "@", "|", "ARGV", "ARGC", "SYMTAB", "FUNCTAB", "PROCINFO"];
 
 /// Whether a program only prints: it starts nothing, opens nothing, and redirects nothing.
 fn is_plain_awk(program: &str) -> bool {
     let without_or = program.replace("||", "");
     let redirects = program.contains("print") && program.contains('>');
-    !redirects && !["system", "getline", "@", "|"].iter().any(|odd| without_or.contains(odd))
+    // A line that goes on in the next may cut a name in two.
+    let cut = program.contains("\\\n") || program.contains("\\\r");
+    !redirects && !cut && !AWK_POWERS.iter().any(|odd| without_or.contains(odd))
 }
 
 #[cfg(test)]
@@ -217,6 +213,9 @@ mod tests {
             "{\"date\" | getline}",
             "@load \"x\"",
             "{print \"\\n\" > \"f\"}",
+            "BEGIN{ARGV[ARGC++]=\"x\"}1",
+            "BEGIN{SYMTAB[\"x\"]=1}",
+            "BEGIN{sys\\\ntem(\"rm\")}",
         ] {
             assert!(!is_plain_awk(program), "{program}");
         }

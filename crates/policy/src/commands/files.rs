@@ -1,23 +1,128 @@
 //! Commands that write files in ways of their own.
 
-use super::options::read;
+use std::path::{Path, PathBuf};
+
+use super::done;
+use super::options::{Given, read};
 use crate::deed::{Deed, Target};
+use crate::paths::guarded;
 use crate::shell::Word;
 use crate::study::Study;
 
+/// What copying or moving does: all but the last are read or taken away, into the last, or into the directories
+/// that an option gave.
+pub(super) fn copied(
+    study: &Study<'_>,
+    moves: bool,
+    all: bool,
+    into: &[Word],
+    operands: &[Word],
+    deeds: &mut Vec<Deed>,
+) {
+    let (sources, last) = match operands.split_last() {
+        Some((last, sources)) if into.is_empty() => (sources, Some(last)),
+        _ => (operands, None),
+    };
+    let away = |target| match (moves, all) {
+        (true, _) => Deed::Remove(target),
+        (false, true) => Deed::ReadAll(target),
+        (false, false) => Deed::Read(target),
+    };
+    deeds.extend(sources.iter().map(|word| away(study.target(word))));
+    deeds.extend(last.map(|word| Deed::Write(study.target(word))));
+    // Where the last may be none, the one before it is the last.
+    if last.is_some_and(Word::breaks) {
+        deeds.extend(sources.iter().map(|word| Deed::Write(study.target(word))));
+    }
+    for directory in last.into_iter().chain(into) {
+        let directory = study.target(directory);
+        for source in sources {
+            landed(study, &directory, &study.target(source), all, deeds);
+        }
+    }
+}
+
+/// What something that is put into a directory becomes there, if that matters: settings keep their names.
+fn landed(study: &Study<'_>, directory: &Target, source: &Target, all: bool, deeds: &mut Vec<Deed>) {
+    let (Target::OneOf(directories), Target::OneOf(sources)) = (directory, source) else { return };
+    let there = |source: &PathBuf| {
+        let name = source.file_name().map(PathBuf::from).unwrap_or_default();
+        directories.iter().map(move |directory| directory.join(&name)).collect::<Vec<_>>()
+    };
+    let settings = |path: &PathBuf| guarded(path, study.place).is_some();
+    let landed: Vec<PathBuf> = sources.iter().flat_map(there).filter(settings).collect();
+    if !landed.is_empty() {
+        deeds.push(Deed::Write(Target::OneOf(landed)));
+    }
+    // What is in a directory from elsewhere is not known, and links in it least of all.
+    let elsewhere = |path: &PathBuf| !path.starts_with(&study.place.workdir);
+    let here = |path: &PathBuf| path.starts_with(&study.place.workdir);
+    if all && sources.iter().any(elsewhere) && directories.iter().any(here) {
+        deeds.push(Deed::Write(Target::Unknown("whatever is in it".to_owned())));
+    }
+}
+
+const LN: &str = "-bfinrsvLPTF -S:v -t:t --backup:o --force --interactive --logical --no-dereference --no-target-directory --physical \
+                  --relative --suffix:v --symbolic --target-directory:t --verbose";
+
+/// `ln`: what is written through the link is written where it leads.
+pub(super) fn link(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    let given = read(LN, words);
+    deeds.extend(given.unclear("ln", LN).map(Deed::Opaque));
+    let into: Vec<&Word> = given.values('t').collect();
+    let (sources, last) = match given.operands.split_last() {
+        Some((last, sources)) if into.is_empty() && !sources.is_empty() => (sources, Some(last)),
+        _ => (given.operands.as_slice(), None),
+    };
+    deeds.extend(last.into_iter().chain(into.iter().copied()).map(|word| Deed::Write(study.named(word))));
+    let places: Vec<PathBuf> = last
+        .into_iter()
+        .chain(into)
+        .filter_map(|word| match study.named(word) {
+            Target::OneOf(paths) => Some(paths),
+            Target::Unknown(_) => None,
+        })
+        .flatten()
+        .collect();
+    for word in sources {
+        let source = study.named(word);
+        // A relative one is followed from where the link is.
+        if let Some(text) = word.text().filter(|text| !text.starts_with('/')) {
+            let from = |place: &PathBuf| {
+                let above = place.parent().unwrap_or(Path::new("/"));
+                [crate::paths::normal(&above.join(text)), crate::paths::normal(&place.join(text))]
+            };
+            // A link beside it leads into the directory, a link in it out of that; both may be.
+            let paths: Vec<PathBuf> = places.iter().flat_map(from).collect();
+            if !paths.is_empty() && text.split('/').any(|part| part == "..") {
+                deeds.push(Deed::Write(Target::OneOf(paths)));
+            }
+        }
+        deeds.push(Deed::Write(source));
+    }
+}
+
+const MODE: &str = "-cfv -R:d --changes --silent --quiet --verbose --recursive:d --reference:f --preserve-root --no-dereference -h";
+
 /// `chmod`, `chown` and `chgrp`: the mode first, then the files.
 pub(super) fn mode(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    let given = read("--reference:f -R:d --recursive:d", words);
-    let reference = given.found.iter().any(|(effect, _)| *effect == 'f');
-    let all = given.found.iter().any(|(effect, _)| *effect == 'd');
     // `chmod -x file` has a mode that looks like an option.
-    let dashed = words.iter().any(|word| {
+    let is_mode = |word: &Word| {
         word.text().is_some_and(|text| {
-            text.starts_with('-')
-                && text.get(1..).is_some_and(|mode| mode.contains(['r', 'w', 'x', 's', 't']))
+            text.strip_prefix('-')
+                .is_some_and(|mode| !mode.is_empty() && mode.chars().all(|c| "rwxXst".contains(c)))
         })
-    });
-    let operands = given.operands.iter().skip(usize::from(!reference && !dashed));
+    };
+    let dashed = words.iter().any(is_mode);
+    let own: Vec<Word> = words.iter().filter(|word| !is_mode(word)).cloned().collect();
+    let given = read(MODE, &own);
+    deeds.extend(given.unclear("chmod", MODE).map(Deed::Opaque));
+    if given.doubtful {
+        deeds.push(Deed::Write(Target::Unknown("its files".to_owned())));
+    }
+    done(study, "chmod", &given, deeds);
+    let all = given.has('d');
+    let operands = given.operands.iter().skip(usize::from(!given.has('f') && !dashed));
     deeds.extend(operands.map(|word| {
         let target = study.target(word);
         if all { Deed::Remove(target) } else { Deed::Write(target) }
@@ -31,98 +136,142 @@ pub(super) fn dd(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
             deeds.push(Deed::Write(study.target(&file)));
         } else if let Some(file) = word.without("if=") {
             deeds.push(Deed::Read(study.target(&file)));
-        } else if word.text().is_none() && !word.beginning().contains('=') {
+        }
+        if word.breaks() || word.text().is_none() && !word.beginning().contains('=') {
             deeds.push(Deed::Write(Target::Unknown(word.source().to_owned())));
         }
     }
 }
 
+const MKTEMP: &str = "-dqut -p:t --directory --dry-run --quiet --suffix:v --tmpdir:o";
+
 /// `mktemp`: somewhere among the temporary files, unless it is told where.
 pub(super) fn mktemp(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    let given = read("-p:t --tmpdir:i --suffix:v -t:i", words);
-    for (effect, value) in &given.found {
-        if let ('t', Some(value)) = (effect, value) {
-            deeds.push(Deed::Write(study.target(value)));
+    let given = read(MKTEMP, words);
+    deeds.extend(given.unclear("mktemp", MKTEMP).map(Deed::Opaque));
+    let places: Vec<&Word> = given.values('t').chain(given.values('o')).collect();
+    deeds.extend(places.iter().map(|word| Deed::Write(study.target(word))));
+    if given.values('v').any(|suffix| suffix.text().is_none_or(|text| text.contains('/'))) {
+        deeds.push(Deed::Write(Target::Unknown("--suffix".to_owned())));
+    }
+    let temporary = words.iter().any(|word| {
+        let text = word.beginning();
+        text.starts_with("--tmpdir") || text.starts_with("-p") || matches!(text, "-t" | "-dt")
+    });
+    if temporary || given.operands.is_empty() {
+        let place = study.place.temp.first().cloned().unwrap_or_else(|| PathBuf::from("/tmp"));
+        deeds.push(Deed::Write(Target::OneOf(vec![place.join("tmp")])));
+    }
+    for word in &given.operands {
+        let up = word.text().is_none_or(|text| text.split('/').any(|part| part == ".."));
+        if !temporary {
+            deeds.push(Deed::Write(study.target(word)));
+        } else if up || word.beginning().starts_with('/') {
+            deeds.push(Deed::Write(Target::Unknown(word.source().to_owned())));
         }
-    }
-    let temporary = given.found.iter().any(|(effect, _)| matches!(effect, 't' | 'i'));
-    let plain = words.iter().all(|word| !word.beginning().starts_with("--tmpdir="));
-    if !plain {
-        deeds.push(Deed::Write(Target::Unknown("--tmpdir".to_owned())));
-    }
-    if !temporary {
-        deeds.extend(given.operands.iter().map(|word| Deed::Write(study.target(word))));
     }
 }
 
-const TAR: &str = "-f:w --file:w -C:t --directory:t -T:r --files-from:r -X:r --exclude-from:r --exclude:v -I:x --use-compress-program:x \
-                   --to-command:x --checkpoint-action:x -F:x --info-script:x --new-volume-script:x --rsh-command:x --rmt-command:x \
-                   --remove-files:i -g:w --listed-incremental:w --strip-components:v --transform:v --xform:v --index-file:w \
-                   -V:v -b:v -H:v --format:v --owner:v --group:v --mode:v --mtime:v -K:v -N:v";
+const TAR: &str = "-tvzjJakmpswOSUWihnl -x:d -c:i -r:i -u:i -A:i -d:l -f:e -C:t -T:r -X:r -I:x -F:x -g:w -P:E -V:v -b:v -H:v -K:v -N:v \
+                   --list --extract:d --get:d --create:i --append:i --update:i --delete:i --catenate:i --concatenate:i \
+                   --file:e --directory:t --files-from:r --exclude-from:r --exclude:v --use-compress-program:x --to-command:x \
+                   --checkpoint-action:x --info-script:x --new-volume-script:x --rsh-command:x --rmt-command:x --remove-files:x \
+                   --listed-incremental:w --index-file:w --strip-components:v --transform:v --xform:v --one-top-level:o \
+                   --format:v --owner:v --group:v --mode:v --mtime:v --sort:v --gzip --bzip2 --xz --zstd --verbose --totals \
+                   --auto-compress --absolute-names:E --to-stdout --keep-old-files --overwrite --no-same-owner --numeric-owner \
+                   --wildcards --anchored --no-recursion --dereference --exclude-vcs --full-time --warning:v --version --help";
+/// Letters of `tar` that have a value.
+const TAR_VALUED: &str = "fCTXIFgVbHKN";
 
 /// `tar`: listing reads, creating writes the archive, extracting writes where it is.
 pub(super) fn tar(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    let mut words = words.to_vec();
-    // The first word may be options without a dash: `tar xzf a.tgz`.
-    if let Some(first) = words.first_mut()
-        && let Some(text) = first.text().filter(|text| !text.starts_with('-') && !text.contains(['/', '.']))
-    {
-        *first = Word::known(&format!("-{text}"));
-    }
+    let words = dashed(words);
     let given = read(TAR, &words);
-    if given.doubtful {
-        deeds.push(Deed::Opaque("a word that is not known may be an option of `tar`".to_owned()));
+    deeds.extend(given.unclear("tar", TAR).map(Deed::Opaque));
+    if given.has('x') {
+        deeds.push(Deed::Opaque("an option lets `tar` run or remove something".to_owned()));
     }
-    let letters: String = words
-        .iter()
-        .map(Word::beginning)
-        .filter(|text| text.starts_with('-') && !text.starts_with("--"))
-        .collect();
-    let long =
-        |names: &[&str]| words.iter().any(|word| names.iter().any(|name| word.beginning().starts_with(name)));
-    let lists = letters.contains('t') || long(&["--list"]);
-    let extracts = letters.contains('x') || long(&["--ext", "--get"]);
-    let only_reads = lists
-        && !letters.contains(['x', 'c', 'r', 'u', 'A'])
-        && !long(&["--cr", "--con", "--cat", "--ext", "--get", "--app", "--upd", "--del"]);
-    let mut into = None;
-    for (effect, value) in &given.found {
-        match (effect, value) {
-            ('w', Some(file)) if file.text().is_some_and(|text| text.contains(':')) => {
-                deeds.push(Deed::Net(None));
-            }
-            ('w', Some(file)) if file.text() == Some("-") => {}
-            ('w', Some(file)) if only_reads || extracts => deeds.push(Deed::Read(study.target(file))),
-            ('w', Some(file)) => deeds.push(Deed::Write(study.target(file))),
-            ('t', Some(directory)) => into = Some(study.target(directory)),
-            ('r', Some(file)) => deeds.push(Deed::Read(study.target(file))),
-            ('x', _) => deeds.push(Deed::Opaque("an option lets `tar` run something else".to_owned())),
-            ('i', _) => deeds.push(Deed::Opaque("`tar` removes what it has packed".to_owned())),
-            _ => {}
+    let extracts = given.has('d');
+    let only_reads = !given.has('i') && !extracts;
+    for word in given.values('e') {
+        match word.text() {
+            Some("-") => {}
+            Some(text) if text.contains(':') => deeds.push(Deed::Net(None)),
+            _ if only_reads || extracts => deeds.push(Deed::Read(study.target(word))),
+            _ => deeds.push(Deed::Write(study.target(word))),
         }
     }
+    deeds.extend(given.values('w').map(|word| Deed::Write(study.target(word))));
+    deeds.extend(given.values('r').map(|word| Deed::Read(study.target(word))));
     if only_reads {
         return;
     }
-    if extracts {
-        deeds.push(Deed::Write(into.unwrap_or_else(|| study.target(&Word::known(".")))));
-        if letters.contains('P') || long(&["--abs"]) {
-            deeds.push(Deed::Write(Target::Unknown("whatever the archive names".to_owned())));
-        }
-    } else {
+    let told: Vec<Target> =
+        given.values('t').chain(given.values('o')).map(|word| study.target(word)).collect();
+    if !extracts {
         deeds.extend(given.operands.iter().map(|word| Deed::ReadAll(study.target(word))));
-        deeds.extend(into.map(Deed::ReadAll));
+        deeds.extend(told.into_iter().map(Deed::ReadAll));
+        return;
+    }
+    unpacked(study, told, deeds);
+    if given.has('E') {
+        deeds.push(Deed::Write(Target::Unknown("whatever the archive names".to_owned())));
     }
 }
 
+/// The words with what has no dash as `tar` takes it: `tar xzf a.tgz` has `-x`, `-z`, and `-f a.tgz`.
+fn dashed(words: &[Word]) -> Vec<Word> {
+    let old = words.first().and_then(Word::text).filter(|text| !text.starts_with('-'));
+    let Some(letters) = old else { return words.to_vec() };
+    let mut rest = words.iter().skip(1);
+    let mut all = Vec::new();
+    for letter in letters.chars() {
+        all.push(Word::known(&format!("-{letter}")));
+        if TAR_VALUED.contains(letter) {
+            all.extend(rest.next().cloned());
+        }
+    }
+    all.extend(rest.cloned());
+    all
+}
+
+/// What comes out of an archive is not known: where settings are kept it may be settings.
+fn unpacked(study: &Study<'_>, told: Vec<Target>, deeds: &mut Vec<Deed>) {
+    let told = if told.is_empty() { vec![study.target(&Word::known("."))] } else { told };
+    for target in told {
+        let among_settings = super::is_one(&target, |path| study.place.workdir.starts_with(path));
+        deeds.push(Deed::Write(target));
+        if among_settings {
+            deeds.push(Deed::Write(Target::Unknown("whatever the archive holds".to_owned())));
+        }
+    }
+}
+
+const UNZIP: &str = "-nojaCLKXVWqbuUf -d:t -P:v -l:l -v:l -t:l -Z:l -p:l -z:l -c:l";
+
 /// `unzip`: `-l` lists, else it writes where it is or where it is told.
 pub(super) fn unzip(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    let given = read("-d:t -P:v -x:v", words);
-    deeds.extend(given.operands.first().map(|word| Deed::Read(study.target(word))));
-    let lists = words.iter().any(|word| matches!(word.text(), Some("-l" | "-v" | "-t" | "-Z" | "-p" | "-z")));
-    if lists {
+    // After the archive only `-d` and `-x` are options; the rest are names of what is in it.
+    let (given, rest) = super::options::leading(UNZIP, words);
+    deeds.extend(given.unclear("unzip", UNZIP).map(Deed::Opaque));
+    let Given { doubtful, .. } = given;
+    if doubtful {
+        deeds.push(Deed::Opaque("which archive it unpacks is known only then".to_owned()));
+    }
+    deeds.extend(rest.first().map(|word| Deed::Read(study.target(word))));
+    if given.has('l') {
         return;
     }
-    let into = given.found.iter().find_map(|(effect, value)| value.as_ref().filter(|_| *effect == 't'));
-    deeds.push(Deed::Write(study.target(into.unwrap_or(&Word::known(".")))));
+    let after = rest.iter().zip(rest.iter().skip(1)).filter(|(word, _)| word.beginning().starts_with("-d"));
+    let mut told: Vec<Target> = given.values('t').map(|word| study.target(word)).collect();
+    for (option, next) in after {
+        told.push(match option.without("-d").filter(|own| own.text() != Some("")) {
+            Some(own) => study.target(&own),
+            None => study.target(next),
+        });
+    }
+    if rest.iter().skip(1).any(|word| word.text().is_none()) {
+        told.push(Target::Unknown("whatever it is told".to_owned()));
+    }
+    unpacked(study, told, deeds);
 }

@@ -1,6 +1,7 @@
 //! Commands that look for files, and may do something with what they find.
 
-use super::options::{matter, read};
+use super::done;
+use super::options::read;
 use crate::deed::{Deed, Target};
 use crate::shell::{Piece, Word};
 use crate::study::Study;
@@ -34,6 +35,40 @@ const VALUED: &[&str] = &[
     "-type",
     "-user",
     "-wholename",
+];
+
+/// Tests and other words of `find` that have none.
+const PLAIN: &[&str] = &[
+    "!",
+    "(",
+    ")",
+    ",",
+    "-a",
+    "-and",
+    "-daystart",
+    "-depth",
+    "-empty",
+    "-executable",
+    "-false",
+    "-follow",
+    "-ls",
+    "-mount",
+    "-nogroup",
+    "-noleaf",
+    "-not",
+    "-nouser",
+    "-nowarn",
+    "-o",
+    "-or",
+    "-print",
+    "-print0",
+    "-prune",
+    "-quit",
+    "-readable",
+    "-true",
+    "-warn",
+    "-writable",
+    "-xdev",
 ];
 
 /// `find`: starting points, then an expression whose actions run, remove and write.
@@ -72,9 +107,12 @@ pub(super) fn find(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
         }
         match word.text() {
             Some(action @ ("-exec" | "-execdir" | "-ok" | "-okdir")) => {
-                let ends = |word: &Word| matches!(word.text(), Some(";" | "+"));
-                let end = after.iter().position(ends).unwrap_or(after.len());
+                let end = end(action, after);
                 let command = after.get(..end).unwrap_or_default();
+                // What is not known may end it, and then an action may follow.
+                if command.iter().any(|word| word.text().is_none()) {
+                    doubt(deeds);
+                }
                 runs = true;
                 let here = matches!(action, "-exec" | "-ok");
                 study.inner(&found(command, if here { &starts } else { &[] }));
@@ -83,9 +121,17 @@ pub(super) fn find(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
             Some("-delete") => deeds.extend(targets.iter().cloned().map(Deed::Remove)),
             Some("-fprint" | "-fprint0" | "-fls" | "-fprintf") => {
                 deeds.extend(after.first().map(|file| Deed::Write(study.target(file))));
+                valued = true;
             }
-            Some("-files0-from") => deeds.extend(after.first().map(|file| Deed::Read(study.target(file)))),
-            Some(text) => valued = VALUED.contains(&text) || text.starts_with("-newer"),
+            Some("-files0-from") => {
+                deeds.extend(after.first().map(|file| Deed::Read(study.target(file))));
+                valued = true;
+            }
+            Some(text) if VALUED.contains(&text) || text.starts_with("-newer") => valued = true,
+            Some(text) if PLAIN.contains(&text) || !text.starts_with('-') => {}
+            Some(text) => {
+                deeds.push(Deed::Opaque(format!("`{text}` is no word of `find` that is understood")));
+            }
             None => doubt(deeds),
         }
     }
@@ -97,10 +143,22 @@ pub(super) fn find(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
     }
 }
 
+/// Where the command of an action ends: at a semicolon, or at a plus behind what is found.
+fn end(action: &str, words: &[Word]) -> usize {
+    let is = |at: usize, text: &str| words.get(at).and_then(Word::text) == Some(text);
+    let many = matches!(action, "-exec" | "-execdir");
+    let ends = |at: &usize| is(*at, ";") || many && *at > 0 && is(*at, "+") && is(*at - 1, "{}");
+    (0..words.len()).find(ends).unwrap_or(words.len())
+}
+
 /// The command that is run for what is found. A `{}` by itself is something at or below the starting point; with
 /// several, or within a word, it is not known.
 fn found(command: &[Word], starts: &[Word]) -> Vec<Word> {
     let start = match starts {
+        // It is a path, and no program of that name.
+        [start] if start.text().is_some_and(|text| !text.contains('/')) => {
+            Word::known(&format!("./{}", start.text().unwrap_or_default()))
+        }
         [start] => start.clone(),
         _ => Word::unknown("{}"),
     };
@@ -112,8 +170,11 @@ fn found(command: &[Word], starts: &[Word]) -> Vec<Word> {
     command.iter().map(found).collect()
 }
 
-const FD: &str = "-x:x -X:x --exec:x --exec-batch:x -d:v --max-depth:v -e:v --extension:v -E:v --exclude:v -t:v --type:v \
-                  --search-path:r --base-directory:r -j:v --ignore-file:r -c:v --color:v -S:v --size:v --max-results:v";
+const FD: &str = "-HIuaisgFLlp01qVh -x:x -X:x -d:v -e:v -E:v -t:v -j:v -c:v -S:v -o:v --exec:x --exec-batch:x --max-depth:v \
+                  --min-depth:v --exact-depth:v --extension:v --exclude:v --type:v --search-path:r --base-directory:r --ignore-file:r \
+                  --color:v --size:v --max-results:v --changed-within:v --changed-before:v --owner:v --hidden --no-ignore \
+                  --no-ignore-vcs --unrestricted --case-sensitive --ignore-case --glob --regex --fixed-strings --absolute-path \
+                  --list-details --follow --full-path --print0 --prune --one-file-system --quiet --version --help --threads:v";
 
 /// `fd`: like `find`, with the command at the end.
 pub(super) fn fd(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
@@ -127,14 +188,8 @@ pub(super) fn fd(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
         None => (words, Default::default()),
     };
     let given = read(FD, own);
-    if given.doubtful {
-        deeds.push(Deed::Opaque("a word that is not known may be an option of `fd`".to_owned()));
-    }
-    for (effect, value) in &given.found {
-        if let ('r', Some(value)) = (effect, value) {
-            deeds.push(Deed::Read(study.target(value)));
-        }
-    }
+    deeds.extend(given.unclear("fd", FD).map(Deed::Opaque));
+    done(study, "fd", &given, deeds);
     let read = if command.is_empty() { Deed::Read } else { Deed::ReadAll };
     deeds.extend(given.operands.iter().skip(1).map(|word| read(study.target(word))));
     if let Some((option, command)) = command.split_first() {
@@ -149,19 +204,32 @@ pub(super) fn fd(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
     }
 }
 
-const GREP: &str = "-e:e --regexp:e -f:f --file:f -r:d -R:d --recursive:d --dereference-recursive:d -A:v -B:v -C:v -m:v \
-                    --max-count:v --include:v --exclude:v --exclude-dir:v --exclude-from:r -d:v -D:v --color:v --label:v";
+const GREP: &str = "-EFGPiywxvcLlqsbHhnTUazoIuZV -e:e -f:f -r:d -R:d -A:v -B:v -C:v -m:v -d:v -D:v -# --regexp:e --file:f \
+                    --recursive:d --dereference-recursive:d --max-count:v --include:g --exclude:v --exclude-dir:v --exclude-from:r \
+                    --color:o --colour:o --label:v --after-context:v --before-context:v --context:v --binary-files:v --devices:v \
+                    --directories:v --extended-regexp --fixed-strings --basic-regexp --perl-regexp --ignore-case --no-ignore-case \
+                    --invert-match --word-regexp --line-regexp --count --files-without-match --files-with-matches --only-matching \
+                    --quiet --silent --no-messages --byte-offset --with-filename --no-filename --line-number --initial-tab \
+                    --null --null-data --text --line-buffered --binary --group-separator:v --no-group-separator --help --version";
 
 /// `grep`.
 pub(super) fn grep(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
     search(study, "grep", GREP, words, deeds);
 }
 
-const RG: &str = "-e:e --regexp:e -f:f --file:f --files:E --type-list:E --pre:x --hostname-bin:x -z:x --search-zip:x -A:v -B:v -C:v \
-                  -g:v --glob:v --iglob:v -t:v --type:v -T:v --type-not:v -m:v --max-count:v -j:v -M:v -d:v --max-depth:v -r:v \
-                  --replace:v --ignore-file:r --sort:v --sortr:v --type-add:v --type-clear:v --color:v --colors:v -E:v --encoding:v \
-                  --context:v --after-context:v --before-context:v --threads:v --max-columns:v --engine:v --path-separator:v \
-                  --pre-glob:v --generate:v --max-filesize:v --context-separator:v --field-match-separator:v";
+const RG: &str = "-FiswxvclLqnNHIopPSuUa0.VhR -e:e -f:f -z:x -A:v -B:v -C:v -g:g -t:v -T:v -m:v -j:v -M:v -d:v -r:v -E:v --regexp:e \
+                  --file:f --files:E --type-list:E --pre:x --hostname-bin:x --search-zip:x --glob:g --iglob:g --type:v --type-not:v \
+                  --max-count:v --max-depth:v --maxdepth:v --replace:v --ignore-file:r --sort:v --sortr:v --type-add:v \
+                  --type-clear:v --color:v --colors:v --encoding:v --context:v --after-context:v --before-context:v --threads:v \
+                  --max-columns:v --engine:v --path-separator:v --pre-glob:v --generate:E --max-filesize:v --context-separator:v \
+                  --field-match-separator:v --field-context-separator:v --dfa-size-limit:v --regex-size-limit:v --mmap --no-mmap \
+                  --fixed-strings --ignore-case --case-sensitive --smart-case --word-regexp --line-regexp --invert-match --count \
+                  --count-matches --files-with-matches --files-without-match --quiet --line-number --no-line-number \
+                  --with-filename --no-filename --no-heading --heading --only-matching --pretty --pcre2 --unrestricted --multiline \
+                  --multiline-dotall --text --null --null-data --hidden --no-hidden --no-ignore --no-ignore-vcs --no-ignore-parent \
+                  --no-config --follow --no-messages --trim --vimgrep --column --no-column --json --stats --passthru --debug \
+                  --glob-case-insensitive --one-file-system --crlf --max-columns-preview --include-zero --no-require-git --version \
+                  --help -L";
 
 /// `rg`.
 pub(super) fn rg(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
@@ -170,28 +238,32 @@ pub(super) fn rg(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
 
 fn search(study: &mut Study<'_>, name: &str, options: &str, words: &[Word], deeds: &mut Vec<Deed>) {
     let given = read(options, words);
-    if given.doubtful && matter(options) {
-        deeds.push(Deed::Opaque(format!("a word that is not known may be an option of `{name}`")));
-    }
-    let (mut expression, mut all) = (false, name == "rg");
-    for (effect, value) in &given.found {
-        match (effect, value) {
-            ('e' | 'E', _) => expression = true,
-            ('f', Some(value)) => {
-                expression = true;
-                deeds.push(Deed::Read(study.target(value)));
-            }
-            ('r', Some(value)) => deeds.push(Deed::Read(study.target(value))),
-            ('d', _) => all = true,
-            ('x', _) => deeds.push(Deed::Opaque(format!("an option lets `{name}` run something else"))),
-            _ => {}
-        }
-    }
+    deeds.extend(given.unclear(name, options).map(Deed::Opaque));
+    done(study, name, &given, deeds);
+    let expression = given.has('e') || given.has('f') || given.has('E');
+    let all = name == "rg" || given.has('d');
     let read = if all { Deed::ReadAll } else { Deed::Read };
-    let operands: Vec<&Word> = given.operands.iter().skip(usize::from(!expression)).collect();
+    // A word before that may be none, so that any may be the expression; they are files for sure.
+    let unsure = given.operands.first().is_some_and(Word::splits);
+    let operands: Vec<&Word> = given.operands.iter().skip(usize::from(!expression && !unsure)).collect();
     if operands.is_empty() && all {
         deeds.push(read(study.target(&Word::known("."))));
     }
     let files = operands.into_iter().filter(|word| word.text() != Some("-"));
     deeds.extend(files.map(|word| read(study.target(word))));
+}
+
+const PS: &str = "-AadefFHjlLMNTwyZcmV -C:v -G:v -U:v -g:v -n:v -o:v -O:v -p:v -q:v -s:v -t:v -u:v --forest --headers --no-headers \
+                  --sort:v --pid:v --ppid:v --user:v --User:v --format:v --cols:v --columns:v --width:v --lines:v --tty:v --version --help";
+
+/// `ps`: without a dash, one of its letters shows the variables of every process.
+pub(super) fn ps(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    let given = read(PS, words);
+    deeds.extend(given.unclear("ps", PS).map(Deed::Opaque));
+    let plain = |word: &Word| {
+        word.text().is_some_and(|text| text.chars().all(|c| "afghjlrsTuvwxXcHmLSkO,0123456789".contains(c)))
+    };
+    if !given.operands.iter().all(plain) {
+        deeds.push(Deed::Read(study.target(&Word::known("/proc/self/environ"))));
+    }
 }

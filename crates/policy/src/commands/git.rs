@@ -5,41 +5,104 @@ use crate::deed::{Deed, Target};
 use crate::shell::Word;
 use crate::study::Study;
 
-/// Subcommands that only look, and the options that make them do more.
+/// Subcommands that only look, and their options.
 const LOOKING: &[(&str, &str)] = &[
-    ("annotate", "--contents:r"),
-    ("blame", "--contents:r --ignore-revs-file:r -L:v -S:r"),
-    ("cat-file", ""),
-    ("check-attr", ""),
-    ("check-ignore", ""),
-    ("cherry", ""),
-    ("count-objects", ""),
-    ("describe", ""),
+    ("annotate", BLAME),
+    ("blame", BLAME),
+    (
+        "cat-file",
+        "-etsp --batch:o --batch-check:o --textconv:x --filters:x --path:v --follow-symlinks --buffer --batch-all-objects --unordered",
+    ),
+    ("check-attr", "-az --stdin --cached --all"),
+    ("check-ignore", "-qvnz --stdin --quiet --verbose --non-matching --no-index"),
+    ("cherry", "-v --abbrev:o"),
+    ("count-objects", "-vH --verbose --human-readable"),
+    (
+        "describe",
+        "--all --tags --contains --abbrev:o --candidates:v --exact-match --debug --long --match:v --exclude:v --always \
+         --first-parent --dirty:o --broken:o",
+    ),
     ("diff", DIFF),
     ("diff-files", DIFF),
     ("diff-index", DIFF),
     ("diff-tree", DIFF),
-    ("for-each-ref", ""),
-    ("grep", "-O:x --open-files-in-pager:x -f:r --ext-grep:x -e:v -A:v -B:v -C:v -m:v"),
+    (
+        "for-each-ref",
+        "--format:v --sort:v --count:v --points-at:v --merged:o --no-merged:o --contains:o --no-contains:o --ignore-case --color:o",
+    ),
+    (
+        "grep",
+        "-aIiwvhHlLzrcnopWqEGFP -O:x -f:r -e:v -A:v -B:v -C:v -m:v -# --open-files-in-pager:x --ext-grep:x --textconv:x --cached \
+         --untracked --no-index --no-exclude-standard --exclude-standard --recurse-submodules --text --ignore-case \
+         --word-regexp --invert-match --full-name --extended-regexp --basic-regexp --perl-regexp --fixed-strings \
+         --line-number --column --files-with-matches --name-only --files-without-match --null --only-matching --count \
+         --color:o --no-color --break --heading --show-function --function-context --context:v --after-context:v \
+         --before-context:v --max-count:v --max-depth:v --threads:v --and --or --not --all-match --quiet",
+    ),
     ("log", DIFF),
-    ("ls-files", "-X:r --exclude-from:r -x:v --exclude:v"),
-    ("ls-tree", ""),
-    ("merge-base", ""),
-    ("name-rev", ""),
+    (
+        "ls-files",
+        "-cdomkustvfz -x:v -X:r --cached --deleted --others --modified --killed --unmerged --stage --ignored --directory \
+         --no-empty-directory --exclude:v --exclude-from:r --exclude-per-directory:v --exclude-standard --error-unmatch \
+         --full-name --recurse-submodules --abbrev:o --eol --deduplicate --format:v --sparse",
+    ),
+    (
+        "ls-tree",
+        "-drtlz --name-only --name-status --object-only --full-name --full-tree --long --abbrev:o --format:v",
+    ),
+    ("merge-base", "-a --all --octopus --independent --is-ancestor --fork-point"),
+    (
+        "name-rev",
+        "--tags --refs:v --exclude:v --all --name-only --no-undefined --always --annotate-stdin --stdin",
+    ),
     ("range-diff", DIFF),
-    ("rev-list", ""),
-    ("rev-parse", ""),
-    ("shortlog", DIFF),
+    ("rev-list", DIFF),
+    ("rev-parse", "*"),
+    (
+        "shortlog",
+        "-nsec -w:o --numbered --summary --email --format:v --group:v --committer --all --since:v --until:v --no-merges \
+         --author:v --grep:v --after:v --before:v --merges --branches:o --tags:o",
+    ),
     ("show", DIFF),
-    ("show-branch", ""),
-    ("show-ref", ""),
-    ("status", ""),
-    ("var", ""),
-    ("version", ""),
+    ("show-branch", "*"),
+    ("show-ref", "*"),
+    (
+        "status",
+        "-sbvz -u:o --short --branch --show-stash --porcelain:o --long --verbose --untracked-files:o --ignore-submodules:o \
+         --ignored:o --column:o --no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames:o",
+    ),
+    ("var", "*"),
+    ("version", "*"),
     ("whatchanged", DIFF),
 ];
-const DIFF: &str = "--output:w --ext-diff:x -O:r -S:v -G:v -n:v -U:v --format:v --pretty:v --author:v --grep:v --since:v --until:v \
-                    --after:v --before:v --date:v --output-indicator-new:v --output-indicator-old:v --output-indicator-context:v";
+const BLAME: &str = "-bltfnswpce -L:v -S:r -M:o -C:o --contents:r --ignore-rev:v --ignore-revs-file:r --porcelain --line-porcelain \
+                     --incremental --show-name --show-number --show-email --show-stats --root --date:v --reverse --first-parent \
+                     --since:v --abbrev:o --color-lines --color-by-age --progress --no-progress";
+/// Of `diff` and of all that show changes.
+const DIFF: &str = "-pusazbwWRiEFPcgmtrq -U:v -O:r -S:v -G:v -n:v -l:v -L:v -B:o -M:o -C:o -D -I:v -X:o -# --output:w --ext-diff:x \
+                    --textconv:x --show-signature:x --no-textconv --no-ext-diff --oneline --graph --decorate:o --no-decorate --all \
+                    --branches:o --tags:o --remotes:o --stat:o --numstat --shortstat --dirstat:o --summary --name-only \
+                    --name-status --patch --no-patch --raw --patch-with-stat --patch-with-raw --cached --staged --merge-base \
+                    --color:o --no-color --color-words:o --word-diff:o --word-diff-regex:v --no-renames --find-renames:o \
+                    --find-copies:o --find-copies-harder --follow --full-history --first-parent --merges --no-merges --reverse \
+                    --date-order --topo-order --author-date-order --since:v --until:v --after:v --before:v --author:v \
+                    --committer:v --grep:v --all-match --invert-grep --regexp-ignore-case --extended-regexp --fixed-strings \
+                    --perl-regexp --max-count:v --skip:v --format:v --pretty:o --abbrev:o --abbrev-commit --no-abbrev-commit \
+                    --date:v --relative-date --relative:o --no-relative --parents --children --left-right --cherry --cherry-pick \
+                    --cherry-mark --left-only --right-only --boundary --simplify-by-decoration --walk-reflogs --merge --no-walk:o \
+                    --notes:o --no-notes --source --encoding:v --no-index --exit-code --quiet --check --full-index --binary \
+                    --unified:v --diff-algorithm:v --patience --histogram --minimal --anchored:v --indent-heuristic \
+                    --no-indent-heuristic --ignore-space-at-eol --ignore-space-change --ignore-all-space --ignore-blank-lines \
+                    --ignore-matching-lines:v --ignore-cr-at-eol --inter-hunk-context:v --function-context --text \
+                    --diff-filter:v --pickaxe-all --pickaxe-regex --submodule:o --ignore-submodules:o --src-prefix:v \
+                    --dst-prefix:v --no-prefix --default-prefix --line-prefix:v --output-indicator-new:v \
+                    --output-indicator-old:v --output-indicator-context:v --ws-error-highlight:v --irreversible-delete \
+                    --break-rewrites:o --no-rename-empty --base --ours --theirs --cc --remerge-diff --diff-merges:v \
+                    --no-diff-merges --compact-summary --color-moved:o --color-moved-ws:v --stat-width:v --stat-count:v \
+                    --stat-name-width:v --ancestry-path:o --show-pulls --full-diff --log-size --use-mailmap --no-mailmap \
+                    --clear-decorations --decorate-refs:v --decorate-refs-exclude:v --exclude:v --glob:v --dense --sparse \
+                    --simplify-merges --expand-tabs:o --no-expand-tabs --creation-factor:v --count --objects --disk-usage:o \
+                    --root --no-commit-id --stdin";
 
 /// Subcommands that reach out.
 const REACHING: &[&str] = &[
@@ -91,6 +154,10 @@ pub(super) fn git(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) 
             _ => break,
         }
     }
+    // The settings of another repository, or of what looks like one, may make git run something.
+    if study.cwd.as_deref().is_none_or(|places| places.iter().any(|place| *place != study.place.workdir)) {
+        deeds.push(Deed::Opaque("git obeys the settings of wherever it is".to_owned()));
+    }
     let rest = words.get(at + 1..).unwrap_or_default();
     match words.get(at).map(Word::text) {
         None => {}
@@ -120,18 +187,8 @@ fn subcommand(study: &mut Study<'_>, subcommand: &str, words: &[Word], deeds: &m
 
 fn look(study: &mut Study<'_>, options: &str, words: &[Word], deeds: &mut Vec<Deed>) {
     let given = read(options, words);
-    if given.doubtful && super::options::matter(options) {
-        deeds.push(Deed::Opaque("a word that is not known may be an option of git".to_owned()));
-    }
-    for (effect, value) in &given.found {
-        match (effect, value) {
-            ('w', Some(file)) => deeds.push(Deed::Write(study.target(file))),
-            ('w', None) => deeds.push(Deed::Write(Target::Unknown("--output".to_owned()))),
-            ('r', Some(file)) => deeds.push(Deed::Read(study.target(file))),
-            ('x', _) => deeds.push(Deed::Opaque("an option lets git run something else".to_owned())),
-            _ => {}
-        }
-    }
+    deeds.extend(given.unclear("git", options).map(Deed::Opaque));
+    super::done(study, "git", &given, deeds);
     for word in &given.operands {
         deeds.push(Deed::Read(study.target(word)));
         // `HEAD:path` names a file, too.

@@ -1,4 +1,5 @@
-//! Options, read as the programs read them: short ones together, long ones cut short.
+//! Options, read as the programs read them: short ones together, long ones with their values. What a table does
+//! not have is not understood.
 
 use crate::shell::Word;
 
@@ -10,132 +11,235 @@ pub(super) struct Given {
     pub(super) operands: Vec<Word>,
     /// Whether a word that is not known may be an option.
     pub(super) doubtful: bool,
+    /// The first option that is not understood.
+    pub(super) odd: Option<String>,
+}
+
+impl Given {
+    /// The values of options that do this.
+    pub(super) fn values(&self, effect: char) -> impl Iterator<Item = &Word> {
+        self.found.iter().filter(move |(own, _)| *own == effect).filter_map(|(_, value)| value.as_ref())
+    }
+
+    /// Whether there is an option that does this.
+    pub(super) fn has(&self, effect: char) -> bool {
+        self.found.iter().any(|(own, _)| *own == effect)
+    }
+
+    /// Why it is not known what the command does, by its options.
+    pub(super) fn unclear(&self, name: &str, options: &str) -> Option<String> {
+        match &self.odd {
+            Some(odd) => Some(format!("`{odd}` is no option of `{name}` that is understood")),
+            None if self.doubtful && matter(options) => {
+                Some(format!("a word that is not known may be an option of `{name}`"))
+            }
+            None => None,
+        }
+    }
 }
 
 /// Whether there are options among these that do more than read.
-pub(super) fn matter(options: &str) -> bool {
-    [":w", ":x", ":n", ":t", ":i"].iter().any(|effect| options.contains(effect))
+fn matter(options: &str) -> bool {
+    [":w", ":x", ":n", ":t", ":i", ":I"].iter().any(|effect| options.contains(effect))
 }
 
-/// Reads the options. The table has a word for each one that matters, `-o:w` or `--output:w`, and the letter
-/// says what it does:
+/// Reads the options, wherever they stand. The table has a word for each one that is understood: `-abc` are
+/// flags, `--all` is one, `-#` a number; and `-o:w` or `--output:w` says with a letter what it does:
 ///
-/// `v` has a value that does not matter; `w` writes its value; `t` names the directory to write to; `r` reads
-/// its value; `e` has the expression as its value, `f` a file with expressions, `E` makes one needless; `x` runs
-/// something; `n` reaches out; `i` writes the operands; `d` goes into directories. The last five have no value of
-/// their own.
+/// `v` has a value that does not matter, `o` one only if that is attached; `w` writes its value; `t` names the
+/// directory to write to; `r` reads its value; `g` has a pattern of files that are read; `e` has the expression as
+/// its value, `f` a file with expressions; `2` has two values, of which it reads the second, and `A` two that do not matter. `E` makes an expression
+/// needless; `x` runs something; `n` reaches out; `i` writes the operands, `I` too, with an attached value for
+/// copies; `d` goes into directories; `l` only lists. These have no value of their own.
+///
+/// `@:x` means operands that begin so, and `*` that all other options are harmless.
 pub(super) fn read(options: &str, words: &[Word]) -> Given {
-    let mut given = Given { found: Vec::new(), operands: Vec::new(), doubtful: false };
+    let mut given = Given { found: Vec::new(), operands: Vec::new(), doubtful: false, odd: None };
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        let beginning = word.beginning();
-        match word.text() {
-            Some("--") => {
-                given.operands.extend(words.cloned());
-                return given;
-            }
-            Some("-") => {
-                given.operands.push(word.clone());
-                continue;
-            }
-            _ => {}
+        if word.text() == Some("--") {
+            given.operands.extend(words.cloned());
+            break;
         }
-        if let Some(long) = beginning.strip_prefix("--") {
-            let (name, value) = match long.split_once('=') {
-                Some((name, _)) => (name, word.without(&format!("--{name}="))),
-                None => (long, None),
-            };
-            // A name that goes on with what is not known may be any.
-            if value.is_none() && word.text().is_none() {
-                given.doubtful = true;
-                continue;
-            }
-            for (effect, exact) in long_effects(options, name) {
-                let value = match (takes_value(effect), &value) {
-                    (true, Some(value)) => Some(value.clone()),
-                    (true, None) => words.next().cloned(),
-                    (false, _) => None,
-                };
-                given.found.push((effect, value));
-                if exact {
-                    break;
-                }
-            }
-        } else if beginning.starts_with('-') {
-            short(options, word, &mut words, &mut given);
+        if is_option(word) {
+            option(options, word, &mut words, &mut given);
         } else {
             // Operands may stand before options.
-            given.doubtful |= word.may_be_option();
+            given.doubtful |= word.may_be_option() || word.breaks();
             given.operands.push(word.clone());
+        }
+    }
+    for sign in ["@", "+"] {
+        let special = given.operands.iter().any(|word| word.beginning().starts_with(sign));
+        if special && options.split_whitespace().any(|option| option.strip_suffix(":x") == Some(sign)) {
+            given.found.push(('x', None));
         }
     }
     given
 }
 
+/// Reads the options before the first operand; with it, what follows them. Where a word is not known that may be
+/// an option, what follows is not known.
+pub(super) fn leading<'w>(options: &str, words: &'w [Word]) -> (Given, &'w [Word]) {
+    let mut given = Given { found: Vec::new(), operands: Vec::new(), doubtful: false, odd: None };
+    let mut left = words.iter();
+    loop {
+        let rest = left.as_slice();
+        match rest.first() {
+            Some(word) if word.text() == Some("--") => return (given, rest.get(1..).unwrap_or_default()),
+            Some(word) if is_option(word) => {
+                left.next();
+                option(options, word, &mut left, &mut given);
+            }
+            word => {
+                given.doubtful |= word.is_some_and(|word| word.may_be_option() || word.splits());
+                return (given, rest);
+            }
+        }
+    }
+}
+
+/// Whether a word is an option for sure.
+fn is_option(word: &Word) -> bool {
+    let beginning = word.beginning();
+    beginning.starts_with('-') && word.text() != Some("-")
+}
+
+fn option<'w>(options: &str, word: &Word, words: &mut impl Iterator<Item = &'w Word>, given: &mut Given) {
+    // What follows it may be more words.
+    given.doubtful |= word.breaks();
+    if word.beginning().starts_with("--") {
+        long(options, word, words, given);
+    } else {
+        short(options, word, words, given);
+    }
+}
+
+/// The value in the next word.
+fn next<'w>(words: &mut impl Iterator<Item = &'w Word>, given: &mut Given) -> Option<Word> {
+    let value = words.next()?;
+    given.doubtful |= value.splits();
+    Some(value.clone())
+}
+
+fn long<'w>(options: &str, word: &Word, words: &mut impl Iterator<Item = &'w Word>, given: &mut Given) {
+    let text = word.beginning().strip_prefix("--").unwrap_or_default();
+    let (name, attached) = match text.split_once('=') {
+        Some((name, _)) => (name, word.without(&format!("--{name}="))),
+        None => (text, None),
+    };
+    // A name that goes on with what is not known may be any.
+    if attached.is_none() && word.text().is_none() {
+        given.doubtful = true;
+        given.odd.get_or_insert_with(|| word.source().to_owned());
+        return;
+    }
+    let mut effects: Vec<char> = Vec::new();
+    let mut exact = false;
+    for option in options.split_whitespace() {
+        let Some(own) = option.strip_prefix("--") else { continue };
+        let (own, effect) = own.split_once(':').unwrap_or((own, " "));
+        let effect = effect.chars().next().unwrap_or(' ');
+        if own == name {
+            effects = vec![effect];
+            exact = true;
+            break;
+        }
+        if own.starts_with(name) {
+            effects.push(effect);
+        }
+    }
+    if !exact && !options.ends_with('*') {
+        given.odd.get_or_insert_with(|| format!("--{name}"));
+    }
+    // Of several that it may be, those come first that matter most.
+    effects.sort_by_key(|effect| matches!(effect, 'v' | ' ' | 'o'));
+    for effect in effects {
+        let value = match (takes_value(effect), &attached) {
+            (_, Some(value)) => Some(value.clone()),
+            (true, None) => next(words, given),
+            (false, None) => None,
+        };
+        let value = if matches!(effect, '2' | 'A') { next(words, given) } else { value };
+        given.found.push((effect, value));
+    }
+}
+
 fn short<'w>(options: &str, word: &Word, words: &mut impl Iterator<Item = &'w Word>, given: &mut Given) {
     let letters = word.beginning().get(1..).unwrap_or_default();
+    let entries = || options.split_whitespace();
+    if letters.starts_with(|c: char| c.is_ascii_digit()) && entries().any(|option| option == "-#") {
+        let digits = letters.trim_start_matches(|c: char| c.is_ascii_digit());
+        if !digits.is_empty() || word.text().is_none() {
+            given.odd.get_or_insert_with(|| word.source().to_owned());
+        }
+        return;
+    }
     for (at, letter) in letters.char_indices() {
-        let effect = options.split_whitespace().find_map(|option| {
-            let (name, effect) = option.split_once(':')?;
-            let mut own = name.strip_prefix('-')?.chars();
-            (own.next() == Some(letter) && own.next().is_none()).then(|| effect.chars().next())?
+        let effect = entries().find_map(|option| {
+            let own = option.strip_prefix('-').filter(|own| !own.starts_with('-'))?;
+            match own.split_once(':') {
+                Some((own, effect)) => own.starts_with(letter).then(|| effect.chars().next())?,
+                None => own.contains(letter).then_some(' '),
+            }
         });
-        let Some(effect) = effect else { continue };
+        let Some(effect) = effect else {
+            if !options.ends_with('*') {
+                given.odd.get_or_insert_with(|| format!("-{letter}"));
+            }
+            continue;
+        };
+        let attached = || {
+            let before = format!("-{}", letters.get(..at + letter.len_utf8()).unwrap_or_default());
+            word.without(&before).filter(|rest| rest.text() != Some(""))
+        };
+        if matches!(effect, 'o' | 'I') {
+            given.found.push((effect, attached()));
+            return;
+        }
         if !takes_value(effect) {
             given.found.push((effect, None));
             continue;
         }
-        let before = format!("-{}", letters.get(..at + letter.len_utf8()).unwrap_or_default());
-        let rest = word.without(&before).filter(|rest| rest.text() != Some(""));
-        given.found.push((effect, rest.or_else(|| words.next().cloned())));
+        let value = attached().or_else(|| next(words, given));
+        given.found.push((effect, value));
         return;
     }
     // `-$x` may go on with any letter.
-    given.doubtful |= word.text().is_none();
-}
-
-/// What a long option does, which may be cut short; and whether that is certain.
-fn long_effects<'o>(options: &'o str, name: &str) -> impl Iterator<Item = (char, bool)> + use<'o> {
-    let mut found: Vec<(char, bool)> = Vec::new();
-    for option in options.split_whitespace() {
-        let Some((own, effect)) = option.split_once(':') else { continue };
-        let (Some(own), Some(effect)) = (own.strip_prefix("--"), effect.chars().next()) else { continue };
-        if own == name {
-            return vec![(effect, true)].into_iter();
-        }
-        if own.starts_with(name) {
-            found.push((effect, false));
-        }
+    if word.text().is_none() {
+        given.doubtful = true;
+        given.odd.get_or_insert_with(|| word.source().to_owned());
     }
-    // Of several that it may be, those come first that matter most.
-    found.sort_by_key(|(effect, _)| *effect == 'v');
-    found.into_iter()
 }
 
 fn takes_value(effect: char) -> bool {
-    matches!(effect, 'v' | 'w' | 't' | 'r' | 'e' | 'f')
+    matches!(effect, 'v' | 'w' | 't' | 'r' | 'g' | 'e' | 'f' | '2' | 'A')
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn found(options: &str, line: &str) -> String {
-        let words: Vec<Word> = line.split(' ').map(Word::known).collect();
-        let given = read(options, &words);
+    fn shown(given: &Given, operands: &[Word]) -> String {
         let mut text = String::new();
-        for (effect, value) in &given.found {
+        for (effect, value) in given.found.iter().filter(|(effect, _)| *effect != ' ') {
             text.push(*effect);
             text.push_str(value.as_ref().and_then(Word::text).unwrap_or(""));
             text.push(' ');
         }
-        let operands: Vec<_> = given.operands.iter().filter_map(Word::text).collect();
-        format!("{text}| {}", operands.join(" "))
+        let operands: Vec<_> = operands.iter().filter_map(Word::text).collect();
+        let odd = given.odd.as_ref().map(|odd| format!(" | {odd}?")).unwrap_or_default();
+        format!("{text}| {}{odd}", operands.join(" "))
     }
+
+    fn words(line: &str) -> Vec<Word> {
+        line.split(' ').map(Word::known).collect()
+    }
+
+    const SORT: &str = "-nru -o:w --output:w -k:v --compress-program:x -T:v --reverse -# -i:I";
 
     #[test]
     fn options_are_read_as_programs_read_them() {
-        let sort = "-o:w --output:w -k:v --compress-program:x -T:v";
         for (line, expected) in [
             ("a b", "| a b"),
             ("-o f a", "wf | a"),
@@ -146,13 +250,37 @@ mod tests {
             ("-k2o f", "v2o | f"),
             ("--output=f a", "wf | a"),
             ("--output f a", "wf | a"),
-            ("--outp f a", "wf | a"),
-            ("--comp=gzip a", "x | a"),
+            ("--outp f a", "wf | a | --outp?"),
+            ("--reverse a", "| a"),
+            ("--revers a", "| a | --revers?"),
+            ("--frob a", "| a | --frob?"),
+            ("--comp=gzip a", "xgzip | a | --comp?"),
+            ("-nZ a", "| a | -Z?"),
+            ("-20 a", "| a"),
+            ("-20x a", "| a | -20x?"),
+            ("-i.bak a", "I.bak | a"),
+            ("-i a", "I | a"),
             ("a -o f", "wf | a"),
             ("-- -o f", "| -o f"),
             ("- a", "| - a"),
         ] {
-            assert_eq!(found(sort, line), expected, "{line}");
+            let given = read(SORT, &words(line));
+            assert_eq!(shown(&given, &given.operands), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn options_before_a_command() {
+        for (line, expected) in [
+            ("-n ls -o f", "| ls -o f"),
+            ("-k 5 ls", "v5 | ls"),
+            ("-k5 ls", "v5 | ls"),
+            ("-- -n ls", "| -n ls"),
+            ("--wait 5 ls", "| 5 ls | --wait?"),
+        ] {
+            let words = words(line);
+            let (given, rest) = leading(SORT, &words);
+            assert_eq!(shown(&given, rest), expected, "{line}");
         }
     }
 }

@@ -1,116 +1,122 @@
 //! Commands that run another command, which is then looked at as well.
 
-use super::options::read;
+use super::done;
+use super::options::{leading, read};
 use crate::deed::Deed;
 use crate::shell::{Word, is_name};
 use crate::study::Study;
 use crate::variables;
 
-/// Long options that have no value.
-const FLAGS: [&str; 16] = [
-    "--background",
-    "--exclusive",
-    "--exit",
-    "--foreground",
-    "--help",
-    "--interactive",
-    "--list",
-    "--no-run-if-empty",
-    "--nonblock",
-    "--null",
-    "--preserve-status",
-    "--shared",
-    "--unlock",
-    "--verbose",
-    "--version",
-    "--wait",
-];
+const WHICH: &str = "which command it runs is known only then";
 
-/// The words after the options. `valued` are letters of options that have a value.
-fn behind<'w>(words: &'w [Word], valued: &str, deeds: &mut Vec<Deed>) -> &'w [Word] {
-    let mut at = 0;
-    while let Some(word) = words.get(at) {
-        match word.text() {
-            Some("--") => return words.get(at + 1..).unwrap_or_default(),
-            Some(text) if text.starts_with("--") => {
-                if !text.contains('=') && !FLAGS.contains(&text) {
-                    deeds.push(Deed::Unclear(format!("whether `{text}` has a value is not known")));
-                    return &[];
-                }
-                at += 1;
-            }
-            Some(text) if text.starts_with('-') && text.len() > 1 => {
-                // Only the last letter can have its value in the next word.
-                let last = text.chars().last().is_some_and(|last| valued.contains(last));
-                let first = text.chars().nth(1).is_some_and(|first| valued.contains(first));
-                at += if last && (text.len() == 2 || !first) { 2 } else { 1 };
-            }
-            None if word.may_be_option() => {
-                deeds.push(Deed::Unclear("which command it runs is known only then".to_owned()));
-                return &[];
-            }
-            _ => break,
-        }
+/// The words after the options of a wrapper; `None` if it is not sure where they begin.
+fn behind<'w>(
+    study: &Study<'_>,
+    name: &str,
+    options: &str,
+    words: &'w [Word],
+    deeds: &mut Vec<Deed>,
+) -> Option<&'w [Word]> {
+    let (given, rest) = leading(options, words);
+    done(study, name, &given, deeds);
+    if let Some(odd) = &given.odd {
+        deeds.push(Deed::Unclear(format!("`{odd}` is no option of `{name}` that is understood")));
+        return None;
     }
-    words.get(at..).unwrap_or_default()
+    if given.doubtful {
+        deeds.push(Deed::Unclear(WHICH.to_owned()));
+        return None;
+    }
+    Some(rest)
 }
 
-/// Those that only run the command after their options.
-pub(super) fn transparent(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    study.inner(behind(words, "", deeds));
+/// Runs the command after the options.
+fn after(study: &mut Study<'_>, name: &str, options: &str, words: &[Word], deeds: &mut Vec<Deed>) {
+    if let Some(rest) = behind(study, name, options, words, deeds) {
+        study.inner(rest);
+    }
+}
+
+/// The command after a first operand, which may not be several words or none.
+fn after_first<'w>(rest: &'w [Word], deeds: &mut Vec<Deed>) -> &'w [Word] {
+    if rest.first().is_some_and(Word::splits) {
+        deeds.push(Deed::Unclear(WHICH.to_owned()));
+        return &[];
+    }
+    rest.get(1..).unwrap_or_default()
+}
+
+/// `busybox` and its like: the command is one of their own.
+pub(super) fn many(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    after(study, "busybox", "", words, deeds);
+}
+
+/// `setsid command`.
+pub(super) fn setsid(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    after(study, "setsid", "-cfw --ctty --fork --wait", words, deeds);
 }
 
 /// `nice -n 5 command`.
 pub(super) fn nice(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    study.inner(behind(words, "n", deeds));
+    after(study, "nice", "-n:v -# --adjustment:v", words, deeds);
 }
 
 /// `ionice -c 2 -n 7 command`.
 pub(super) fn ionice(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    study.inner(behind(words, "cnpPu", deeds));
+    after(study, "ionice", "-t -c:v -n:v --class:v --classdata:v --ignore", words, deeds);
 }
 
 /// `stdbuf -o L command`.
 pub(super) fn stdbuf(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    study.inner(behind(words, "ioe", deeds));
+    after(study, "stdbuf", "-i:v -o:v -e:v --input:v --output:v --error:v", words, deeds);
 }
 
 /// `nohup` writes what is said into a file.
 pub(super) fn nohup(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
     deeds.push(Deed::Write(study.target(&Word::known("nohup.out"))));
-    study.inner(behind(words, "", deeds));
+    after(study, "nohup", "", words, deeds);
 }
+
+const TIME: &str =
+    "-apqv -o:w -f:v --append --portability --quiet --verbose --output:w --format:v --version --help";
 
 /// `time` where it is no reserved word: the program.
 pub(super) fn time(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    let options = words.iter().take_while(|word| word.beginning().starts_with('-'));
-    if options.clone().any(|word| word.beginning().starts_with("-o") || word.beginning().starts_with("--o")) {
-        deeds.push(Deed::Opaque("it writes to a file".to_owned()));
-    }
-    study.inner(behind(words, "fo", deeds));
+    after(study, "time", TIME, words, deeds);
 }
+
+const TIMEOUT: &str = "-v -s:v -k:v --foreground --preserve-status --verbose --kill-after:v";
 
 /// `timeout 5 command`.
 pub(super) fn timeout(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    let rest = behind(words, "sk", deeds);
-    if rest.first().is_some_and(Word::splits) {
-        deeds.push(Deed::Unclear("which command it runs is known only then".to_owned()));
+    if let Some(rest) = behind(study, "timeout", TIMEOUT, words, deeds) {
+        let inner = after_first(rest, deeds);
+        study.inner(inner);
     }
-    study.inner(rest.get(1..).unwrap_or_default());
 }
 
 /// `taskset MASK command`.
 pub(super) fn taskset(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    let rest = behind(words, "", deeds);
-    study.inner(rest.get(1..).unwrap_or_default());
+    if let Some(rest) = behind(study, "taskset", "-c --cpu-list", words, deeds) {
+        let inner = after_first(rest, deeds);
+        study.inner(inner);
+    }
 }
+
+const FLOCK: &str = "-eFnosuxv -w:v -E:v --exclusive --shared --nonblock --nb --no-fork --close --unlock --verbose --wait:v --timeout:v \
+                     --conflict-exit-code:v";
 
 /// `flock FILE command`.
 pub(super) fn flock(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    let rest = behind(words, "wE", deeds);
+    let Some(rest) = behind(study, "flock", FLOCK, words, deeds) else { return };
     deeds.extend(rest.first().map(|file| Deed::Write(study.target(file))));
-    match rest.get(1..).unwrap_or_default() {
-        [option, line, ..] if option.text() == Some("-c") => text(study, line, deeds),
+    match after_first(rest, deeds) {
+        [option, line] if matches!(option.text(), Some("-c" | "--command")) => {
+            text(study, line, Dialect::Other, deeds);
+        }
+        inner if inner.first().is_some_and(|word| word.beginning().starts_with('-')) => {
+            deeds.push(Deed::Unclear(WHICH.to_owned()));
+        }
         inner => study.inner(inner),
     }
 }
@@ -120,178 +126,203 @@ pub(super) fn command(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Dee
     if words.first().is_some_and(|word| matches!(word.text(), Some("-v" | "-V"))) {
         return;
     }
-    study.inner(behind(words, "", deeds));
+    after(study, "command", "-p", words, deeds);
 }
 
 /// `builtin`.
-pub(super) fn builtin(study: &mut Study<'_>, words: &[Word], _deeds: &mut Vec<Deed>) {
-    study.inner(words);
+pub(super) fn builtin(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    after(study, "builtin", "", words, deeds);
 }
 
 /// `exec`: without a command it keeps its redirections.
 pub(super) fn exec(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    study.inner(behind(words, "a", deeds));
+    after(study, "exec", "-cl -a:v", words, deeds);
 }
+
+const SUDO: &str = "-AbEeHiKklNnPSsVv -u:v -g:v -p:v -C:v -r:v -t:v -T:v -h:v -U:v -D:v -R:v --user:v --group:v --prompt:v \
+     --preserve-env:o --set-home --login --non-interactive --stdin --background --chdir:v";
 
 /// `sudo` and its like.
 pub(super) fn privileged(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
     deeds.push(Deed::Beyond("it acts as another user".to_owned()));
-    let mut ignored = Vec::new();
-    let inner = behind(words, "ugpCrtThUDRc", &mut ignored);
-    let inner = inner.iter().position(|word| !is_assignment(word)).and_then(|at| inner.get(at..));
+    let (given, rest) = leading(SUDO, words);
+    // `su -c` takes a line, and other shells come with it.
+    if given.odd.is_some() || given.doubtful {
+        deeds.push(Deed::Hidden(WHICH.to_owned()));
+    }
+    let inner = rest.iter().position(|word| !is_assignment(word)).and_then(|at| rest.get(at..));
     study.inner(inner.unwrap_or_default());
 }
 
 /// `env`: options, variables, a command.
 pub(super) fn env(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    let mut at = 0;
-    while let Some(word) = words.get(at) {
-        let beginning = word.beginning();
-        match word.text() {
-            Some("-" | "-i" | "-0" | "-v" | "--ignore-environment" | "--null" | "--debug") => at += 1,
-            Some("-u" | "--unset") => at += 2,
-            Some("-C" | "--chdir") => {
-                study.go(words.get(at + 1));
-                at += 2;
-            }
-            Some("--") => {
-                at += 1;
-                break;
-            }
-            Some(text)
-                if text.starts_with("--unset=") || (text.starts_with("-u") && !text.starts_with("--")) =>
-            {
-                at += 1;
-            }
-            _ if is_assignment(word) => {
-                let name = beginning.split('=').next().unwrap_or_default();
-                deeds.extend(variables::effect(name).map(Deed::Opaque));
-                at += 1;
-            }
-            // `-S` among them, which makes words of a text.
-            Some(text) if !text.starts_with('-') => break,
-            _ => {
-                deeds.push(Deed::Unclear("which command it runs is known only then".to_owned()));
-                return;
-            }
-        }
+    let unsure = |deeds: &mut Vec<Deed>| deeds.push(Deed::Unclear(WHICH.to_owned()));
+    // `-S` is not among them, which makes words of a text.
+    let options = "-i0v -u:v -C:e --ignore-environment --null --debug --unset:v --chdir:e";
+    let (given, mut rest) = leading(options, words);
+    if given.odd.is_some() {
+        return unsure(deeds);
     }
-    // Variables may stand behind `--`, too.
-    while let Some(word) = words.get(at).filter(|word| is_assignment(word)) {
+    // A dash alone is an option, too.
+    while rest.first().is_some_and(|word| word.text() == Some("-")) {
+        rest = rest.get(1..).unwrap_or_default();
+    }
+    for place in given.values('e') {
+        study.go(Some(place));
+    }
+    while let Some((word, after)) = rest.split_first().filter(|(word, _)| is_assignment(word)) {
         let name = word.beginning().split('=').next().unwrap_or_default();
         deeds.extend(variables::effect(name).map(Deed::Opaque));
-        at += 1;
+        if word.splits() {
+            return unsure(deeds);
+        }
+        rest = after;
     }
-    study.inner(words.get(at..).unwrap_or_default());
+    if given.doubtful || rest.first().is_some_and(|word| word.text().is_none_or(|text| text.starts_with('-')))
+    {
+        return unsure(deeds);
+    }
+    study.inner(rest);
 }
 
 fn is_assignment(word: &Word) -> bool {
     word.beginning().split_once('=').is_some_and(|(name, _)| is_name(name))
 }
 
+const XARGS: &str = "-0prtxo -a:r -d:v -E:v -e:o -I:e -i:I -J:e -L:v -l:o -n:v -P:v -R:v -s:v -S:v --null --arg-file:r --delimiter:v \
+                     --max-lines:o --max-args:v --max-procs:v --max-chars:v --no-run-if-empty --verbose --exit --interactive \
+                     --open-tty --replace:I --show-limits --version --help";
+
 /// `xargs`: the command gets words from elsewhere.
 pub(super) fn xargs(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    let replaced = replacement(words);
-    if let Some(file) =
-        words.iter().zip(words.iter().skip(1)).find(|(option, _)| matches!(option.text(), Some("-a")))
-    {
-        deeds.push(Deed::Read(study.target(file.1)));
-    }
-    let inner = behind(words, "adEILnPs", deeds);
-    let mut inner: Vec<Word> = inner.to_vec();
-    if inner.is_empty() {
+    let (given, rest) = leading(XARGS, words);
+    done(study, "xargs", &given, deeds);
+    if given.odd.is_some() || given.doubtful {
+        deeds.push(Deed::Unclear(WHICH.to_owned()));
         return;
     }
-    match replaced {
-        // What is replaced may be a part of any word, the first among them.
+    if rest.is_empty() {
+        return;
+    }
+    // What is replaced may be a part of any word, the first among them.
+    let replaced = given.found.iter().rev().find_map(|(effect, value)| match (effect, value) {
+        ('e', value) => Some(value.as_ref().and_then(Word::text).unwrap_or_default()),
+        ('I', None) => Some("{}"),
+        ('I', Some(value)) => Some(value.text().unwrap_or_default()),
+        _ => None,
+    });
+    let inner: Vec<Word> = match replaced {
         Some(replaced) => {
             let known = |word: &Word| {
-                word.text().is_some_and(|text| !replaced.is_empty() && !text.contains(&replaced))
+                word.text().is_some_and(|text| !replaced.is_empty() && !text.contains(replaced))
             };
-            inner = inner
-                .iter()
-                .map(|word| if known(word) { word.clone() } else { Word::unknown(word.source()) })
-                .collect();
+            let seen = |word: &Word| if known(word) { word.clone() } else { Word::unknown(word.source()) };
+            rest.iter().map(seen).collect()
         }
-        None => inner.push(Word::unknown("…")),
-    }
+        None => rest.iter().cloned().chain([Word::unknown("…")]).collect(),
+    };
     study.inner(&inner);
 }
 
-/// The text that `xargs` replaces in the words of its command; empty, if it is not known.
-fn replacement(words: &[Word]) -> Option<String> {
-    let options = words.iter().take_while(|word| word.may_be_option());
-    let at = options.clone().position(|word| {
-        let text = word.beginning();
-        text.starts_with("-I")
-            || text.starts_with("-i")
-            || text.starts_with("--replace")
-            || text.starts_with("-J")
-    })?;
-    let option = words.get(at).and_then(Word::text).unwrap_or_default();
-    let text = match option {
-        "-I" => words.get(at + 1).and_then(Word::text).unwrap_or_default(),
-        "-i" | "--replace" => "{}",
-        _ => option.strip_prefix("--replace=").or_else(|| option.get(2..)).unwrap_or_default(),
-    };
-    Some(text.to_owned())
+/// How a shell reads a line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    /// As it is read here.
+    Bash,
+    /// Like that, but for some signs.
+    Other,
+    /// In ways of its own.
+    Foreign,
 }
 
 /// `bash -c 'line'`.
-pub(super) fn shell(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+pub(super) fn bash(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    shell(study, words, Dialect::Bash, deeds);
+}
+
+/// `sh` and its like.
+pub(super) fn sh(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    shell(study, words, Dialect::Other, deeds);
+}
+
+/// Shells whose grammar is another.
+pub(super) fn other_shell(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    shell(study, words, Dialect::Foreign, deeds);
+}
+
+fn shell(study: &mut Study<'_>, words: &[Word], dialect: Dialect, deeds: &mut Vec<Deed>) {
+    let unusual = "it starts a shell with unusual options";
     let mut at = 0;
     let mut runs_text = false;
     while let Some(word) = words.get(at) {
         match word.text() {
-            Some("-o" | "+o") => at += 2,
             Some("--login" | "--noprofile" | "--norc" | "--posix") => at += 1,
             Some("--version" | "--help") if words.len() == 1 => return,
-            Some(text) if text.starts_with('-') && !text.starts_with("--") && text.len() > 1 => {
-                if !text.chars().skip(1).all(|c| "ceuxlivfn".contains(c)) {
-                    deeds.push(Deed::Unclear("it starts a shell with unusual options".to_owned()));
-                }
-                runs_text |= text.contains('c');
+            Some(text) if text.starts_with("--") => {
+                deeds.push(Deed::Unclear(unusual.to_owned()));
                 at += 1;
             }
-            Some(text) if text.starts_with('-') => {
-                deeds.push(Deed::Unclear("it starts a shell with unusual options".to_owned()));
-                at += 1;
+            Some(text) if text.starts_with(['-', '+']) && text.len() > 1 => {
+                let letters = text.get(1..).unwrap_or_default();
+                // The name of an option may follow, but only the last letter has one.
+                let named = letters.ends_with('o');
+                let flags = letters.strip_suffix('o').unwrap_or(letters);
+                if !flags.chars().all(|c| "ceuxlivfn".contains(c)) {
+                    deeds.push(Deed::Unclear(unusual.to_owned()));
+                }
+                if flags.contains('i') {
+                    deeds.push(Deed::Opaque("a shell for a terminal reads more than the line".to_owned()));
+                }
+                if named && !words.get(at + 1).is_some_and(is_strict) {
+                    deeds.push(Deed::Unclear(unusual.to_owned()));
+                }
+                runs_text |= flags.contains('c');
+                at += if named { 2 } else { 1 };
             }
             _ => break,
         }
     }
     match words.get(at) {
-        Some(line) if runs_text => text(study, line, deeds),
+        Some(line) if runs_text => text(study, line, dialect, deeds),
         Some(_) => deeds.push(Deed::Opaque("it runs the commands of a file".to_owned())),
         None => deeds.push(Deed::Hidden("it runs the commands that it reads".to_owned())),
     }
 }
 
-/// A text that is run as a line, in a shell of its own.
-fn text(study: &mut Study<'_>, line: &Word, deeds: &mut Vec<Deed>) {
-    match line.text() {
-        Some(text) => {
-            // Other shells read these otherwise than bash does.
-            if ["[[", "((", "&>", "|&", "<<<", "<(", ">(", "$'", "function "]
-                .iter()
-                .any(|odd| text.contains(odd))
-            {
-                deeds.push(Deed::Opaque("another shell may read the line otherwise".to_owned()));
-            }
-            let here = study.cwd.clone();
-            study.outside(|study| study.nested(text));
-            study.cwd = here;
-        }
-        None => deeds.push(Deed::Hidden("it runs a text that is known only when it runs".to_owned())),
-    }
+/// Whether this is the name of an option that only makes a shell stricter.
+fn is_strict(word: &Word) -> bool {
+    matches!(word.text(), Some("pipefail" | "errexit" | "nounset" | "xtrace" | "noclobber" | "verbose"))
 }
+
+/// Signs that other shells read otherwise than bash does.
+const ODD: [&str; 11] = ["[[", "((", "&>", "|&", "<<<", "<(", ">(", "$'", "function ", "{,", ",}"];
+
+/// A text that is run as a line, in a shell of its own.
+fn text(study: &mut Study<'_>, line: &Word, dialect: Dialect, deeds: &mut Vec<Deed>) {
+    let Some(text) = line.text() else {
+        deeds.push(Deed::Hidden("it runs a text that is known only when it runs".to_owned()));
+        return;
+    };
+    if dialect == Dialect::Foreign {
+        deeds.push(Deed::Hidden("another shell reads the line in ways of its own".to_owned()));
+    }
+    if dialect == Dialect::Other && ODD.iter().any(|odd| text.contains(odd)) {
+        deeds.push(Deed::Opaque("another shell may read the line otherwise".to_owned()));
+    }
+    let here = study.cwd.clone();
+    study.outside(|study| study.nested(text));
+    study.cwd = here;
+}
+
+const WATCH: &str = "-bcdegprtwx -n:v -q:v --beep --color --differences:o --errexit --chgexit --precise --no-title --no-wrap --exec \
+                     --interval:v --equexit:v";
 
 /// `watch` runs its words as a line, unless it is told not to.
 pub(super) fn watch(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    let inner = behind(words, "nq", deeds);
+    let Some(inner) = behind(study, "watch", WATCH, words, deeds) else { return };
     let texts: Option<Vec<&str>> = inner.iter().map(Word::text).collect();
     match texts {
-        Some(texts) => text(study, &Word::known(&texts.join(" ")), deeds),
+        Some(texts) => text(study, &Word::known(&texts.join(" ")), Dialect::Other, deeds),
         None => deeds.push(Deed::Hidden("it runs a text that is known only when it runs".to_owned())),
     }
 }
@@ -299,14 +330,10 @@ pub(super) fn watch(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>
 /// `parallel` makes lines of its words in ways of its own; what can be seen is looked at.
 pub(super) fn parallel(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
     deeds.push(Deed::Hidden("`parallel` makes lines of what it reads".to_owned()));
-    let given = read("-j:v -a:r --jobs:v -n:v -N:v --joblog:w --results:w -S:n --sshlogin:n", words);
-    for (effect, value) in &given.found {
-        match (effect, value) {
-            ('w', Some(file)) => deeds.push(Deed::Write(study.target(file))),
-            ('n', _) => deeds.push(Deed::Net(None)),
-            _ => {}
-        }
-    }
+    let options =
+        "-k0m -j:v -a:r --jobs:v -n:v -N:v --joblog:w --results:w -S:n --sshlogin:n --will-cite --halt:v";
+    let given = read(options, words);
+    done(study, "parallel", &given, deeds);
     let command: Vec<Word> =
         given.operands.into_iter().take_while(|word| !word.beginning().starts_with(":::")).collect();
     study.inner(&command);

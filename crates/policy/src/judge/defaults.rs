@@ -3,7 +3,7 @@
 use junto_core::{AgentSpec, Mode as ChildMode};
 
 use super::ruled::Asked;
-use super::{About, Bench, Judged};
+use super::{About, Bench, Hold, Judged};
 use crate::Mode;
 use crate::deed::{Deed, Target};
 use crate::explanation::{By, Step};
@@ -64,8 +64,10 @@ impl Bench<'_> {
         {
             return None;
         }
-        let judged =
-            |answer: Answer, by: By, why: String| Judged { step: Step { what, answer, by, why }, about };
+        let judged = |answer: Answer, by: By, why: String| {
+            let hold = if matches!(by, By::Rule(_)) { Hold::Ruled } else { Hold::Held };
+            Judged { step: Step { what, answer, by, why }, about, hold }
+        };
         match asked.and_then(|asked| self.ruled(asked)) {
             // What writes is written in `read-only`, whatever a rule says.
             Some((Answer::Allow, ..)) if self.mode == Mode::ReadOnly && writes(deed) => {}
@@ -178,10 +180,31 @@ impl Bench<'_> {
             };
             (answer, By::Mode(self.mode), why.to_owned())
         });
-        Judged {
-            step: Step { what: format!("use the tool {name}"), answer, by, why },
-            about: About::Tool(name.to_owned()),
+        by_name(name, answer, by, why)
+    }
+
+    /// What rules say of a tool by its name: one that denies or asks stands beside whatever its doings are, and one
+    /// that allows takes away the questions that no rule asks. In `read-only` it makes nothing be written or run.
+    pub(super) fn by_tool(&self, tool: &str, steps: &mut Vec<Judged>) {
+        // Those that are judged by their names have been.
+        if steps.iter().any(|judged| matches!(&judged.about, About::Tool(_))) {
+            return;
         }
+        let Some((answer, by, why)) = self.ruled(Asked::Tool(tool)) else { return };
+        if answer == Answer::Allow {
+            for judged in steps.iter_mut().filter(|judged| {
+                // Where keys are kept, only a rule about that helps.
+                judged.step.answer == Answer::Ask
+                    && matches!(judged.step.by, By::Mode(_))
+                    && !matches!(judged.about, About::Read(Target::OneOf(_)))
+            }) {
+                judged.step.answer = Answer::Allow;
+                judged.step.by = by.clone();
+                judged.step.why.clone_from(&why);
+            }
+            return;
+        }
+        steps.push(by_name(tool, answer, by, why));
     }
 
     /// Another agent. One of ours is judged call by call; of others nothing is seen.
@@ -201,8 +224,16 @@ impl Bench<'_> {
             (answer, By::Mode(self.mode), why.to_owned())
         });
         let what = format!("start an agent ({})", spec.kind);
-        Judged { step: Step { what, answer, by, why }, about: About::Tool("spawn_agent".to_owned()) }
+        let mut judged = by_name("spawn_agent", answer, by, why);
+        judged.step.what = what;
+        judged
     }
+}
+
+fn by_name(name: &str, answer: Answer, by: By, why: String) -> Judged {
+    let hold = if matches!(by, By::Rule(_)) { Hold::Ruled } else { Hold::Held };
+    let step = Step { what: format!("use the tool {name}"), answer, by, why };
+    Judged { step, about: About::Tool(name.to_owned()), hold }
 }
 
 fn writes(deed: &Deed) -> bool {

@@ -3,7 +3,7 @@
 use super::compound::is_name;
 use super::reader::Reader;
 use super::word::Piece;
-use super::{Read, Unclear, Word};
+use super::{Assignment, Read, Simple, Unclear, Word};
 
 impl Reader<'_, '_> {
     /// Reads an expression up to its end (`))`, or `]` of a subscript), which is then behind.
@@ -11,8 +11,12 @@ impl Reader<'_, '_> {
         self.deeper(|this| {
             let start = this.at;
             let mut open = 0_usize;
+            // Up to the first semicolon all of it is evaluated, once, from the left.
+            let mut once = end == "))";
+            let mut number = if once { this.assigned_number()? } else { None };
             loop {
                 if open == 0 && this.take(end) {
+                    this.assigned.extend(number);
                     return plain(this.text.get(start..this.at).unwrap_or_default());
                 }
                 match this.peek() {
@@ -29,12 +33,20 @@ impl Reader<'_, '_> {
                         this.at += 1;
                         this.arithmetic("]")?;
                     }
+                    Some(b',' | b';') if open == 0 && once => {
+                        once = this.peek() == Some(b',');
+                        this.at += 1;
+                        this.assigned.extend(number.take());
+                        if once {
+                            number = this.assigned_number()?;
+                        }
+                    }
                     Some(b'$' | b'`') => this.evaluated_expansion()?,
                     Some(c) if c.is_ascii_alphabetic() || c == b'_' => {
                         let rest = this.rest();
                         let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
                         let name = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
-                        this.script.evaluated.push(name.to_owned());
+                        this.evaluates(name);
                         this.at += name.len();
                     }
                     Some(b'0'..=b'9') => {
@@ -53,15 +65,33 @@ impl Reader<'_, '_> {
         })
     }
 
+    /// `name = …` where an expression begins: the variable gets a number, and its text is not looked at.
+    /// Its own text may still stand in the expression, so it has the number only after that.
+    fn assigned_number(&mut self) -> Read<Option<String>> {
+        let before = self.rest().trim_start_matches([' ', '\t']);
+        let end = before.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(before.len());
+        let (name, after) = before.split_at(end);
+        let after = after.trim_start_matches([' ', '\t']);
+        if !is_name(name) || !after.starts_with('=') || after.starts_with("==") {
+            return Ok(None);
+        }
+        let name = name.to_owned();
+        self.at += self.rest().len() - after.len() + 1;
+        let value = Some(Word::new(vec![Piece::Number], &name));
+        let assignments = vec![Assignment { name: name.clone(), value }];
+        self.found(Simple { assignments, ..Simple::default() })?;
+        Ok(Some(name))
+    }
+
     /// An expansion in arithmetic: the text it gives is evaluated.
     fn evaluated_expansion(&mut self) -> Read {
         let mut pieces = Vec::new();
         self.dollar_or_backquote(&mut pieces, true)?;
         for piece in pieces {
             match piece {
-                Piece::Variable { name, .. } => self.script.evaluated.push(name),
+                Piece::Variable { name, .. } => self.evaluates(&name),
                 // The output of a command, a default, a positional parameter: any text.
-                Piece::Unknown { .. } => self.script.evaluated.push(String::new()),
+                Piece::Unknown { .. } => self.evaluates(""),
                 _ => {}
             }
         }
@@ -74,9 +104,9 @@ impl Reader<'_, '_> {
             match piece {
                 Piece::Text(text) if text.bytes().all(|c| c.is_ascii_digit() || matches!(c, b'-' | b'+')) => {
                 }
-                Piece::Text(text) if is_name(text) => self.script.evaluated.push(text.clone()),
-                Piece::Variable { name, .. } => self.script.evaluated.push(name.clone()),
-                Piece::Unknown { .. } => self.script.evaluated.push(String::new()),
+                Piece::Text(text) if is_name(text) => self.evaluates(text),
+                Piece::Variable { name, .. } => self.evaluates(name),
+                Piece::Unknown { .. } => self.evaluates(""),
                 Piece::Number => {}
                 _ => return Err(Unclear::new("a text that is evaluated as arithmetic or as a name")),
             }

@@ -7,6 +7,7 @@ use super::{Assignment, Function, Read, Simple, Unclear, Word};
 struct Through {
     name: String,
     words: Vec<Word>,
+    selects: bool,
 }
 
 impl Reader<'_, '_> {
@@ -18,7 +19,7 @@ impl Reader<'_, '_> {
                 self.arithmetic("))")?;
             } else {
                 self.at += 1;
-                self.list(Stop::Parenthesis)?;
+                self.block(|this| this.list(Stop::Parenthesis))?;
                 self.close()?;
             }
             return self.redirections();
@@ -26,20 +27,22 @@ impl Reader<'_, '_> {
         match self.plain() {
             "{" => {
                 self.at += 1;
-                self.list(Stop::Words(&["}"]))?;
+                // Where its redirections fail, it does not run.
+                self.block(|this| this.list(Stop::Words(&["}"])))?;
                 self.at += 1;
             }
-            "if" => self.conditional()?,
+            "if" => self.block(Self::conditional)?,
             "while" | "until" => {
                 self.at += "while".len();
-                self.repeated(|this| {
+                let repeated = |this: &mut Self| {
                     this.list(Stop::Words(&["do"]))?;
                     this.body()
-                })?;
+                };
+                self.block(|this| this.repeated(repeated))?;
             }
-            "for" | "select" => self.through()?,
-            "case" => self.case()?,
-            "[[" => self.condition()?,
+            "for" | "select" => self.block(Self::through)?,
+            "case" => self.block(Self::case)?,
+            "[[" => self.block(Self::condition)?,
             "function" => return self.function(),
             "coproc" => return self.coprocess(),
             // After a pipe or an operator, bash takes these as it does at the beginning.
@@ -63,7 +66,7 @@ impl Reader<'_, '_> {
         self.deeper(|this| {
             let outer = std::mem::take(&mut this.pending);
             let start = this.at;
-            this.list(Stop::Parenthesis)?;
+            this.block(|this| this.list(Stop::Parenthesis))?;
             this.close()?;
             // Whose document would begin after this line's end is not worth finding out.
             if !outer.is_empty() && this.text.get(start..this.at).is_some_and(|text| text.contains('\n')) {
@@ -76,16 +79,18 @@ impl Reader<'_, '_> {
 
     fn conditional(&mut self) -> Read {
         self.at += "if".len();
+        // The first condition is evaluated in any case.
+        self.list(Stop::Words(&["then"]))?;
         loop {
-            self.list(Stop::Words(&["then"]))?;
             self.at += "then".len();
-            self.list(Stop::Words(&["elif", "else", "fi"]))?;
+            self.block(|this| this.list(Stop::Words(&["elif", "else", "fi"])))?;
             if !self.reserved("elif") {
                 break;
             }
+            self.block(|this| this.list(Stop::Words(&["then"])))?;
         }
         if self.reserved("else") {
-            self.list(Stop::Words(&["fi"]))?;
+            self.block(|this| this.list(Stop::Words(&["fi"])))?;
         }
         self.expect_reserved("fi")
     }
@@ -99,6 +104,7 @@ impl Reader<'_, '_> {
     }
 
     fn through(&mut self) -> Read {
+        let selects = self.plain() == "select";
         self.at += self.plain().len();
         self.blanks();
         if self.take("((") {
@@ -107,7 +113,7 @@ impl Reader<'_, '_> {
             self.take(";");
         } else {
             let name = self.name()?;
-            let mut through = Through { name, words: Vec::new() };
+            let mut through = Through { name, words: Vec::new(), selects };
             self.newlines()?;
             if self.reserved("in") {
                 loop {
@@ -123,20 +129,23 @@ impl Reader<'_, '_> {
             if self.peek() == Some(b';') {
                 self.at += 1;
             }
-            self.assigned(through)?;
+            self.takes_values(through)?;
         }
         self.repeated(Self::body)
     }
 
     /// What a loop goes through are values that its variable takes.
-    fn assigned(&mut self, through: Through) -> Read {
+    fn takes_values(&mut self, through: Through) -> Read {
         let mut assignments = Vec::new();
-        if through.words.is_empty() {
+        // What is typed may choose none of them.
+        if through.words.is_empty() || through.selects {
             assignments.push(Assignment { name: through.name.clone(), value: None });
         }
         for word in through.words {
             assignments.push(Assignment { name: through.name.clone(), value: Some(word) });
         }
+        // Its body runs only with a value.
+        self.assigned.push(through.name);
         self.found(Simple { assignments, ..Simple::default() })
     }
 
@@ -170,7 +179,7 @@ impl Reader<'_, '_> {
                 }
             }
             self.expect(")")?;
-            self.list(Stop::Branch)?;
+            self.block(|this| this.list(Stop::Branch))?;
             let _ = self.take(";;&") || self.take(";;") || self.take(";&");
         }
     }
@@ -198,7 +207,7 @@ impl Reader<'_, '_> {
         if !self.compound() {
             return Err(Unclear::new("a function whose body is a simple command"));
         }
-        self.repeated(|this| this.deeper(Self::command))?;
+        self.block(|this| this.repeated(|this| this.deeper(Self::command)))?;
         self.definition = Some(name);
         Ok(())
     }
@@ -220,7 +229,7 @@ impl Reader<'_, '_> {
         if !self.compound() {
             return Err(Unclear::new("a coprocess that is a simple command"));
         }
-        self.deeper(Self::command)?;
+        self.block(|this| this.deeper(Self::command))?;
         // It runs in a process of its own.
         self.definition = None;
         Ok(())
@@ -298,7 +307,8 @@ impl Reader<'_, '_> {
             let operands = if ARITHMETIC.contains(&operator) {
                 [before, words.get(at + 1)]
             } else if matches!(operator, "-v" | "-R") {
-                [None, words.get(at + 1)]
+                // A plain name is only looked up.
+                [None, words.get(at + 1).filter(|word| !word.text().is_some_and(is_name))]
             } else {
                 continue;
             };

@@ -257,9 +257,14 @@ impl Reader<'_, '_> {
                 let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
                 let name = rest.get(..end).unwrap_or_default().to_owned();
                 self.at += end;
-                pieces.push(Piece::Variable { name, quoted });
+                let assigned = self.is_assigned(&name);
+                pieces.push(Piece::Variable { name, quoted, assigned });
             }
-            Some(b'0'..=b'9' | b'@' | b'*' | b'#' | b'?' | b'-' | b'$' | b'!') => {
+            Some(b'#' | b'?' | b'$') => {
+                self.at += 1;
+                pieces.push(Piece::Number);
+            }
+            Some(b'0'..=b'9' | b'@' | b'*' | b'-' | b'!') => {
                 self.at += 1;
                 pieces.push(Piece::Unknown {
                     quoted: quoted && self.text.as_bytes().get(self.at - 1) != Some(&b'@'),
@@ -315,7 +320,7 @@ impl Reader<'_, '_> {
         let mut whole = !length && !indirect && is_name(&name);
         if indirect {
             // The variable holds a name, perhaps with a subscript, and that is evaluated.
-            self.script.evaluated.push(name.clone());
+            self.evaluates(&name);
         }
         if self.take("[") {
             whole = false;
@@ -323,13 +328,14 @@ impl Reader<'_, '_> {
         }
         if self.take("}") {
             pieces.push(if whole {
-                Piece::Variable { name, quoted }
+                Piece::Variable { assigned: self.is_assigned(&name), name, quoted }
             } else {
                 Piece::Unknown { quoted: quoted && name != "@" }
             });
             return Ok(());
         }
-        self.operated(&name, quoted)?;
+        // What it does depends on whether there is a value.
+        self.block(|this| this.operated(&name, quoted))?;
         pieces.push(Piece::Unknown { quoted: quoted && name != "@" });
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The reader: its place in the text, lists and pipelines.
 
 use super::heredoc::Pending;
-use super::{DEEPEST, Function, MOST, Read, Script, Simple, Unclear};
+use super::{DEEPEST, Evaluated, Function, MOST, Read, Script, Simple, Unclear};
 
 /// Reads one text. Texts within texts (backquotes, here-documents) have readers of their own, which put what
 /// they find into the same script.
@@ -16,6 +16,8 @@ pub(super) struct Reader<'t, 's> {
     pub(super) again: bool,
     /// The function that the last command of the text itself has defined.
     pub(super) definition: Option<String>,
+    /// The variables that have got a value here in any case: whatever runs now, runs after that.
+    pub(super) assigned: Vec<String>,
 }
 
 /// A text within a text.
@@ -48,7 +50,16 @@ pub(super) const RESERVED: [&str; 22] = [
 
 impl<'t, 's> Reader<'t, 's> {
     pub(super) fn new(text: &'t str, depth: usize, script: &'s mut Script) -> Self {
-        Self { text, at: 0, depth, script, pending: Vec::new(), again: false, definition: None }
+        Self {
+            text,
+            at: 0,
+            depth,
+            script,
+            pending: Vec::new(),
+            again: false,
+            definition: None,
+            assigned: Vec::new(),
+        }
     }
 
     /// Reads the whole text.
@@ -63,10 +74,35 @@ impl<'t, 's> Reader<'t, 's> {
             let mut reader = Reader::new(text, this.depth, this.script);
             reader.again = this.again;
             match inner {
-                Inner::Script => reader.script(),
+                Inner::Script => {
+                    reader.assigned.clone_from(&this.assigned);
+                    reader.script()
+                }
+                // It is expanded with its command, and read after what follows that.
                 Inner::Document => reader.document(),
             }
         })
+    }
+
+    /// Reads something that may not run, or in a process of its own.
+    pub(super) fn block<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+        let before = self.assigned.len();
+        let result = read(self);
+        self.assigned.truncate(before);
+        result
+    }
+
+    /// Whether a variable has got a value here in any case.
+    pub(super) fn is_assigned(&self, name: &str) -> bool {
+        self.assigned.iter().any(|assigned| assigned == name)
+    }
+
+    /// Notes that the text of a variable is evaluated; of something else, if it has no name.
+    pub(super) fn evaluates(&mut self, name: &str) {
+        let evaluated = Evaluated { name: name.to_owned(), assigned: self.is_assigned(name) };
+        if !self.script.evaluated.contains(&evaluated) {
+            self.script.evaluated.push(evaluated);
+        }
     }
 
     /// Reads something that is nested.
@@ -203,8 +239,13 @@ impl<'t, 's> Reader<'t, 's> {
                 return Ok(());
             }
             self.definition = None;
+            let before = self.assigned.len();
             let alone = self.and_or()?;
             self.blanks();
+            if self.peek() == Some(b'&') {
+                // In a process of its own.
+                self.assigned.truncate(before);
+            }
             // In the background, or on a condition, it may not be defined here.
             if let Some(name) = self.definition.take()
                 && alone
@@ -247,12 +288,21 @@ impl<'t, 's> Reader<'t, 's> {
     /// Says whether it is a single command.
     fn and_or(&mut self) -> Read<bool> {
         let mut alone = self.pipeline()?;
+        let first = self.assigned.len();
+        let mut all_and = true;
         loop {
             self.blanks();
-            if !self.take("&&") && !self.take("||") {
+            let and = self.take("&&");
+            if !and && !self.take("||") {
+                self.assigned.truncate(first);
                 return Ok(alone);
             }
             alone = false;
+            all_and &= and;
+            // After a chain of `&&` all of it has run; else only the first has for sure.
+            if !all_and {
+                self.assigned.truncate(first);
+            }
             self.newlines()?;
             self.pipeline()?;
         }
@@ -262,10 +312,16 @@ impl<'t, 's> Reader<'t, 's> {
     fn pipeline(&mut self) -> Read<bool> {
         let mut alone = true;
         self.prefixes()?;
+        let before = self.assigned.len();
         loop {
             self.deeper(Self::command)?;
             self.blanks();
-            if self.rest().starts_with("||") || !self.take("|") {
+            let ends = self.rest().starts_with("||") || !self.take("|");
+            if !ends || !alone {
+                // Each in a process of its own.
+                self.assigned.truncate(before);
+            }
+            if ends {
                 return Ok(alone);
             }
             alone = false;

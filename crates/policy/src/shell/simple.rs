@@ -39,11 +39,7 @@ impl Reader<'_, '_> {
                     return self.function_body(name);
                 }
                 Some(_) => {
-                    let declares = simple
-                        .words
-                        .first()
-                        .and_then(Word::text)
-                        .is_some_and(|name| DECLARATIONS.contains(&name));
+                    let declares = simple.words.first().and_then(Word::text).is_some_and(is_declaration);
                     if (simple.words.is_empty() || declares)
                         && let Some(assignment) = self.assignment()?
                     {
@@ -59,6 +55,14 @@ impl Reader<'_, '_> {
         }
         if self.at == start {
             return Err(self.unexpected("a command"));
+        }
+        // With a command they hold for that only, and where a redirection fails not at all.
+        if simple.redirections.is_empty() {
+            let declares = simple.words.first().and_then(Word::text).is_some_and(is_declaration);
+            let declared = simple.words.iter().filter_map(|word| word.text()?.strip_suffix('='));
+            self.assigned.extend(declared.filter(|_| declares).map(str::to_owned));
+            let plain = simple.assignments.iter().filter(|_| simple.words.is_empty());
+            self.assigned.extend(plain.map(|assignment| assignment.name.clone()));
         }
         self.found(simple)
     }
@@ -194,6 +198,10 @@ impl Reader<'_, '_> {
             Some(_) => self.whole_word(),
         }
     }
+}
+
+fn is_declaration(name: &str) -> bool {
+    DECLARATIONS.contains(&name)
 }
 
 /// `2`, `-` or `2-`: another name for an open file.

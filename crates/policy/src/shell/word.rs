@@ -22,6 +22,8 @@ pub(crate) enum Piece {
         name: String,
         /// Whether it stays one word.
         quoted: bool,
+        /// Whether the line has given it a value by then, in any case.
+        assigned: bool,
     },
     /// A number that is known only when it runs.
     Number,
@@ -93,6 +95,13 @@ impl Word {
         })
     }
 
+    /// Whether it may become several words that begin with anything, or none.
+    pub(crate) fn breaks(&self) -> bool {
+        self.pieces.iter().any(|piece| {
+            matches!(piece, Piece::Variable { quoted: false, .. } | Piece::Unknown { quoted: false })
+        })
+    }
+
     /// Whether it may become an option: it is not known how it begins, or it begins with a dash. A pattern
     /// gives names of files, and those may begin with a dash as well.
     pub(crate) fn may_be_option(&self) -> bool {
@@ -127,7 +136,9 @@ impl Word {
             if let Some(piece) = pieces.get_mut(at) {
                 *piece = Piece::Text(text.clone());
             }
-            Self::new(pieces, &self.source).alternatives()
+            let word = Self::new(pieces, &self.source);
+            // Where nothing is left, there is no word, unless something was quoted: a word more or less.
+            if word.pieces.is_empty() { vec![Self::unknown(&self.source)] } else { word.alternatives() }
         };
         texts.iter().flat_map(one).collect()
     }

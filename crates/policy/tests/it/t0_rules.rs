@@ -90,6 +90,20 @@ fn in_full_only_rules_decide_and_what_may_match_is_asked_about() {
         (denied, "bash -O extglob -c 'rm x'", Ask),
         (denied, "$empty rm x", Ask),
         (denied, "find . $x", Ask),
+        (denied, "su -c 'rm -rf z'", Ask),
+        (denied, "unshare rm -rf z", Ask),
+        (denied, "chroot / rm z", Ask),
+        (denied, "pkexec rm z", Ask),
+        (denied, "sudo rm z", Deny),
+        (denied, "strace rm z", Ask),
+        (denied, "zsh -c 'rm z'", Deny),
+        (denied, "zsh -c 'ls'", Ask),
+        (denied, "script -c 'rm z'", Ask),
+        (denied, "setpriv --reuid 1 rm z", Ask),
+        (denied, "nsenter -t 1 rm z", Ask),
+        (denied, "tmux new -d 'rm z'", Ask),
+        (denied, "docker run x rm z", Ask),
+        (denied, "systemd-run rm z", Ask),
         (&[], "ls (", Allow),
         (&["deny write /etc"], "touch /etc/x", Deny),
         (&["deny write /etc"], "touch $x", Ask),
@@ -192,6 +206,22 @@ fn what_a_rule_allows_runs_without_the_sandbox_unless_something_needs_it() {
     assert_eq!(leash(&["allow command make *"], "make; ./x"), Some(Leash::Kept));
     assert_eq!(leash(&["allow write ~/notes"], "touch ~/notes/x"), Some(Leash::Loose));
     assert_eq!(leash(&["allow command git push *"], "git push; ./x"), Some(Leash::Kept));
+    // Beside what a rule allows only what is plainly harmless leaves the sandbox.
+    for (line, expected) in [
+        ("make; ls | head -n 5", Leash::Loose),
+        ("cd src && make", Leash::Loose),
+        ("timeout 60 make 2>&1 | tail -n 20", Leash::Loose),
+        ("make; cat $x", Leash::Kept),
+        ("make; sort f", Leash::Kept),
+        ("make; bash -c 'ls'", Leash::Kept),
+        ("make; find . -name x", Leash::Kept),
+        ("make > log", Leash::Kept),
+        ("make; touch a", Leash::Kept),
+        ("make; bash -c {,} 'touch ~/P'", Leash::Kept),
+        ("make; echo $((x))", Leash::Kept),
+    ] {
+        assert_eq!(leash(&["allow command make *"], line), Some(expected), "{line}");
+    }
     let judge = confined(Mode::ReadOnly, &rules(&["allow command make *"]));
     assert_eq!(judge.decide(&[shell("make")]), Verdict::Allow(Leash::Kept));
     assert_eq!(judge.yes(), Leash::Kept);
@@ -203,6 +233,50 @@ fn a_sandbox_for_files_alone_does_not_hold_what_is_not_understood() {
     let judge = Judge::new(Mode::Workspace, place(files), Vec::new());
     assert_eq!(judge.explain_line("make").answer(), Answer::Ask);
     assert_eq!(judge.explain_line("cat $x > $y").answer(), Answer::Allow);
+}
+
+#[test]
+fn rules_by_tool_hold_for_every_tool() {
+    use Answer::{Allow, Ask, Deny};
+    let net = Action::Net { host: "example.org".to_owned() };
+    for (mode, rules_, tool, actions, expected) in [
+        (Mode::Full, &["deny tool shell"][..], "shell", vec![shell("ls")], Deny),
+        (Mode::Full, &["deny tool shell"], "grep", vec![read("/w/project/a")], Allow),
+        (Mode::Full, &["deny tool *"], "update_plan", vec![], Deny),
+        (Mode::Workspace, &["ask tool read_*"], "read_file", vec![read("/w/project/a")], Ask),
+        (Mode::Workspace, &["allow tool shell", "deny tool shell"], "shell", vec![shell("ls")], Deny),
+        (Mode::Workspace, &["allow tool web_fetch"], "web_fetch", vec![net.clone()], Allow),
+        (Mode::Workspace, &["deny tool web_fetch"], "web_fetch", vec![net.clone()], Deny),
+        (Mode::Workspace, &["allow tool web_fetch", "deny net example.org"], "web_fetch", vec![net], Deny),
+        (Mode::Workspace, &["allow tool shell"], "shell", vec![shell("make")], Allow),
+        (Mode::Workspace, &["allow tool shell", "deny command make *"], "shell", vec![shell("make")], Deny),
+        (Mode::Workspace, &["allow tool shell"], "shell", vec![shell("cat .env")], Ask),
+        (Mode::ReadOnly, &["allow tool shell"], "shell", vec![shell("touch a")], Deny),
+    ] {
+        let explained = judge(mode, &rules(rules_)).explain_call(tool, &actions);
+        assert_eq!(explained.answer(), expected, "{mode} {rules_:?} {tool} {actions:?}\n{explained}");
+    }
+    let allowed = confined(Mode::Workspace, &rules(&["allow tool shell"]));
+    assert_eq!(allowed.decide_call("shell", &[shell("touch ~/x")]), Verdict::Allow(Leash::Kept));
+}
+
+#[test]
+fn what_is_searched_is_read_whole() {
+    use Answer::{Allow, Ask};
+    let all = |path: &str| Action::ReadAll { path: RealPath::resolved(path) };
+    for (path, expected) in [("/w/project", Allow), ("/home/ada", Ask), ("/", Ask), ("/home/ada/.ssh", Ask)] {
+        assert_eq!(answer(Mode::ReadOnly, &[], all(path)), expected, "{path}");
+        assert_eq!(answer(Mode::ReadOnly, &[], read("/home/ada")), Allow);
+    }
+}
+
+#[test]
+fn rules_are_learned_together_or_not_at_all() {
+    let judge = judge(Mode::Workspace, "");
+    let rule = |text: &str| Rule(text.to_owned());
+    let two = [rule("allow command \"make *\""), rule("allow comand \"x\"")];
+    assert!(judge.learn_all(&two).is_err());
+    assert_eq!(judge.explain_line("make").answer(), Answer::Ask);
 }
 
 #[test]

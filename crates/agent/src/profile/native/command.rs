@@ -9,6 +9,7 @@ use junto_llm::{ToolCall, ToolSpec};
 use serde_json::Value;
 
 use super::heard::{End, Heard, Patience, Since, listen, spooled, unheard};
+use crate::tools::typed::quiet;
 use crate::tools::{Timeouts, place};
 
 /// A command to run.
@@ -60,7 +61,7 @@ impl Command {
             Means::Pipes => (Stdin::Empty, None),
             Means::Terminal => (Stdin::Open, Some(TerminalSize::default())),
         };
-        let spec = CommandSpec { cwd, stdin, terminal, ..CommandSpec::shell(line) };
+        let spec = CommandSpec { cwd, stdin, terminal, ..quiet(CommandSpec::shell(line)) };
         let (id, job) = cx.jobs.start(&*cx.env, spec).await?;
         let mut heard = match patience {
             Patience::For(Duration::ZERO) => unheard(id, &job),

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::heard::{End, Heard, Patience, Since, listen, spooled};
 use crate::toolbox::INTERRUPTED;
+use crate::tools::typed::typed;
 
 /// How long a job may take to read what is written to it.
 const READING: Duration = Duration::from_secs(10);
@@ -126,11 +127,12 @@ impl Tool for Job {
 
     fn actions<'a>(&'a self, call: &'a ToolCall, cx: &'a ToolCx) -> Fut<'a, Result<Vec<Action>, ToolError>> {
         Box::pin(async move {
-            // What a shell reads it does: it is judged like a command.
-            let Turn { what, .. } = (self.ask)(&call.arguments).map_err(ToolError)?;
-            let cwd = cx.env.facts().cwd.clone();
+            let Turn { job, what, .. } = (self.ask)(&call.arguments).map_err(ToolError)?;
             Ok(match what {
-                What::Write(line) => vec![Action::Shell { line, cwd }],
+                What::Write(text) => {
+                    let job = find(&cx.jobs, job).ok().map(|(id, _)| id);
+                    typed(cx, &call.name, job, text)
+                }
                 What::Listen | What::Interrupt | What::End => Vec::new(),
             })
         })

@@ -48,7 +48,7 @@ impl Tool for Grep {
         Box::pin(async move {
             let path = self.root(call, cx).await?;
             (self.ask)(&call.arguments, path.clone()).map_err(ToolError)?;
-            Ok(vec![Action::Read { path }])
+            Ok(vec![Action::ReadAll { path }])
         })
     }
 

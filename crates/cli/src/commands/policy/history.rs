@@ -90,7 +90,7 @@ async fn session(
             continue;
         };
         report.judged += 1;
-        let explained = held.judge.explain(&actions);
+        let explained = held.judge.explain_call(&past.call.name, &actions);
         let (then, now) = (before(&past.then), word(&explained.verdict));
         if then.0 != now {
             let why = explained.steps.iter().max_by_key(|step| step.answer);

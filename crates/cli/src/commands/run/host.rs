@@ -7,6 +7,8 @@ mod words;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use junto::core::{
     Addressed, AgentId, ApprovalRequest, AskId, Body, Command, Decision, Event, OnReject, Question, Reply,
@@ -41,6 +43,8 @@ pub(crate) struct Host {
     asked: VecDeque<Asked>,
     /// The question that the person sees.
     shown: Option<AskId>,
+    /// How many have been put: a line that came before the last was put is no answer to it.
+    put: Arc<AtomicU64>,
     /// How far the person is with the answer to it.
     stage: Stage,
     heard: SoFar,
@@ -111,10 +115,11 @@ impl Wants {
 impl Host {
     /// Starts to listen, if there is somebody who may speak first.
     pub(crate) fn new(presence: Presence, output: Output) -> Self {
+        let put = Arc::default();
         let ears = match presence {
             Presence::Nobody => Ears::Deaf,
             Presence::Person => Ears::Asleep,
-            Presence::Program => Ears::Open(listen()),
+            Presence::Program => Ears::Open(listen(Arc::clone(&put))),
         };
         Self {
             presence,
@@ -122,6 +127,7 @@ impl Host {
             ears,
             asked: VecDeque::new(),
             shown: None,
+            put,
             stage: Stage::default(),
             heard: SoFar::default(),
             on_reject: OnReject::default(),
@@ -156,7 +162,12 @@ impl Host {
         let Ears::Open(lines) = &mut self.ears else { return std::future::pending().await };
         loop {
             match lines.recv().await {
-                Some(Heard::Line(line)) => return Some(line),
+                Some(Heard::Line(_, before))
+                    if self.presence == Presence::Person && before < self.put.load(Ordering::SeqCst) =>
+                {
+                    self.output.note("a line was passed over that was typed before this question was there");
+                }
+                Some(Heard::Line(line, _)) => return Some(line),
                 Some(Heard::TooLong) => self.output.warning(&format!(
                     "a line of standard input was longer than {LONGEST_MIB} MiB and was passed over"
                 )),
@@ -305,9 +316,13 @@ impl Host {
             }
             // A question that was withdrawn ends with its call.
             Body::ToolCallEnd { call_id, of, .. } => {
-                self.asked.retain(|asked| match &asked.wants {
-                    Wants::Leave(request) => request.call.id != *call_id,
-                    Wants::Words { of: start, .. } => Some(*start) != *of,
+                // Calls of two agents may have the same name, and start at the same place.
+                self.asked.retain(|asked| {
+                    asked.agent != event.agent
+                        || match &asked.wants {
+                            Wants::Leave(request) => request.call.id != *call_id,
+                            Wants::Words { of: start, .. } => Some(*start) != *of,
+                        }
                 });
                 self.ask();
                 return None;
@@ -332,6 +347,7 @@ impl Host {
             return;
         }
         self.shown = first.cloned();
+        self.put.fetch_add(u64::from(self.shown.is_some()), Ordering::SeqCst);
         self.stage = Stage::default();
         self.output.withdraw();
         let Some(asked) = self.asked.front() else { return };
@@ -343,7 +359,7 @@ impl Host {
             }
         }
         if matches!(self.ears, Ears::Asleep) {
-            self.ears = Ears::Open(listen());
+            self.ears = Ears::Open(listen(Arc::clone(&self.put)));
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Standard input, line by line.
 
 use std::io::{self, BufRead, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::mpsc;
 
@@ -12,20 +14,24 @@ const WAITING: usize = 2;
 /// What came in.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// A line.
-    Line(String),
+    /// A line, and how many questions had been put when it came.
+    Line(String, u64),
     /// A line that was too long. Nothing of it was kept.
     TooLong,
 }
 
 /// Reads standard input line by line on a thread of its own. A read cannot be interrupted, so the
-/// process ends without waiting for it.
-pub(super) fn listen() -> mpsc::Receiver<Heard> {
+/// process ends without waiting for it. `put` counts the questions that have been put.
+pub(super) fn listen(put: Arc<AtomicU64>) -> mpsc::Receiver<Heard> {
     let (heard, lines) = mpsc::channel(WAITING);
     tokio::task::spawn_blocking(move || {
         let mut input = std::io::stdin().lock();
         while let Ok(Some(line)) = read_line(&mut input, LONGEST_MIB << 20) {
-            if heard.blocking_send(line).is_err() {
+            let said = match line {
+                Some(line) => Heard::Line(line, put.load(Ordering::SeqCst)),
+                None => Heard::TooLong,
+            };
+            if heard.blocking_send(said).is_err() {
                 return;
             }
         }
@@ -33,9 +39,9 @@ pub(super) fn listen() -> mpsc::Receiver<Heard> {
     lines
 }
 
-/// The next line; none at the end. Of one that is longer than so many bytes the rest is passed over, so
-/// that it is not taken for a line of its own.
-fn read_line(input: &mut impl BufRead, longest: u64) -> io::Result<Option<Heard>> {
+/// The next line; none at the end. Of one that is longer than so many bytes nothing is kept, and the rest is passed
+/// over, so that it is not taken for a line of its own.
+fn read_line(input: &mut impl BufRead, longest: u64) -> io::Result<Option<Option<String>>> {
     let mut line = Vec::new();
     let read = input.by_ref().take(longest).read_until(b'\n', &mut line)?;
     if read == 0 {
@@ -43,9 +49,9 @@ fn read_line(input: &mut impl BufRead, longest: u64) -> io::Result<Option<Heard>
     }
     let is_whole = line.ends_with(b"\n") || (read as u64) < longest;
     if is_whole || input.skip_until(b'\n')? == 0 {
-        return Ok(Some(Heard::Line(String::from_utf8_lossy(&line).into_owned())));
+        return Ok(Some(Some(String::from_utf8_lossy(&line).into_owned())));
     }
-    Ok(Some(Heard::TooLong))
+    Ok(Some(None))
 }
 
 #[cfg(test)]
@@ -61,7 +67,7 @@ mod tests {
             while let Some(line) = read_line(&mut input, 5).unwrap() {
                 heard.push(line);
             }
-            let line = |said: Option<&str>| said.map_or(Heard::TooLong, |said| Heard::Line(said.to_owned()));
+            let line = |said: Option<&str>| said.map(str::to_owned);
             assert_eq!(heard, expected.iter().copied().map(line).collect::<Vec<_>>(), "{text:?}");
         };
         check("", &[]);

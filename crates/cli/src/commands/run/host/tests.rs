@@ -14,6 +14,7 @@ fn host(presence: Presence) -> (Host, mpsc::Sender<Heard>) {
             ears: Ears::Open(lines),
             asked: VecDeque::new(),
             shown: None,
+            put: Arc::default(),
             stage: Stage::default(),
             heard: SoFar::Nothing,
             on_reject: OnReject::EndTurn,
@@ -203,4 +204,16 @@ async fn a_person_answers_in_words_or_by_number() {
     assert_eq!(host.line().await, None);
     let refused = host.see(&event(body).await);
     assert!(matches!(refused, Some(Command::Reply { reply: Reply::Declined { .. }, .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_line_from_before_a_question_is_no_answer_to_it() {
+    let (mut host, sender) = host(Presence::Person);
+    host.see(&event(ask("one")).await);
+    host.order("y\n");
+    host.see(&event(ask("two")).await);
+    // Typed while the first was there, and read after the second is.
+    sender.send(Heard::Line("y\n".to_owned(), 1)).await.unwrap();
+    drop(sender);
+    assert_eq!(host.line().await, None);
 }

@@ -80,6 +80,7 @@ fn action(action: &Action) -> Vec<String> {
         }
         Action::Write { path } => vec![format!("write: {path}")],
         Action::Read { path } => vec![format!("read: {path}")],
+        Action::ReadAll { path } => vec![format!("read: {path} and what is below it")],
         Action::Net { host } => vec![format!("reach: {host}")],
         Action::Code { code } => vec![format!("run code: {code}")],
         other => vec![serde_json::to_string(other).unwrap_or_default()],

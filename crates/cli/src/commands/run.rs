@@ -133,7 +133,7 @@ fn id_and_prompt(id: Option<String>, prompt: Option<String>) -> (String, Option<
 /// Lets an agent work, from its task to its end.
 async fn work(wish: Wish, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
-    perform(&wish, environment, output, &mut interrupts).await?.exit
+    Box::pin(perform(&wish, environment, output, &mut interrupts)).await?.exit
 }
 
 /// What came of an agent's work.

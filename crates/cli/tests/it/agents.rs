@@ -10,7 +10,7 @@ use crate::t1_interrupt::start;
 use crate::{Machine, Run, text, usual_path};
 
 /// How long something is waited for that always comes, unless something is broken.
-const HANG: Duration = Duration::from_secs(60);
+const HANG: Duration = Duration::from_mins(1);
 
 /// Answers with what it was told. The file `mode` beside it says how it misbehaves; `calls` gets a line for each
 /// run: its session, its arguments and its task.

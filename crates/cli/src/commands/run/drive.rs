@@ -23,6 +23,7 @@ const TICK: Duration = Duration::from_millis(120);
 
 /// Runs an agent: shows what it does, answers what it asks, hands on what it is told, and closes it when
 /// it is done. Gives the reason it ended.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own that comes once")]
 pub(crate) struct Drive {
     agent: Arc<dyn Agent>,
     /// The first event that is shown.

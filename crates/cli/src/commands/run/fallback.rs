@@ -29,7 +29,7 @@ pub(super) async fn work(
         From::Nothing { kind: AgentKind::Cli(kind), save } if wish.args.input == InputForm::Text => {
             Wanted::read(kind, *save, environment)?
         }
-        _ => return perform(&wish, environment, output, &mut interrupts).await?.exit,
+        _ => return Box::pin(perform(&wish, environment, output, &mut interrupts)).await?.exit,
     };
     let mut tried: Vec<String> = Vec::new();
     let mut failed = None;
@@ -39,7 +39,8 @@ pub(super) async fn work(
         }
         wish = wish.by(&provider, wanted.kind());
         tried.push(provider.clone());
-        let Performed { exit, log, task } = perform(&wish, environment, output, &mut interrupts).await?;
+        let performed = Box::pin(perform(&wish, environment, output, &mut interrupts)).await?;
+        let Performed { exit, log, task } = performed;
         let facts = RunFacts::of_log(&log, &provider).await.unwrap_or_default();
         let Some(suppression) = suppression(&provider, &facts, Environment::now()) else { return exit };
         wanted.suppress(&suppression, output)?;

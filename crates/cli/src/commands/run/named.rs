@@ -220,7 +220,7 @@ impl Desk<'_> {
                 }
                 Next::Run(plan) => {
                     let input = plan.input.id;
-                    let (then, outcome) = self.one(host, *plan, interrupts).await?;
+                    let (then, outcome) = Box::pin(self.one(host, *plan, interrupts)).await?;
                     if self.input.is_none_or(|own| own == input) {
                         self.outcome = Some(outcome);
                     }

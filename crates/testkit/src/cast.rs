@@ -102,8 +102,9 @@ impl Who {
             }
             Self::Claude => Call::new("Write", json!({"file_path": path, "content": content})),
             Self::Codex => {
-                let lines: String = content.lines().map(|line| format!("+{line}\n")).collect();
-                let patch = format!("*** Begin Patch\n*** Add File: {name}\n{lines}*** End Patch");
+                let lines: Vec<String> = content.lines().map(|line| format!("+{line}")).collect();
+                let lines = lines.join("\n");
+                let patch = format!("*** Begin Patch\n*** Add File: {name}\n{lines}\n*** End Patch");
                 Call { input: Some(patch), ..Call::bare("apply_patch") }
             }
         }

@@ -166,7 +166,9 @@ impl Stage {
             events,
         });
         twin.close().await;
-        played.iter().for_each(|played| played.check(1));
+        for played in &played {
+            played.check(1);
+        }
         played
     }
 

@@ -30,7 +30,8 @@ fn busy(pipe: &str) -> String {
 
 /// An answer of some length. It does not repeat itself: gemini would take that for going in circles.
 fn long_answer() -> String {
-    (0..400).map(|number| format!("Sheep number {number} jumps. ")).collect::<String>().trim_end().to_owned()
+    let sheep: Vec<String> = (0..400).map(|number| format!("Sheep number {number} jumps.")).collect();
+    sheep.join(" ")
 }
 
 /// A long answer with which something goes wrong in the middle.

@@ -81,7 +81,11 @@ impl Judge {
             let mut steps = Vec::new();
             for studied in studied {
                 match studied {
-                    Studied::Line(line) => line.iter().for_each(|seen| bench.seen(seen, &mut steps)),
+                    Studied::Line(line) => {
+                        for seen in line {
+                            bench.seen(seen, &mut steps);
+                        }
+                    }
                     Studied::Other(action) => bench.action(action, &mut steps),
                 }
             }
@@ -250,7 +254,9 @@ impl Bench<'_> {
     fn action(&self, action: &Action, steps: &mut Vec<Judged>) {
         match action {
             Action::Shell { line, cwd } => {
-                study(line, cwd.as_path(), self.place).iter().for_each(|seen| self.seen(seen, steps));
+                for seen in &study(line, cwd.as_path(), self.place) {
+                    self.seen(seen, steps);
+                }
             }
             Action::Read { path } => {
                 let deed = Deed::Read(Target::OneOf(vec![path.as_path().to_owned()]));

@@ -109,7 +109,7 @@ pub(crate) fn effect(name: &str) -> Option<String> {
 }
 
 /// Builtins that give variables values which are not in the line, or run something that may.
-const ASSIGNING: [&str; 12] = [
+const ASSIGNING: [&str; 13] = [
     ".",
     "builtin",
     "command",
@@ -121,6 +121,7 @@ const ASSIGNING: [&str; 12] = [
     "readarray",
     "source",
     "trap",
+    "unset",
     "wait",
 ];
 /// Variables that the shell itself gives values, whatever a line assigns. A `*` stands for any letters.
@@ -213,7 +214,6 @@ fn assigns_unseen(simple: &Simple) -> bool {
         Some(Some("printf" | "declare" | "typeset" | "local" | "export" | "readonly")) => {
             words.any(|word| word.text().is_none_or(|text| text.starts_with('-')))
         }
-        Some(Some("unset")) => true,
         Some(Some(name)) => ASSIGNING.contains(&name),
     }
 }

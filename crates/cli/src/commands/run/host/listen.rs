@@ -26,12 +26,8 @@ pub(super) fn listen(put: Arc<AtomicU64>) -> mpsc::Receiver<Heard> {
     let (heard, lines) = mpsc::channel(WAITING);
     tokio::task::spawn_blocking(move || {
         let mut input = std::io::stdin().lock();
-        while let Ok(Some(line)) = read_line(&mut input, LONGEST_MIB << 20) {
-            let said = match line {
-                Some(line) => Heard::Line(line, put.load(Ordering::SeqCst)),
-                None => Heard::TooLong,
-            };
-            if heard.blocking_send(said).is_err() {
+        while let Ok(Some(line)) = read_line(&mut input, LONGEST_MIB << 20, &put) {
+            if heard.blocking_send(line).is_err() {
                 return;
             }
         }
@@ -41,7 +37,7 @@ pub(super) fn listen(put: Arc<AtomicU64>) -> mpsc::Receiver<Heard> {
 
 /// The next line; none at the end. Of one that is longer than so many bytes nothing is kept, and the rest is passed
 /// over, so that it is not taken for a line of its own.
-fn read_line(input: &mut impl BufRead, longest: u64) -> io::Result<Option<Option<String>>> {
+fn read_line(input: &mut impl BufRead, longest: u64, put: &AtomicU64) -> io::Result<Option<Heard>> {
     let mut line = Vec::new();
     let read = input.by_ref().take(longest).read_until(b'\n', &mut line)?;
     if read == 0 {
@@ -49,9 +45,10 @@ fn read_line(input: &mut impl BufRead, longest: u64) -> io::Result<Option<Option
     }
     let is_whole = line.ends_with(b"\n") || (read as u64) < longest;
     if is_whole || input.skip_until(b'\n')? == 0 {
-        return Ok(Some(Some(String::from_utf8_lossy(&line).into_owned())));
+        let line = String::from_utf8_lossy(&line).into_owned();
+        return Ok(Some(Heard::Line(line, put.load(Ordering::SeqCst))));
     }
-    Ok(Some(None))
+    Ok(Some(Heard::TooLong))
 }
 
 #[cfg(test)]
@@ -64,10 +61,11 @@ mod tests {
             // Little at a time, so that a line goes on in the next piece.
             let mut input = io::BufReader::with_capacity(3, text.as_bytes());
             let mut heard = Vec::new();
-            while let Some(line) = read_line(&mut input, 5).unwrap() {
+            while let Some(line) = read_line(&mut input, 5, &AtomicU64::new(7)).unwrap() {
                 heard.push(line);
             }
-            let line = |said: Option<&str>| said.map(str::to_owned);
+            let line =
+                |said: Option<&str>| said.map_or(Heard::TooLong, |said| Heard::Line(said.to_owned(), 7));
             assert_eq!(heard, expected.iter().copied().map(line).collect::<Vec<_>>(), "{text:?}");
         };
         check("", &[]);

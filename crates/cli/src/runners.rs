@@ -140,25 +140,22 @@ pub(crate) fn doubt(
 }
 
 fn definition(name: &str, settings: &RunnerSettings) -> Result<Definition, Failure> {
-    let definition = match &settings.definition {
-        Some(file) => {
-            let shown = file.display();
-            let text = std::fs::read_to_string(file).map_err(|error| {
-                let message = format!("cannot read {shown}, which says how {name} is run: {error}");
-                Failure::usage(message, format!("correct `runners.{name}.definition` in the configuration"))
-            })?;
-            Definition::parse(&text).map_err(|error| {
-                let message = format!("{shown}, which says how {name} is run: {}", error.message());
-                Failure::usage(message, "the guide page \"Command-line agents\" says what may stand there")
-            })?
-        }
-        None => {
-            let like = settings.like.as_deref().unwrap_or(name);
-            Definition::shipped(like).ok_or_else(|| {
-                let message = format!("nothing is known of {like}");
-                Failure::usage(message, "this build of junto is broken; install another")
-            })?
-        }
+    let definition = if let Some(file) = &settings.definition {
+        let shown = file.display();
+        let text = std::fs::read_to_string(file).map_err(|error| {
+            let message = format!("cannot read {shown}, which says how {name} is run: {error}");
+            Failure::usage(message, format!("correct `runners.{name}.definition` in the configuration"))
+        })?;
+        Definition::parse(&text).map_err(|error| {
+            let message = format!("{shown}, which says how {name} is run: {}", error.message());
+            Failure::usage(message, "the guide page \"Command-line agents\" says what may stand there")
+        })?
+    } else {
+        let like = settings.like.as_deref().unwrap_or(name);
+        Definition::shipped(like).ok_or_else(|| {
+            let message = format!("nothing is known of {like}");
+            Failure::usage(message, "this build of junto is broken; install another")
+        })?
     };
     let mut definition = Definition { kind: name.to_owned(), ..definition };
     if let Some(command) = settings.command.as_ref().filter(|command| !command.is_empty()) {

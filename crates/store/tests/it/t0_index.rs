@@ -249,7 +249,7 @@ fn the_log_of_the_index_stays_short() {
         for event in &life.events {
             index.note(event);
         }
-        assert_eq!(index.sessions(&Filter::default()).unwrap().len() as u32, number + 1);
+        assert_eq!(index.sessions(&Filter::default()).unwrap().len(), number + 1);
     }
     let log = std::fs::metadata(root.path().join("index.sqlite-wal")).unwrap().len();
     assert!(log < 2 << 20, "{log} bytes");

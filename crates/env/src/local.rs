@@ -131,7 +131,17 @@ impl LocalEnvironment {
         variables.insert(mark::VARIABLE.into(), mark.value(self.outer.as_deref()));
         let piped_input = spec.stdin != Stdin::Empty;
         let cwd = cwd.to_owned();
-        Ok(Launch { program, arguments, variables, cwd, piped_input, descriptors: Vec::new(), jail: None })
+        let roomy = spec.roomy;
+        Ok(Launch {
+            program,
+            arguments,
+            variables,
+            cwd,
+            piped_input,
+            roomy,
+            descriptors: Vec::new(),
+            jail: None,
+        })
     }
 
     /// Starts a command after something was done to how it is started.

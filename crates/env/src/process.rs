@@ -20,6 +20,9 @@ pub struct CommandSpec {
     /// Whether it gets what the environment gives by its own policy; else only `variables`, and what the
     /// environment needs to find it again.
     pub inherits: bool,
+    /// Whether much of its output is held for it, as far as the system lets us: some programs end without having
+    /// written what nobody had read in time.
+    pub roomy: bool,
     /// What it reads.
     pub stdin: Stdin,
     /// A terminal of its own, of this size; absent: pipes.
@@ -47,6 +50,7 @@ impl CommandSpec {
             cwd: None,
             variables: BTreeMap::new(),
             inherits: true,
+            roomy: false,
             stdin: Stdin::Empty,
             terminal: None,
         }

@@ -72,6 +72,8 @@ fn only_the_user_can_read_what_is_kept() {
     let write = Step::call("write_file", json!({"file_path": "a.txt", "content": "one\n"}));
     let stage = Stage::on_any_wire(Play::of([write, Step::text("Done.")]));
     stage.machine.run(&["run", "Hi."]).ok();
+    // Who looks makes the index.
+    stage.machine.run(&["sessions"]).ok();
     let root = stage.machine.path(".local/state/junto");
     for kept in ["sessions", "index.sqlite", "snapshots"] {
         check_private(&root.join(kept));

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use nix::errno::Errno;
-use nix::fcntl::OFlag;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
 use nix::sched::{CloneFlags, unshare};
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawn};
@@ -26,6 +26,9 @@ use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
 use super::pty;
 use crate::sandbox::Jail;
 use crate::variables::Variables;
+
+/// How much of its output is held for a program that needs it, in bytes: what everybody may ask for.
+const ROOM: i32 = 1 << 20;
 
 /// What runs a script that does not say what runs it.
 const SCRIPT_SHELL: &str = "/bin/sh";
@@ -40,6 +43,8 @@ pub(crate) struct Launch {
     pub(crate) cwd: PathBuf,
     /// Whether its input is a pipe to us, and not empty.
     pub(crate) piped_input: bool,
+    /// Whether its output has much room.
+    pub(crate) roomy: bool,
     /// Files that it has open, and under which numbers; above all others that are given.
     pub(crate) descriptors: Vec<(OwnedFd, i32)>,
     /// What the thread that starts it enters first, never to leave.
@@ -96,6 +101,10 @@ impl Launch {
         let (stdin, ours) =
             if self.piped_input { io::pipe().map(|(r, w)| (Some(r), Some(w)))? } else { (None, None) };
         let (our_stdout, stdout) = io::pipe()?;
+        if self.roomy {
+            // Whoever has too many such already gets the usual.
+            let _ = fcntl(&stdout, FcntlArg::F_SETPIPE_SZ(ROOM));
+        }
         let (our_stderr, stderr) = io::pipe()?;
         let streams = Streams { stdin, stdout, stderr };
         let _fork = pty::forking();

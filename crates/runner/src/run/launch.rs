@@ -59,7 +59,14 @@ impl Run {
             }
             (None, PromptBy::Stdin) => Stdin::Bytes(prompt.into()),
         };
-        let command = CommandSpec { cwd, variables, inherits: false, stdin, ..CommandSpec::argv(line.argv) };
+        let command = CommandSpec {
+            cwd,
+            variables,
+            inherits: false,
+            roomy: true,
+            stdin,
+            ..CommandSpec::argv(line.argv)
+        };
         let record =
             host.logs.as_deref().map(|folder| Record::begin(folder, &format!("{}-{name}", definition.kind)));
         let record = record.transpose().map_err(|e| not_ready(definition, &e))?;

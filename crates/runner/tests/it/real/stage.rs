@@ -309,8 +309,18 @@ impl Played {
     pub(crate) fn answered(&self, answers: &[&str]) -> &Self {
         let ends = self.ends();
         let expected: Vec<_> = answers.iter().map(|answer| (EndReason::Done, (*answer).to_owned())).collect();
-        assert_eq!(ends, expected, "{:?}\n{:#?}", self.names(), summary(&self.requests));
+        let shown = (self.names(), self.warnings(), summary(&self.requests));
+        assert_eq!(ends, expected, "{shown:#?}");
         self
+    }
+
+    /// What a run warned of.
+    fn warnings(&self) -> Vec<String> {
+        let warning = |event: &Event| match &event.body {
+            Body::Warning { code, message } => Some(format!("{code}: {message}")),
+            _ => None,
+        };
+        self.events.iter().filter_map(warning).collect()
     }
 
     /// The kind and the message of the failure in which the one input ended.

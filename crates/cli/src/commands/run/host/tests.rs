@@ -63,8 +63,9 @@ async fn event(body: Body) -> Event {
 async fn a_person_answers_one_question_after_another() {
     let (mut host, _sender) = host(Presence::Person);
     assert_eq!(host.order("y\n"), None, "nothing was asked");
-    for name in ["one", "two", "three"] {
-        assert_eq!(host.see(&event(ask(name)).await), None);
+    let two = event(ask("two")).await;
+    for asked in [event(ask("one")).await, two.clone(), event(ask("three")).await] {
+        assert_eq!(host.see(&asked), None);
     }
     assert_eq!(host.order("perhaps\n"), None);
     let answer = |name: &str, decision| {
@@ -81,7 +82,10 @@ async fn a_person_answers_one_question_after_another() {
         seen: None,
         via: Via::Loop,
     };
-    host.see(&event(end).await);
+    let end = event(end).await;
+    host.see(&end);
+    assert_eq!(host.asked.len(), 2, "a call of that name of another agent is another");
+    host.see(&Event { agent: two.agent, ..end });
     assert_eq!(host.order("n\n"), answer("three", Decision::Reject { reason: None }));
     assert!(host.refusals().is_empty());
 }

@@ -1,7 +1,7 @@
 //! What kept a run from an answer, in words that are the same for all commands.
 //!
 //! What a command says in fields (a code, an HTTP status) decides first. Its words decide what the fields
-//! leave open, by [phrases](words) that are data. For how long a provider is then left alone says
+//! leave open, by phrases that are data. For how long a provider is then left alone says
 //! [`suppressed_until`].
 
 mod reset;

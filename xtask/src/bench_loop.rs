@@ -18,6 +18,7 @@ use serde_json::Value;
 use self::measure::{Cost, measure, middle};
 use self::verdict::{Figures, Peer, Verdict, verdict};
 use crate::Outcome;
+use crate::clis;
 use crate::command::{capture, cargo, quietly, root, run};
 
 /// How often each candidate runs.
@@ -32,16 +33,30 @@ const LOOSE: &[&str] = &["--no-save", "--policy", "full"];
 /// The same, and kept.
 const KEPT: &[&str] = &["--policy", "full"];
 
-/// A command-line agent of others, and what makes it answer once without asking.
+/// A command-line agent of others, and what makes it answer once without asking; `{}` is the model's address.
 struct Other {
     name: &'static str,
     args: &'static [&'static str],
 }
 
 const OTHERS: [Other; 5] = [
-    Other { name: "codex", args: &["exec", "--skip-git-repo-check", "hello"] },
+    Other {
+        name: "codex",
+        args: &[
+            "exec",
+            "--skip-git-repo-check",
+            // Else it waits for these for seconds.
+            "--disable",
+            "plugins",
+            "-c",
+            "model_provider=\"twin\"",
+            "-c",
+            "model_providers.twin={name=\"twin\",base_url=\"{}\",wire_api=\"responses\",env_key=\"OPENAI_API_KEY\"}",
+            "hello",
+        ],
+    },
     Other { name: "claude", args: &["-p", "hello"] },
-    Other { name: "gemini", args: &["-p", "hello"] },
+    Other { name: "gemini", args: &["--skip-trust", "-p", "hello"] },
     Other { name: "goose", args: &["run", "--no-session", "-t", "hello"] },
     Other { name: "pi", args: &["-p", "hello"] },
 ];
@@ -63,7 +78,9 @@ pub(crate) fn run_all() -> Outcome {
     let scratch = root().join("target/bench-loop");
     let _ = fs::remove_dir_all(&scratch);
     let twin = Twin::start(&release.join("junto-twin"), &scratch)?;
-    let home = home(&scratch)?;
+    let home = home_in(&scratch.join("ours"))?;
+    // What they write into theirs would be a change of ours.
+    let their_home = home_in(&scratch.join("theirs"))?;
 
     let junto = release.join("junto");
     let version = version_of(&junto);
@@ -99,15 +116,18 @@ pub(crate) fn run_all() -> Outcome {
     long.args(["run", "--json"]).args(LOOSE).arg(LONG);
     check_rounds(twin.clone_address().point(long, &home))?;
     let notes = scratch.join("peak");
+    let clis = clis::ensure()?;
     for Other { name, args } in &OTHERS {
-        if !quietly(Command::new(name).arg("--version")) {
+        let ours = clis.environment().find(|(variable, _)| variable.to_lowercase().ends_with(name));
+        let program = ours.map_or(PathBuf::from(name), |(_, program)| PathBuf::from(program));
+        if !quietly(Command::new(&program).arg("--version")) {
             println!("{name} is not installed: left out");
             continue;
         }
-        let (twin, home) = (twin.clone_address(), home.clone());
+        let (twin, home, runs) = (twin.clone_address(), their_home.clone(), program.clone());
         let command: Box<dyn Fn() -> Command> = Box::new(move || {
-            let mut command = Command::new(name);
-            command.args(*args);
+            let mut command = Command::new(&runs);
+            command.args(args.iter().map(|arg| arg.replace("{}", twin.url(name))));
             twin.point(command, &home)
         });
         // One that cannot be made to talk to the twin proves nothing about us.
@@ -115,7 +135,7 @@ pub(crate) fn run_all() -> Outcome {
             println!("{name} does not answer here ({error}): left out");
             continue;
         }
-        let version = version_of(Path::new(name));
+        let version = version_of(&program);
         candidates.push(Candidate { name: (*name).to_owned(), version, command, costs: Vec::new() });
     }
     for _ in 0..TURNS {
@@ -198,13 +218,20 @@ fn version_of(program: &Path) -> String {
     text.lines().next().unwrap_or_default().chars().take(28).collect()
 }
 
-/// A home without anybody's settings, in which every candidate works.
-fn home(scratch: &Path) -> Outcome<PathBuf> {
+/// A home without anybody's settings, in which every candidate works: a repository of its own, or it would be a part of
+/// this one, and what git says of that would be measured, too.
+fn home_in(scratch: &Path) -> Outcome<PathBuf> {
     let home = scratch.join("home");
     let config = home.join(".config/junto");
     let cannot = |e: std::io::Error| format!("cannot make a home for the runs: {e}");
     fs::create_dir_all(&config).map_err(cannot)?;
     fs::write(config.join("config.toml"), "model = \"anthropic/claude-opus-5-5\"\n").map_err(cannot)?;
+    // With a key and nothing else.
+    let gemini = home.join(".gemini");
+    fs::create_dir_all(&gemini).map_err(cannot)?;
+    let settings = r#"{"security": {"auth": {"selectedType": "gemini-api-key"}}}"#;
+    fs::write(gemini.join("settings.json"), settings).map_err(cannot)?;
+    capture(Command::new("git").args(["init", "--quiet"]).arg(&home))?;
     Ok(home)
 }
 

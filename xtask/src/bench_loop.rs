@@ -26,8 +26,8 @@ const TURNS: usize = 21;
 /// How many rounds of tools the long run has, and how often the bare shell is started beside it.
 const ROUNDS: u32 = 20;
 
-/// What the model answers with rounds of tools.
-const LONG: &str = "loop";
+/// What the model answers with rounds of tools: a word that no agent has in its own prompt.
+const LONG: &str = "twentyfold";
 /// Nothing is written to disk, and commands run as the bare shell does, without a sandbox: the loop alone.
 const LOOSE: &[&str] = &["--no-save", "--policy", "full"];
 /// The same, and kept.
@@ -332,7 +332,7 @@ impl Address {
 /// The play. Each round's command is another: a session interferes with one that goes in circles.
 fn play_text() -> String {
     format!(
-        "[[steps]]\nwhen = {{ contains = \"loop\" }}\nloop = {ROUNDS}\nthink = false\n\
+        "[[steps]]\nwhen = {{ contains = \"{LONG}\" }}\nloop = {ROUNDS}\nthink = false\n\
          calls = [{{ tool = \"shell\", args = {{ command = \"true {{{{round}}}}\" }} }}]\n\n\
          [[steps]]\nthink = false\ntext = \"Done.\"\n"
     )

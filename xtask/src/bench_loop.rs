@@ -26,7 +26,7 @@ const TURNS: usize = 21;
 /// How many rounds of tools the long run has, and how often the bare shell is started beside it.
 const ROUNDS: u32 = 20;
 
-/// What the model answers with rounds of tools: a word that no agent has in its own prompt.
+/// What the model answers with rounds of tools: a word that hardly stands in an agent's own prompt.
 const LONG: &str = "twentyfold";
 /// Nothing is written to disk, and commands run as the bare shell does, without a sandbox: the loop alone.
 const LOOSE: &[&str] = &["--no-save", "--policy", "full"];

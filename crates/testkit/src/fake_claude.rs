@@ -94,16 +94,19 @@ fn record(path: &Path, argv: &[String], prompt: &str) -> io::Result<()> {
         "variables": variable_names(),
         "depth": variable("JUNTO_DEPTH"),
     });
-    writeln!(OpenOptions::new().create(true).append(true).open(path)?, "{run}")
+    append_line(path, &run.to_string())
+}
+
+/// Adds a line with a single write: several programs add to one file at once, and their lines must not mix.
+fn append_line(path: &Path, line: &str) -> io::Result<()> {
+    OpenOptions::new().create(true).append(true).open(path)?.write_all(format!("{line}\n").as_bytes())
 }
 
 /// Keeps a result that is about to be told, so that a test can look up what the program says it used.
 fn note(told: Option<&Path>, line: &str) -> io::Result<()> {
     let is_result = |line| serde_json::from_str::<Value>(line).is_ok_and(|value| value["type"] == "result");
     match told {
-        Some(path) if is_result(line) => {
-            writeln!(OpenOptions::new().create(true).append(true).open(path)?, "{line}")
-        }
+        Some(path) if is_result(line) => append_line(path, line),
         _ => Ok(()),
     }
 }

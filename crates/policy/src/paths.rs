@@ -1,5 +1,6 @@
 //! Paths: which are keys, which are guarded, which are inside.
 
+use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
 use junto_core::sensitive::{
@@ -7,7 +8,7 @@ use junto_core::sensitive::{
 };
 
 use crate::Place;
-use crate::glob::{component_fits, overlap};
+use crate::glob::{component_fits, is_pattern, overlap};
 
 /// Places of the system that show what other processes have, and what is in memory.
 const SECRETS_OF_PROCESSES: &[&str] = &[
@@ -57,26 +58,39 @@ pub(crate) fn normal(path: &Path) -> PathBuf {
 pub(crate) fn is_secret(path: &Path, place: &Place) -> bool {
     let names = names(path);
     let last = names.last().map_or("", |name| name);
-    if NO_SECRETS.iter().any(|pattern| component_fits(pattern, &last.to_lowercase())) {
+    let last = last.to_lowercase();
+    if NO_SECRETS.iter().any(|pattern| component_fits(pattern, &last)) {
         return false;
     }
-    let is_name = |name: &&str| {
+    let is_name = |name: &Cow<'_, str>| {
         let name = name.to_lowercase();
         SECRET_NAMES.iter().chain(KEY_NAMES).any(|secret| meets(&name, secret))
     };
-    if names.iter().any(|name| is_name(&&**name)) {
+    if names.iter().any(is_name) {
         return true;
     }
-    let below = |start: &str| {
-        let start: Vec<&str> = start.split('/').filter(|name| !name.is_empty()).collect();
-        start.len() <= names.len()
-            && start.iter().zip(&names).all(|(secret, name)| secret == name || meets(name, secret))
-    };
-    if SECRETS_OF_SYSTEM.iter().chain(SECRETS_OF_PROCESSES).any(|secret| below(secret)) {
+    if SECRETS_OF_SYSTEM.iter().chain(SECRETS_OF_PROCESSES).any(|secret| is_below(&names, secret)) {
         return true;
     }
     let home = place.home.as_deref().map(Path::to_string_lossy);
-    home.is_some_and(|home| SECRETS_AT_HOME.iter().any(|secret| below(&format!("{home}/{secret}"))))
+    let at_home = home.and_then(|home| below(&names, &home));
+    at_home.is_some_and(|names| SECRETS_AT_HOME.iter().any(|secret| is_below(names, secret)))
+}
+
+fn is_below(names: &[Cow<'_, str>], start: &str) -> bool {
+    below(names, start).is_some()
+}
+
+/// The names of a path behind those of a directory, if it is below that.
+fn below<'n, 'p>(mut names: &'n [Cow<'p, str>], start: &str) -> Option<&'n [Cow<'p, str>]> {
+    for wanted in start.split('/').filter(|name| !name.is_empty()) {
+        let (name, rest) = names.split_first()?;
+        if name != wanted && !meets(name, wanted) {
+            return None;
+        }
+        names = rest;
+    }
+    Some(names)
 }
 
 /// Whether everything below a path includes where keys are kept.
@@ -132,7 +146,7 @@ pub(crate) fn holds_guarded(path: &Path, place: &Place) -> bool {
 /// Whether a name, which may be a pattern of the shell, is or may be one of these. A pattern without any letter
 /// of its own is taken to mean the ordinary files.
 fn meets(name: &str, wanted: &str) -> bool {
-    if !name.contains(['*', '?', '[']) {
+    if !is_pattern(name) {
         return component_fits(wanted, name);
     }
     // The shell's patterns do not match a dot at the beginning, unless they have one.
@@ -142,10 +156,10 @@ fn meets(name: &str, wanted: &str) -> bool {
     name.chars().any(|c| !matches!(c, '*' | '?')) && overlap(name, wanted)
 }
 
-fn names(path: &Path) -> Vec<String> {
+fn names(path: &Path) -> Vec<Cow<'_, str>> {
     path.components()
         .filter_map(|component| match component {
-            Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+            Component::Normal(name) => Some(name.to_string_lossy()),
             _ => None,
         })
         .collect()

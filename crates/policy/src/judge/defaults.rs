@@ -7,6 +7,7 @@ use super::{About, Bench, Hold, Judged};
 use crate::Mode;
 use crate::deed::{Deed, Target};
 use crate::explanation::{By, Step};
+use crate::glob::Extent;
 use crate::paths::{guarded, holds_guarded, holds_secrets, is_harmless, is_inside, is_secret};
 use crate::rule::Answer;
 
@@ -35,16 +36,18 @@ impl Bench<'_> {
     pub(super) fn deed(&self, deed: &Deed, due: Due, ground: Ground) -> Option<Judged> {
         let (what, asked, about) = match deed {
             Deed::Read(target) | Deed::ReadAll(target) => {
-                (format!("read {}", shown(target)), Some(Asked::Read(target)), About::Read(target.clone()))
+                let extent = if matches!(deed, Deed::ReadAll(_)) { Extent::Whole } else { Extent::Itself };
+                let asked = Asked::Read(target, extent);
+                (format!("read {}", shown(target)), Some(asked), About::Read(target.clone()))
             }
             Deed::Write(target) => {
-                (format!("write {}", shown(target)), Some(Asked::Write(target)), About::Write(target.clone()))
+                let asked = Asked::Write(target, Extent::Itself);
+                (format!("write {}", shown(target)), Some(asked), About::Write(target.clone()))
             }
-            Deed::Remove(target) => (
-                format!("remove {}", shown(target)),
-                Some(Asked::Write(target)),
-                About::Write(target.clone()),
-            ),
+            Deed::Remove(target) => {
+                let asked = Asked::Write(target, Extent::Whole);
+                (format!("remove {}", shown(target)), Some(asked), About::Write(target.clone()))
+            }
             Deed::Net(host) => {
                 let what = host.as_ref().map_or("reach out".to_owned(), |host| format!("reach {host}"));
                 (what, Some(Asked::Net(host.as_deref())), About::Net(host.clone()))

@@ -2,7 +2,7 @@
 
 use junto_core::Rule;
 
-use super::ruled::is_pattern;
+use super::ruled::has_pattern;
 use super::{About, Judged};
 use crate::commands::proposable;
 use crate::deed::Target;
@@ -42,7 +42,7 @@ fn subject(about: &About) -> Option<Subject> {
 fn path(target: &Target) -> Option<Glob> {
     let Target::OneOf(paths) = target else { return None };
     match paths.as_slice() {
-        [path] if !is_pattern(path) => Glob::path(path.to_str()?).ok(),
+        [path] if !has_pattern(path) => Glob::path(path.to_str()?).ok(),
         _ => None,
     }
 }

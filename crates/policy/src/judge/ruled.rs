@@ -6,7 +6,7 @@ use super::Bench;
 use crate::Place;
 use crate::deed::Target;
 use crate::explanation::By;
-use crate::glob::RootedGlob;
+use crate::glob::{Extent, RootedGlob, is_pattern};
 use crate::pattern::Fit;
 use crate::rule::{Answer, PolicyRule, Subject};
 use crate::shell::Word;
@@ -32,8 +32,8 @@ impl Compiled {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Asked<'a> {
     Tool(&'a str),
-    Read(&'a Target),
-    Write(&'a Target),
+    Read(&'a Target, Extent),
+    Write(&'a Target, Extent),
     Net(Option<&'a str>),
 }
 
@@ -106,21 +106,21 @@ fn fit(compiled: &Compiled, asked: Asked) -> Fit {
         (Subject::Tool(glob), Asked::Tool(name)) => yes(glob.fits(name)),
         (Subject::Net(glob), Asked::Net(Some(host))) => yes(glob.fits(host)),
         (Subject::Net(_), Asked::Net(None)) => Fit::Perhaps,
-        (Subject::Read(_), Asked::Read(target)) | (Subject::Write(_), Asked::Write(target)) => match target {
-            Target::Unknown(_) => Fit::Perhaps,
-            Target::OneOf(paths) => {
-                let fits =
-                    |path: &std::path::PathBuf| compiled.paths.as_ref().is_some_and(|glob| glob.fits(path));
-                // Allowed is what is in any case; denied what is in some.
-                yes(if allows {
-                    !paths.is_empty() && paths.iter().all(fits) && !paths.iter().any(|path| is_pattern(path))
-                } else {
-                    paths.iter().any(fits)
-                })
-            }
-        },
+        (Subject::Read(_), Asked::Read(target, extent))
+        | (Subject::Write(_), Asked::Write(target, extent)) => {
+            let Target::OneOf(paths) = target else { return Fit::Perhaps };
+            let fits = paths.iter().map(|path| glob_fit(compiled, path, extent));
+            // Allowed is what is in any case; denied what is in some.
+            let fit = if allows { fits.min() } else { fits.max() };
+            let is_open = allows && paths.iter().any(|path| has_pattern(path));
+            fit.filter(|_| !is_open).unwrap_or(Fit::No)
+        }
         _ => Fit::No,
     }
+}
+
+fn glob_fit(compiled: &Compiled, path: &Path, extent: Extent) -> Fit {
+    compiled.paths.as_ref().map_or(Fit::No, |glob| glob.fit(path, extent))
 }
 
 fn yes(fits: bool) -> Fit {
@@ -128,8 +128,8 @@ fn yes(fits: bool) -> Fit {
 }
 
 /// Whether a path has patterns of the shell in it.
-pub(super) fn is_pattern(path: &Path) -> bool {
-    path.to_string_lossy().contains(['*', '?', '['])
+pub(super) fn has_pattern(path: &Path) -> bool {
+    is_pattern(&path.to_string_lossy())
 }
 
 /// The same command by its bare name, and without git's options before the subcommand.

@@ -11,6 +11,7 @@ static JUDGES: LazyLock<Vec<Judge>> = LazyLock::new(|| {
         temp: vec!["/tmp".into()],
         home: Some("/home/ada".into()),
         confined,
+        ..Place::default()
     };
     let whole = Confined { files: true, network: true };
     let both = Mode::ALL.into_iter().flat_map(|mode| [(mode, Confined::default()), (mode, whole)]);

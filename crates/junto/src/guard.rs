@@ -6,9 +6,9 @@ use std::sync::Arc;
 use junto_core::{Action, Leash, Policy, Rule, Verdict};
 use junto_env::{
     Access, Error, ErrorKind, ExecutionEnvironment, Gap, LocalBuilder, Means, Network, Sandbox,
-    SandboxedEnvironment,
+    SandboxedEnvironment, follow_links,
 };
-use junto_policy::{By, Confined, Explanation, Judge, Mode, Place, Rules};
+use junto_policy::{By, Confined, Explanation, Judge, Links, Mode, Place, Rules};
 
 /// The directories for temporary files where nobody says which they are.
 const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
@@ -153,14 +153,12 @@ impl Guard {
         let usual = || TEMPORARY.iter().map(PathBuf::from).collect();
         let place = Place {
             workdir: facts.cwd.as_path().to_owned(),
-            temp: temporary
-                .clone()
-                .unwrap_or_else(usual)
-                .into_iter()
-                .chain(writable.iter().cloned())
-                .collect(),
+            temp: with_real(
+                temporary.clone().unwrap_or_else(usual).into_iter().chain(writable.iter().cloned()),
+            ),
             home: facts.home.clone(),
             confined: Confined { files: enforces.writes && enforces.secrets, network: enforces.network },
+            links: Links::new(follow_links),
         };
         Judge::new(self.mode, place, self.rules.clone())
     }
@@ -177,6 +175,14 @@ impl Guard {
         );
         Error::new(ErrorKind::Unsupported, "sandbox", message)
     }
+}
+
+/// Directories, and where they lead: `/tmp` is a link on some systems.
+fn with_real(directories: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    directories
+        .flat_map(|dir| [follow_links(&dir).filter(|real| *real != dir), Some(dir)])
+        .flatten()
+        .collect()
 }
 
 /// A judge that does not ask about pages of the web, unless a rule says so.

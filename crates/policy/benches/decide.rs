@@ -42,6 +42,7 @@ fn judge(confined: Confined) -> Judge {
         temp: vec!["/tmp".into()],
         home: Some("/home/ada".into()),
         confined,
+        ..Place::default()
     };
     let mut rules = String::new();
     for n in 0..20 {

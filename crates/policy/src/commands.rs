@@ -140,7 +140,7 @@ fn plain(study: &mut Study, spec: &Spec, words: &[Word], deeds: &mut Vec<Deed>) 
             deeds.extend(files(operands.get(skipped..).unwrap_or_default()).into_iter().map(read));
         }
         Does::Writes => deeds.extend(targets(operands).into_iter().map(Deed::Write)),
-        Does::Removes => deeds.extend(targets(operands).into_iter().map(Deed::Remove)),
+        Does::Removes => deeds.extend(operands.iter().map(|word| Deed::Remove(study.entry(word)))),
         Does::Copies | Does::Moves => {
             let into: Vec<Word> = given.values('t').cloned().collect();
             files::copied(study, matches!(spec.does, Does::Moves), given.has('d'), &into, operands, deeds);

@@ -1,10 +1,12 @@
 //! What is known of the place where the calls act.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What the caller knows of the place where the calls act. The paths are absolute and resolved; nothing
-/// here looks at the disk.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// here looks at the disk, unless [`Links`] does.
+#[derive(Clone, Debug, Default)]
 pub struct Place {
     /// The working directory, in which `workspace` lets write.
     pub workdir: PathBuf,
@@ -14,6 +16,31 @@ pub struct Place {
     pub home: Option<PathBuf>,
     /// What the environment enforces.
     pub confined: Confined,
+    /// Where paths in a shell line lead.
+    pub links: Links,
+}
+
+/// Tells where a path leads through the links that are there. Without it paths are taken as they are written.
+#[derive(Clone, Default)]
+pub struct Links(Option<Arc<Follow>>);
+
+type Follow = dyn Fn(&Path) -> Option<PathBuf> + Send + Sync;
+
+impl Links {
+    /// Asks `follow` for the real path of an absolute one, which may have `..` in it; none if it leads nowhere.
+    pub fn new(follow: impl Fn(&Path) -> Option<PathBuf> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(follow)))
+    }
+
+    pub(crate) fn follow(&self, path: &Path) -> Option<PathBuf> {
+        self.0.as_ref()?(path)
+    }
+}
+
+impl fmt::Debug for Links {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Links(followed)" } else { "Links(as written)" })
+    }
 }
 
 /// What the environment enforces by itself, whatever a command does.

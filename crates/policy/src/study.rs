@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Place;
 use crate::deed::{Deed, Seen, Target};
-use crate::paths::normal;
+use crate::paths::{is_harmless, normal};
 use crate::shell::{self, Function, Piece, Script, Simple, Way, Word};
 use crate::variables::{self, Values};
 
@@ -208,30 +208,57 @@ impl Study<'_> {
         }
     }
 
-    /// The files that a word names.
+    /// The files that a word names, and those that they lead to.
     pub(crate) fn target(&self, word: &Word) -> Target {
+        self.followed(word, |path| self.place.links.follow(path))
+    }
+
+    /// The same for what acts on a link itself, and not on what it leads to.
+    pub(crate) fn entry(&self, word: &Word) -> Target {
+        self.followed(word, |path| match (path.parent(), path.file_name()) {
+            (Some(above), Some(name)) => Some(self.place.links.follow(above)?.join(name)),
+            _ => self.place.links.follow(path),
+        })
+    }
+
+    fn followed(&self, word: &Word, follow: impl Fn(&Path) -> Option<PathBuf>) -> Target {
         let unknown = || Target::Unknown(word.source().to_owned());
         if self.links {
             return unknown();
         }
-        self.named(word)
+        let Some(written) = self.paths(word) else { return unknown() };
+        let mut paths: Vec<PathBuf> = written.iter().map(|path| normal(path)).collect();
+        for path in &written {
+            if let Some(real) = follow(path)
+                && !paths.contains(&real)
+                && !is_harmless(&normal(path))
+            {
+                paths.push(real);
+            }
+        }
+        Target::OneOf(paths)
     }
 
     /// The same, by their names: without regard to where links may lead.
     pub(crate) fn named(&self, word: &Word) -> Target {
-        let unknown = || Target::Unknown(word.source().to_owned());
-        let Some(texts) = self.texts(word, 0) else { return unknown() };
+        match self.paths(word) {
+            Some(paths) => Target::OneOf(paths.iter().map(|path| normal(path)).collect()),
+            None => Target::Unknown(word.source().to_owned()),
+        }
+    }
+
+    /// The absolute paths that a word may be, as they are written.
+    fn paths(&self, word: &Word) -> Option<Vec<PathBuf>> {
         let mut paths = Vec::new();
-        for text in texts {
+        for text in self.texts(word, 0)? {
             let path = Path::new(&text);
             if path.is_absolute() {
-                paths.push(normal(path));
-                continue;
+                paths.push(path.to_owned());
+            } else {
+                paths.extend(self.cwd.as_ref()?.iter().map(|place| place.join(path)));
             }
-            let Some(places) = &self.cwd else { return unknown() };
-            paths.extend(places.iter().map(|place| normal(&place.join(path))));
         }
-        Target::OneOf(paths)
+        Some(paths)
     }
 
     /// The texts that a word may be, with the shell's patterns in them; `None` if that is not known.

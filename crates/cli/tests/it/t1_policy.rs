@@ -161,3 +161,15 @@ fn nothing_is_enforced_silently_not() {
     let run = stage.machine.run(&["run", "--policy", "full", "Work."]);
     assert!(run.err.contains(" · policy full\n"), "{run:#?}");
 }
+
+#[test]
+fn a_link_in_a_line_is_followed() {
+    let machine = Machine::new();
+    let project = machine.path("project");
+    std::fs::create_dir_all(&project).unwrap();
+    std::os::unix::fs::symlink("/usr/local/share", project.join("out")).unwrap();
+    let explained = |line: &str| machine.run(&["policy", "explain", line]).out;
+    assert!(explained("touch in").starts_with("allow"), "{}", explained("touch in"));
+    assert!(explained("touch out/x").starts_with("ask"), "{}", explained("touch out/x"));
+    assert!(explained("rm out").starts_with("allow"), "{}", explained("rm out"));
+}

@@ -45,6 +45,12 @@ pub(super) fn resolve(path: &str, cwd: &Path, home: Option<&Path>) -> Result<Rea
     Ok(RealPath::resolved(real))
 }
 
+/// Where an absolute path leads on this machine: without `..` and through links. What does not exist is kept as it is
+/// written. None if it cannot be known: a folder that may not be read, links in a circle.
+pub fn follow_links(path: &Path) -> Option<PathBuf> {
+    resolve(path.to_str()?, Path::new("/"), None).ok().map(|real| real.as_path().to_owned())
+}
+
 fn expand_home(path: &str, home: Option<&Path>) -> Result<PathBuf> {
     let Some(rest) = path.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/')) else {
         return Ok(PathBuf::from(path));

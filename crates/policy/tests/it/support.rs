@@ -7,7 +7,13 @@ use junto_policy::{Confined, Judge, Mode, Origin, Place, Rules};
 pub(crate) const WORKDIR: &str = "/w/project";
 
 pub(crate) fn place(confined: Confined) -> Place {
-    Place { workdir: WORKDIR.into(), temp: vec!["/tmp".into()], home: Some("/home/ada".into()), confined }
+    Place {
+        workdir: WORKDIR.into(),
+        temp: vec!["/tmp".into()],
+        home: Some("/home/ada".into()),
+        confined,
+        ..Place::default()
+    }
 }
 
 /// A judge without a sandbox, with rules in TOML.

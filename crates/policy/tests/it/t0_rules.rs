@@ -4,7 +4,7 @@ use std::path::Path;
 
 use junto_core::{Action, AgentSpec, Leash, Mode as ChildMode, Policy, Rule, Verdict};
 use junto_env::RealPath;
-use junto_policy::{Answer, Confined, Judge, Mode, Origin, PolicyRule, Rules};
+use junto_policy::{Answer, Confined, Judge, Links, Mode, Origin, Place, PolicyRule, Rules};
 use serde_json::json;
 
 use crate::support::{confined, judge, place, rules, shell};
@@ -385,5 +385,34 @@ fn files_are_read_and_their_mistakes_named() {
     ] {
         let error = Rules::parse(toml, Origin::User, Some(file)).unwrap_err().to_string();
         assert!(error.starts_with(message), "{toml}: {error}");
+    }
+}
+
+#[test]
+fn links_that_are_there_are_followed() {
+    use Answer::{Allow, Ask};
+    let follow = |path: &Path| {
+        let text = path.to_str()?;
+        let real = text.replace("/w/project/keys", "/home/ada/.ssh").replace("/w/project/out", "/srv/other");
+        // What the kernel makes of `..` behind a link.
+        Some(real.replace("/srv/other/..", "/srv").into())
+    };
+    let place = Place { links: Links::new(follow), ..place(Confined::default()) };
+    let judge = Judge::new(Mode::Workspace, place, Vec::new());
+    for (line, expected) in [
+        ("cat src/a", Allow),
+        ("cat keys/id_rsa", Ask),
+        ("cd keys && cat config", Ask),
+        ("touch src/a", Allow),
+        ("touch out/a", Ask),
+        ("echo x > out/a", Ask),
+        ("cp src/a out/", Ask),
+        ("cat < keys/config", Ask),
+        ("touch out/../a", Ask),
+        ("rm out", Allow),
+        ("rm out/a", Ask),
+        ("echo x > /dev/null", Allow),
+    ] {
+        assert_eq!(judge.explain_line(line).answer(), expected, "{line}");
     }
 }

@@ -83,7 +83,7 @@ pub async fn build(profile: &Profile, env: &dyn ExecutionEnvironment, facts: &Pr
 /// themselves. Empty if there are none. Runs nothing and never fails.
 pub async fn project_documents(env: &dyn ExecutionEnvironment, names: &[String]) -> Built {
     let mut warnings = Vec::new();
-    let repository = repository::find(env).await;
+    let repository = repository::find(env).await.ok().flatten();
     let root = repository.as_ref().map_or(&env.facts().cwd, |repository| &repository.root);
     let documents = Documents::load(env, root, names, &mut warnings).await;
     Built { text: documents.layer(), warnings }

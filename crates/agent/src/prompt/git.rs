@@ -13,7 +13,7 @@ use junto_env::{CommandSpec, ExecResult, ExecutionEnvironment, Output, OutputStr
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::repository::{self, Repository};
+use super::repository::{self, OutOfReach, Repository};
 use super::text::{one_line, shortened};
 
 /// How long each part of the snapshot may take. What takes longer is left out.
@@ -91,7 +91,12 @@ enum Verdict {
 /// directory are not looked for then, which anybody could have put there. Only where git cannot be asked
 /// do the files decide.
 pub(super) async fn look(env: &dyn ExecutionEnvironment, warnings: &mut Vec<String>) -> Git {
-    let found = repository::find(env).await;
+    let found = match repository::find(env).await {
+        // There is nothing that git could take for one, so it need not be started.
+        Ok(None) => return Git::default(),
+        Ok(found) => found,
+        Err(OutOfReach) => None,
+    };
     let by_files = |found: Option<Repository>| match found {
         Some(Repository { root, branch }) => (Some(root), branch.map(Head::Branch)),
         None => (None, None),

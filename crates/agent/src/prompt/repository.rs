@@ -16,18 +16,26 @@ pub(super) struct Repository {
     pub(super) branch: Option<String>,
 }
 
-/// The nearest repository at or above the working directory, as far up as the environment lets look.
-pub(super) async fn find(env: &dyn ExecutionEnvironment) -> Option<Repository> {
+/// The environment does not let look at all that is above the working directory.
+pub(super) struct OutOfReach;
+
+/// The nearest repository at or above the working directory.
+pub(super) async fn find(env: &dyn ExecutionEnvironment) -> Result<Option<Repository>, OutOfReach> {
     for directory in env.facts().cwd.as_path().ancestors() {
-        let root = env.resolve(directory.to_str()?).await.ok()?;
+        // The working directory is real, and so is what is above it: mostly there is nothing, and one look tells.
+        if let Ok(None) = env.stamp(&RealPath::resolved(directory.join(".git"))).await {
+            continue;
+        }
+        let name = directory.to_str().ok_or(OutOfReach)?;
+        let root = env.resolve(name).await.map_err(|_| OutOfReach)?;
         if let Some(head) = head_of(env, directory).await {
             let branch = head.trim().strip_prefix("ref: refs/heads/");
             // What a repository writes there that keeps its references elsewhere.
             let branch = branch.filter(|name| !name.is_empty() && *name != ".invalid");
-            return Some(Repository { root, branch: branch.map(str::to_owned) });
+            return Ok(Some(Repository { root, branch: branch.map(str::to_owned) }));
         }
     }
-    None
+    Ok(None)
 }
 
 /// The content of the `HEAD` that belongs to a working tree; none if there is no such thing.

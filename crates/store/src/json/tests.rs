@@ -89,6 +89,30 @@ fn every_kind_of_key() {
 }
 
 #[test]
+fn long_texts() {
+    for piece in [
+        "plain words and nothing else ",
+        "fn main() {\n\tprintln!(\"a\\b\");\n}\n",
+        "\"",
+        "\u{1}",
+        "ä\n€\u{7f}",
+    ] {
+        for length in [8191, 8192, 8193, 10_000, 30_000] {
+            check(&piece.repeat(length / piece.len() + 1));
+        }
+    }
+    // A few of each kind between many plain bytes, at every place of a block.
+    for step in [31, 32, 33, 63, 64, 65, 1023, 1024] {
+        let specials = ['\n', '"', '\u{2}', '\\'].into_iter().cycle();
+        let text: String = specials
+            .take(40_000 / step)
+            .flat_map(|c| "x".repeat(step).chars().chain([c]).collect::<Vec<_>>())
+            .collect();
+        check(&text);
+    }
+}
+
+#[test]
 fn every_byte_wherever_it_stands() {
     for byte in 0..0x80_u8 {
         for before in [0, 1, 14, 15, 16, 17, 47, 63, 64, 65, 127, 128] {

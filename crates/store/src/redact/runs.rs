@@ -36,6 +36,10 @@ impl<'a> Runs<'a> {
         let before = self.words >> 63 & 1;
         self.at = at;
         self.words = self.words >> 64 | u128::from(words(self.text, at + BLOCK)) << 64;
+        if !has_full_byte(self.words) {
+            self.starts = 0;
+            return;
+        }
         let begins = !(self.words << 1 | before);
         #[expect(clippy::cast_possible_truncation, reason = "the starts in this block are wanted")]
         let starts = (in_a_row(self.words) & begins) as u64;
@@ -63,6 +67,17 @@ impl Iterator for Runs<'_> {
         }
         Some(start..end)
     }
+}
+
+/// Whether eight bits that belong together are all set, among those that a run which begins in the first half could
+/// have. Every run has such eight, and most blocks have none.
+fn has_full_byte(bits: u128) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    #[expect(clippy::cast_possible_truncation, reason = "the halves are wanted")]
+    let (first, second) = (bits as u64, (bits >> 64) as u64);
+    // The usual way to look for a zero byte, of which there is one where a byte was full.
+    let has_zero = |x: u64| x.wrapping_sub(ONES) & !x & (ONES << 7) != 0;
+    has_zero(!first) || second & 0xff == 0xff || second & 0xff00 == 0xff00
 }
 
 /// The bits that begin [`RUN`] bits in a row.

@@ -61,7 +61,8 @@ pub struct Sandbox {
     /// Directories for temporary files, which they may change too; absent: those of the system, and what
     /// the variable `TMPDIR` says.
     pub temporary: Option<Vec<PathBuf>>,
-    /// Files and directories they do not read, beside the secrets that are known.
+    /// Files and directories they do not read, beside the secrets that are known: absolute, from `~`, or from the
+    /// working directory.
     pub hidden: Vec<PathBuf>,
     /// Unix sockets they may connect to. If there is none, they have no Unix sockets but pairs.
     pub sockets: Vec<PathBuf>,

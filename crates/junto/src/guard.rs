@@ -92,7 +92,10 @@ impl Guard {
             (Mode::Workspace, _) => Access::Workspace,
         };
         let accept_weaker = self.enforcement == Enforcement::Auto;
-        Some(Sandbox { access, accept_weaker, ..self.sandbox.clone() })
+        let mut hidden = self.sandbox.hidden.clone();
+        // What a program reads nobody sees, so what rules keep from it is not there for it.
+        hidden.extend(self.rules.iter().flat_map(Rules::unread).map(PathBuf::from));
+        Some(Sandbox { access, accept_weaker, hidden, ..self.sandbox.clone() })
     }
 
     /// The environment that a builder describes, held by this guard.

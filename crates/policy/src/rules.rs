@@ -6,6 +6,7 @@ use std::sync::Arc;
 use junto_core::nearest;
 use toml_edit::{Document, Item, Key, TableLike, Value};
 
+use crate::glob::is_pattern;
 use crate::rule::{Answer, Origin, PolicyRule, RuleError, Subject};
 use crate::{Mode, rule};
 
@@ -59,6 +60,16 @@ impl Rules {
     /// The mode that the file asks for.
     pub fn mode(&self) -> Option<Mode> {
         self.mode
+    }
+
+    /// Files and directories that rules deny to read, or ask about, as they are written: absolute, from `~`, or from
+    /// the working directory. Those that are told by a pattern of names are not among them.
+    pub fn unread(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().filter(|rule| rule.answer > Answer::Allow).filter_map(|rule| {
+            let Subject::Read(glob) = &rule.subject else { return None };
+            let text = glob.text().strip_suffix("/**").unwrap_or(glob.text());
+            (!text.is_empty() && !is_pattern(text)).then_some(text)
+        })
     }
 
     /// The rules, in the order of the file.

@@ -173,3 +173,20 @@ fn a_link_in_a_line_is_followed() {
     assert!(explained("touch out/x").starts_with("ask"), "{}", explained("touch out/x"));
     assert!(explained("rm out").starts_with("allow"), "{}", explained("rm out"));
 }
+
+/// What a program does that nobody looks into, rules hold all the same.
+#[test]
+fn what_a_rule_keeps_from_being_read_is_not_there_in_the_sandbox() {
+    let given = std::env::var("JUNTO_PEER_BWRAP").expect("run the tests with `cargo xtask test`");
+    let folder = Path::new(&given).parent().unwrap().display().to_string();
+    let stage = says(shell("python3 -c \"print(open('open/x').read()); print(open('hidden/x').read())\""));
+    let config = stage.machine.path(".config/junto/config.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let rule = "[[policy.rule]]\nread = \"hidden/**\"\ndecision = \"deny\"\n";
+    std::fs::write(&config, format!("{text}\n{rule}")).unwrap();
+    let machine = stage.machine.with("PATH", &format!("{folder}:/usr/local/bin:/usr/bin:/bin"));
+    machine.write("project/open/x", "public");
+    machine.write("project/hidden/x", "private");
+    let out = machine.run(&["run", "Work."]).ok();
+    assert!(out.contains("public") && !out.contains("private"), "{out}");
+}

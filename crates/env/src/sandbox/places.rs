@@ -49,7 +49,11 @@ impl Places {
         temporary.sort();
         temporary.dedup();
         let mut hidden: Vec<PathBuf> = Vec::new();
-        for path in sandbox.hidden.iter().cloned().chain(secrets::places(facts.home.as_deref())) {
+        let named = sandbox.hidden.iter().map(|path| match (path.strip_prefix("~"), &facts.home) {
+            (Ok(below), Some(home)) => home.join(below),
+            _ => cwd.join(path),
+        });
+        for path in named.chain(secrets::places(facts.home.as_deref())) {
             // Also what a link leads to.
             hidden.extend(path.canonicalize().ok().filter(|real| *real != path));
             hidden.push(path);

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admit::Admission;
 use crate::auth::ClientKey;
+use crate::models::Models;
 use crate::report::{CallReport, Sink};
 use crate::route::{ClientKeyUse, Routes, Target};
 use crate::{serve, surface};
@@ -21,6 +22,7 @@ pub struct Gateway(pub(crate) Arc<Inner>);
 /// What all requests share.
 pub(crate) struct Inner {
     pub(crate) routes: Routes,
+    pub(crate) models: Models,
     pub(crate) client_key: Option<ClientKey>,
     pub(crate) settings: Settings,
     pub(crate) admission: Admission,
@@ -159,6 +161,7 @@ impl Builder {
         }
         let admission = Admission::new(settings.running, settings.waiting);
         let client_key = client_key.as_ref().map(ClientKey::new);
-        Ok(Gateway(Arc::new(Inner { routes, client_key, settings, admission, sink })))
+        let models = Models::of(&routes);
+        Ok(Gateway(Arc::new(Inner { routes, models, client_key, settings, admission, sink })))
     }
 }

@@ -125,7 +125,7 @@ async fn call(
     let Some(target) = gateway.0.routes.find(&asked).cloned() else {
         return Err(Failure::new(ErrorKind::NotFound, format!("model: no route leads to `{asked}`")));
     };
-    crate::classify(wire, &head.headers, &body).apply(&mut cx);
+    crate::classify(wire, &asked, &head.headers, &body).apply(&mut cx);
     meter.route(&cx, &target.name, target.model.as_deref().unwrap_or(&asked));
     let permit = place.run().await.ok_or_else(|| Failure::overloaded(wire))?;
     let held = Held { _cancel: cancel, _permit: permit };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use junto_llm::{Error, Secret};
+use junto_llm::{Error, Narration, Secret};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -38,13 +38,18 @@ pub struct Settings {
     pub waiting: usize,
     /// The largest body of a request, in bytes.
     pub body_limit: usize,
-    /// How long a translated stream may be silent before something is sent to keep it alive. Until
-    /// then, a failure of the provider still becomes an HTTP status.
+    /// How long a translated stream may be silent before something is sent to keep it alive, again and
+    /// again. Until the first time a failure of the provider still becomes an HTTP status.
     pub keep_alive: Duration,
     /// What becomes of what providers say about their progress.
     pub progress: Progress,
     /// How long running answers may take to finish after a shutdown was asked for.
     pub grace: Duration,
+    /// How much providers that narrate shall say of their progress, where it is shown.
+    pub narration: Narration,
+    /// How long providers that narrate are silent between two lines. One that takes twice as long is
+    /// spoken for: clients are told, from then on in this pace, that the work goes on.
+    pub heartbeat: Duration,
 }
 
 impl Default for Settings {
@@ -53,9 +58,11 @@ impl Default for Settings {
             running: 1024,
             waiting: 1024,
             body_limit: 64 * 1024 * 1024,
-            keep_alive: Duration::from_secs(10),
+            keep_alive: Duration::from_secs(3),
             progress: Progress::Shown,
             grace: Duration::from_secs(30),
+            narration: Narration::default(),
+            heartbeat: Duration::from_secs(5),
         }
     }
 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use junto_llm::Provider;
 
+use crate::sessions::Turn;
+
 /// Who answers: a provider, and the model it is asked for.
 #[derive(Clone)]
 pub struct Target {
@@ -11,6 +13,7 @@ pub struct Target {
     pub(crate) name: String,
     pub(crate) model: Option<String>,
     pub(crate) client_key: ClientKeyUse,
+    pub(crate) turns: Turn,
 }
 
 /// What becomes of the key that a client shows.
@@ -28,7 +31,7 @@ impl Target {
     /// `name` is the provider's own: reasoning that it signed is known by it when a client sends it
     /// back, and a [`junto_llm::Client`] finds by it which of its providers is meant.
     pub fn new(name: impl Into<String>, provider: Arc<dyn Provider>) -> Self {
-        Self { provider, name: name.into(), model: None, client_key: ClientKeyUse::Keep }
+        Self { provider, name: name.into(), model: None, client_key: ClientKeyUse::Keep, turns: Turn::Free }
     }
 
     /// This target, asked for this model instead. Such calls are always translated: a body whose
@@ -36,6 +39,14 @@ impl Target {
     /// model the client knows.
     pub fn model(mut self, model: impl Into<String>) -> Self {
         self.model = Some(model.into());
+        self
+    }
+
+    /// This target, whose turns are counted: a session may have as many as
+    /// [`Settings::session_turns`](crate::Settings::session_turns) allows. For councils, whose turns cost
+    /// many times what one model's do. A client's chores are no turns.
+    pub fn counts_turns(mut self) -> Self {
+        self.turns = Turn::Counted;
         self
     }
 
@@ -64,6 +75,11 @@ pub(crate) struct Routes(Vec<(String, Target)>);
 impl Routes {
     pub(crate) fn push(&mut self, pattern: String, target: Target) {
         self.0.push((pattern, target));
+    }
+
+    /// The patterns and where they lead.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Target)> {
+        self.0.iter().map(|(pattern, target)| (pattern.as_str(), target))
     }
 
     pub(crate) fn targets(&self) -> impl Iterator<Item = &Target> {

@@ -14,9 +14,10 @@ use crate::admit::Place;
 use crate::body::Unread;
 use crate::call::{Call, Held};
 use crate::gateway::Gateway;
+use crate::guard::Client;
 use crate::reply::{self, Failure};
 use crate::report::{Meter, Via};
-use crate::{auth, body, passthrough, translate};
+use crate::{body, guard, passthrough, translate};
 
 type Request = axum::extract::Request;
 
@@ -62,8 +63,8 @@ fn wire_of(path: &str) -> Wire {
 async fn answer(gateway: &Gateway, wire: Wire, request: Request) -> Response {
     let cx = CallCx::new();
     let id = cx.call.clone();
-    let meter = Meter::new(gateway.0.sink.clone(), &cx);
-    let result = match admit(gateway, wire, request.headers()) {
+    let meter = Meter::new(&gateway.0.books, wire, &cx);
+    let result = match admit(gateway, wire, &request) {
         Ok(place) => call(gateway, wire, request, cx, place, meter.clone()).await,
         Err(failure) => {
             body::discard(request.into_body()).await;
@@ -84,25 +85,15 @@ fn refuse(failure: Failure, wire: Wire, call: &CallId, meter: &Meter) -> Respons
 }
 
 /// What can be refused before the body is read.
-fn admit(gateway: &Gateway, wire: Wire, headers: &http::HeaderMap) -> Result<Place, Failure> {
-    if auth::is_child(headers) {
-        return Err(Failure::new(
-            ErrorKind::AccessDenied,
-            "a command-line agent that Junto has started does not ask Junto's own gateway; \
-             does its endpoint, or a setting of its own, lead here?",
-        ));
-    }
-    if gateway.0.client_key.as_ref().is_some_and(|key| !key.is_shown(headers)) {
-        return Err(Failure::new(
-            ErrorKind::Authentication,
-            "this gateway wants its key, as a bearer token or in the header x-api-key",
-        ));
-    }
+fn admit(gateway: &Gateway, wire: Wire, request: &Request) -> Result<(Client, Place), Failure> {
+    let client = guard::check(gateway, request)?;
+    let headers = request.headers();
     if let Some(coding) = headers.get(header::CONTENT_ENCODING).filter(|coding| *coding != "identity") {
         let message = format!("the gateway reads no bodies in the encoding {coding:?}");
         return Err(Failure::with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
     }
-    gateway.0.admission.enter().ok_or_else(|| Failure::overloaded(wire))
+    let place = gateway.0.admission.enter().ok_or_else(|| Failure::overloaded(wire))?;
+    Ok((client, place))
 }
 
 async fn call(
@@ -110,7 +101,7 @@ async fn call(
     wire: Wire,
     request: Request,
     mut cx: CallCx,
-    place: Place,
+    (client, place): (Client, Place),
     meter: Meter,
 ) -> Result<Response, Failure> {
     // Whoever drops this future, or later the answer's body, ends the call.
@@ -128,7 +119,7 @@ async fn call(
     crate::classify(wire, &head.headers, &body).apply(&mut cx);
     meter.route(&cx, &target.name, target.model.as_deref().unwrap_or(&asked));
     let permit = place.run().await.ok_or_else(|| Failure::overloaded(wire))?;
-    let held = Held { _cancel: cancel, _permit: permit };
+    let held = Held { _cancel: cancel, _permit: permit, _client: client };
     let call = Call { wire, target, asked, cx, held, meter };
     dispatch(gateway, call, &head, bytes, body).await
 }

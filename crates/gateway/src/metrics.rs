@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::report::{CallEnd, CallReport};
 
-pub(crate) use self::text::{Gauges, text};
+pub(crate) use self::text::{Gauges, TYPE, text};
 
 /// How many calls are remembered one by one.
 const RECENT: usize = 50;

@@ -172,8 +172,14 @@ impl Meter {
 impl Open {
     fn tell(&self, end: CallEnd) {
         let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Notes { report, status, ticket }) = notes {
-            let report = CallReport { end, took: self.asked.elapsed(), ..report };
+        if let Some(Notes { report, mut status, ticket }) = notes {
+            let took = self.asked.elapsed();
+            let mut report = CallReport { end, took, ..report };
+            if matches!(report.end, CallEnd::Complete) && report.began.is_none() {
+                // A whole answer is handed out when all of it is there.
+                report.began = Some(took);
+                status = Some(StatusCode::OK);
+            }
             self.books.close(report, status, ticket);
         }
     }

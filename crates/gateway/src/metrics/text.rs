@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use super::{BOUNDS, Counters, Histogram, Metrics};
 
+/// The type of that text.
+pub(crate) const TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
 /// What is not counted but looked up when somebody asks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gauges {

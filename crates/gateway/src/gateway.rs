@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use junto_llm::{Allowance, Error, Secret, Usd};
+use junto_llm::{Allowance, Error, Narration, Secret, Usd};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -14,6 +14,7 @@ use crate::admit::Admission;
 use crate::books::{Books, Prices, Sink};
 use crate::guard::{self, ClientKeys, Clients};
 use crate::metrics::Metrics;
+use crate::models::Models;
 use crate::report::CallReport;
 use crate::route::{ClientKeyUse, Routes, Target};
 use crate::sessions::{self, SessionStore, Sessions};
@@ -26,6 +27,7 @@ pub struct Gateway(pub(crate) Arc<Inner>);
 /// What all requests share.
 pub(crate) struct Inner {
     pub(crate) routes: Routes,
+    pub(crate) models: Models,
     /// Absent: clients need no key.
     pub(crate) client_keys: Option<ClientKeys>,
     pub(crate) settings: Settings,
@@ -43,13 +45,18 @@ pub struct Settings {
     pub waiting: usize,
     /// The largest body of a request, in bytes.
     pub body_limit: usize,
-    /// How long a translated stream may be silent before something is sent to keep it alive. Until
-    /// then, a failure of the provider still becomes an HTTP status.
+    /// How long a translated stream may be silent before something is sent to keep it alive, again and
+    /// again. Until the first time a failure of the provider still becomes an HTTP status.
     pub keep_alive: Duration,
     /// What becomes of what providers say about their progress.
     pub progress: Progress,
     /// How long running answers may take to finish after a shutdown was asked for.
     pub grace: Duration,
+    /// How much providers that narrate shall say of their progress, where it is shown.
+    pub narration: Narration,
+    /// How long providers that narrate are silent between two lines. One that takes twice as long is
+    /// spoken for: clients are told, from then on in this pace, that the work goes on.
+    pub heartbeat: Duration,
     /// Names, beside those of this machine's loopback and the address it was reached at, under which clients
     /// may address the gateway. Whatever else a request's `Host` says is refused: it may be a web page's own
     /// name, which leads here now.
@@ -81,9 +88,11 @@ impl Default for Settings {
             running: 1024,
             waiting: 1024,
             body_limit: 64 * 1024 * 1024,
-            keep_alive: Duration::from_secs(10),
+            keep_alive: Duration::from_secs(3),
             progress: Progress::Shown,
             grace: Duration::from_secs(30),
+            narration: Narration::default(),
+            heartbeat: Duration::from_secs(5),
             hosts: Vec::new(),
             origins: Vec::new(),
             client_rate: None,
@@ -244,8 +253,10 @@ impl Builder {
         let books = Arc::new(Books { sink, prices, sessions, metrics: Metrics::new() });
         let limits = guard::Limits { rate: settings.client_rate, running: settings.client_running };
         let admission = Admission::new(settings.running, settings.waiting);
+        let models = Models::of(&routes);
         Ok(Gateway(Arc::new(Inner {
             routes,
+            models,
             client_keys: ClientKeys::new(&client_keys),
             settings,
             admission,

@@ -44,6 +44,7 @@ mod guard;
 mod headers;
 mod live;
 mod metrics;
+mod models;
 mod passthrough;
 mod progress;
 mod reply;
@@ -60,6 +61,7 @@ mod workdir;
 
 pub use classify::{Classified, classify};
 pub use gateway::{Builder, Gateway, Progress, Settings};
+pub use models::ModelEntry;
 pub use report::{CallEnd, CallReport, Via};
 pub use route::Target;
 pub use sessions::{KnownBy, SessionFile, SessionRecord, SessionStore};

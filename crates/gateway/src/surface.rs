@@ -1,6 +1,7 @@
 //! The paths that clients know, and who answers at each.
 
 mod generate;
+mod openapi;
 mod table;
 
 use axum::Router;
@@ -29,35 +30,36 @@ pub(crate) fn router(gateway: Gateway) -> Router {
 }
 
 async fn serve(State(gateway): State<Gateway>, request: Request) -> Response {
-    let found = table::find(request.method(), request.uri().path());
-    match found {
+    match table::find(request.method(), request.uri().path()) {
         // Whoever watches over the gateway asks as often as it likes, and shows nothing.
         Some(Found { surface: Surface::Health, .. }) => alive(),
+        // It reports what it refuses.
         Some(Found { surface: Surface::Generate(wire), model }) => {
             generate::answer(&gateway, wire, model, request).await
         }
         found => {
-            let surface = found.map(|found| found.surface);
-            let wire = wire_of(request.uri().path(), request.headers());
+            let surface = found.as_ref().map_or("none", |found| found.surface.name());
             let response = match guard::check(&gateway, &request) {
-                Ok(_client) => other(&gateway, surface, &request),
-                Err(failure) => failure.into_response(wire),
+                Ok(_client) => other(&gateway, found, &request),
+                Err(failure) => failure.into_response(wire_of(request.uri().path(), request.headers())),
             };
-            let name = surface.map_or("none", Surface::name);
-            gateway.0.books.metrics.request(name, response.status());
+            gateway.0.books.metrics.request(surface, response.status());
             response
         }
     }
 }
 
 /// Answers a request for something else than a model's answer.
-fn other(gateway: &Gateway, surface: Option<Surface>, request: &Request) -> Response {
+fn other(gateway: &Gateway, found: Option<Found>, request: &Request) -> Response {
+    let Some(Found { surface, model }) = found else { return missing(request) };
     match surface {
-        Some(Surface::Health | Surface::Hello) => alive(),
-        Some(Surface::Metrics) => reply::text(metrics::TYPE, metrics_text(gateway)),
-        Some(Surface::Status) => Status::of(gateway).page(),
-        Some(Surface::StatusJson) => reply::json(StatusCode::OK, &json!(Status::of(gateway))),
-        Some(Surface::Generate(_)) | None => missing(request),
+        Surface::Health | Surface::Hello => alive(),
+        Surface::Metrics => reply::text(metrics::TYPE, metrics_text(gateway)),
+        Surface::Models => models(gateway, model.as_deref(), request),
+        Surface::OpenApi => openapi::document(),
+        Surface::Status => Status::of(gateway).page(),
+        Surface::StatusJson => reply::json(StatusCode::OK, &json!(Status::of(gateway))),
+        Surface::Generate(_) => missing(request),
     }
 }
 
@@ -69,6 +71,17 @@ fn metrics_text(gateway: &Gateway) -> String {
     let (books, admission) = (&gateway.0.books, &gateway.0.admission);
     let (running, waiting) = (admission.running(), admission.waiting());
     metrics::text(&books.metrics, Gauges { running, waiting, sessions: books.sessions.len() })
+}
+
+/// What can be asked for, in the words of the wire that the client speaks.
+fn models(gateway: &Gateway, model: Option<&str>, request: &Request) -> Response {
+    let wire = wire_of(request.uri().path(), request.headers());
+    let (models, query) = (&gateway.0.models, request.uri().query().unwrap_or_default());
+    let list = match model {
+        Some(model) => models.one(wire, model, &gateway.0.routes),
+        None => models.list(wire, query),
+    };
+    list.map_or_else(|failure| failure.into_response(wire), |list| reply::json(StatusCode::OK, &list))
 }
 
 /// Refuses whatever is not in the table: unknown paths, and methods that a path does not take.

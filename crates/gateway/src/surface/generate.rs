@@ -89,7 +89,7 @@ async fn call(
     let (bytes, body) = body::read_json(body, gateway.0.settings.body_limit).await?;
     let asked = model.map_or_else(|| model_in(&body), Ok)?;
     let target = gateway.0.routes.target(&asked)?;
-    crate::classify(wire, &head.headers, &body).apply(&mut cx);
+    crate::classify(wire, &asked, &head.headers, &body).apply(&mut cx);
     if let Some(stated) = cx.workdir.take() {
         cx.workdir = workdir::permitted(stated, &gateway.0.settings.workdir_roots).await;
     }

@@ -21,6 +21,10 @@ pub(super) enum Surface {
     StatusJson,
     /// Answers of models, on this wire.
     Generate(Wire),
+    /// The models that can be asked for; one, if the path names it.
+    Models,
+    /// The description of all this.
+    OpenApi,
 }
 
 impl Surface {
@@ -30,6 +34,8 @@ impl Surface {
             Self::Health => "health",
             Self::Hello => "hello",
             Self::Metrics => "metrics",
+            Self::Models => "models",
+            Self::OpenApi => "openapi",
             Self::Status | Self::StatusJson => "status",
             Self::Generate(_) => "generate",
         }
@@ -46,6 +52,7 @@ pub(super) const TABLE: &[Row] = &[
     ("HEAD", "/", Surface::Hello),
     ("GET", "/api/hello", Surface::Hello),
     ("GET", "/metrics", Surface::Metrics),
+    ("GET", "/openapi.json", Surface::OpenApi),
     ("GET", "/status", Surface::Status),
     ("GET", "/status.json", Surface::StatusJson),
     ("POST", "/v1/messages", Surface::Generate(Wire::Anthropic)),
@@ -55,6 +62,10 @@ pub(super) const TABLE: &[Row] = &[
     ("POST", "/v1beta/models/{model}:streamGenerateContent", Surface::Generate(Wire::Gemini)),
     ("POST", "/v1/models/{model}:generateContent", Surface::Generate(Wire::Gemini)),
     ("POST", "/v1/models/{model}:streamGenerateContent", Surface::Generate(Wire::Gemini)),
+    ("GET", "/v1/models", Surface::Models),
+    ("GET", "/v1/models/{model}", Surface::Models),
+    ("GET", "/v1beta/models", Surface::Models),
+    ("GET", "/v1beta/models/{model}", Surface::Models),
 ];
 
 /// What was found for a request.
@@ -70,16 +81,19 @@ pub(super) fn find(method: &Method, path: &str) -> Option<Found> {
     TABLE.iter().find_map(|(taken, template, surface)| {
         let takes = *taken == method.as_str() || (*taken == "GET" && method == Method::HEAD);
         let model = takes.then(|| fits(template, path)).flatten()?;
-        Some(Found { surface: *surface, model: model.map(Cow::into_owned) })
+        let model = Some(model.into_owned()).filter(|model| !model.is_empty());
+        Some(Found { surface: *surface, model })
     })
 }
 
-/// Whether a path is of this form; and the model in it, if the form has one.
-fn fits<'a>(template: &str, path: &'a str) -> Option<Option<Cow<'a, str>>> {
-    let Some((before, rest)) = template.split_once('{') else { return (template == path).then_some(None) };
+/// The model in a path of this form, which is empty if the form has none; nothing for other paths.
+fn fits<'a>(template: &str, path: &'a str) -> Option<Cow<'a, str>> {
+    let Some((before, rest)) = template.split_once('{') else {
+        return (template == path).then_some(Cow::Borrowed(""));
+    };
     let after = rest.split_once('}').map_or("", |(_, after)| after);
     let model = path.strip_prefix(before)?.strip_suffix(after).filter(|model| !model.is_empty())?;
-    Some(Some(percent_decode_str(model).decode_utf8().ok()?))
+    percent_decode_str(model).decode_utf8().ok()
 }
 
 #[cfg(test)]
@@ -109,6 +123,9 @@ mod tests {
         check(Method::POST, "/v1beta/models/:generateContent", None);
         check(Method::POST, "/v1beta/models/%ff:generateContent", None);
         check(Method::POST, "/v1beta/models/m:embedContent", None);
-        check(Method::GET, "/v1beta/models/m:generateContent", None);
+        check(Method::GET, "/v1/models", Some((Surface::Models, None)));
+        check(Method::GET, "/v1beta/models/p/m", Some((Surface::Models, Some("p/m"))));
+        check(Method::GET, "/v1/models/", None);
+        check(Method::POST, "/v1/models/m", None);
     }
 }

@@ -15,6 +15,7 @@ mod t1_guard;
 mod t1_limits;
 mod t1_matrix;
 mod t1_metrics;
+mod t1_models;
 mod t1_passthrough;
 mod t1_reports;
 mod t1_sessions;

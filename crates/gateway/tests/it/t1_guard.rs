@@ -18,12 +18,16 @@ use crate::scripted::{Cue, Scripted, answer, shared, start};
 use crate::support::{House, Raw, Way, addressed, ask, hello, path, post, raw};
 
 /// Every surface but `/healthz`, and what is none: how it is asked, and the status of its answer.
-const OTHERS: [(&str, &str, u16); 7] = [
+const OTHERS: [(&str, &str, u16); 11] = [
     ("HEAD", "/", 200),
     ("GET", "/api/hello", 200),
     ("GET", "/metrics", 200),
     ("GET", "/status", 200),
     ("GET", "/status.json", 200),
+    ("GET", "/openapi.json", 200),
+    ("GET", "/v1/models", 200),
+    ("GET", "/v1/models/m", 200),
+    ("GET", "/v1beta/models", 200),
     ("GET", "/nothing", 404),
     ("POST", "/v1/messages/nothing", 404),
 ];

@@ -1,5 +1,6 @@
 //! The paths that clients know, and who answers at each.
 
+mod count;
 mod generate;
 mod openapi;
 mod table;
@@ -30,6 +31,7 @@ async fn serve(State(gateway): State<Gateway>, request: Request) -> Response {
     match surface {
         Surface::Alive => reply::json(StatusCode::OK, &json!({"status": "ok"})),
         Surface::Generate(wire) => generate::answer(&gateway, wire, model, request).await,
+        Surface::Count(wire) => count::answer(&gateway, wire, model, request).await,
         Surface::Models => models(&gateway, model.as_deref(), &request),
         Surface::OpenApi => openapi::document(),
     }

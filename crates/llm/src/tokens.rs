@@ -22,7 +22,7 @@ mod vocabulary;
 use serde::Serialize;
 use serde_json::Value;
 
-use self::family::{Family, Frame, Schema};
+use self::family::{Family, Frame, Schema, Tally};
 use self::media::Paper;
 use self::vocabulary::{O200K, Scratch};
 use crate::{
@@ -66,6 +66,7 @@ struct Counter {
 impl Counter {
     fn new(model: &str, wire: Wire) -> Self {
         let family = Family::of(model, wire);
+        tracing::trace!(model, family = family.name, "tokens are counted");
         Self { family, tokens: 0.0, exact: family.vocabulary, scratch: Scratch::default() }
     }
 
@@ -79,11 +80,11 @@ impl Counter {
     }
 
     fn text(&mut self, text: &str) {
-        let family = self.family;
+        let mut tally = Tally::default();
         for (piece, kind) in split::pieces(text) {
-            let tokens = O200K.count(piece.as_bytes(), &mut self.scratch);
-            self.tokens += family.tokens(piece, kind, tokens);
+            tally.add(piece, kind, O200K.count(piece.as_bytes(), &mut self.scratch));
         }
+        self.tokens += self.family.tokens(&tally);
     }
 
     /// What a vendor puts around, by a name in the family's frame.
@@ -104,7 +105,7 @@ impl Counter {
             self.exact = false;
             if let Some(format) = self.family.frame.format {
                 self.tokens += format;
-                self.schema(schema);
+                self.json(schema);
             }
         }
         let newest = request.messages.iter().rposition(|message| message.role == Role::User);

@@ -47,7 +47,7 @@ fn refuse(failure: Failure, wire: Wire, call: &CallId, meter: &Meter) -> Respons
 }
 
 /// What can be refused before the body is read.
-fn admit(gateway: &Gateway, wire: Wire, headers: &HeaderMap) -> Result<Place, Failure> {
+pub(super) fn admit(gateway: &Gateway, wire: Wire, headers: &HeaderMap) -> Result<Place, Failure> {
     super::check(gateway, headers)?;
     if let Some(coding) = headers.get(header::CONTENT_ENCODING).filter(|coding| *coding != "identity") {
         let message = format!("the gateway reads no bodies in the encoding {coding:?}");
@@ -80,7 +80,7 @@ async fn call(
 }
 
 /// The model that a body names.
-fn model_in(body: &Value) -> Result<String, Failure> {
+pub(super) fn model_in(body: &Value) -> Result<String, Failure> {
     let model = body.get("model").and_then(Value::as_str).filter(|model| !model.is_empty());
     let missing = || Failure::new(ErrorKind::InvalidRequest, "model: must be a string that is not empty");
     model.map(str::to_owned).ok_or_else(missing)

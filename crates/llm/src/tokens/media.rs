@@ -31,7 +31,7 @@ pub(super) enum Picture {
 
 impl Default for Picture {
     fn default() -> Self {
-        Self::Always(1000.0)
+        Self::Always(0.0)
     }
 }
 

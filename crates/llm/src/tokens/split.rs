@@ -1,7 +1,7 @@
 //! Cuts text into the pieces within which tokens are made, and says what each is of.
 //!
-//! The pieces are those of the pattern that belongs to `o200k_base`; [`tests`] has it. They are found by hand:
-//! a general matcher takes up to a hundred times as long on text in many scripts, and anyone may send some.
+//! The pieces are those of the pattern that belongs to `o200k_base`, which the tests have. They are found by
+//! hand: a general matcher takes up to a hundred times as long on text in many scripts, and anyone may send some.
 
 use std::sync::LazyLock;
 
@@ -16,8 +16,12 @@ pub(super) enum Kind {
     Inner,
     /// Words with letters that English does not have.
     Accented,
-    /// Chinese, Japanese and Korean.
+    /// Russian and its kin.
+    Cyrillic,
+    /// Chinese and Japanese.
     Han,
+    /// Korean.
+    Hangul,
     /// Words and signs of all other scripts.
     Other,
     /// Digits.
@@ -182,8 +186,9 @@ fn kind(piece: &str) -> Kind {
         }
         Some(last) if last.is_ascii() => Kind::Marks,
         Some('\0'..='\u{24f}' | '\u{1e00}'..='\u{1eff}') => Kind::Accented,
-        Some('\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}') => Kind::Han,
-        Some('\u{ff00}'..='\u{ffef}') => Kind::Han,
+        Some('\u{400}'..='\u{52f}') => Kind::Cyrillic,
+        Some('\u{2e80}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ffef}') => Kind::Han,
+        Some('\u{ac00}'..='\u{d7af}') => Kind::Hangul,
         _ => Kind::Other,
     }
 }
@@ -310,9 +315,10 @@ mod tests {
         check("(foo", Kind::Inner);
         check(" für", Kind::Accented);
         check(" où", Kind::Accented);
-        check("слово", Kind::Other);
+        check("слово", Kind::Cyrillic);
+        check("λέξη", Kind::Other);
         check("漢字", Kind::Han);
-        check("한국어", Kind::Han);
+        check("한국어", Kind::Hangul);
         check("🙂", Kind::Other);
         check("12", Kind::Digits);
         check(";\n", Kind::Marks);

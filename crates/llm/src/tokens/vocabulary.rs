@@ -216,8 +216,8 @@ mod tests {
     #[test]
     fn a_piece_without_an_end() {
         let mut scratch = Scratch::default();
-        let text = "x".repeat(2_000_000);
+        let text = "x".repeat(300_000);
         let tokens = O200K.count(text.as_bytes(), &mut scratch);
-        assert!((1..500_000).contains(&tokens), "{tokens}");
+        assert!((1..100_000).contains(&tokens), "{tokens}");
     }
 }

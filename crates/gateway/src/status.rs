@@ -68,7 +68,7 @@ struct Call {
     input_tokens: u64,
     output_tokens: u64,
     cost: Cost,
-    milliseconds: u128,
+    milliseconds: u64,
 }
 
 impl Status {
@@ -99,7 +99,7 @@ impl Status {
             input_tokens: call.input,
             output_tokens: call.output,
             cost: call.cost,
-            milliseconds: call.took.as_millis(),
+            milliseconds: u64::try_from(call.took.as_millis()).unwrap_or(u64::MAX),
         });
         Self {
             version: env!("CARGO_PKG_VERSION"),

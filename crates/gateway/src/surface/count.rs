@@ -12,7 +12,8 @@ use junto_llm::wire::Incoming;
 use junto_llm::{CallCx, ErrorKind, Origin, Request as Asked, Wire, tokens};
 use serde_json::{Value, json};
 
-use super::{Request, generate};
+use super::Request;
+use super::generate::{self, Admitted};
 use crate::gateway::Gateway;
 use crate::reply::{self, Failure};
 use crate::route::{ClientKeyUse, Target};
@@ -30,8 +31,8 @@ pub(super) async fn answer(
 ) -> Response {
     let cx = CallCx::new();
     let id = cx.call.clone();
-    let result = match generate::admit(gateway, wire, request.headers()) {
-        Ok(place) => {
+    let result = match generate::admit(gateway, wire, &request) {
+        Ok(Admitted { client: _client, place }) => {
             // Whoever drops this future ends what it has begun.
             let _cancel = cx.cancel.clone().drop_guard();
             match place.run().await {

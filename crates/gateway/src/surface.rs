@@ -38,9 +38,9 @@ async fn serve(State(gateway): State<Gateway>, request: Request) -> Response {
         Some(Found { surface: Surface::Generate(wire), model }) => {
             generate::answer(&gateway, wire, model, request).await
         }
-        Some(Found { surface: Surface::Count(wire), model }) => {
+        Some(Found { surface: surface @ Surface::Count(wire), model }) => {
             let response = count::answer(&gateway, wire, model, request).await;
-            gateway.0.books.metrics.request(Surface::Count(wire).name(), response.status());
+            gateway.0.books.metrics.request(surface.name(), response.status());
             response
         }
         found => {

@@ -5,15 +5,20 @@
     reason = "tests start peers and read their addresses from the environment"
 )]
 
+mod peer;
 mod scripted;
 mod support;
 mod t1_bad_input;
+mod t1_caches;
 mod t1_cancel;
 mod t1_clients;
 mod t1_errors;
+mod t1_golden;
 mod t1_limits;
 mod t1_matrix;
 mod t1_passthrough;
 mod t1_reports;
 mod t1_stream;
+mod t2_differential;
 mod t2_sdks;
+mod t2_types;

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::call::{Call, Held};
 use crate::gateway::Settings;
-use crate::progress::Narrator;
+use crate::progress::{Narrator, Trailing};
 use crate::report::Meter;
 use crate::sealed::Sealer;
 
@@ -162,6 +162,7 @@ impl Live {
         request: Request,
         label: Label,
         answer: &AnswerCx,
+        trailing: Trailing,
     ) -> Result<Body, Error> {
         let sealer = Sealer::new(call.origin());
         let Call { wire, target, cx, held, meter, .. } = call;
@@ -173,7 +174,7 @@ impl Live {
             encoder,
             label,
             sealer,
-            narrator: Narrator::new(settings.progress, wire),
+            narrator: Narrator::new(settings.progress, trailing, wire),
             meter,
             keep_alive: settings.keep_alive,
             deadline: Instant::now() + settings.keep_alive,

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::call::Call;
 use crate::gateway::{Progress, Settings};
 use crate::live::{Label, Live};
+use crate::progress::Trailing;
 use crate::reply::{self, Failure};
 use crate::sealed::{self, Sealer};
 
@@ -46,7 +47,8 @@ pub(crate) async fn answer(
                 Progress::Hidden => Narration::Silent,
             };
             let cx = AnswerCx { created, tells_usage: wants_usage(call.wire, body) };
-            Ok(reply::events(Live::open(settings, call, request, label, &cx).await?))
+            let trailing = Trailing::for_client(&head.headers);
+            Ok(reply::events(Live::open(settings, call, request, label, &cx, trailing).await?))
         }
     }
 }

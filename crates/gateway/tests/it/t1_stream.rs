@@ -212,6 +212,21 @@ async fn progress_is_shown_as_reasoning_and_taken_out_again() {
     }
 }
 
+/// The recap comes behind a live answer; but Claude Code that runs for a script would print it, or
+/// nothing, instead of the answer.
+#[tokio::test]
+async fn the_last_block_is_the_answer_for_whoever_takes_it_for_that() {
+    for (agent, shown) in [("claude-cli/2.1 (external, cli)", true), ("claude-cli/2.1 (external, sdk-cli)", false)] {
+        let mut cues = answer([progress("asking two members")], "42");
+        cues.insert(cues.len() - 1, progress("2 members, $0.02"));
+        let mut request = hello_to(Wire::Anthropic);
+        request.headers_mut().insert("user-agent", agent.parse().unwrap());
+        let said = raw(ask(&gateway(shared(cues), Settings::default()), request).await).await.text();
+        assert!(said.contains("asking two members") && said.contains("42"), "{said}");
+        assert_eq!(said.contains("$0.02"), shown, "{agent}: {said}");
+    }
+}
+
 /// A provider that narrates is told how much of it will be seen.
 #[tokio::test]
 async fn narration_is_asked_for_as_it_is_shown() {

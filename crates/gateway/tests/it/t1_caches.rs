@@ -72,7 +72,10 @@ async fn check(surface: Wire, wire: Wire) {
     let (input, read) = calls.iter().fold((0, 0), |sum, call| (sum.0 + call.0, sum.1 + call.1));
     let requests = s.twin.requests();
     let kept = signed(wire, &requests[ROUNDS - 1].body);
-    println!("{surface:?} on {wire:?}: {}% of all input, {least}% at least; {kept} signatures", read * 100 / input);
+    println!(
+        "{surface:?} on {wire:?}: {}% of all input, {least}% at least; {kept} signatures",
+        read * 100 / input
+    );
     assert!(least > 80 && read * 100 / input > 80, "{surface:?} on {wire:?}: {calls:?}");
     // Providers of Chat Completions sign nothing.
     let expected = if wire == Wire::Chat { 0 } else { ROUNDS - 1 };

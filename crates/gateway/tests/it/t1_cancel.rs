@@ -8,7 +8,9 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 use crate::scripted::{Cue, progress, shared, start};
-use crate::support::{House, Reports, SOON, Stand, addressed, ask, asked, hello, model, passing, post, translated};
+use crate::support::{
+    House, Reports, SOON, Stand, addressed, ask, asked, hello, model, passing, post, translated,
+};
 
 /// A twin that begins to answer and then falls silent until its client goes.
 fn silent_after(bytes: usize) -> Play {

@@ -47,8 +47,7 @@ fn cue(line: &str) -> Cue {
 async fn sent(cues: &[Cue], wire: Wire, stream: bool) -> String {
     let provider = shared(cues);
     let target = Target::new("maker", provider.clone()).model("some-model");
-    let gateway =
-        Gateway::builder().route("*", target).settings(Settings::default()).build().unwrap();
+    let gateway = Gateway::builder().route("*", target).settings(Settings::default()).build().unwrap();
     let (path, body) = addressed(wire, hello(wire, stream).to_string().into());
     let answer = raw(ask(&gateway, post(&path, body)).await).await;
     let call = provider.asked()[0].1.call.to_string();

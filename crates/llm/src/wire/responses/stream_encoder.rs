@@ -83,11 +83,7 @@ impl StreamEncoder for Encoder {
                 self.start(out);
                 let index = self.output.len();
                 if let Some(item) = items::of_part(part, &self.id, index) {
-                    self.emit(
-                        ITEM_ADDED,
-                        json!({"output_index": index, "item": item}),
-                        out,
-                    );
+                    self.emit(ITEM_ADDED, json!({"output_index": index, "item": item}), out);
                     self.emit("response.output_item.done", json!({"output_index": index, "item": item}), out);
                     self.output.push(item);
                 }

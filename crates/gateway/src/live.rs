@@ -19,7 +19,7 @@ use crate::gateway::Settings;
 use crate::progress::{Narrator, Trailing};
 use crate::report::Meter;
 use crate::sealed::Sealer;
-use heart::Heart;
+use heart::{Heart, in_time};
 
 pub(crate) use label::Label;
 
@@ -123,7 +123,7 @@ impl Live {
             narrator: Narrator::new(settings.progress, trailing, wire),
             meter,
             keep_alive: settings.keep_alive,
-            deadline: Instant::now() + settings.keep_alive,
+            deadline: in_time(settings.keep_alive),
             heart: Heart::new(settings.heartbeat),
             has_started: false,
             rate_limit: None,
@@ -195,7 +195,7 @@ impl Live {
                 None => break,
             }
         }
-        self.deadline = Instant::now() + self.keep_alive;
+        self.deadline = in_time(self.keep_alive);
         Some(Step::Bytes(out.into()))
     }
 

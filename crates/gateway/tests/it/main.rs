@@ -12,6 +12,7 @@ mod t1_bad_input;
 mod t1_caches;
 mod t1_cancel;
 mod t1_clients;
+mod t1_differential;
 mod t1_errors;
 mod t1_golden;
 mod t1_guard;

@@ -1,5 +1,8 @@
 //! A streamed answer on its way to the client.
 
+mod heart;
+mod label;
+
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::time::Duration;
@@ -7,47 +10,21 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
-use junto_llm::wire::StreamEncoder;
-use junto_llm::{Error, EventStream, Request, StreamEvent, Wire};
+use junto_llm::wire::{AnswerCx, StreamEncoder};
+use junto_llm::{Error, EventStream, RateLimit, Request, StreamEvent};
 use tokio::time::{Instant, timeout_at};
 
 use crate::call::{Call, Held};
 use crate::gateway::Settings;
-use crate::progress::Narrator;
+use crate::progress::{Narrator, Trailing};
 use crate::report::Meter;
 use crate::sealed::Sealer;
+use heart::{Heart, in_time};
+
+pub(crate) use label::Label;
 
 /// Events that are ready together are written together, up to about this many bytes.
 const BATCH: usize = 16 * 1024;
-
-/// What an answer is called.
-#[derive(Clone, Debug)]
-pub(crate) struct Label {
-    /// For answers whose provider gives them no id.
-    id: String,
-    /// The model as the client named it.
-    asked: String,
-    /// Whether the provider was asked for another model.
-    renamed: bool,
-}
-
-impl Label {
-    pub(crate) fn new(call: &Call) -> Self {
-        let prefix = if call.wire == Wire::Anthropic { "msg" } else { "resp" };
-        let id = format!("{prefix}_{}", call.cx.call);
-        Self { id, asked: call.asked.clone(), renamed: call.is_renamed() }
-    }
-
-    /// Fills in what is missing. A client that asked for one model is not told of another.
-    pub(crate) fn apply(&self, id: &mut String, model: &mut String) {
-        if id.is_empty() {
-            id.clone_from(&self.id);
-        }
-        if model.is_empty() || self.renamed {
-            model.clone_from(&self.asked);
-        }
-    }
-}
 
 /// One streamed answer. Dropping it ends the call.
 pub(crate) struct Live {
@@ -60,7 +37,10 @@ pub(crate) struct Live {
     keep_alive: Duration,
     /// When something must be sent to keep the connection alive.
     deadline: Instant,
+    heart: Heart,
     has_started: bool,
+    /// What the provider said about its limits when it began.
+    rate_limit: Option<RateLimit>,
     /// Comes after everything that was written.
     failed: Option<Error>,
     _held: Held,
@@ -102,6 +82,13 @@ impl Source {
     }
 }
 
+/// What was waited for.
+enum Waited {
+    Item(Option<Result<StreamEvent, Error>>),
+    Beat,
+    Silence,
+}
+
 /// What comes next on a stream.
 enum Step {
     Bytes(Bytes),
@@ -110,7 +97,8 @@ enum Step {
 
 impl Live {
     /// Starts the call and gives the body of the answer as soon as its first bytes are there: of
-    /// the answer, or those that keep the connection alive.
+    /// the answer, or those that keep the connection alive. Beside it, what is known by then of the
+    /// provider's limits.
     ///
     /// # Errors
     /// What fails before that, when the client can still be given a status.
@@ -119,31 +107,38 @@ impl Live {
         call: Call,
         request: Request,
         label: Label,
-    ) -> Result<Body, Error> {
+        answer: &AnswerCx,
+        trailing: Trailing,
+    ) -> Result<(Body, Option<RateLimit>), Error> {
         let sealer = Sealer::new(call.origin());
         let Call { wire, target, cx, held, meter, .. } = call;
+        let mut encoder = wire.codec().stream_encoder();
+        encoder.set(answer);
         let opening = Box::pin(async move { target.provider.stream(request, &cx).await });
         let mut live = Self {
             source: Source::Opening(opening),
-            encoder: wire.codec().stream_encoder(),
+            encoder,
             label,
             sealer,
-            narrator: Narrator::new(settings.progress),
+            narrator: Narrator::new(settings.progress, trailing, wire),
             meter,
             keep_alive: settings.keep_alive,
-            deadline: Instant::now() + settings.keep_alive,
+            deadline: in_time(settings.keep_alive),
+            heart: Heart::new(settings.heartbeat),
             has_started: false,
+            rate_limit: None,
             failed: None,
             _held: held,
         };
         match live.step().await {
             Some(Step::Bytes(first)) => {
+                let rate_limit = live.rate_limit.take();
                 let first = stream::iter([Ok::<_, Infallible>(first)]);
                 let rest = stream::unfold(live, |mut live| async move {
                     let bytes = live.next().await?;
                     Some((Ok(bytes), live))
                 });
-                Ok(Body::from_stream(first.chain(rest)))
+                Ok((Body::from_stream(first.chain(rest)), rate_limit))
             }
             Some(Step::Failed(error)) => Err(error),
             None => Err(Error::stream("the provider's answer is empty")),
@@ -171,15 +166,24 @@ impl Live {
         let mut out = Vec::new();
         while out.len() < BATCH {
             let item = if out.is_empty() {
-                let Ok(item) = timeout_at(self.deadline, self.source.next()).await else {
-                    out.extend_from_slice(self.encoder.keep_alive());
-                    break;
-                };
-                item
+                match self.wait().await {
+                    Waited::Item(item) => item,
+                    Waited::Beat => {
+                        let beat = self.heart.beat();
+                        self.narrate(beat, &mut out);
+                        break;
+                    }
+                    Waited::Silence => {
+                        self.begin(&mut out);
+                        self.encoder.keep_alive(&mut out);
+                        break;
+                    }
+                }
             } else {
                 let Some(item) = self.source.next().now_or_never() else { break };
                 item
             };
+            self.heart.rest();
             match item {
                 Some(Ok(event)) => self.write(event, &mut out),
                 Some(Err(error)) if out.is_empty() => return Some(Step::Failed(error)),
@@ -191,35 +195,51 @@ impl Live {
                 None => break,
             }
         }
-        self.deadline = Instant::now() + self.keep_alive;
+        self.deadline = in_time(self.keep_alive);
         Some(Step::Bytes(out.into()))
+    }
+
+    /// Waits for the provider, but not for ever without a sign of life.
+    async fn wait(&mut self) -> Waited {
+        let beats = self.narrator.is_speaking() && self.heart.due <= self.deadline;
+        let until = if beats { self.heart.due } else { self.deadline };
+        match timeout_at(until, self.source.next()).await {
+            Ok(item) => Waited::Item(item),
+            Err(_) if beats => Waited::Beat,
+            Err(_) => Waited::Silence,
+        }
     }
 
     fn write(&mut self, mut event: StreamEvent, out: &mut Vec<u8>) {
         match &mut event {
-            StreamEvent::StreamStart { id, model, usage, .. } => {
-                self.label.apply(id, model);
+            StreamEvent::StreamStart { id, model, usage, origin, rate_limit, .. } => {
+                self.label.apply(origin.as_ref().map(|origin| origin.wire), id, model);
                 if let Some(usage) = usage {
                     self.meter.note(usage);
                 }
+                self.rate_limit = rate_limit.take();
                 self.has_started = true;
             }
             StreamEvent::Finish { usage, .. } => self.meter.finish(usage),
             _ => {}
         }
-        if !self.has_started {
-            self.start(out);
-        }
-        self.sealer.seal(&mut event);
-        let Self { narrator, encoder, .. } = self;
-        narrator.pass(event, |event| encoder.event(event, out));
+        self.begin(out);
+        let Self { sealer, narrator, encoder, .. } = self;
+        sealer.seal(event, |event| narrator.pass(event, |event| encoder.event(event, out)));
     }
 
-    /// Begins the answer of a provider that forgot to.
-    fn start(&mut self, out: &mut Vec<u8>) {
-        self.has_started = true;
+    fn narrate(&mut self, line: StreamEvent, out: &mut Vec<u8>) {
+        let Self { narrator, encoder, .. } = self;
+        narrator.pass(line, |event| encoder.event(event, out));
+    }
+
+    /// Begins the answer of a provider that forgot to, or takes its time.
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        if std::mem::replace(&mut self.has_started, true) {
+            return;
+        }
         let (mut id, mut model) = (String::new(), String::new());
-        self.label.apply(&mut id, &mut model);
+        self.label.apply(None, &mut id, &mut model);
         let start = StreamEvent::StreamStart {
             id,
             model,

@@ -1,11 +1,14 @@
 //! The server: connections in, each a task that somebody waits for.
 
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::body::Incoming;
 use hyper::rt::Executor;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
@@ -13,6 +16,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+use crate::guard::Link;
 
 /// How many connections are served at a time; others wait to be accepted.
 const MOST_CONNECTIONS: usize = 8192;
@@ -39,8 +44,8 @@ pub(crate) async fn serve(
             () = server.closing.cancelled() => break,
             accepted = accept(&listener, &permits) => accepted,
         };
-        if let Some((stream, permit)) = accepted {
-            let connection = server.clone().connection(stream, router.clone());
+        if let Some((stream, peer, permit)) = accepted {
+            let connection = server.clone().connection(stream, peer, router.clone());
             server.tasks.spawn(async move {
                 connection.await;
                 drop(permit);
@@ -60,10 +65,10 @@ pub(crate) async fn serve(
 async fn accept(
     listener: &TcpListener,
     permits: &Arc<Semaphore>,
-) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
     let permit = Arc::clone(permits).acquire_owned().await.ok()?;
     match listener.accept().await {
-        Ok((stream, _)) => Some((stream, permit)),
+        Ok((stream, peer)) => Some((stream, peer, permit)),
         Err(error) => {
             tracing::warn!(%error, "cannot accept a connection");
             tokio::time::sleep(BREATH).await;
@@ -83,14 +88,21 @@ struct Server {
 }
 
 impl Server {
-    async fn connection(self, stream: TcpStream, router: Router) {
+    async fn connection(self, stream: TcpStream, peer: SocketAddr, router: Router) {
         // Without it small events would wait for the client's acknowledgement of the one before.
         let _ = stream.set_nodelay(true);
+        let link = stream.local_addr().ok().map(|local| Link { peer, local });
         let connection_over = self.stop.child_token();
         let _ends_streams = connection_over.clone().drop_guard();
         let mut builder = Builder::new(Streams { stop: connection_over, tasks: self.tasks.clone() });
         builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-        let service = TowerToHyperService::new(router);
+        let router = TowerToHyperService::new(router);
+        let service = service_fn(move |mut request: http::Request<Incoming>| {
+            if let Some(link) = link {
+                request.extensions_mut().insert(link);
+            }
+            router.call(request)
+        });
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
         // How a connection ends is the client's business.
         tokio::select! {

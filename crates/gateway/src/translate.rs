@@ -1,15 +1,19 @@
 //! The way of a call that is decoded, answered by its provider, and encoded again.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use junto_llm::wire::{Incoming, Mode};
-use junto_llm::{Request, Wire};
+use junto_llm::wire::{AnswerCx, Incoming, Mode};
+use junto_llm::{Effort, Narration, Part, RateLimit, Request, Wire};
 use serde_json::{Value, json};
 
 use crate::call::Call;
-use crate::gateway::Settings;
+use crate::gateway::{Progress, Settings};
+use crate::limits;
 use crate::live::{Label, Live};
+use crate::progress::Trailing;
 use crate::reply::{self, Failure};
 use crate::sealed::{self, Sealer};
 
@@ -17,23 +21,59 @@ use crate::sealed::{self, Sealer};
 /// the stream.
 pub(crate) async fn answer(
     settings: &Settings,
-    call: Call,
+    mut call: Call,
     head: &Parts,
     body: &Value,
 ) -> Result<Response, Failure> {
     let path = head.uri.path_and_query().map_or(head.uri.path(), |path| path.as_str());
     let (request, mode) = read(&call, &head.headers, Incoming { path, body })?;
     let label = Label::new(&call);
+    let created = now();
     match mode {
         Mode::Complete => {
+            call.cx.narration = Narration::Silent;
             let mut response = call.target.provider.complete(request, &call.cx).await?;
             call.meter.finish(&response.usage);
-            label.apply(&mut response.id, &mut response.model);
+            let maker = response.message.content.iter().find_map(Part::origin).map(|origin| origin.wire);
+            label.apply(maker, &mut response.id, &mut response.model);
             Sealer::new(call.origin()).seal_all(&mut response);
-            Ok(reply::json(StatusCode::OK, &call.wire.codec().encode_response(&response)))
+            let codec = call.wire.codec();
+            let mut answer = codec.encode_response(&response);
+            codec.date(&mut answer, created);
+            let reply = reply::json(StatusCode::OK, &answer);
+            Ok(limited(reply, call.wire, response.rate_limit.as_ref(), created))
         }
-        Mode::Stream => Ok(reply::events(Live::open(settings, call, request, label).await?)),
+        Mode::Stream => {
+            call.cx.narration = match settings.progress {
+                Progress::Shown => settings.narration,
+                Progress::Hidden => Narration::Silent,
+            };
+            let cx = AnswerCx { created, tells_usage: wants_usage(call.wire, body) };
+            let trailing = Trailing::for_client(&head.headers);
+            let wire = call.wire;
+            let (events, rate_limit) = Live::open(settings, call, request, label, &cx, trailing).await?;
+            Ok(limited(reply::events(events), wire, rate_limit.as_ref(), created))
+        }
     }
+}
+
+/// The reply with what the provider said about its limits.
+fn limited(mut reply: Response, wire: Wire, limits: Option<&RateLimit>, now: u64) -> Response {
+    if let Some(known) = limits {
+        limits::tell(wire, known, now, reply.headers_mut());
+    }
+    reply
+}
+
+/// Clients of Chat Completions have to ask for the usage of a stream.
+fn wants_usage(wire: Wire, body: &Value) -> bool {
+    wire != Wire::Chat || body["stream_options"]["include_usage"] == true
+}
+
+/// Seconds since 1970.
+#[expect(clippy::disallowed_methods, reason = "answers on OpenAI's wires say when they were made")]
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// The request as the provider shall get it.
@@ -46,11 +86,26 @@ fn read(call: &Call, headers: &HeaderMap, incoming: Incoming<'_>) -> Result<(Req
         // Labels are for the books of the provider that the client believes it talks to; they may
         // name the user's account there, which is nobody else's business.
         request.metadata.clear();
+        settle_effort(&mut request);
     }
     if call.wire == Wire::Anthropic {
         keep_betas(headers, &mut request);
     }
     Ok((request, mode))
+}
+
+/// Some of Anthropic's clients say how long to think instead of how hard, which no other wire has words
+/// for. Their own provider is told as they said it.
+fn settle_effort(request: &mut Request) {
+    let thinking = request.provider_options.get(Wire::Anthropic.name()).map(|options| &options["thinking"]);
+    if let (Some(thinking), None) = (thinking, &request.reasoning_effort) {
+        request.reasoning_effort = match (thinking["type"].as_str(), thinking["budget_tokens"].as_u64()) {
+            (Some("enabled"), Some(budget)) if budget < 4_096 => Some(Effort::Low),
+            (Some("enabled"), Some(budget)) if budget < 16_384 => Some(Effort::Medium),
+            (Some("enabled" | "adaptive"), _) => Some(Effort::High),
+            _ => None,
+        };
+    }
 }
 
 /// Anthropic's clients switch features on by header; the encoder takes them from the options.

@@ -18,6 +18,14 @@ macro_rules! on_each {
         on_each!(@pair responses_on_openai Responses Responses $($row)*);
         on_each!(@pair responses_on_gemini Responses Gemini $($row)*);
         on_each!(@pair responses_on_chat Responses Chat $($row)*);
+        on_each!(@pair gemini_on_anthropic Gemini Anthropic $($row)*);
+        on_each!(@pair gemini_on_openai Gemini Responses $($row)*);
+        on_each!(@pair gemini_on_gemini Gemini Gemini $($row)*);
+        on_each!(@pair gemini_on_chat Gemini Chat $($row)*);
+        on_each!(@pair chat_on_anthropic Chat Anthropic $($row)*);
+        on_each!(@pair chat_on_openai Chat Responses $($row)*);
+        on_each!(@pair chat_on_gemini Chat Gemini $($row)*);
+        on_each!(@pair chat_on_chat Chat Chat $($row)*);
     };
     (@pair $module:ident $surface:ident $wire:ident $($row:ident)*) => {
         mod $module {
@@ -37,6 +45,7 @@ on_each! {
     a_picture
     an_object
     usage_is_reported
+    what_the_provider_says_about_its_limits
 }
 
 async fn text(surface: Wire, wire: Wire) {
@@ -193,5 +202,22 @@ async fn usage_is_reported(surface: Wire, wire: Wire) {
             matches!(report.end, CallEnd::Complete) && report.via == Some(Via::Translation),
             "{report:?}"
         );
+    }
+}
+
+/// In the headers of the client's own wire, if both wires have such.
+async fn what_the_provider_says_about_its_limits(surface: Wire, wire: Wire) {
+    for way in Way::BOTH {
+        let s = translated(wire, Play::text("Hello.")).await;
+        let request = Request::prompt("hi").model(asked(surface));
+        let told = way.ask(&s.house.client(surface), request).await.unwrap().rate_limit;
+        if surface == Wire::Gemini || wire == Wire::Gemini {
+            assert_eq!(told, None, "{way:?}");
+            continue;
+        }
+        let told = told.unwrap_or_else(|| panic!("{way:?}: no word of limits"));
+        assert_eq!(told.requests_limit.unwrap() - told.requests_remaining.unwrap(), 1, "{way:?}: {told:?}");
+        let used = told.tokens_limit.unwrap() - told.tokens_remaining.unwrap();
+        assert_eq!(used, s.twin.usage_total().total, "{way:?}: {told:?}");
     }
 }

@@ -1,0 +1,227 @@
+//! Sealing, on the way out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use junto_llm::{Content, Origin, Part, Response, SegmentId, StreamEvent, Thinking, Wire};
+use serde_json::{Value, json};
+
+use super::{EXTRA, EXTRA_FIELD, Sealed, write};
+
+/// Seals what one answer holds, whole or streamed.
+#[derive(Debug)]
+pub(crate) struct Sealer {
+    /// Whom the parts will be taken for when they come back.
+    expected: Arc<Origin>,
+    /// Whose the streamed parts are.
+    maker: Option<Arc<Origin>>,
+    /// The text of reasoning that is being said, where the slot has to hold it.
+    said: BTreeMap<SegmentId, String>,
+    /// What no slot has taken yet, where a slot comes after what it holds.
+    waiting: Vec<Sealed>,
+    /// Whether the answer has begun since the last slot.
+    has_begun: bool,
+    /// A call of which it is not known yet whether something has to go ahead of it.
+    held: Vec<StreamEvent>,
+}
+
+impl Sealer {
+    pub(crate) fn new(expected: Arc<Origin>) -> Self {
+        Self {
+            expected,
+            maker: None,
+            said: BTreeMap::new(),
+            waiting: Vec::new(),
+            has_begun: false,
+            held: Vec::new(),
+        }
+    }
+
+    /// Seals what a whole answer holds.
+    pub(crate) fn seal_all(mut self, response: &mut Response) {
+        let parts = std::mem::take(&mut response.message.content);
+        for part in parts {
+            self.part(part, &mut |part| response.message.content.push(part));
+        }
+    }
+
+    /// Seals what an event of a stream holds, and hands on what the client shall get; the events come
+    /// in order.
+    pub(crate) fn seal(&mut self, event: StreamEvent, mut emit: impl FnMut(StreamEvent)) {
+        match event {
+            StreamEvent::StreamStart { ref origin, .. } => {
+                self.maker.clone_from(origin);
+                emit(event);
+            }
+            StreamEvent::ReasoningDelta { id, ref text } => {
+                if self.keeps_text() {
+                    self.said.entry(id).or_default().push_str(text);
+                }
+                emit(event);
+            }
+            StreamEvent::ReasoningEnd { id, signature, raw } => {
+                let (signature, raw) = self.reasoning(id, signature, raw);
+                emit(StreamEvent::ReasoningEnd { id, signature, raw });
+            }
+            StreamEvent::TextDelta { .. } => {
+                self.has_begun = true;
+                emit(event);
+            }
+            StreamEvent::ToolCallStart { .. } | StreamEvent::ToolCallDelta { .. } if self.may_go_ahead() => {
+                self.held.push(event);
+            }
+            StreamEvent::ToolCallEnd { id, call, mut raw } => {
+                if let Some(maker) = self.foreign(self.maker.as_ref()).cloned() {
+                    let signed = signed(&maker, &call.id, raw.as_ref());
+                    if self.has_own_slots() {
+                        if let Some(part) = signed.and_then(ahead) {
+                            emit(StreamEvent::Part { part });
+                        }
+                    } else if self.expected.wire == Wire::Chat {
+                        raw = self.extra(signed);
+                    }
+                }
+                self.taken();
+                let end = StreamEvent::ToolCallEnd { id, call, raw };
+                self.held.drain(..).chain([end]).for_each(emit);
+            }
+            StreamEvent::Part { part } => self.part(part, &mut |part| emit(StreamEvent::Part { part })),
+            StreamEvent::Finish { .. } => self.held.drain(..).chain([event]).for_each(emit),
+            event => emit(event),
+        }
+    }
+
+    /// The signature and the raw item that the client gets with reasoning that has ended.
+    fn reasoning(
+        &mut self,
+        id: SegmentId,
+        signature: Option<String>,
+        raw: Option<Value>,
+    ) -> (Option<String>, Option<Value>) {
+        let text = self.said.remove(&id);
+        let Some(maker) = self.maker.as_ref().filter(|maker| self.is_foreign(maker) || self.renames_items())
+        else {
+            return (signature, raw);
+        };
+        let sealed = Sealed { signature, raw, text, ..Sealed::new(maker) };
+        (self.slot(sealed), None)
+    }
+
+    fn part(&mut self, part: Part, emit: &mut dyn FnMut(Part)) {
+        let Some(maker) = self.foreign(part.origin()).cloned() else {
+            return emit(part);
+        };
+        let raw = part.raw_for(&maker).cloned();
+        match part.content() {
+            Content::Thinking(thinking) => {
+                let Thinking { text, signature } = thinking.clone();
+                let kept = self.has_late_slots().then(|| text.clone());
+                let sealed = Sealed { signature, raw, text: kept, ..Sealed::new(&maker) };
+                match self.slot(sealed) {
+                    None => emit(part),
+                    signature => emit(Part::new(Content::Thinking(Thinking { text, signature }))),
+                }
+            }
+            Content::RedactedThinking(data) => {
+                let sealed = Sealed { redacted: Some(data.clone()), raw, ..Sealed::new(&maker) };
+                let signature = self.slot(sealed);
+                emit(Part::new(Content::Thinking(Thinking { text: String::new(), signature })));
+            }
+            Content::ToolCall(call) => {
+                let signed = signed(&maker, &call.id, raw.as_ref());
+                let part = if self.has_own_slots() {
+                    if let Some(ahead) = signed.and_then(ahead) {
+                        emit(ahead);
+                    }
+                    part
+                } else if self.expected.wire == Wire::Chat {
+                    Part::received(part.content().clone(), maker, self.extra(signed))
+                } else {
+                    part
+                };
+                self.taken();
+                emit(part);
+            }
+            _ => {
+                self.has_begun = true;
+                emit(part);
+            }
+        }
+    }
+
+    /// What is written into the slot of this reasoning.
+    fn slot(&mut self, sealed: Sealed) -> Option<String> {
+        if sealed.is_empty() {
+            return None;
+        }
+        if !self.has_late_slots() {
+            return sealed.write();
+        }
+        let from_here = sealed.origin.wire == self.expected.wire && self.expected.wire == Wire::Gemini;
+        self.waiting.push(Sealed { late: self.has_begun, ..sealed });
+        // The slot that comes is written last, so it has to hold everything until then.
+        let slot = write(&self.waiting).filter(|_| self.expected.wire == Wire::Gemini);
+        if from_here {
+            self.taken();
+        }
+        slot
+    }
+
+    /// What a client of Chat Completions keeps beside a call.
+    fn extra(&mut self, signed: Option<Sealed>) -> Option<Value> {
+        self.waiting.extend(signed);
+        let slot = write(&self.waiting).filter(|_| !self.waiting.is_empty())?;
+        Some(json!({EXTRA: {EXTRA_FIELD: slot}}))
+    }
+
+    /// A slot has gone out.
+    fn taken(&mut self) {
+        self.waiting.clear();
+        self.has_begun = false;
+    }
+
+    /// Whether reasoning has a slot of its own on the client's wire.
+    fn has_own_slots(&self) -> bool {
+        matches!(self.expected.wire, Wire::Anthropic | Wire::Responses)
+    }
+
+    /// Whether the slot on the client's wire comes after the reasoning, on another part.
+    fn has_late_slots(&self) -> bool {
+        matches!(self.expected.wire, Wire::Gemini | Wire::Chat)
+    }
+
+    /// Whether streamed items get new ids, so that also the provider's own must be kept elsewhere.
+    fn renames_items(&self) -> bool {
+        self.expected.wire == Wire::Responses
+    }
+
+    fn keeps_text(&self) -> bool {
+        self.has_late_slots() && self.foreign(self.maker.as_ref()).is_some()
+    }
+
+    /// Whether calls may have a signature that has to go ahead of them. Such calls come whole, so
+    /// holding them back delays nothing.
+    fn may_go_ahead(&self) -> bool {
+        self.has_own_slots() && self.foreign(self.maker.as_ref()).is_some_and(|m| m.wire == Wire::Gemini)
+    }
+
+    fn foreign<'a>(&self, maker: Option<&'a Arc<Origin>>) -> Option<&'a Arc<Origin>> {
+        maker.filter(|maker| self.is_foreign(maker))
+    }
+
+    fn is_foreign(&self, maker: &Origin) -> bool {
+        *maker != *self.expected
+    }
+}
+
+/// What is sealed of a call that its maker signed.
+fn signed(maker: &Origin, call: &str, raw: Option<&Value>) -> Option<Sealed> {
+    let raw = raw.filter(|_| maker.wire == Wire::Gemini)?;
+    raw.get("thoughtSignature")?;
+    Some(Sealed { raw: Some(raw.clone()), call: Some(call.to_owned()), ..Sealed::new(maker) })
+}
+
+/// What goes ahead of such a call.
+fn ahead(signed: Sealed) -> Option<Part> {
+    signed.write().map(|data| Part::new(Content::RedactedThinking(data)))
+}

@@ -84,11 +84,11 @@ fn texts_in_many_languages() {
     // The name in the corpus, the model that is asked for, its wire, and how wrong it may be on average.
     let families = [
         ("gpt-5", "gpt-5.5", Wire::Responses, 0.0),
-        ("claude-2", "claude-sonnet-4-5", Wire::Anthropic, 0.13),
-        ("gemini-2.5-pro", "gemini-2.5-pro", Wire::Gemini, 0.07),
-        ("llama-3", "llama-3.3-70b", Wire::Chat, 0.08),
-        ("qwen3", "qwen3-coder", Wire::Chat, 0.11),
-        ("deepseek-v3", "deepseek-v3.2", Wire::Chat, 0.10),
+        ("claude-2", "claude-sonnet-4-5", Wire::Anthropic, 0.09),
+        ("gemini-2.5-pro", "gemini-2.5-pro", Wire::Gemini, 0.08),
+        ("llama-3", "llama-3.3-70b", Wire::Chat, 0.05),
+        ("qwen3", "qwen3-coder", Wire::Chat, 0.09),
+        ("deepseek-v3", "deepseek-v3.2", Wire::Chat, 0.08),
     ];
     for (known, model, wire, allowed) in families {
         let mut errors = Errors::default();
@@ -115,7 +115,13 @@ fn requests_that_were_charged() {
     for Known { wire, model, tokens, body } in requests() {
         let request = request(wire, &model, &body);
         let count = tokens::count(&request, &model, wire);
-        let error = errors.entry(wire.name()).or_default().add(count.tokens, tokens);
+        // Of a few tokens, one more or less is a large part.
+        let error = if tokens < 20 {
+            assert!(count.tokens.abs_diff(tokens) <= 6, "{model}: {} for {tokens}", count.tokens);
+            Errors::default().add(count.tokens, tokens)
+        } else {
+            errors.entry(wire.name()).or_default().add(count.tokens, tokens)
+        };
         println!(
             "{:9} {model:28} {:2} messages {:2} tools {:5} charged {tokens:5} {:+6.1} %{}",
             wire.name(),
@@ -134,7 +140,7 @@ fn requests_that_were_charged() {
     for (wire, errors) in errors {
         let (mean, median) = (errors.mean(), errors.median());
         println!("{wire:9} mean error {:.1} %, median {:.1} %", mean * 100.0, median * 100.0);
-        assert!(mean <= 0.15 && median <= 0.08, "{wire}: {mean:.3} {median:.3}");
+        assert!(mean <= 0.13 && median <= 0.06, "{wire}: {mean:.3} {median:.3}");
     }
 }
 

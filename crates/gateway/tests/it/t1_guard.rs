@@ -70,7 +70,8 @@ async fn check(
         let what = format!("{} {} {headers:?}", request.method(), request.uri());
         let raw = raw(ask(&gateway, request).await).await;
         assert_eq!(raw.status, refused.map_or(status, |(status, _)| status), "{what}: {}", raw.text());
-        if let Some((_, words)) = refused {
+        let is_told = !what.starts_with("HEAD");
+        if let Some((_, words)) = refused.filter(|_| is_told) {
             let body = raw.json();
             let message = body["error"]["message"].as_str().unwrap_or_else(|| panic!("{what}: {body}"));
             assert!(message.contains(words), "{what}: {message}");
@@ -187,7 +188,7 @@ async fn so_many_requests_of_one_client_at_a_time() {
         let gateway = gateway(&provider).settings(settings).build().unwrap();
         let first = ask(&gateway, with_key(wire, "a")).await;
         let second = ask(&gateway, with_key(wire, "a")).await;
-        assert_eq!((first.status(), second.status()), (200, 200));
+        assert_eq!((first.status().as_u16(), second.status().as_u16()), (200, 200));
         let refused = raw(ask(&gateway, with_key(wire, "a")).await).await;
         told_to_wait(&refused, "1", "2 requests under way");
         assert_eq!(ask(&gateway, with_key(wire, "b")).await.status(), 200, "another client has its own");

@@ -1,4 +1,5 @@
 //! How good the counts are, on texts and requests whose tokens are known. `tokens/README.md` says from where.
+#![expect(clippy::disallowed_macros, reason = "how wrong the counts are is printed for people to read")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 #[derive(Deserialize)]
-struct Text {
+struct Sample {
     kind: String,
     text: String,
     tokens: BTreeMap<String, u64>,
@@ -26,7 +27,7 @@ struct Known {
     body: Value,
 }
 
-fn texts() -> Vec<Text> {
+fn texts() -> Vec<Sample> {
     serde_json::from_str(include_str!("tokens/texts.json")).unwrap()
 }
 
@@ -92,7 +93,7 @@ fn texts_in_many_languages() {
     ];
     for (known, model, wire, allowed) in families {
         let mut errors = Errors::default();
-        for Text { kind, text, tokens } in texts() {
+        for Sample { kind, text, tokens } in texts() {
             let count = tokens::count_text(&text, model, wire);
             let error = errors.add(count.tokens, tokens[known]);
             assert_eq!(count.exact, known == "gpt-5");

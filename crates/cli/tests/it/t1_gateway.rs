@@ -21,17 +21,31 @@ pub(crate) struct Gateway {
 
 impl Gateway {
     pub(crate) fn start(machine: &Machine, flags: &[&str]) -> Self {
+        Self::started(machine, flags, "listening on ")
+    }
+
+    /// One that notes JSON.
+    pub(crate) fn start_for_programs(machine: &Machine, flags: &[&str]) -> Self {
+        Self::started(machine, flags, "\"msg\":\"listening on ")
+    }
+
+    fn started(machine: &Machine, flags: &[&str], mark: &str) -> Self {
         let mut child = start(machine, &[&["gateway", "--port", "0"], flags].concat());
         let mut err = BufReader::new(child.stderr.take().unwrap());
         let mut said = String::new();
         let url = loop {
             let from = said.len();
             assert_ne!(err.read_line(&mut said).unwrap(), 0, "{said}");
-            if let Some(rest) = said[from..].strip_prefix("listening on ") {
-                break rest.split(';').next().unwrap().to_owned();
+            if let Some((_, rest)) = said[from..].split_once(mark) {
+                break rest.split(' ').next().unwrap().to_owned();
             }
         };
         Self { child, err, said, url }
+    }
+
+    /// The port it listens on.
+    pub(crate) fn port(&self) -> u16 {
+        self.url.rsplit(':').next().unwrap().parse().unwrap()
     }
 
     /// A client of this gateway. Its requests name the model.
@@ -85,7 +99,8 @@ fn both_apis_are_answered_from_every_wire() {
             assert_eq!(code, Some(0), "{said}");
             let who = format!("{}/{}", setup.provider, setup.model);
             assert!(said.contains(&format!("{who} answers\n")), "{said}");
-            assert!(said.contains("ANTHROPIC_BASE_URL=") && said.contains("wire_api="), "{said}");
+            assert!(said.contains(" — Anthropic (/v1/messages) + OpenAI (/v1/responses)"), "{said}");
+            assert!(said.contains("junto gateway setup claude|codex|gemini"), "{said}");
             assert_eq!(said.matches(&format!("{who} · in ")).count(), 4, "{said}");
             assert!(!said.contains(KEY), "{said}");
         },
@@ -183,7 +198,7 @@ fn strangers_need_a_key() {
     stage
         .machine
         .run(&["gateway", "--host", "0.0.0.0", "--port", "0"])
-        .fails(2, &["could use your keys", "--key-env"]);
+        .fails(2, &["could use your keys", "JUNTO_GATEWAY_TOKEN", "--key-env"]);
     stage.machine.run(&["gateway", "--key-env", "NOT_SET"]).fails(2, &["NOT_SET is empty or not set"]);
     stage.machine.variables.push(("CLIENT_KEY".to_owned(), "open-sesame".to_owned()));
     let gateway = Gateway::start(&stage.machine, &["--host", "0.0.0.0", "--key-env", "CLIENT_KEY"]);

@@ -2,8 +2,9 @@
 
 use junto::gateway::{CallEnd, CallReport};
 use junto::llm::catalog::Catalog;
-use junto::llm::{Cost, Error, ErrorKind, Usage};
+use junto::llm::{Cost, Error, ErrorKind, Usage, Usd};
 use junto::store::{self, Book};
+use serde_json::json;
 
 use crate::config::ProviderSettings;
 use crate::failure::Failure;
@@ -49,6 +50,26 @@ impl Reporter {
         format!("{who} · {what}")
     }
 
+    /// The same for programs.
+    pub(super) fn fields(&self, report: &CallReport) -> serde_json::Value {
+        let CallReport { call, session, traffic, provider, model, usage, .. } = report;
+        let (end, status, error) = match &report.end {
+            CallEnd::Complete => ("complete", None, None),
+            CallEnd::Unread => ("unread", None, None),
+            CallEnd::BrokenOff => ("broken_off", None, None),
+            CallEnd::Failed { status, error } => {
+                ("failed", status.map(|status| status.as_u16()), Some(error.kind().as_str()))
+            }
+        };
+        json!({
+            "call": call, "session": session, "traffic": traffic, "provider": provider, "model": model,
+            "end": end, "status": status, "error": error,
+            "input_tokens": usage.input, "output_tokens": usage.output,
+            "cache_read_tokens": usage.cache_read,
+            "usd": provider.as_deref().and_then(|name| self.catalog.cost(name, model, usage).amount()).map(Usd::dollars),
+        })
+    }
+
     /// Writes down what a call used, if anything is known of that.
     pub(super) fn book(&self, report: &CallReport, book: &Book) -> store::Result<()> {
         let Some(provider) = report.provider.as_deref() else { return Ok(()) };
@@ -68,7 +89,7 @@ impl Reporter {
     fn hint(&self, provider: Option<&str>, error: &Error) -> Option<String> {
         let Some(provider) = provider else {
             let is_stranger = error.kind() == ErrorKind::Authentication;
-            return is_stranger.then(|| "the client must show the key that --key-env names".to_owned());
+            return is_stranger.then(|| "the client must show the key of `gateway.key_env`".to_owned());
         };
         let known = self.providers.iter().find(|known| known.name == provider);
         match known.and_then(|known| known.key_variable.as_deref()) {

@@ -105,10 +105,7 @@ fn on_runtime(command: impl Future<Output = Result<Exit, Failure>>) -> Result<Ex
 }
 
 /// Runs a command to its end on such a runtime.
-fn on(
-    runtime: &mut Builder,
-    command: impl Future<Output = Result<Exit, Failure>>,
-) -> Result<Exit, Failure> {
+fn on(runtime: &mut Builder, command: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
     let runtime = runtime.enable_all().build().map_err(|error| {
         Failure::new(
             Exit::Failed,

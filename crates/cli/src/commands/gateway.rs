@@ -34,7 +34,9 @@ pub(crate) async fn run(
         GatewayCommand::Install(args) => service::install(&args, &config, environment, output).await?,
         GatewayCommand::Uninstall => service::uninstall(environment, output).await?,
         GatewayCommand::Status(args) => return status::run(&args, &config, environment, output).await,
-        GatewayCommand::Token => output.exact(&format!("{}\n", keys::token(&config, environment)?.expose()))?,
+        GatewayCommand::Token => {
+            output.exact(&format!("{}\n", keys::token(&config, environment)?.expose()))?
+        }
     }
     Ok(Exit::Done)
 }

@@ -3,10 +3,10 @@
 use junto::llm::catalog::Catalog;
 use junto::llm::names::nearest;
 
+use super::Config;
 use super::problem::Problem;
 use super::settings::{KeyPath, Layer, Origin, Setting};
 use super::value::{Kind, Value};
-use super::Config;
 use crate::environment::Environment;
 
 /// The models' names that stand for the council, and for nobody else.
@@ -124,9 +124,10 @@ impl Config {
             return Ok(Who::Provider(name.to_owned(), model));
         }
         let catalog = Catalog::builtin().overlay(self.models());
-        catalog.get(target).map(|info| Who::Provider(info.provider.clone(), Some(info.id.clone()))).ok_or_else(
-            || format!("nobody knows \"{target}\"; expected {}", Kind::Route.expected()),
-        )
+        catalog
+            .get(target)
+            .map(|info| Who::Provider(info.provider.clone(), Some(info.id.clone())))
+            .ok_or_else(|| format!("nobody knows \"{target}\"; expected {}", Kind::Route.expected()))
     }
 }
 
@@ -280,7 +281,8 @@ mod tests {
     #[test]
     fn misspelled_variables_of_frites_are_noticed() {
         let notes = load("", &[("FRITES_GATEWAY_PROT", "1")]).unwrap().notes;
-        let said = "warning: the variable FRITES_GATEWAY_PROT means nothing; did you mean FRITES_GATEWAY_PORT?";
+        let said =
+            "warning: the variable FRITES_GATEWAY_PROT means nothing; did you mean FRITES_GATEWAY_PORT?";
         assert_eq!(notes, [said]);
     }
 }

@@ -233,8 +233,12 @@ pub(crate) static KEYS: &[Key] = &[
     Key::new("gateway.max_body", Kind::Count, "the largest body of a request, in MiB")
         .or("64")
         .var("JUNTO_GATEWAY_MAX_BODY"),
-    Key::new("gateway.roots", Kind::Texts, "below which folders a client's working directory may be; your home")
-        .var("JUNTO_GATEWAY_ROOTS"),
+    Key::new(
+        "gateway.roots",
+        Kind::Texts,
+        "below which folders a client's working directory may be; your home",
+    )
+    .var("JUNTO_GATEWAY_ROOTS"),
     Key::new("gateway.hosts", Kind::Texts, "names besides those of this machine that it may be called by")
         .var("JUNTO_GATEWAY_HOSTS"),
     Key::new("gateway.origins", Kind::Texts, "web pages that may use it, such as http://localhost:3000")
@@ -247,7 +251,11 @@ pub(crate) static KEYS: &[Key] = &[
         .or("false")
         .var("JUNTO_LOG_JSON")
         .also("FRITES_LOG_JSON"),
-    Key::new("gateway.routes.*", Kind::Route, "who answers for a model's name, in which * stands for anything"),
+    Key::new(
+        "gateway.routes.*",
+        Kind::Route,
+        "who answers for a model's name, in which * stands for anything",
+    ),
     Key::new("providers.*.wire", Kind::Choice(WIRES), "the wire it speaks"),
     Key::new("providers.*.base_url", Kind::Url, "where it is"),
     Key::new("providers.*.key_env", Kind::Variable, "the environment variable that holds its key"),

@@ -91,7 +91,8 @@ impl Kind {
             Self::Url => "an address that starts with http:// or https://".to_owned(),
             Self::Variable => "the name of an environment variable".to_owned(),
             Self::Route => {
-                "\"PROVIDER/MODEL\", \"PROVIDER/*\", \"cli:NAME\", \"council\" or a list of members".to_owned()
+                "\"PROVIDER/MODEL\", \"PROVIDER/*\", \"cli:NAME\", \"council\" or a list of members"
+                    .to_owned()
             }
         }
     }
@@ -126,9 +127,9 @@ impl Kind {
                 .map_or_else(wrong, Ok),
             (Self::Count | Self::Port | Self::Number | Self::Flag | Self::Texts, _) => wrong(),
             // `gpt-5.5 = …` is a table `gpt-5` with a key `5`.
-            (Self::Route, None | Some(Toml::InlineTable(_))) => wrong().map_err(|wrong| {
-                format!("{wrong}; a name with a dot in it is written in quotes")
-            }),
+            (Self::Route, None | Some(Toml::InlineTable(_))) => {
+                wrong().map_err(|wrong| format!("{wrong}; a name with a dot in it is written in quotes"))
+            }
             (_, Some(Toml::String(text))) => self.read_text(name, text.value()),
             _ => wrong(),
         }
@@ -145,7 +146,9 @@ impl Kind {
         if looks_like_key(text) {
             return Err(format!("this looks like a key; {NO_KEYS}"));
         }
-        if text.is_empty() && matches!(self, Self::Text | Self::Header | Self::Url | Self::Variable | Self::Route) {
+        if text.is_empty()
+            && matches!(self, Self::Text | Self::Header | Self::Url | Self::Variable | Self::Route)
+        {
             return Err("must not be empty".to_owned());
         }
         let value = match self {
@@ -159,7 +162,9 @@ impl Kind {
                 _ => None,
             },
             Self::Route if !text.contains(',') => Some(Value::Text(text.to_owned())),
-            Self::Texts | Self::Route => Some(Value::Texts(text.split(',').map(|t| t.trim().to_owned()).collect())),
+            Self::Texts | Self::Route => {
+                Some(Value::Texts(text.split(',').map(|t| t.trim().to_owned()).collect()))
+            }
             Self::Choice(words) => words.contains(&text).then(|| Value::Text(text.to_owned())),
             Self::Timeout => duration(text).filter(|d| !d.is_zero()).map(Value::Duration),
             Self::Pause => duration(text).map(Value::Duration),

@@ -134,7 +134,10 @@ fn the_variables_of_frites_are_those_of_the_gateway() {
         "gateway.heartbeat = \"700ms\"",
         "gateway.log_json = true",
     ] {
-        let found = shown.lines().find(|found| found.starts_with(line)).unwrap_or_else(|| panic!("{line} in {shown}"));
+        let found = shown
+            .lines()
+            .find(|found| found.starts_with(line))
+            .unwrap_or_else(|| panic!("{line} in {shown}"));
         assert!(found.contains("# env FRITES_"), "{found}");
     }
     assert!(!shown.contains("open-sesame"));

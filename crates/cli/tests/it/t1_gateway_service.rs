@@ -37,7 +37,9 @@ fn a_service_is_installed_and_nothing_is_started_unasked() {
     let machine = machine(0).with("OPENAI_API_KEY", KEY).with("JUNTO_GATEWAY_TOKEN", "client-key");
     let run = machine.run(&["gateway", "install"]);
     assert_eq!(run.code, Some(0), "{run:#?}");
-    for part in ["systemctl --user enable junto-gateway.service", "has no key of a provider yet", "--with-keys"] {
+    for part in
+        ["systemctl --user enable junto-gateway.service", "has no key of a provider yet", "--with-keys"]
+    {
         assert!(run.err.contains(part), "no {part:?} in {run:#?}");
     }
     assert_eq!(called(&machine), "");

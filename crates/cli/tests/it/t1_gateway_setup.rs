@@ -61,7 +61,10 @@ fn what_is_printed_is_what_would_be_written() {
          base_url = \"http://127.0.0.1:6767/v1\"\nwire_api = \"responses\"\n"
     );
     let gemini = setup(&machine, &["gemini"]);
-    assert!(gemini.out.starts_with("GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:6767\nGEMINI_API_KEY=junto\n{"), "{gemini:#?}");
+    assert!(
+        gemini.out.starts_with("GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:6767\nGEMINI_API_KEY=junto\n{"),
+        "{gemini:#?}"
+    );
     for folder in [".claude", ".codex", ".gemini"] {
         assert_eq!(names(&machine, folder), Vec::<String>::new(), "nothing is written unasked");
     }
@@ -149,9 +152,8 @@ fn what_cannot_be_read_is_left_alone() {
 #[test]
 fn clients_that_live_elsewhere_are_found_there() {
     let machine = Machine::new();
-    let machine = ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"]
-        .into_iter()
-        .fold(machine, |machine, name| {
+    let machine =
+        ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"].into_iter().fold(machine, |machine, name| {
             let folder = text(&machine.path(&name.to_lowercase()));
             machine.with(name, &folder)
         });
@@ -169,7 +171,8 @@ fn links_stay_links() {
     let machine = Machine::new();
     machine.write("dotfiles/settings.json", "{}");
     fs::create_dir(machine.path(".claude")).unwrap();
-    std::os::unix::fs::symlink(machine.path("dotfiles/settings.json"), machine.path(".claude/settings.json")).unwrap();
+    std::os::unix::fs::symlink(machine.path("dotfiles/settings.json"), machine.path(".claude/settings.json"))
+        .unwrap();
     setup(&machine, &["claude", "--write"]);
     assert!(machine.path(".claude/settings.json").is_symlink());
     assert!(read(&machine, "dotfiles/settings.json").contains("127.0.0.1:6767"));

@@ -28,9 +28,9 @@ pub(super) struct ClientKey {
 /// If the user has no place for configuration.
 pub(super) fn file(environment: &Environment) -> Result<PathBuf, Failure> {
     let folder = Files::find(environment).trust.and_then(|trust| trust.parent().map(Path::to_owned));
-    folder.map(|folder| folder.join("gateway.env")).ok_or_else(|| {
-        Failure::usage("neither HOME nor XDG_CONFIG_HOME is set", "set one of them")
-    })
+    folder
+        .map(|folder| folder.join("gateway.env"))
+        .ok_or_else(|| Failure::usage("neither HOME nor XDG_CONFIG_HOME is set", "set one of them"))
 }
 
 /// The key that clients must show: from the environment, else from the service's file.

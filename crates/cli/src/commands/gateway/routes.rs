@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use junto::council::Council;
 use junto::gateway::{Builder, Target};
-use junto::llm::{CallCx, Client, Error, ErrorKind, EventStream, Fut, Provider, Request, Response, ToolChoice};
+use junto::llm::{
+    CallCx, Client, Error, ErrorKind, EventStream, Fut, Provider, Request, Response, ToolChoice,
+};
 
 use crate::config::{COUNCIL_IDS, Config, Route, Who};
 use crate::environment::Environment;
@@ -104,10 +106,12 @@ impl Scene<'_> {
     fn special(&self) -> Vec<Route> {
         let (mut routes, _) = self.config.routes();
         let names = self.client.iter().flat_map(Client::provider_names);
-        routes.extend(names.map(|name| Route {
-            pattern: format!("{name}/*"),
-            who: Who::Provider(name.to_owned(), None),
-        }));
+        routes.extend(
+            names.map(|name| Route {
+                pattern: format!("{name}/*"),
+                who: Who::Provider(name.to_owned(), None),
+            }),
+        );
         // A stable order: what is configured comes before what is as special and was not.
         routes.sort_by_key(|route| Reverse(route.rank()));
         routes

@@ -20,11 +20,16 @@ use crate::output::Output;
 use crate::{connect, saved};
 
 /// The APIs that are served, as the first line names them.
-const SURFACES: &str = "Anthropic (/v1/messages) + OpenAI (/v1/responses)";
+const SURFACES: &str = "Anthropic (/v1/messages) + OpenAI (/v1/responses) + Chat (/v1/chat/completions) + \
+                        Gemini (/v1beta/models)";
 
 /// Runs the command: serves until it is interrupted, then lets running answers finish. A second
 /// interrupt does not wait for them.
-pub(crate) async fn run(args: ServeArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+pub(crate) async fn run(
+    args: ServeArgs,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
     let mut config = Config::load(environment, &args.values())?;
     for route in &args.route {
@@ -129,7 +134,9 @@ fn circle(provider: &ProviderSettings) -> Failure {
     let ProviderSettings { name, base_url, .. } = provider;
     Failure::usage(
         format!("the provider {name} is at {base_url}, which is this gateway itself"),
-        format!("`junto config show` tells who set `providers.{name}.base_url`; unset that, or choose another port"),
+        format!(
+            "`junto config show` tells who set `providers.{name}.base_url`; unset that, or choose another port"
+        ),
     )
 }
 

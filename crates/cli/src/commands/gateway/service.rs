@@ -140,10 +140,9 @@ fn own(file: &Path) -> Result<(), Failure> {
             format!("{} was not written by junto", file.display()),
             "move it away if you do not need it",
         )),
-        Err(error) => Err(Failure::usage(
-            format!("cannot read {}: {error}", file.display()),
-            "check who owns it",
-        )),
+        Err(error) => {
+            Err(Failure::usage(format!("cannot read {}: {error}", file.display()), "check who owns it"))
+        }
     }
 }
 
@@ -160,7 +159,8 @@ fn furnish(
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(unwritten(file, &error)),
     };
-    let text = before.clone().unwrap_or_else(|| "# VARIABLE=VALUE, one in a line, for the service.\n".to_owned());
+    let text =
+        before.clone().unwrap_or_else(|| "# VARIABLE=VALUE, one in a line, for the service.\n".to_owned());
     let mut entries = Vec::new();
     for name in variables(config).into_iter().filter(|_| args.with_keys) {
         let Some(value) = environment.get(&name) else { continue };
@@ -209,13 +209,15 @@ async fn execute(argv: &[String], environment: &Environment) -> Result<Done, Fai
     let local = LocalEnvironment::builder("/").variables(environment.all()).inherit(Inherit::All);
     let local = local.build().map_err(failed)?;
     let command = CommandSpec::argv(argv.iter().map(String::as_str));
-    let result = exec(&local, command, PATIENCE, &CancellationToken::new(), &mut |_| {}).await.map_err(failed)?;
+    let result =
+        exec(&local, command, PATIENCE, &CancellationToken::new(), &mut |_| {}).await.map_err(failed)?;
     let said = result.both.text(|_| " … ".to_owned());
     Ok(Done { success: result.exit.success(), said: said.trim().to_owned() })
 }
 
 fn shown(steps: &[Vec<String>]) -> String {
-    let line = |step: &Vec<String>| step.iter().map(|word| quoted(Path::new(word))).collect::<Vec<_>>().join(" ");
+    let line =
+        |step: &Vec<String>| step.iter().map(|word| quoted(Path::new(word))).collect::<Vec<_>>().join(" ");
     steps.iter().map(line).collect::<Vec<_>>().join(" && ")
 }
 

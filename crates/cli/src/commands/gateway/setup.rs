@@ -28,7 +28,10 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let client = Client {
         name: args.client,
-        url: args.url.as_deref().map_or_else(|| configured_url(config), |url| url.trim_end_matches('/').to_owned()),
+        url: args
+            .url
+            .as_deref()
+            .map_or_else(|| configured_url(config), |url| url.trim_end_matches('/').to_owned()),
         key: keys::wanted(config, environment)?,
         model: args.model.clone(),
     };

@@ -43,9 +43,11 @@ pub(super) async fn run(
             .into_iter()
             .map(|(name, file)| (name, file.map(|file| file.display().to_string()).into()))
             .collect();
-        let service = json!({"file": file.display().to_string(), "installed": is_installed, "running": is_running});
+        let service =
+            json!({"file": file.display().to_string(), "installed": is_installed, "running": is_running});
         let keys = json!({"file": keys.display().to_string(), "exists": keys.exists()});
-        let all = json!({"url": url, "answers": answers, "service": service, "keys": keys, "clients": clients});
+        let all =
+            json!({"url": url, "answers": answers, "service": service, "keys": keys, "clients": clients});
         output.exact(&format!("{all:#}\n"))?;
         return Ok(if answers { Exit::Done } else { Exit::Failed });
     }

@@ -49,7 +49,9 @@ impl Manager {
             Self::Systemd => config()
                 .or_else(|| home.map(|home| home.join(".config")))
                 .map(|folder| folder.join("systemd/user").join(UNIT)),
-            Self::Launchd => home.map(|home| home.join("Library/LaunchAgents").join(format!("{LABEL}.plist"))),
+            Self::Launchd => {
+                home.map(|home| home.join("Library/LaunchAgents").join(format!("{LABEL}.plist")))
+            }
         };
         file.ok_or_else(|| Failure::usage("HOME is not set", "set it"))
     }
@@ -98,7 +100,8 @@ fn command(words: &[&str]) -> Vec<String> {
 
 fn systemd(unit: &Unit) -> String {
     let path = |path: &Path| path.display().to_string().replace('%', "%%");
-    let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%"));
+    let quoted =
+        |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%"));
     let program = quoted(&unit.program.display().to_string()).replace('$', "$$");
     let mut variables = String::new();
     for (name, value) in unit.variables() {
@@ -117,8 +120,7 @@ fn systemd(unit: &Unit) -> String {
 fn launchd(unit: &Unit) -> String {
     let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', "'\\''"));
     let keys = quoted(&unit.keys);
-    let line =
-        format!("set -a; [ ! -f {keys} ] || . {keys}; set +a; exec {} gateway", quoted(&unit.program));
+    let line = format!("set -a; [ ! -f {keys} ] || . {keys}; set +a; exec {} gateway", quoted(&unit.program));
     let variables: String = unit
         .variables()
         .map(|(name, value)| format!("    <key>{name}</key><string>{}</string>\n", escaped(&value)))
@@ -200,7 +202,10 @@ mod tests {
         let environment = Environment::of(Path::new("/"), &[("HOME", "/home/me")]);
         let file = |manager: Manager| manager.file(&environment).unwrap();
         assert_eq!(file(Manager::Systemd), Path::new("/home/me/.config/systemd/user/junto-gateway.service"));
-        assert_eq!(file(Manager::Launchd), Path::new("/home/me/Library/LaunchAgents/dev.junto.gateway.plist"));
+        assert_eq!(
+            file(Manager::Launchd),
+            Path::new("/home/me/Library/LaunchAgents/dev.junto.gateway.plist")
+        );
         for manager in [Manager::Systemd, Manager::Launchd] {
             let file = file(manager);
             let steps = [manager.start(&file), manager.stop(&file), vec![manager.ask()]].concat();

@@ -96,7 +96,10 @@ impl Client {
         let key = self.key.as_ref()?;
         match self.name {
             ClientName::Claude => None,
-            ClientName::Codex => Some(format!("Codex takes the key from the variable {}: set it where Codex runs", key.variable)),
+            ClientName::Codex => Some(format!(
+                "Codex takes the key from the variable {}: set it where Codex runs",
+                key.variable
+            )),
             ClientName::Gemini => Some("the key stands in that file, which only you can read".to_owned()),
         }
     }
@@ -139,11 +142,10 @@ impl Client {
 
     fn gemini(&self, folder: &Path) -> Vec<Plan> {
         let key = self.key.as_ref().map_or(NO_KEY, |key| key.secret.expose());
-        let variables = vec![
-            Entry::set(&["GOOGLE_GEMINI_BASE_URL"], &self.url),
-            Entry::set(&["GEMINI_API_KEY"], key),
-        ];
-        let hidden = self.key.as_ref().map(|key| (key.secret.expose().to_owned(), format!("${}", key.variable)));
+        let variables =
+            vec![Entry::set(&["GOOGLE_GEMINI_BASE_URL"], &self.url), Entry::set(&["GEMINI_API_KEY"], key)];
+        let hidden =
+            self.key.as_ref().map(|key| (key.secret.expose().to_owned(), format!("${}", key.variable)));
         let mut settings = vec![Entry::set(&["security", "auth", "selectedType"], "gemini-api-key")];
         settings.extend(self.model.iter().map(|model| Entry::set(&["model", "name"], model)));
         vec![
@@ -167,9 +169,9 @@ fn folder(client: ClientName, environment: &Environment) -> Result<PathBuf, Fail
     };
     let named = environment.path(variable).map(|path| environment.directory().join(path).join(below));
     let home = || environment.path("HOME").map(|home| home.join(usual));
-    named.or_else(home).ok_or_else(|| {
-        Failure::usage(format!("neither HOME nor {variable} is set"), "set one of them")
-    })
+    named
+        .or_else(home)
+        .ok_or_else(|| Failure::usage(format!("neither HOME nor {variable} is set"), "set one of them"))
 }
 
 /// The file in which a client is pointed at this address, if it is.

@@ -81,10 +81,12 @@ pub(super) fn json(text: &str, entries: &[Entry]) -> Result<String, String> {
     if !changed {
         return Ok(text.to_owned());
     }
-    let indent: String = text.lines().nth(1).unwrap_or_default().chars().take_while(|c| c.is_whitespace()).collect();
+    let indent: String =
+        text.lines().nth(1).unwrap_or_default().chars().take_while(|c| c.is_whitespace()).collect();
     let indent = if indent.is_empty() { "  " } else { &indent };
     let mut bytes = Vec::new();
-    let mut serializer = Serializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(indent.as_bytes()));
+    let mut serializer =
+        Serializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(indent.as_bytes()));
     root.serialize(&mut serializer).map_err(|error| error.to_string())?;
     bytes.push(b'\n');
     String::from_utf8(bytes).map_err(|error| error.to_string())
@@ -178,7 +180,8 @@ pub(in crate::commands::gateway) fn lines(text: &str, entries: &[Entry]) -> Stri
         };
         let mut index = 0;
         lines.retain(|line| {
-            let keep = assigned(line, name).is_none() || Some(index) == first && matches!(after, After::Text(_));
+            let keep =
+                assigned(line, name).is_none() || Some(index) == first && matches!(after, After::Text(_));
             index += 1;
             keep
         });
@@ -193,7 +196,8 @@ pub(in crate::commands::gateway) fn lines(text: &str, entries: &[Entry]) -> Stri
         }
     }
     let mut changed = lines.join("\n");
-    if !changed.is_empty() && (text.is_empty() || text.ends_with('\n') || lines.len() != text.lines().count()) {
+    if !changed.is_empty() && (text.is_empty() || text.ends_with('\n') || lines.len() != text.lines().count())
+    {
         changed.push('\n');
     }
     changed
@@ -236,7 +240,9 @@ mod tests {
         check("{}", Ok(fresh));
         check(
             "{\n\t\"z\": 1,\n\t\"env\": {\n\t\t\"A\": \"b\",\n\t\t\"URL\": \"old\"\n\t},\n\t\"a\": [1]\n}",
-            Ok("{\n\t\"z\": 1,\n\t\"env\": {\n\t\t\"A\": \"b\",\n\t\t\"URL\": \"http://x\"\n\t},\n\t\"a\": [\n\t\t1\n\t],\n\t\"model\": \"m\"\n}\n"),
+            Ok(
+                "{\n\t\"z\": 1,\n\t\"env\": {\n\t\t\"A\": \"b\",\n\t\t\"URL\": \"http://x\"\n\t},\n\t\"a\": [\n\t\t1\n\t],\n\t\"model\": \"m\"\n}\n",
+            ),
         );
         // What is there already is not even written anew.
         let odd = "{ \"model\":\"m\",\"env\":{\"URL\":\"http://x\"} }";
@@ -273,8 +279,10 @@ mod tests {
         check(
             "model_provider = \"azure\" # work\n[model_providers.azure]\nname = \"a\"\n[model_providers.junto]\n\
              env_key = \"K\" # key\nbase_url = \"http://old\" # here\nstream_max_retries = 2\n",
-            Ok("model_provider = \"junto\" # work\n[model_providers.azure]\nname = \"a\"\n[model_providers.junto]\n\
-                base_url = \"http://x/v1\" # here\nstream_max_retries = 2\n"),
+            Ok(
+                "model_provider = \"junto\" # work\n[model_providers.azure]\nname = \"a\"\n[model_providers.junto]\n\
+                base_url = \"http://x/v1\" # here\nstream_max_retries = 2\n",
+            ),
         );
         check(
             "model_providers = { junto = { base_url = \"old\" } }\n",
@@ -304,6 +312,10 @@ mod tests {
         let ours = [Entry::remove_ending(&["helper"], " token")];
         assert_eq!(json("{\"helper\": \"mine\"}", &ours).unwrap(), "{\"helper\": \"mine\"}");
         assert_eq!(json("{\"helper\": \"a token\"}", &ours).unwrap(), "{}\n");
-        assert_eq!(json("{}", &[Entry::remove(&["env", "X"])]).unwrap(), "{}", "no table is made to remove from");
+        assert_eq!(
+            json("{}", &[Entry::remove(&["env", "X"])]).unwrap(),
+            "{}",
+            "no table is made to remove from"
+        );
     }
 }

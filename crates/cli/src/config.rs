@@ -34,7 +34,7 @@ use crate::failure::Failure;
 
 pub(crate) use aliases::circles;
 pub(crate) use files::{Files, Project};
-pub(crate) use gateway::{COUNCIL_IDS, Route, Who};
+pub(crate) use gateway::{COUNCIL_IDS, Route, Who, rank};
 pub(crate) use junto::llm::vendor::VENDORS;
 pub(crate) use problem::{Problem, failure as problems_failure};
 pub(crate) use runners::RunnerSettings;

@@ -41,12 +41,9 @@ pub(crate) enum Who {
     Council(Vec<String>),
 }
 
-impl Route {
-    /// How special it is: a name before a pattern, and a pattern before one that says less.
-    pub(crate) fn rank(&self) -> (bool, usize) {
-        let pattern = &self.pattern;
-        (!pattern.contains('*'), pattern.chars().filter(|c| *c != '*').count())
-    }
+/// How special a pattern is: a name before a pattern, and a pattern before one that says less.
+pub(crate) fn rank(pattern: &str) -> (bool, usize) {
+    (!pattern.contains('*'), pattern.chars().filter(|c| *c != '*').count())
 }
 
 impl Config {
@@ -63,7 +60,7 @@ impl Config {
                 Err(message) => problems.push(Problem::at(&setting.origin, format!("`{path}`: {message}"))),
             }
         }
-        routes.sort_by_key(|route| std::cmp::Reverse(route.rank()));
+        routes.sort_by_key(|route| std::cmp::Reverse(rank(&route.pattern)));
         (routes, problems)
     }
 

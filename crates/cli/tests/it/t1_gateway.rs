@@ -76,6 +76,30 @@ impl Gateway {
         })
     }
 
+    /// What it answers to a request without a body.
+    pub(crate) fn get(&self, path: &str) -> String {
+        let address = self.url.strip_prefix("http://").unwrap();
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// The models it tells OpenAI's clients of.
+    pub(crate) fn models(&self) -> Vec<String> {
+        let answer = self.get("/v1/models");
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200 "), "{answer}");
+        let list: serde_json::Value = serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}"));
+        list["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|model| model["id"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
     /// Interrupts it; gives the exit code and everything it said.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         interrupt(&self.child);

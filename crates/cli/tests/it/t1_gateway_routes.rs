@@ -92,6 +92,27 @@ fn without_a_council_its_names_are_nobodys() {
 }
 
 #[test]
+fn clients_are_told_of_what_they_can_ask_for() {
+    let stage = stage(
+        "[gateway]\ncouncil = [\"local/a-1\", \"local/b-1\"]\n[gateway.routes]\n\"gpt-5.5\" = \"local/*\"\n\
+         \"claude-*\" = \"local/big\"\n",
+    );
+    stage.price(&["priced-1"]);
+    let gateway = Gateway::start(&stage.machine, &[]);
+    let ids = gateway.models();
+    for id in ["junto-council", "frites-council", "gpt-5.5", "local/a-1", "local/b-1", "local/priced-1"] {
+        assert!(ids.iter().any(|found| found == id), "no {id} in {ids:?}");
+    }
+    assert!(ids.iter().all(|id| !id.contains('*')), "{ids:?}");
+    assert_eq!(gateway.end().0, Some(0));
+    let plain = self::stage("");
+    let gateway = Gateway::start(&plain.machine, &[]);
+    let ids = gateway.models();
+    assert!(ids.contains(&"mistral".to_owned()) && !ids.iter().any(|id| id.contains("council")), "{ids:?}");
+    assert_eq!(gateway.end().0, Some(0));
+}
+
+#[test]
 fn routes_that_make_no_sense_are_refused() {
     let check = |more: &str, flags: &[&str], said: &[&str]| {
         stage(more).machine.run(&[&["gateway", "--port", "0"], flags].concat()).fails(2, said);

@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use junto::council::Council;
-use junto::gateway::{Builder, Target};
+use junto::gateway::{Builder, ModelEntry, Target};
 use junto::llm::{
     CallCx, Client, Error, ErrorKind, EventStream, Fut, Provider, Request, Response, ToolChoice,
 };
 
-use crate::config::{COUNCIL_IDS, Config, Route, Who};
+use crate::config::{COUNCIL_IDS, Config, Route, Who, rank};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::{choice, connect, council, runners};
@@ -22,14 +22,14 @@ pub(super) struct Routed {
     pub(super) words: String,
 }
 
-/// Adds the routes, the special before the general: the council under its own names, then what is configured
-/// and `PROVIDER/MODEL` for each provider that can be asked, then the council or the chosen provider for
-/// everything else.
+/// Adds the routes, the special before the general: what is configured, the council under its own names and
+/// `PROVIDER/MODEL` for each provider that can be asked; then the council or the chosen provider for everything
+/// else.
 ///
 /// # Errors
 /// If somebody cannot be asked, or no model is known.
 pub(super) fn routes(
-    builder: Builder,
+    mut builder: Builder,
     config: &Config,
     environment: &Environment,
 ) -> Result<Routed, Failure> {
@@ -40,28 +40,36 @@ pub(super) fn routes(
     let scene = Scene { client, config, environment };
     let members = config.texts("gateway.council").unwrap_or_default();
     let council = if members.is_empty() { None } else { Some(scene.council(members)?) };
-    let mut builder = builder;
-    for id in COUNCIL_IDS {
-        let target = council.as_ref().map_or_else(nobody, council_target);
-        builder = builder.route(id, target);
+    let (configured, _) = config.routes();
+    let mut special = Vec::new();
+    for route in &configured {
+        special.push((route.pattern.clone(), scene.target(route)?));
     }
-    for route in scene.special() {
-        builder = builder.route(route.pattern.clone(), scene.target(&route)?);
+    special.extend(COUNCIL_IDS.map(|id| match &council {
+        Some(council) => (id.to_owned(), council_target(council)),
+        // What has a star is not listed.
+        None => (format!("{id}*"), Target::new("council", Arc::new(Nobody))),
+    }));
+    for client in &scene.client {
+        special.extend(client.provider_names().map(|name| scene.named(client, name, members)));
     }
-    let (routes, _) = config.routes();
-    let routed = match (routes.iter().find(|route| route.pattern == "*"), council) {
-        // It is among the routes already, and the last of them.
-        (Some(route), _) => Routed { builder, words: format!("{} answers", words(&route.who)) },
-        (None, Some(council)) => Routed {
+    // What is configured stays before what is as special and was not.
+    special.sort_by_key(|(pattern, _)| Reverse(rank(pattern)));
+    for (pattern, target) in special {
+        builder = builder.route(pattern, target);
+    }
+    match (configured.iter().find(|route| route.pattern == "*"), council) {
+        // It is among the special ones, and the last of them.
+        (Some(route), _) => Ok(Routed { builder, words: format!("{} answers", words(&route.who)) }),
+        (None, Some(council)) => Ok(Routed {
             builder: builder.route("*", council_target(&council)),
             words: format!("a {} answers", council::words(&council)),
-        },
-        (None, None) if scene.client.is_none() && !routes.is_empty() => {
-            Routed { builder, words: "only what [gateway.routes] names is answered".to_owned() }
+        }),
+        (None, None) if scene.client.is_none() && !configured.is_empty() => {
+            Ok(Routed { builder, words: "only what [gateway.routes] names is answered".to_owned() })
         }
-        (None, None) => scene.chosen(builder)?,
-    };
-    Ok(routed)
+        (None, None) => scene.chosen(builder),
+    }
 }
 
 /// Who answers, in words.
@@ -77,11 +85,6 @@ fn words(who: &Who) -> String {
 
 fn council_target(council: &Council) -> Target {
     Target::new(council.name(), Arc::new(council.clone()))
-}
-
-/// Who stands for the council where there is none.
-fn nobody() -> Target {
-    Target::new("council", Arc::new(Nobody))
 }
 
 /// What routes are made from.
@@ -102,27 +105,19 @@ impl Scene<'_> {
         council::council(members, client.as_ref(), environment.directory(), config, environment)
     }
 
-    /// What is configured and `PROVIDER/MODEL` for each provider, in the order in which they count.
-    fn special(&self) -> Vec<Route> {
-        let (mut routes, _) = self.config.routes();
-        let names = self.client.iter().flat_map(Client::provider_names);
-        routes.extend(
-            names.map(|name| Route {
-                pattern: format!("{name}/*"),
-                who: Who::Provider(name.to_owned(), None),
-            }),
-        );
-        // A stable order: what is configured comes before what is as special and was not.
-        routes.sort_by_key(|route| Reverse(route.rank()));
-        routes
+    /// A provider's route for `PROVIDER/MODEL`. It lists what the catalog has, and who sits in the council.
+    fn named(&self, client: &Client, name: &str, members: &[String]) -> (String, Target) {
+        let known = client.catalog().list(Some(name)).into_iter();
+        let known = known.map(|info| ModelEntry::from(info).id(format!("{name}/{}", info.id)));
+        let is_own = |member: &&String| member.split_once('/').is_some_and(|(owner, _)| owner == name);
+        let seated = members.iter().filter(is_own).map(ModelEntry::new);
+        let provider = Named { client: client.clone(), name: name.to_owned() };
+        (format!("{name}/*"), Target::new(name, Arc::new(provider)).lists(known.chain(seated)))
     }
 
+    /// Who answers for a configured name or pattern.
     fn target(&self, route: &Route) -> Result<Target, Failure> {
         match &route.who {
-            Who::Provider(name, None) if route.pattern == format!("{name}/*") => {
-                let named = Named { client: self.client()?.clone(), name: name.clone() };
-                Ok(Target::new(name, Arc::new(named)))
-            }
             Who::Provider(name, model) => self.provider(&route.pattern, name, model.as_deref()),
             Who::Cli(name, model) => {
                 let Self { config, environment, .. } = self;
@@ -145,9 +140,13 @@ impl Scene<'_> {
         let asked = Request { provider: Some(name.to_owned()), ..Request::of(Vec::new()) };
         let (name, provider) = client.provider_for(&asked)?;
         let target = Target::new(name, Arc::clone(provider));
-        let model = model.map(|model| full_name(client, name, model));
+        let Some(model) = model.map(|model| full_name(client, name, model)) else {
+            return Ok(target.lists(client.catalog().list(Some(name)).into_iter().map(ModelEntry::from)));
+        };
+        let known = client.catalog().of(name, &model);
+        let target = target.lists(known.map(|info| ModelEntry::from(info).id(pattern)));
         // A model that keeps its name can be asked for by the client's own bytes.
-        Ok(model.filter(|model| model != pattern).into_iter().fold(target, Target::model))
+        Ok(if model == pattern { target } else { target.model(model) })
     }
 
     /// The chosen provider for everything. Its own models may be asked for by their names if none is chosen.
@@ -157,10 +156,12 @@ impl Scene<'_> {
         let asked = Request { provider: choice.provider, ..Request::of(Vec::new()) };
         let (name, provider) = client.provider_for(&asked)?;
         let target = Target::new(name, Arc::clone(provider));
+        let known = client.catalog().list(Some(name));
+        let target = target.lists(known.iter().map(|info| ModelEntry::from(*info)));
         let model = if let Some(model) = choice.model {
             full_name(client, name, &model)
         } else {
-            for info in client.catalog().list(Some(name)) {
+            for info in known {
                 builder = builder.route(info.id.clone(), target.clone());
             }
             let latest = client.catalog().latest(name, None).ok_or_else(|| {
@@ -169,7 +170,9 @@ impl Scene<'_> {
             latest.id.clone()
         };
         let words = format!("{name}/{model} answers");
-        Ok(Routed { builder: builder.route("*", target.model(model)), words })
+        let only =
+            client.catalog().of(name, &model).map_or_else(|| ModelEntry::new(&model), ModelEntry::from);
+        Ok(Routed { builder: builder.route("*", target.model(model).lists([only])), words })
     }
 }
 

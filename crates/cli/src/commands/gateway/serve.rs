@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use junto::gateway::{Builder, Gateway, Progress, Settings};
+use junto::llm::Narration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -115,6 +116,11 @@ fn settings(config: &Config) -> Settings {
         keep_alive: time("gateway.keep_alive", usual.keep_alive),
         progress: if config.flag("gateway.progress") { Progress::Shown } else { Progress::Hidden },
         grace: time("gateway.grace", usual.grace),
+        narration: match config.text("gateway.progress_detail") {
+            Some(("interleaved", _)) => Narration::Interleaved,
+            _ => Narration::Telemetry,
+        },
+        heartbeat: time("gateway.heartbeat", usual.heartbeat),
     }
 }
 

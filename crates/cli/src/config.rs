@@ -38,7 +38,7 @@ pub(crate) use gateway::{COUNCIL_IDS, Route, Who, rank};
 pub(crate) use junto::llm::vendor::VENDORS;
 pub(crate) use problem::{Problem, failure as problems_failure};
 pub(crate) use runners::RunnerSettings;
-pub(crate) use schema::{DIALECTS, ENV_POLICIES, LOG_LEVELS, MODES, OVERFLOWS, SANDBOXES};
+pub(crate) use schema::{DIALECTS, ENV_POLICIES, MODES, OVERFLOWS, SANDBOXES};
 pub(crate) use settings::{KeyPath, Layer, Origin, Setting, Settings, in_order};
 pub(crate) use trust::{Standing, Trust, digest};
 pub(crate) use value::{Value, duration, duration_text};

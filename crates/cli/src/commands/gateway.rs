@@ -35,7 +35,7 @@ pub(crate) async fn run(
         GatewayCommand::Uninstall => service::uninstall(environment, output).await?,
         GatewayCommand::Status(args) => return status::run(&args, &config, environment, output).await,
         GatewayCommand::Token => {
-            output.exact(&format!("{}\n", keys::token(&config, environment)?.expose()))?
+            output.exact(&format!("{}\n", keys::token(&config, environment)?.expose()))?;
         }
     }
     Ok(Exit::Done)

@@ -114,8 +114,8 @@ mod tests {
 
     #[test]
     fn levels_are_ordered_and_named() {
-        for word in crate::config::LOG_LEVELS {
-            assert_eq!(Level::named(word).word(), *word);
+        for word in ["debug", "info", "warn", "error"] {
+            assert_eq!(Level::named(word).word(), word);
         }
         assert!(Level::Debug < Level::Info && Level::Info < Level::Warn && Level::Warn < Level::Error);
     }

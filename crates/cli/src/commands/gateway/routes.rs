@@ -33,10 +33,8 @@ pub(super) fn routes(
     config: &Config,
     environment: &Environment,
 ) -> Result<Routed, Failure> {
-    let client = match connect::usable(config, environment).is_empty() {
-        false => Some(connect::client(config, environment)?),
-        true => None,
-    };
+    let has_provider = !connect::usable(config, environment).is_empty();
+    let client = if has_provider { Some(connect::client(config, environment)?) } else { None };
     let scene = Scene { client, config, environment };
     let members = config.texts("gateway.council").unwrap_or_default();
     let council = if members.is_empty() { None } else { Some(scene.council(members)?) };
@@ -50,8 +48,8 @@ pub(super) fn routes(
         // What has a star is not listed.
         None => (format!("{id}*"), Target::new("council", Arc::new(Nobody))),
     }));
-    for client in &scene.client {
-        special.extend(client.provider_names().map(|name| scene.named(client, name, members)));
+    if let Some(client) = &scene.client {
+        special.extend(client.provider_names().map(|name| named(client, name, members)));
     }
     // What is configured stays before what is as special and was not.
     special.sort_by_key(|(pattern, _)| Reverse(rank(pattern)));
@@ -87,6 +85,16 @@ fn council_target(council: &Council) -> Target {
     Target::new(council.name(), Arc::new(council.clone()))
 }
 
+/// A provider's route for `PROVIDER/MODEL`. It lists what the catalog has, and who sits in the council.
+fn named(client: &Client, name: &str, members: &[String]) -> (String, Target) {
+    let known = client.catalog().list(Some(name)).into_iter();
+    let known = known.map(|info| ModelEntry::from(info).id(format!("{name}/{}", info.id)));
+    let is_own = |member: &&String| member.split_once('/').is_some_and(|(owner, _)| owner == name);
+    let seated = members.iter().filter(is_own).map(ModelEntry::new);
+    let provider = Named { client: client.clone(), name: name.to_owned() };
+    (format!("{name}/*"), Target::new(name, Arc::new(provider)).lists(known.chain(seated)))
+}
+
 /// What routes are made from.
 struct Scene<'a> {
     /// None if no provider can be asked.
@@ -103,16 +111,6 @@ impl Scene<'_> {
     fn council(&self, members: &[String]) -> Result<Council, Failure> {
         let Self { client, config, environment } = self;
         council::council(members, client.as_ref(), environment.directory(), config, environment)
-    }
-
-    /// A provider's route for `PROVIDER/MODEL`. It lists what the catalog has, and who sits in the council.
-    fn named(&self, client: &Client, name: &str, members: &[String]) -> (String, Target) {
-        let known = client.catalog().list(Some(name)).into_iter();
-        let known = known.map(|info| ModelEntry::from(info).id(format!("{name}/{}", info.id)));
-        let is_own = |member: &&String| member.split_once('/').is_some_and(|(owner, _)| owner == name);
-        let seated = members.iter().filter(is_own).map(ModelEntry::new);
-        let provider = Named { client: client.clone(), name: name.to_owned() };
-        (format!("{name}/*"), Target::new(name, Arc::new(provider)).lists(known.chain(seated)))
     }
 
     /// Who answers for a configured name or pattern.

@@ -21,7 +21,7 @@ use crate::failure::{Exit, Failure};
 use crate::output::Output;
 
 /// How long the system's own program may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What is known of the service.
 pub(super) struct Standing {
@@ -41,9 +41,10 @@ pub(super) async fn look(environment: &Environment) -> Result<Standing, Failure>
     let manager = Manager::of_machine();
     let file = manager.file(environment)?;
     let is_installed = file.exists();
-    let is_running = match is_installed {
-        true => execute(&manager.ask(), environment).await.ok().map(|done| done.success),
-        false => None,
+    let is_running = if is_installed {
+        execute(&manager.ask(), environment).await.ok().map(|done| done.success)
+    } else {
+        None
     };
     Ok(Standing { file, is_installed, is_running })
 }

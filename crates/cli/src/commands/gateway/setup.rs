@@ -132,7 +132,7 @@ fn backup(file: &Path) -> PathBuf {
         }
         file.with_file_name(format!("{backup}.bak"))
     };
-    (0..).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(0))
+    (0..u32::MAX).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(0))
 }
 
 fn refused(file: &Path, why: &str) -> Failure {

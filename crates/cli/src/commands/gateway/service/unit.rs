@@ -1,5 +1,6 @@
 //! How a system is told of a service.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::environment::Environment;
@@ -105,7 +106,7 @@ fn systemd(unit: &Unit) -> String {
     let program = quoted(&unit.program.display().to_string()).replace('$', "$$");
     let mut variables = String::new();
     for (name, value) in unit.variables() {
-        variables.push_str(&format!("Environment={}\n", quoted(&format!("{name}={value}"))));
+        let _ = writeln!(variables, "Environment={}", quoted(&format!("{name}={value}")));
     }
     format!(
         "# {MARK}; `junto gateway uninstall` removes it.\n\
@@ -121,10 +122,10 @@ fn launchd(unit: &Unit) -> String {
     let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', "'\\''"));
     let keys = quoted(&unit.keys);
     let line = format!("set -a; [ ! -f {keys} ] || . {keys}; set +a; exec {} gateway", quoted(&unit.program));
-    let variables: String = unit
-        .variables()
-        .map(|(name, value)| format!("    <key>{name}</key><string>{}</string>\n", escaped(&value)))
-        .collect();
+    let mut variables = String::new();
+    for (name, value) in unit.variables() {
+        let _ = writeln!(variables, "    <key>{name}</key><string>{}</string>", escaped(&value));
+    }
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
          <!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n\

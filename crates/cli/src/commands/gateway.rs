@@ -6,6 +6,7 @@ mod report;
 mod routes;
 mod serve;
 mod service;
+mod settings;
 mod setup;
 mod status;
 

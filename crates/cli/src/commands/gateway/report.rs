@@ -50,6 +50,12 @@ impl Reporter {
         format!("{who} · {what}")
     }
 
+    /// What a call cost, as far as that is known.
+    pub(super) fn price(&self, report: &CallReport) -> Option<Usd> {
+        let provider = report.provider.as_deref()?;
+        self.catalog.cost(provider, &report.model, &report.usage).amount()
+    }
+
     /// The same for programs.
     pub(super) fn fields(&self, report: &CallReport) -> serde_json::Value {
         let CallReport { call, session, traffic, provider, model, usage, .. } = report;
@@ -66,7 +72,7 @@ impl Reporter {
             "end": end, "status": status, "error": error,
             "input_tokens": usage.input, "output_tokens": usage.output,
             "cache_read_tokens": usage.cache_read,
-            "usd": provider.as_deref().and_then(|name| self.catalog.cost(name, model, usage).amount()).map(Usd::dollars),
+            "usd": self.price(report).map(Usd::dollars),
         })
     }
 

@@ -82,7 +82,7 @@ fn words(who: &Who) -> String {
 }
 
 fn council_target(council: &Council) -> Target {
-    Target::new(council.name(), Arc::new(council.clone()))
+    Target::new(council.name(), Arc::new(council.clone())).counts_turns()
 }
 
 /// A provider's route for `PROVIDER/MODEL`. It lists what the catalog has, and who sits in the council.

@@ -1,16 +1,16 @@
 //! Serving.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::sync::Arc;
 
-use junto::gateway::{Builder, Gateway, Progress, Settings};
-use junto::llm::Narration;
+use junto::gateway::{Builder, Gateway, SessionFile};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::log::Log;
 use super::report::Reporter;
 use super::routes::{self, Routed};
+use super::settings::settings;
 use super::{client_key, key_variable};
 use crate::args::ServeArgs;
 use crate::config::{Config, ProviderSettings, problems_failure};
@@ -41,7 +41,8 @@ pub(crate) async fn run(
         log.note(note);
     }
     let Routed { builder, words } = routes::routes(Gateway::builder(), &config, environment)?;
-    let reporter = Reporter { catalog: connect::catalog(&config), providers: config.providers() };
+    let reporter = Arc::new(Reporter { catalog: connect::catalog(&config), providers: config.providers() });
+    let prices = Arc::clone(&reporter);
     let book = saved::book("gateway", &config, environment, output);
     let told = log.clone();
     let builder = builder.on_call(move |report| {
@@ -52,7 +53,11 @@ pub(crate) async fn run(
         }
         told.call(&report, &reporter);
     });
-    let builder = builder.settings(settings(&config));
+    let builder = builder.settings(settings(&config, environment)).prices(move |report| prices.price(report));
+    let builder = match sessions(&config, environment, &log) {
+        Some(file) => builder.session_store(file),
+        None => builder,
+    };
     let key = client_key(&config, environment)?;
     let is_keyed = key.is_some();
     let gateway = key.into_iter().fold(builder, Builder::client_key).build()?;
@@ -94,34 +99,30 @@ pub(crate) async fn run(
     }
 }
 
+/// Where it is kept what sessions have used; none if nothing is to be kept.
+fn sessions(config: &Config, environment: &Environment, log: &Log) -> Option<SessionFile> {
+    if !config.flag("store.save") {
+        return None;
+    }
+    let folder = saved::root(environment).ok()?.join("gateway");
+    match std::fs::create_dir_all(&folder) {
+        Ok(()) => Some(SessionFile::new(folder.join("sessions.json"))),
+        Err(error) => {
+            log.warning(&format!(
+                "what sessions used is forgotten at the end: {}: {error}",
+                folder.display()
+            ));
+            None
+        }
+    }
+}
+
 /// Where to listen.
 fn place(config: &Config) -> (&str, u16) {
     let host = config.text("gateway.host").map_or("127.0.0.1", |(host, _)| host);
     // The table of keys lets no other numbers in.
     let port = config.count("gateway.port").and_then(|port| u16::try_from(port).ok());
     (host, port.unwrap_or_default())
-}
-
-/// The gateway's limits and habits, as they are configured.
-fn settings(config: &Config) -> Settings {
-    let usual = Settings::default();
-    let number = |key: &str, usual: usize| {
-        config.count(key).map_or(usual, |number| usize::try_from(number).unwrap_or(usize::MAX))
-    };
-    let time = |key: &str, usual: Duration| config.duration(key).unwrap_or(usual);
-    Settings {
-        running: number("gateway.max_running", usual.running).max(1),
-        waiting: number("gateway.max_waiting", usual.waiting),
-        body_limit: number("gateway.max_body", usual.body_limit >> 20).saturating_mul(1 << 20),
-        keep_alive: time("gateway.keep_alive", usual.keep_alive),
-        progress: if config.flag("gateway.progress") { Progress::Shown } else { Progress::Hidden },
-        grace: time("gateway.grace", usual.grace),
-        narration: match config.text("gateway.progress_detail") {
-            Some(("interleaved", _)) => Narration::Interleaved,
-            _ => Narration::Telemetry,
-        },
-        heartbeat: time("gateway.heartbeat", usual.heartbeat),
-    }
 }
 
 /// The provider that is this gateway itself, if one is: each of its requests would come back here.

@@ -49,7 +49,7 @@ impl Gateway {
     }
 
     /// A client of this gateway. Its requests name the model.
-    fn client(&self, wire: Wire, key: &str) -> Client {
+    pub(crate) fn client(&self, wire: Wire, key: &str) -> Client {
         let base = match wire {
             Wire::Responses | Wire::Chat => format!("{}/v1", self.url),
             Wire::Anthropic | Wire::Gemini => self.url.clone(),
@@ -79,8 +79,13 @@ impl Gateway {
     /// What it answers to a request without a body.
     pub(crate) fn get(&self, path: &str) -> String {
         let address = self.url.strip_prefix("http://").unwrap();
-        let mut stream = TcpStream::connect(address).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").unwrap();
+        self.send(&format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"))
+    }
+
+    /// What it answers to these bytes.
+    pub(crate) fn send(&self, request: &str) -> String {
+        let mut stream = TcpStream::connect(self.url.strip_prefix("http://").unwrap()).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
@@ -108,7 +113,7 @@ impl Gateway {
     }
 }
 
-fn run<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
@@ -194,12 +199,10 @@ fn requests_that_make_no_sense_are_noted() {
     let stage = Stage::on_any_wire(Play::default());
     let gateway = Gateway::start(&stage.machine, &[]);
     for body in ["{", r#"{"model": "any-1", "messages": 3}"#] {
-        let mut stream = TcpStream::connect(gateway.url.strip_prefix("http://").unwrap()).unwrap();
-        let length = body.len();
-        write!(stream, "POST /v1/messages HTTP/1.1\r\nhost: gateway\r\nconnection: close\r\n").unwrap();
-        write!(stream, "content-length: {length}\r\n\r\n{body}").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        let answer = gateway.send(&format!(
+            "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        ));
         assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
     }
     let (code, said) = gateway.end();

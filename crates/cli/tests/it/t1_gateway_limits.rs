@@ -47,11 +47,12 @@ fn a_council_has_so_many_turns() {
 
 #[test]
 fn one_client_may_ask_so_often() {
-    let stage = stage("client_rate = 2\n");
+    let stage = stage("client_rate = 1\n");
     let gateway = Gateway::start(&stage.machine, &[]);
-    gateway.ask(Wire::Anthropic, "m-1").unwrap();
+    // Asked for whole, it answers; asked for a stream within the same minute, it does not.
     let refused = gateway.ask(Wire::Anthropic, "m-1").unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::RateLimit, "{refused}");
+    assert_eq!(stage.requests().len(), 1);
     assert_eq!(gateway.end().0, Some(0));
 }
 

@@ -198,7 +198,7 @@ mod tests {
             let [error] = &errors[..] else { panic!("{text}: {errors:?}") };
             assert!(error.contains("c.toml:2: `gateway.routes.") && error.contains(said), "{text}: {error}");
         };
-        check("m = \"cli:clod\"", "there is no command-line agent \"clod\"; did you mean \"claude\"?");
+        check("m = \"cli:claud\"", "there is no command-line agent \"claud\"; did you mean \"claude\"?");
         check("m = \"opnai/x\"", "there is no provider \"opnai\"; did you mean \"openai\"?");
         check("m = \"council\"", "there is no council; `gateway.council`");
         check("m = \"zebra\"", "nobody knows \"zebra\"; expected \"PROVIDER/MODEL\"");
@@ -217,7 +217,9 @@ mod tests {
         let patterns: Vec<Who> = config.routes().0.into_iter().map(|route| route.who).collect();
         let anthropic = Who::Provider("anthropic".to_owned(), Some("y".to_owned()));
         assert_eq!(patterns, [anthropic, Who::Cli("gemini".to_owned(), None)]);
-        for (text, said) in [("x", "expected NAME=WHO"), ("x=", "must not be empty"), ("x=cli:no", "cli")] {
+        for (text, said) in
+            [("x", "expected NAME=WHO"), ("x=", "must not be empty"), ("x=cli:no", "command-line agent")]
+        {
             let problem = load("", &[]).unwrap().add_route(text).unwrap_err();
             assert!(problem.to_string().starts_with("flag --route: "), "{problem}");
             assert!(problem.to_string().contains(said), "{problem}");

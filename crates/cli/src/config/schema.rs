@@ -233,6 +233,30 @@ pub(crate) static KEYS: &[Key] = &[
     Key::new("gateway.max_body", Kind::Count, "the largest body of a request, in MiB")
         .or("64")
         .var("JUNTO_GATEWAY_MAX_BODY"),
+    Key::new("gateway.client_rate", Kind::Count, "how often one client may ask in a minute; 0 is no limit")
+        .or("0")
+        .var("JUNTO_GATEWAY_CLIENT_RATE"),
+    Key::new(
+        "gateway.client_running",
+        Kind::Count,
+        "how many calls of one client run at a time; 0 is no limit",
+    )
+    .or("0")
+    .var("JUNTO_GATEWAY_CLIENT_RUNNING"),
+    Key::new("gateway.max_turns", Kind::Count, "the most turns of a session with a council; 0 is no limit")
+        .or("60")
+        .var("JUNTO_GATEWAY_MAX_TURNS"),
+    Key::new("gateway.max_usd", Kind::Number, "the most dollars that a client's session may cost")
+        .var("JUNTO_GATEWAY_MAX_USD"),
+    Key::new("gateway.max_tokens", Kind::Count, "the most tokens that a client's session may use")
+        .var("JUNTO_GATEWAY_MAX_TOKENS"),
+    Key::new(
+        "gateway.max_sessions",
+        Kind::Count,
+        "how many sessions are remembered; then the longest idle goes",
+    )
+    .or("10000")
+    .var("JUNTO_GATEWAY_MAX_SESSIONS"),
     Key::new(
         "gateway.roots",
         Kind::Texts,

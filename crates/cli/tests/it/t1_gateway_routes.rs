@@ -32,14 +32,14 @@ fn asked(stage: &Stage) -> Vec<String> {
 fn names_and_patterns_have_their_own_models() {
     let stage = stage(
         "[gateway.routes]\n\"claude-*\" = \"local/big\"\n\"claude-haiku-*\" = \"local/small\"\n\
-         \"gpt-5.5\" = \"local/*\"\n",
+         \"glm-5.5\" = \"local/*\"\n",
     );
-    let gateway = Gateway::start(&stage.machine, &["--route", "o1=local/flagged"]);
-    for model in ["claude-opus-9", "claude-haiku-9", "gpt-5.5", "o1", "other-1", "local/own-1"] {
+    let gateway = Gateway::start(&stage.machine, &["--route", "x-1=local/flagged"]);
+    for model in ["claude-opus-9", "claude-haiku-9", "glm-5.5", "x-1", "other-1", "local/own-1"] {
         gateway.ask(Wire::Anthropic, model).unwrap();
     }
     assert_eq!(gateway.end().0, Some(0));
-    assert_eq!(asked(&stage), ["big", "small", "gpt-5.5", "flagged", "mistral", "own-1"]);
+    assert_eq!(asked(&stage), ["big", "small", "glm-5.5", "flagged", "mistral", "own-1"]);
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod support;
 mod t1_bad_input;
 mod t1_cancel;
 mod t1_clients;
+mod t1_count;
 mod t1_errors;
 mod t1_guard;
 mod t1_limits;

@@ -163,7 +163,8 @@ async fn calls_by_bytes_are_on_the_same_budget() {
 async fn without_a_price_money_does_not_reach_far() {
     let budget = Allowance::usd(Usd::from_dollars(1000.0));
     let settings = || Settings { session_budget: budget, ..Settings::default() };
-    let builder = || Gateway::builder().route("*", Target::new("s", shared(answer([], "yes")))).settings(settings());
+    let builder =
+        || Gateway::builder().route("*", Target::new("s", shared(answer([], "yes")))).settings(settings());
     let gateway = builder().prices(|_| None).build().unwrap();
     assert_eq!(until_refused(&gateway, Wire::Anthropic).await.0, 1);
     let error = builder().build().unwrap_err();
@@ -226,7 +227,12 @@ async fn sessions_are_forgotten_when_there_are_too_many() {
     let settings = Settings { sessions: 3, ..turns(1) };
     let house = House::open(&council(&provider).settings(settings).build().unwrap()).await;
     let ask = async |asked: &str| {
-        Way::Whole.ask(&house.client(Wire::Chat), second_turn(asked)).await.unwrap().text().contains("1 turns")
+        Way::Whole
+            .ask(&house.client(Wire::Chat), second_turn(asked))
+            .await
+            .unwrap()
+            .text()
+            .contains("1 turns")
     };
     for asked in ["a", "b", "c"] {
         assert!(!ask(asked).await);

@@ -35,6 +35,7 @@ mod t1_session_kill;
 mod t1_sessions;
 mod t1_trust;
 mod t1_usage;
+mod t2_gateway_clients;
 mod terminal;
 
 use std::fs;

@@ -50,7 +50,7 @@ pub(super) fn run(
         return Ok(());
     }
     output.note(&format!("{} asks {} from now on", client.title(), client.url));
-    if let Some(advice) = client.advice() {
+    for advice in client.advice() {
         output.note(&advice);
     }
     output.note(&format!("to take it back: {}", undo.join(" && ")));
@@ -63,7 +63,7 @@ fn print(client: &Client, plans: &[Plan], output: &Output) -> Result<(), Failure
         output.note(&format!("# {}", plan.file.display()));
         output.data(&plan.shown()?)?;
     }
-    if let Some(advice) = client.advice() {
+    for advice in client.advice() {
         output.note(&advice);
     }
     output.note("`--write` puts it there; everything else in the file stays");

@@ -92,16 +92,23 @@ impl Client {
     }
 
     /// What the user should know besides.
-    pub(super) fn advice(&self) -> Option<String> {
-        let key = self.key.as_ref()?;
-        match self.name {
-            ClientName::Claude => None,
-            ClientName::Codex => Some(format!(
-                "Codex takes the key from the variable {}: set it where Codex runs",
-                key.variable
-            )),
-            ClientName::Gemini => Some("the key stands in that file, which only you can read".to_owned()),
+    pub(super) fn advice(&self) -> Vec<String> {
+        let mut advice = Vec::new();
+        if self.name == ClientName::Gemini {
+            let said = "Gemini CLI reads its .env in folders that it trusts: it asks once in each, and `gemini -p` wants \
+                        --skip-trust";
+            advice.push(said.to_owned());
         }
+        match (&self.key, self.name) {
+            (None, _) | (Some(_), ClientName::Claude) => {}
+            (Some(key), ClientName::Codex) => {
+                advice.push(format!("Codex takes the key from {}: set that where Codex runs", key.variable));
+            }
+            (Some(_), ClientName::Gemini) => {
+                advice.push("the key stands in that .env, which only you can read".to_owned());
+            }
+        }
+        advice
     }
 
     fn claude(&self, folder: &Path) -> Plan {

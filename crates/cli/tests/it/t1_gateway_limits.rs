@@ -15,32 +15,44 @@ fn stage(gateway: &str) -> Stage {
     stage
 }
 
+/// What a client of Anthropic's that names its session is told: the status and the rest.
+fn ask_in_session(gateway: &Gateway, model: &str) -> (String, String) {
+    let body = format!(
+        "{{\"model\": \"{model}\", \"max_tokens\": 9, \"messages\": [{{\"role\": \"user\", \"content\": \"Hello.\"}}]}}"
+    );
+    let answer = gateway.send(&format!(
+        "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nx-claude-code-session-id: s-1\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    ));
+    (answer.split(' ').nth(1).unwrap().to_owned(), answer)
+}
+
 #[test]
 fn a_session_has_a_budget_that_outlives_the_gateway() {
     let stage = stage("max_tokens = 1\n");
     let gateway = Gateway::start(&stage.machine, &[]);
-    // The first call is asked whole; the streamed one after it finds nothing left.
-    let refused = gateway.ask(Wire::Anthropic, "m-1").unwrap_err();
-    assert_eq!(stage.requests().len(), 1, "{refused}");
+    let (status, answer) = ask_in_session(&gateway, "m-1");
+    assert_eq!(status, "200", "the call that uses it up is the last: {answer}");
+    let (status, answer) = ask_in_session(&gateway, "m-1");
+    assert!(status.starts_with('4') && answer.contains("\"type\":\"error\""), "{answer}");
     assert_eq!(gateway.end().0, Some(0));
     let gateway = Gateway::start(&stage.machine, &[]);
-    gateway.ask(Wire::Anthropic, "m-1").unwrap_err();
-    assert_eq!(stage.requests().len(), 1, "what was used is remembered");
+    let (status, answer) = ask_in_session(&gateway, "m-1");
+    assert!(status.starts_with('4'), "what was used is remembered: {answer}");
     assert_eq!(gateway.end().0, Some(0));
+    assert_eq!(stage.requests().len(), 1);
 }
 
 #[test]
 fn a_council_has_so_many_turns() {
-    let stage = stage("max_turns = 1\ncouncil = [\"local/a-1\", \"local/b-1\"]\nprogress = false\n");
+    let stage = stage("max_turns = 1\ncouncil = [\"local/a-1\", \"local/b-1\"]\n");
     let gateway = Gateway::start(&stage.machine, &[]);
-    let client = gateway.client(Wire::Anthropic, "any");
-    let ask = || {
-        let request = junto::llm::Request::prompt("Hello.").model("junto-council");
-        crate::t1_gateway::run(client.complete(request, &junto::llm::CallCx::new())).unwrap().text()
-    };
-    assert_eq!(ask(), "Here.");
+    let (status, answer) = ask_in_session(&gateway, "junto-council");
+    assert!(status == "200" && answer.contains("Here."), "{answer}");
     let asked = stage.requests().len();
-    assert_ne!(ask(), "Here.", "the turns are used up");
+    let (status, answer) = ask_in_session(&gateway, "junto-council");
+    assert!(status == "200" && !answer.contains("Here."), "an answer says that there are no more: {answer}");
     assert_eq!(stage.requests().len(), asked);
     assert_eq!(gateway.end().0, Some(0));
 }

@@ -284,4 +284,20 @@ mod tests {
             "warning: the variable FRITES_GATEWAY_PROT means nothing; did you mean FRITES_GATEWAY_PORT?";
         assert_eq!(notes, [said]);
     }
+
+    /// What the guide shows is a configuration, and it names every variable of frites'.
+    #[test]
+    fn the_guide_is_right() {
+        let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/gateway.md");
+        let guide = std::fs::read_to_string(guide).unwrap();
+        let (_, rest) = guide.split_once("```toml\n").unwrap();
+        let (example, _) = rest.split_once("```").unwrap();
+        assert_eq!(load(example, &[]).unwrap().routes().0.len(), 6);
+        for (name, _, key, _) in FRITES {
+            let row = guide.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+            let row = row.unwrap_or_else(|| panic!("no row for {name}"));
+            assert!(row.contains(&name.replace("FRITES_", "JUNTO_")), "{row}");
+            assert!(row.contains(key) || name.ends_with("TOKEN"), "{row}");
+        }
+    }
 }

@@ -238,6 +238,20 @@ fn the_key_may_be_in_the_file_of_the_service() {
 }
 
 #[test]
+fn the_help_names_what_can_be_done() {
+    let machine = Machine::new();
+    let help = machine.run(&["gateway", "--help"]).ok();
+    for part in
+        ["setup", "install", "uninstall", "status", "token", "--host", "--port", "--route", "Examples:"]
+    {
+        assert!(help.contains(part), "{part} in {help}");
+    }
+    for part in ["settings.json", "config.toml", ".env", "--write"] {
+        assert!(machine.run(&["gateway", "setup", "--help"]).ok().contains(part), "{part}");
+    }
+}
+
+#[test]
 fn wrong_calls_end_with_2() {
     let machine = Machine::new();
     machine.run(&["gateway", "setup"]).fails(2, &["<CLIENT>"]);

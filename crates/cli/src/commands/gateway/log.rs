@@ -60,16 +60,9 @@ impl Log {
         Self { output: output.clone(), least, json: config.flag("gateway.log_json") }
     }
 
-    /// Something that is said at the start or the end, whatever the level is.
-    pub(super) fn started(&self, text: &str) {
+    /// Something that is said whatever the level is: at the start, and at the end.
+    pub(super) fn always(&self, text: &str) {
         self.put(Level::Info, text, json!({}));
-    }
-
-    /// Something to know.
-    pub(super) fn note(&self, text: &str) {
-        if self.least <= Level::Info {
-            self.put(Level::Info, text, json!({}));
-        }
     }
 
     /// Something that is not as it should be.

@@ -38,7 +38,7 @@ pub(crate) async fn run(
     }
     let log = Log::new(&config, output);
     for note in &config.notes {
-        log.note(note);
+        log.always(note);
     }
     let Routed { builder, words } = routes::routes(Gateway::builder(), &config, environment)?;
     let reporter = Arc::new(Reporter { catalog: connect::catalog(&config), providers: config.providers() });
@@ -75,14 +75,14 @@ pub(crate) async fn run(
         }
         log.warning("other machines can reach this address, and the connection is not encrypted");
     }
-    log.started(&format!("listening on http://{address} — {SURFACES}"));
+    log.always(&format!("listening on http://{address} — {SURFACES}"));
     let keyed = if is_keyed {
         format!("; clients show the key in {}", key_variable(&config).0)
     } else {
         String::new()
     };
-    log.started(&format!("{words}{keyed}"));
-    log.started("`junto gateway setup claude|codex|gemini` points a client here");
+    log.always(&format!("{words}{keyed}"));
+    log.always("`junto gateway setup claude|codex|gemini` points a client here");
     let shutdown = CancellationToken::new();
     let mut serving = std::pin::pin!(gateway.serve(listener, shutdown.clone()));
     tokio::select! {
@@ -90,7 +90,7 @@ pub(crate) async fn run(
         () = interrupts.next() => {}
         () = &mut serving => return Ok(Exit::Done),
     }
-    log.started("shutting down; running answers may finish");
+    log.always("shutting down; running answers may finish");
     shutdown.cancel();
     tokio::select! {
         biased;

@@ -15,7 +15,7 @@ use self::unit::{MARK, Manager, Unit};
 use super::setup::{Entry, lines, quoted};
 use super::{key_variable, keys};
 use crate::args::InstallArgs;
-use crate::config::{Config, Who, replace_file};
+use crate::config::{Config, Files, Who, replace_file};
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
@@ -63,11 +63,13 @@ pub(super) async fn install(
     let file = manager.file(environment)?;
     own(&file)?;
     let keys = keys::file(environment)?;
+    let files = Files::find(environment);
     let unit = Unit {
         program: keys::program()?,
         keys: keys.clone(),
         path: environment.get("PATH").map(str::to_owned),
-        config: environment.path("JUNTO_CONFIG").map(|path| environment.directory().join(path)),
+        config: files.user.filter(|_| files.user_named_by.is_some()),
+        home: environment.path("HOME"),
     };
     furnish(&keys, args, config, environment, output)?;
     let text = manager.text(&unit);

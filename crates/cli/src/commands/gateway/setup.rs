@@ -107,7 +107,9 @@ impl<'a> Draft<'a> {
         let undo = if self.before.is_some() {
             let backup = backup(file);
             fs::copy(file, &backup).map_err(failed)?;
-            format!("mv {} {}", quoted(&backup), quoted(file))
+            // Of a file that is a link, the one it leads to: so the link stays.
+            let real = file.canonicalize().map_err(failed)?;
+            format!("mv {} {}", quoted(&backup), quoted(&real))
         } else {
             format!("rm {}", quoted(file))
         };

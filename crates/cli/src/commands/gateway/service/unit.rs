@@ -31,6 +31,8 @@ pub(super) struct Unit {
     pub(super) path: Option<String>,
     /// The user's configuration, if it is not where it usually is.
     pub(super) config: Option<PathBuf>,
+    /// Where it works, and command-line agents with it.
+    pub(super) home: Option<PathBuf>,
 }
 
 impl Manager {
@@ -111,7 +113,7 @@ fn systemd(unit: &Unit) -> String {
     format!(
         "# {MARK}; `junto gateway uninstall` removes it.\n\
          [Unit]\nDescription=Junto gateway\n\n\
-         [Service]\nExecStart={program} gateway\nEnvironmentFile=-{}\n{variables}\
+         [Service]\nExecStart={program} gateway\nWorkingDirectory=%h\nEnvironmentFile=-{}\n{variables}\
          Restart=on-failure\nRestartSec=2\nUMask=0077\n\n\
          [Install]\nWantedBy=default.target\n",
         path(&unit.keys),
@@ -122,6 +124,9 @@ fn launchd(unit: &Unit) -> String {
     let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', "'\\''"));
     let keys = quoted(&unit.keys);
     let line = format!("set -a; [ ! -f {keys} ] || . {keys}; set +a; exec {} gateway", quoted(&unit.program));
+    let home = unit.home.as_ref().map(|home| escaped(&home.display().to_string()));
+    let home = home.map(|home| format!("  <key>WorkingDirectory</key><string>{home}</string>\n"));
+    let home = home.unwrap_or_default();
     let mut variables = String::new();
     for (name, value) in unit.variables() {
         let _ = writeln!(variables, "    <key>{name}</key><string>{}</string>", escaped(&value));
@@ -135,7 +140,7 @@ fn launchd(unit: &Unit) -> String {
          \x20 <key>ProgramArguments</key>\n  <array>\n\
          \x20   <string>/bin/sh</string><string>-c</string>\n    <string>{}</string>\n  </array>\n\
          \x20 <key>EnvironmentVariables</key>\n  <dict>\n{variables}  </dict>\n\
-         \x20 <key>RunAtLoad</key><true/>\n\
+         {home}\x20 <key>RunAtLoad</key><true/>\n\
          \x20 <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>\n\
          \x20 <key>Umask</key><integer>63</integer>\n\
          </dict>\n</plist>\n",
@@ -166,6 +171,7 @@ mod tests {
             keys: "/home/a b/.config/junto/gateway.env".into(),
             path: Some("/usr/bin:/a & b".to_owned()),
             config: Some("/c.toml".into()),
+            home: Some("/Users/me".into()),
         }
     }
 
@@ -176,7 +182,7 @@ mod tests {
             "# Made by `junto gateway install`; `junto gateway uninstall` removes it.\n\
              [Unit]\nDescription=Junto gateway\n\n\
              [Service]\nExecStart=\"/opt/my $$100%% \\\"tools\\\"/junto\" gateway\n\
-             EnvironmentFile=-/home/a b/.config/junto/gateway.env\n\
+             WorkingDirectory=%h\nEnvironmentFile=-/home/a b/.config/junto/gateway.env\n\
              Environment=\"PATH=/usr/bin:/a & b\"\nEnvironment=\"JUNTO_CONFIG=/c.toml\"\n\
              Restart=on-failure\nRestartSec=2\nUMask=0077\n\n[Install]\nWantedBy=default.target\n"
         );
@@ -191,6 +197,7 @@ mod tests {
              set +a; exec '/opt/my $100% \"tools\"/junto' gateway</string>",
             "<key>PATH</key><string>/usr/bin:/a &amp; b</string>",
             "<key>Label</key><string>dev.junto.gateway</string>",
+            "  <key>WorkingDirectory</key><string>/Users/me</string>\n  <key>RunAtLoad</key>",
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }

@@ -1,5 +1,8 @@
 //! A streamed answer on its way to the client.
 
+mod heart;
+mod label;
+
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::time::Duration;
@@ -8,54 +11,20 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use junto_llm::wire::{AnswerCx, StreamEncoder};
-use junto_llm::{Error, EventStream, RateLimit, Request, StreamEvent, Wire};
+use junto_llm::{Error, EventStream, RateLimit, Request, StreamEvent};
 use tokio::time::{Instant, timeout_at};
 
 use crate::call::{Call, Held};
 use crate::gateway::Settings;
-use crate::progress::Narrator;
+use crate::progress::{Narrator, Trailing};
 use crate::report::Meter;
 use crate::sealed::Sealer;
+use heart::{Heart, in_time};
+
+pub(crate) use label::Label;
 
 /// Events that are ready together are written together, up to about this many bytes.
 const BATCH: usize = 16 * 1024;
-
-/// What an answer is called.
-#[derive(Clone, Debug)]
-pub(crate) struct Label {
-    /// The wire the client speaks.
-    wire: Wire,
-    /// For answers whose provider gives them no id that could be one of this wire.
-    id: String,
-    /// The model as the client named it.
-    asked: String,
-    /// Whether the provider was asked for another model.
-    renamed: bool,
-}
-
-impl Label {
-    pub(crate) fn new(call: &Call) -> Self {
-        let prefix = match call.wire {
-            Wire::Anthropic => "msg_",
-            Wire::Responses => "resp_",
-            Wire::Gemini => "",
-            Wire::Chat => "chatcmpl-",
-        };
-        let id = format!("{prefix}{}", call.cx.call);
-        Self { wire: call.wire, id, asked: call.asked.clone(), renamed: call.is_renamed() }
-    }
-
-    /// Fills in what is missing in an answer that came off this wire, if it came off any. A client
-    /// that asked for one model is not told of another.
-    pub(crate) fn apply(&self, maker: Option<Wire>, id: &mut String, model: &mut String) {
-        if id.is_empty() || maker.is_some_and(|maker| maker != self.wire) {
-            id.clone_from(&self.id);
-        }
-        if model.is_empty() || self.renamed {
-            model.clone_from(&self.asked);
-        }
-    }
-}
 
 /// One streamed answer. Dropping it ends the call.
 pub(crate) struct Live {
@@ -113,32 +82,6 @@ impl Source {
     }
 }
 
-/// Speaks for a provider that has narrated and gone silent.
-struct Heart {
-    pace: Duration,
-    began: Instant,
-    /// When the provider has been silent for too long.
-    due: Instant,
-}
-
-impl Heart {
-    fn new(pace: Duration) -> Self {
-        let began = Instant::now();
-        Self { pace, began, due: began + pace * 2 }
-    }
-
-    /// The provider has said something.
-    fn rest(&mut self) {
-        self.due = Instant::now() + self.pace * 2;
-    }
-
-    fn beat(&mut self) -> StreamEvent {
-        self.due = Instant::now() + self.pace;
-        let seconds = self.began.elapsed().as_secs();
-        StreamEvent::Progress { text: format!("still working — {seconds}s elapsed") }
-    }
-}
-
 /// What was waited for.
 enum Waited {
     Item(Option<Result<StreamEvent, Error>>),
@@ -165,6 +108,7 @@ impl Live {
         request: Request,
         label: Label,
         answer: &AnswerCx,
+        trailing: Trailing,
     ) -> Result<(Body, Option<RateLimit>), Error> {
         let sealer = Sealer::new(call.origin());
         let Call { wire, target, cx, held, meter, .. } = call;
@@ -176,10 +120,10 @@ impl Live {
             encoder,
             label,
             sealer,
-            narrator: Narrator::new(settings.progress, wire),
+            narrator: Narrator::new(settings.progress, trailing, wire),
             meter,
             keep_alive: settings.keep_alive,
-            deadline: Instant::now() + settings.keep_alive,
+            deadline: in_time(settings.keep_alive),
             heart: Heart::new(settings.heartbeat),
             has_started: false,
             rate_limit: None,
@@ -251,7 +195,7 @@ impl Live {
                 None => break,
             }
         }
-        self.deadline = Instant::now() + self.keep_alive;
+        self.deadline = in_time(self.keep_alive);
         Some(Step::Bytes(out.into()))
     }
 

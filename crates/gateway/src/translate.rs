@@ -13,6 +13,7 @@ use crate::call::Call;
 use crate::gateway::{Progress, Settings};
 use crate::limits;
 use crate::live::{Label, Live};
+use crate::progress::Trailing;
 use crate::reply::{self, Failure};
 use crate::sealed::{self, Sealer};
 
@@ -48,8 +49,9 @@ pub(crate) async fn answer(
                 Progress::Hidden => Narration::Silent,
             };
             let cx = AnswerCx { created, tells_usage: wants_usage(call.wire, body) };
+            let trailing = Trailing::for_client(&head.headers);
             let wire = call.wire;
-            let (events, rate_limit) = Live::open(settings, call, request, label, &cx).await?;
+            let (events, rate_limit) = Live::open(settings, call, request, label, &cx, trailing).await?;
             Ok(limited(reply::events(events), wire, rate_limit.as_ref(), created))
         }
     }

@@ -67,7 +67,8 @@ impl Counter {
     fn new(model: &str, wire: Wire) -> Self {
         let family = Family::of(model, wire);
         tracing::trace!(model, family = family.name, "tokens are counted");
-        Self { family, tokens: 0.0, exact: family.vocabulary, scratch: Scratch::default() }
+        let exact = family.vocabulary && family.has(model);
+        Self { family, tokens: 0.0, exact, scratch: Scratch::default() }
     }
 
     #[expect(

@@ -147,6 +147,23 @@ fn on_geminis_wire_the_next_call_keeps_everything_before_it() {
     assert_eq!(opened(Wire::Gemini, without), expected_parts);
 }
 
+/// Clients of Chat Completions keep what stands beside a call.
+#[test]
+fn on_chats_wire_the_next_call_keeps_everything_before_it() {
+    let expected = origin(Wire::Chat, "route");
+    let (anthropic, gemini) = (origin(Wire::Anthropic, "route"), origin(Wire::Gemini, "route"));
+    let thought = Part::received(thinking("hm", Some("s")), anthropic, None);
+    let raw = json!({"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "sig"});
+    let signed = Part::received(call("1"), gemini, Some(raw));
+    let kept = sealed(&expected, &[thought.clone(), signed.clone()]);
+    let extra = kept[1].raw_for(kept[1].origin().unwrap()).unwrap()[EXTRA].clone();
+    let raw = json!({"id": "1", "type": "function", EXTRA: extra});
+    let back = Part::received(call("1"), Arc::clone(&expected), Some(raw));
+    let shown = Part::received(thinking("hm", None), expected, None);
+    assert_eq!(opened(Wire::Chat, vec![back.clone()]), [thought.clone(), signed.clone()]);
+    assert_eq!(opened(Wire::Chat, vec![shown, back]), [thought, signed]);
+}
+
 #[test]
 fn on_geminis_wire_an_empty_text_can_be_the_slot() {
     let expected = origin(Wire::Gemini, "route");
@@ -199,7 +216,14 @@ fn streams_are_sealed_alike() {
         assert_eq!(part, Part::received(thinking("hm", Some("s")), Arc::clone(&maker), raw.clone()));
         assert_eq!(run(surface, &maker, vec![end(None, None)]), [end(None, None)]);
     }
-    assert_eq!(run(Wire::Chat, &maker, vec![end(Some("s"), raw)]), [end(None, None)]);
+    let whole = ToolCall::function("1", "f", "{}");
+    let called = StreamEvent::ToolCallEnd { id, call: whole, raw: Some(json!({"type": "function_call"})) };
+    let out = run(Wire::Chat, &maker, vec![end(Some("s"), raw.clone()), called]);
+    assert_eq!(out[0], end(None, None));
+    let StreamEvent::ToolCallEnd { raw: Some(kept), .. } = &out[1] else { panic!("{out:?}") };
+    let slot = kept[EXTRA][EXTRA_FIELD].as_str().unwrap();
+    let part = Sealed::read(slot).remove(0).restore("hm");
+    assert_eq!(part, Part::received(thinking("hm", Some("s")), Arc::clone(&maker), raw));
 
     let whole = ToolCall::function("1", "f", "{}");
     let begun = StreamEvent::ToolCallStart { id, call_id: "1".into(), name: "f".into(), kind: whole.kind };

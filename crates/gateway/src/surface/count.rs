@@ -32,13 +32,10 @@ pub(super) async fn answer(
     let cx = CallCx::new();
     let id = cx.call.clone();
     let result = match generate::admit(gateway, wire, &request) {
-        Ok(Admitted { client: _client, place }) => {
+        Ok(admitted) => {
             // Whoever drops this future ends what it has begun.
             let _cancel = cx.cancel.clone().drop_guard();
-            match place.run().await {
-                Some(_permit) => count(gateway, wire, model, request, &cx).await,
-                None => Err(Failure::overloaded(wire)),
-            }
+            count(gateway, wire, model, request, admitted, &cx).await
         }
         Err(failure) => {
             body::discard(request.into_body()).await;
@@ -55,10 +52,12 @@ async fn count(
     wire: Wire,
     model: Option<String>,
     request: Request,
+    Admitted { client: _client, place }: Admitted,
     cx: &CallCx,
 ) -> Result<Response, Failure> {
     let (head, body) = request.into_parts();
     let (bytes, body) = body::read_json(body, gateway.0.settings.body_limit).await?;
+    let _permit = place.run().await.ok_or_else(|| Failure::overloaded(wire))?;
     let asked = model.map_or_else(|| generate::model_in(&body), Ok)?;
     let target = gateway.0.routes.target(&asked)?;
     let renamed = target.model.as_ref().is_some_and(|model| *model != asked);

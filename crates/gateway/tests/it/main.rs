@@ -5,13 +5,17 @@
     reason = "tests start peers and read their addresses from the environment"
 )]
 
+mod peer;
 mod scripted;
 mod support;
 mod t1_bad_input;
+mod t1_caches;
 mod t1_cancel;
 mod t1_clients;
 mod t1_count;
+mod t1_differential;
 mod t1_errors;
+mod t1_golden;
 mod t1_guard;
 mod t1_limits;
 mod t1_matrix;
@@ -21,4 +25,6 @@ mod t1_passthrough;
 mod t1_reports;
 mod t1_sessions;
 mod t1_stream;
+mod t2_differential;
 mod t2_sdks;
+mod t2_types;

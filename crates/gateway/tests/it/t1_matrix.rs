@@ -98,8 +98,6 @@ async fn thinking(surface: Wire, wire: Wire) {
 
 /// The client sends everything back as it got it, and the twin is strict about what it gets.
 async fn a_tool_round_with_two_calls(surface: Wire, wire: Wire) {
-    // Chat's clients have nowhere to keep a signature, and the twin misses what it signed.
-    let keeps_reasoning = surface != Wire::Chat;
     for way in Way::BOTH {
         let calls = [
             Call::new("get_weather", json!({"city": "Ghent"})),
@@ -119,9 +117,7 @@ async fn a_tool_round_with_two_calls(surface: Wire, wire: Wire) {
         let mut messages = vec![Message::system("Be brief."), Message::user("Weather and time?")];
         let mut answers: Vec<Response> = Vec::new();
         for _ in 0..3 {
-            let request = Request::of(messages.clone()).model(asked(surface));
-            let request = if keeps_reasoning { thoughtful(request, surface) } else { request };
-            let request = request.tools([weather(), clock()]);
+            let request = thoughtful(Request::of(messages.clone()), surface).tools([weather(), clock()]);
             let answer = way.ask(&client, request).await.unwrap_or_else(|e| panic!("{way:?}: {e}"));
             messages.push(answer.message.clone());
             let results =
@@ -143,7 +139,7 @@ async fn a_tool_round_with_two_calls(surface: Wire, wire: Wire) {
         );
         assert!(answers[1].text().contains("fine, get_time"), "{}", answers[1].text());
         assert_eq!(answers[2].text(), "Gladly.");
-        if keeps_reasoning && matches!(wire, Wire::Anthropic | Wire::Responses) {
+        if matches!(wire, Wire::Anthropic | Wire::Responses) {
             the_reasoning_came_back(&s);
         }
     }

@@ -181,7 +181,7 @@ async fn a_client_names_its_sessions_and_its_agents_have_their_own() {
             "model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": asked}],
         });
         let raw = house.send(Wire::Anthropic, headers.collect::<HeaderMap>(), body.to_string()).await;
-        raw.json()["content"][0]["text"].as_str().unwrap().contains("1 turns")
+        raw.json()["content"][0]["text"].as_str().unwrap().contains("all of its 1 turn ")
     };
     let session = ("x-claude-code-session-id", "s-1");
     assert!(!ask(&[session], "hi").await);
@@ -232,7 +232,7 @@ async fn sessions_are_forgotten_when_there_are_too_many() {
             .await
             .unwrap()
             .text()
-            .contains("1 turns")
+            .contains("all of its 1 turn ")
     };
     for asked in ["a", "b", "c"] {
         assert!(!ask(asked).await);

@@ -92,9 +92,14 @@ pub(super) enum Schema {
 impl Family {
     /// The family of a model, by its name; else that of the wire it is asked on.
     pub(super) fn of(model: &str, wire: Wire) -> &'static Self {
-        let model = model.to_ascii_lowercase();
-        let named = FAMILIES.iter().find(|family| family.names.iter().any(|name| model.contains(name)));
+        let named = FAMILIES.iter().find(|family| family.has(model));
         named.or_else(|| FAMILIES.iter().find(|family| family.wire == Some(wire))).unwrap_or(&NONE)
+    }
+
+    /// Whether a model is of this family, by its name.
+    pub(super) fn has(&self, model: &str) -> bool {
+        let model = model.to_ascii_lowercase();
+        self.names.iter().any(|name| model.contains(name))
     }
 
     /// How many of its tokens a text is.

@@ -198,6 +198,14 @@ fn everything_in_a_request_counts() {
     }
 }
 
+/// Whatever a server of OpenAI's wire serves under a name of its own may count as it likes.
+#[test]
+fn only_known_models_are_counted_exactly() {
+    let exact = |model: &str| tokens::count(&Request::prompt("hi"), model, Wire::Responses).exact;
+    assert!(exact("gpt-5.5") && exact("openai/gpt-4o-mini"));
+    assert!(!exact("my-model") && !exact("gpt-4-turbo") && !exact("claude-opus-5-5"));
+}
+
 /// A thought that belongs to a turn that is over is not sent to the model again.
 #[test]
 fn old_thoughts_do_not_count() {

@@ -5,6 +5,7 @@
     reason = "tests start peers and read their addresses from the environment"
 )]
 
+mod clients;
 mod scripted;
 mod support;
 mod t1_bad_input;
@@ -16,4 +17,6 @@ mod t1_matrix;
 mod t1_passthrough;
 mod t1_reports;
 mod t1_stream;
+mod t2_clients;
 mod t2_sdks;
+mod t2_terminal;

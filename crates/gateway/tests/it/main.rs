@@ -18,5 +18,6 @@ mod t1_passthrough;
 mod t1_reports;
 mod t1_stream;
 mod t2_clients;
+mod t2_model;
 mod t2_sdks;
 mod t2_terminal;

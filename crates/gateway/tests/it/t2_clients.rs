@@ -44,4 +44,10 @@ table! {
         waits: Responses Anthropic;
         works_for_long: Anthropic;
     }
+    gemini Gemini {
+        works: Gemini Anthropic Responses Chat;
+        resumes: Gemini Anthropic Responses;
+        waits: Gemini Anthropic;
+        works_for_long: Anthropic;
+    }
 }

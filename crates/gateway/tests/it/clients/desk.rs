@@ -98,32 +98,14 @@ impl Desk {
     }
 
     async fn run(&self, session: Option<&str>, prompt: &str) -> Said {
-        let (output, errors) = self.command(client::command(self.who, session), prompt).await;
-        client::read(self.who, &output).unwrap_or_else(|| {
-            let asked = summary(&self.twin.requests());
-            let told = self.reports.all();
-            panic!("{:?}, {prompt:?}:\n{output}\n{errors}\n{asked:#?}\n{told:#?}", self.who)
+        let ran = run(&self.env, client::command(self.who, session), self.variables(), prompt).await;
+        let said = ran.and_then(|(output, errors)| {
+            client::read(self.who, &output).ok_or_else(|| format!("{output}\n{errors}"))
+        });
+        said.unwrap_or_else(|why| {
+            let (asked, told) = (summary(&self.twin.requests()), self.reports.all());
+            panic!("{:?}, {prompt:?}:\n{why}\n{asked:#?}\n{told:#?}", self.who)
         })
-    }
-
-    /// Runs a command with the client's variables to its end, which must be a good one; gives both outputs.
-    pub(crate) async fn command(&self, command: Vec<String>, input: &str) -> (String, String) {
-        let command = CommandSpec {
-            variables: self.variables(),
-            inherits: false,
-            stdin: Stdin::Bytes(Bytes::copy_from_slice(input.as_bytes())),
-            ..CommandSpec::argv(command)
-        };
-        let (mut output, mut errors) = (Vec::new(), Vec::new());
-        let mut keep = |piece: &junto_env::Output| match piece.stream {
-            OutputStream::Stdout => output.extend_from_slice(&piece.bytes),
-            OutputStream::Stderr => errors.extend_from_slice(&piece.bytes),
-        };
-        let ran = exec(&*self.env, command, LONG, &CancellationToken::new(), &mut keep).await.unwrap();
-        let [output, errors] = [output, errors].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let asked = summary(&self.twin.requests());
-        assert!(ran.exit.success(), "{:?}, {}:\n{output}\n{errors}\n{asked:#?}", self.who, ran.exit);
-        (output, errors)
     }
 
     /// Clears the desk, and checks what must hold whatever was done: nothing survives, every call took the way that
@@ -165,6 +147,30 @@ impl Done {
     pub(crate) fn last(&self) -> String {
         self.requests.last().expect("a request").body.to_string()
     }
+}
+
+/// Runs a command with these variables to its end, and gives both its outputs; if that end is no good one, as the
+/// error.
+pub(crate) async fn run(
+    env: &LocalEnvironment,
+    command: Vec<String>,
+    variables: BTreeMap<String, String>,
+    input: &str,
+) -> Result<(String, String), String> {
+    let command = CommandSpec {
+        variables,
+        inherits: false,
+        stdin: Stdin::Bytes(Bytes::copy_from_slice(input.as_bytes())),
+        ..CommandSpec::argv(command)
+    };
+    let (mut output, mut errors) = (Vec::new(), Vec::new());
+    let mut keep = |piece: &junto_env::Output| match piece.stream {
+        OutputStream::Stdout => output.extend_from_slice(&piece.bytes),
+        OutputStream::Stderr => errors.extend_from_slice(&piece.bytes),
+    };
+    let ran = exec(env, command, LONG, &CancellationToken::new(), &mut keep).await.unwrap();
+    let [output, errors] = [output, errors].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    if ran.exit.success() { Ok((output, errors)) } else { Err(format!("{}\n{output}\n{errors}", ran.exit)) }
 }
 
 /// What was asked, for a message.

@@ -65,7 +65,7 @@ impl Terminal {
     /// Types a line. The last key waits until the others are seen: in one piece they would count as pasted.
     pub(crate) async fn enter(&mut self, text: &str) {
         self.ask(&format!("send-keys -l \"{text}\"")).await;
-        self.shows(&format!("❯ {text}")).await;
+        self.shows(text).await;
         self.press("Enter").await;
     }
 

@@ -35,13 +35,16 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod admit;
-mod auth;
 mod body;
+mod books;
 mod call;
 mod classify;
 mod gateway;
+mod guard;
 mod headers;
 mod live;
+mod metrics;
+mod models;
 mod passthrough;
 mod progress;
 mod reply;
@@ -49,14 +52,19 @@ mod report;
 mod route;
 mod sealed;
 mod serve;
+mod sessions;
+mod status;
 mod surface;
 mod tee;
 mod translate;
+mod workdir;
 
 pub use classify::{Classified, classify};
 pub use gateway::{Builder, Gateway, Progress, Settings};
+pub use models::ModelEntry;
 pub use report::{CallEnd, CallReport, Via};
 pub use route::Target;
+pub use sessions::{KnownBy, SessionFile, SessionRecord, SessionStore};
 
 /// The examples of the README, compiled.
 #[cfg(doctest)]

@@ -9,10 +9,37 @@ use percent_encoding::percent_decode_str;
 /// What is served at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Surface {
-    /// Word that the gateway is there.
-    Alive,
+    /// Word that the gateway is there, for whoever watches over it.
+    Health,
+    /// The same, for clients.
+    Hello,
+    /// Counters, for Prometheus.
+    Metrics,
+    /// What goes on, as a page.
+    Status,
+    /// The same as JSON.
+    StatusJson,
     /// Answers of models, on this wire.
     Generate(Wire),
+    /// The models that can be asked for; one, if the path names it.
+    Models,
+    /// The description of all this.
+    OpenApi,
+}
+
+impl Surface {
+    /// What it is called in metrics.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Health => "health",
+            Self::Hello => "hello",
+            Self::Metrics => "metrics",
+            Self::Models => "models",
+            Self::OpenApi => "openapi",
+            Self::Status | Self::StatusJson => "status",
+            Self::Generate(_) => "generate",
+        }
+    }
 }
 
 /// One path: the method it takes, and what it serves.
@@ -20,10 +47,14 @@ type Row = (&'static str, &'static str, Surface);
 
 /// All of them. `{model}` stands for a model's name, which may hold slashes and colons; of two rows
 /// that fit, the first counts.
-pub(super) const TABLE: [Row; 10] = [
-    ("GET", "/healthz", Surface::Alive),
-    ("HEAD", "/", Surface::Alive),
-    ("GET", "/api/hello", Surface::Alive),
+pub(super) const TABLE: &[Row] = &[
+    ("GET", "/healthz", Surface::Health),
+    ("HEAD", "/", Surface::Hello),
+    ("GET", "/api/hello", Surface::Hello),
+    ("GET", "/metrics", Surface::Metrics),
+    ("GET", "/openapi.json", Surface::OpenApi),
+    ("GET", "/status", Surface::Status),
+    ("GET", "/status.json", Surface::StatusJson),
     ("POST", "/v1/messages", Surface::Generate(Wire::Anthropic)),
     ("POST", "/v1/responses", Surface::Generate(Wire::Responses)),
     ("POST", "/v1/chat/completions", Surface::Generate(Wire::Chat)),
@@ -31,6 +62,10 @@ pub(super) const TABLE: [Row; 10] = [
     ("POST", "/v1beta/models/{model}:streamGenerateContent", Surface::Generate(Wire::Gemini)),
     ("POST", "/v1/models/{model}:generateContent", Surface::Generate(Wire::Gemini)),
     ("POST", "/v1/models/{model}:streamGenerateContent", Surface::Generate(Wire::Gemini)),
+    ("GET", "/v1/models", Surface::Models),
+    ("GET", "/v1/models/{model}", Surface::Models),
+    ("GET", "/v1beta/models", Surface::Models),
+    ("GET", "/v1beta/models/{model}", Surface::Models),
 ];
 
 /// What was found for a request.
@@ -46,16 +81,19 @@ pub(super) fn find(method: &Method, path: &str) -> Option<Found> {
     TABLE.iter().find_map(|(taken, template, surface)| {
         let takes = *taken == method.as_str() || (*taken == "GET" && method == Method::HEAD);
         let model = takes.then(|| fits(template, path)).flatten()?;
-        Some(Found { surface: *surface, model: model.map(Cow::into_owned) })
+        let model = Some(model.into_owned()).filter(|model| !model.is_empty());
+        Some(Found { surface: *surface, model })
     })
 }
 
-/// Whether a path is of this form; and the model in it, if the form has one.
-fn fits<'a>(template: &str, path: &'a str) -> Option<Option<Cow<'a, str>>> {
-    let Some((before, rest)) = template.split_once('{') else { return (template == path).then_some(None) };
+/// The model in a path of this form, which is empty if the form has none; nothing for other paths.
+fn fits<'a>(template: &str, path: &'a str) -> Option<Cow<'a, str>> {
+    let Some((before, rest)) = template.split_once('{') else {
+        return (template == path).then_some(Cow::Borrowed(""));
+    };
     let after = rest.split_once('}').map_or("", |(_, after)| after);
     let model = path.strip_prefix(before)?.strip_suffix(after).filter(|model| !model.is_empty())?;
-    Some(Some(percent_decode_str(model).decode_utf8().ok()?))
+    percent_decode_str(model).decode_utf8().ok()
 }
 
 #[cfg(test)]
@@ -74,9 +112,9 @@ mod tests {
         check(Method::POST, "/v1/messages", Some((Surface::Generate(Wire::Anthropic), None)));
         check(Method::POST, "/v1/messages/", None);
         check(Method::GET, "/v1/messages", None);
-        check(Method::HEAD, "/", Some((Surface::Alive, None)));
+        check(Method::HEAD, "/", Some((Surface::Hello, None)));
         check(Method::GET, "/", None);
-        check(Method::HEAD, "/api/hello", Some((Surface::Alive, None)));
+        check(Method::HEAD, "/api/hello", Some((Surface::Hello, None)));
         check(Method::OPTIONS, "/healthz", None);
         check(Method::POST, "/v1beta/models/m:generateContent", Some((gemini, Some("m"))));
         check(Method::POST, "/v1/models/m:streamGenerateContent", Some((gemini, Some("m"))));
@@ -85,6 +123,9 @@ mod tests {
         check(Method::POST, "/v1beta/models/:generateContent", None);
         check(Method::POST, "/v1beta/models/%ff:generateContent", None);
         check(Method::POST, "/v1beta/models/m:embedContent", None);
-        check(Method::GET, "/v1beta/models/m:generateContent", None);
+        check(Method::GET, "/v1/models", Some((Surface::Models, None)));
+        check(Method::GET, "/v1beta/models/p/m", Some((Surface::Models, Some("p/m"))));
+        check(Method::GET, "/v1/models/", None);
+        check(Method::POST, "/v1/models/m", None);
     }
 }

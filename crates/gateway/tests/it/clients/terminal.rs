@@ -5,8 +5,10 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::time::Duration;
 
 use junto_env::{CommandSpec, ExecutionEnvironment as _, OutputStream, Process, Stdin};
+use tokio::time::Instant;
 
 use super::client;
 use super::desk::{Desk, LONG};
@@ -48,17 +50,37 @@ impl Terminal {
 
     /// Waits until the screen shows this.
     pub(crate) async fn shows(&mut self, text: &str) {
-        let seen = tokio::time::timeout(LONG, async {
-            loop {
-                self.screen = self.ask("capture-pane -p").await.join("\n");
-                if self.screen.contains(text) {
-                    return;
-                }
-                while !self.line().await.starts_with("%output") {}
+        let shown = self.until(|screen| screen.contains(text), LONG).await;
+        assert!(shown, "the screen does not show {text:?}:\n{}", self.screen);
+    }
+
+    /// Says yes to a question, once it is there. It does not listen from its first moment on, so that somebody who
+    /// types does not say yes unawares: as a person would, this presses the key again if nothing has come of it. A
+    /// key too many changes nothing.
+    pub(crate) async fn confirm(&mut self, question: &str) {
+        self.shows(question).await;
+        for _ in 0..LONG.as_secs() {
+            self.press("Enter").await;
+            if self.until(|screen| !screen.contains(question), Duration::from_secs(1)).await {
+                return;
             }
-        });
-        if seen.await.is_err() {
-            panic!("the screen does not show {text:?}:\n{}", self.screen);
+        }
+        panic!("nobody takes the yes:\n{}", self.screen);
+    }
+
+    /// Looks whenever the screen has changed, for so long.
+    async fn until(&mut self, holds: impl Fn(&str) -> bool, patience: Duration) -> bool {
+        let deadline = Instant::now() + patience;
+        loop {
+            self.screen = self.ask("capture-pane -p").await.join("\n");
+            if holds(&self.screen) {
+                return true;
+            }
+            // An answer that was asked for is always read to its end: the next would be taken for it.
+            let changed = async { while !self.line().await.starts_with("%output") {} };
+            if tokio::time::timeout_at(deadline, changed).await.is_err() {
+                return false;
+            }
         }
     }
 

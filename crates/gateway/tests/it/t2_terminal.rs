@@ -21,7 +21,7 @@ async fn a_person_works(upstream: Wire) {
     .await;
     let mut terminal = Terminal::open(&desk).await;
     terminal.shows("manual mode on").await;
-    terminal.enter("Make a file").await;
+    terminal.enter("Kindly make a file").await;
     terminal.shows("Do you want to create made.txt?").await;
     assert_eq!(desk.read("made.txt"), None, "nobody has said yes");
     terminal.confirm("Do you want to create made.txt?").await;
@@ -36,7 +36,7 @@ async fn a_person_works(upstream: Wire) {
     let done = desk.close().await.asked(4);
     assert_eq!(done.reports[2].traffic, Traffic::Background(Chore::Compaction));
     assert!(done.last().contains("A file was made."), "the summary is there");
-    assert!(!done.last().contains("The file is there."), "what it sums up is not: {}", done.last());
+    assert!(!done.last().contains("Kindly make a file"), "what it sums up is not: {}", done.last());
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ from sdk_checks import KEY, equal, true
 
 MODEL = "whatever-the-gateway-makes-of-it"
 PROMPT = "Name three colours."
-LIMIT = 24
+LIMIT = int(sys.argv[2])
 
 
 def messages(url: str) -> None:
@@ -26,7 +26,8 @@ def messages(url: str) -> None:
         pieces = list(stream.text_stream)
         streamed = stream.get_final_message()
     for name, answer in [("whole", whole), ("streamed", streamed)]:
-        check(f"messages, {name}", answer.content[0].text, answer.usage.input_tokens, answer.usage.output_tokens)
+        read = answer.usage.input_tokens + (answer.usage.cache_read_input_tokens or 0)
+        check(f"messages, {name}", answer.content[0].text, read, answer.usage.output_tokens)
         equal(f"messages, {name}: model", answer.model, MODEL)
     check_pieces("messages", pieces, streamed.content[0].text)
 

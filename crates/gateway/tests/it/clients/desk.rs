@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use junto_env::{CommandSpec, LocalEnvironment, OutputStream, Stdin, exec, survivors};
+use junto_env::{CommandSpec, Exit, LocalEnvironment, OutputStream, Stdin, exec, survivors};
 use junto_gateway::{CallEnd, CallReport, Gateway, Via};
 use junto_llm::Wire;
 use junto_testkit::cast::Who;
@@ -99,12 +99,10 @@ impl Desk {
 
     async fn run(&self, session: Option<&str>, prompt: &str) -> Said {
         let ran = run(&self.env, client::command(self.who, session), self.variables(), prompt).await;
-        let said = ran.and_then(|(output, errors)| {
-            client::read(self.who, &output).ok_or_else(|| format!("{output}\n{errors}"))
-        });
-        said.unwrap_or_else(|why| {
+        let said = client::read(self.who, &ran.output).filter(|_| ran.exit.success());
+        said.unwrap_or_else(|| {
             let (asked, told) = (summary(&self.twin.requests()), self.reports.all());
-            panic!("{:?}, {prompt:?}:\n{why}\n{asked:#?}\n{told:#?}", self.who)
+            panic!("{:?}, {prompt:?}: {ran:#?}\n{asked:#?}\n{told:#?}", self.who)
         })
     }
 
@@ -149,14 +147,21 @@ impl Done {
     }
 }
 
-/// Runs a command with these variables to its end, and gives both its outputs; if that end is no good one, as the
-/// error.
+/// How a run went.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) exit: Exit,
+    pub(crate) output: String,
+    pub(crate) errors: String,
+}
+
+/// Runs a command with these variables to its end.
 pub(crate) async fn run(
     env: &LocalEnvironment,
     command: Vec<String>,
     variables: BTreeMap<String, String>,
     input: &str,
-) -> Result<(String, String), String> {
+) -> Ran {
     let command = CommandSpec {
         variables,
         inherits: false,
@@ -170,7 +175,7 @@ pub(crate) async fn run(
     };
     let ran = exec(env, command, LONG, &CancellationToken::new(), &mut keep).await.unwrap();
     let [output, errors] = [output, errors].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    if ran.exit.success() { Ok((output, errors)) } else { Err(format!("{}\n{output}\n{errors}", ran.exit)) }
+    Ran { exit: ran.exit, output, errors }
 }
 
 /// What was asked, for a message.

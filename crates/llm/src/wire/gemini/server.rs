@@ -142,6 +142,10 @@ impl<'a> History<'a> {
             }
             if let Some(answer) = part.rest.get("functionResponse") {
                 let answer = object(answer, &format!("{place}.functionResponse"))?;
+                // gemini-cli tells every result twice when it goes on with an old conversation. Other wires take one.
+                if answer.contains_key("id") && items.iter().take(index - 1).any(|earlier| earlier == item) {
+                    continue;
+                }
                 // Pictures right behind a result belong to it.
                 let images: Vec<_> = items.iter().skip(index).map_while(image).collect();
                 let end = index + images.len();

@@ -119,6 +119,18 @@ fn calls_and_results_find_each_other() {
 }
 
 #[test]
+fn a_result_that_is_told_twice_counts_once() {
+    let count = |parts: Value| {
+        let request = read(&json!({"contents": [{"role": "user", "parts": parts}]})).unwrap();
+        request.messages.iter().map(|message| message.results().count()).sum::<usize>()
+    };
+    let result = |id: &str| json!({"functionResponse": {"id": id, "name": "f", "response": {"output": "1"}}});
+    let nameless = json!({"functionResponse": {"name": "f", "response": {"output": "1"}}});
+    assert_eq!(count(json!([result("a"), result("b"), result("a")])), 2);
+    assert_eq!(count(json!([nameless, nameless])), 2, "two calls may give the same");
+}
+
+#[test]
 fn pictures_behind_a_result_belong_to_it() {
     let answer = json!({"functionResponse": {"name": "f", "response": {"output": "see"}}});
     let png = json!({"inlineData": {"mimeType": "image/png", "data": "AQID"}});

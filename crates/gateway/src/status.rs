@@ -68,7 +68,7 @@ struct Call {
     input_tokens: u64,
     output_tokens: u64,
     cost: Cost,
-    milliseconds: u128,
+    milliseconds: u64,
 }
 
 impl Status {
@@ -99,7 +99,7 @@ impl Status {
             input_tokens: call.input,
             output_tokens: call.output,
             cost: call.cost,
-            milliseconds: call.took.as_millis(),
+            milliseconds: u64::try_from(call.took.as_millis()).unwrap_or(u64::MAX),
         });
         Self {
             version: env!("CARGO_PKG_VERSION"),
@@ -201,14 +201,20 @@ fn table<const N: usize>(
     heads: [&str; N],
     rows: impl Iterator<Item = [String; N]>,
 ) {
-    let row = |tag: &str, cells: &[String]| {
-        let cells: String = cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell))).collect();
-        format!("<tr>{cells}</tr>\n")
-    };
-    let heads = row("th", &heads.map(str::to_owned));
-    let rows: String = rows.map(|cells| row("td", &cells)).collect();
-    let none = if rows.is_empty() { "<p>None yet.</p>\n" } else { "" };
-    out.push_str(&format!("<h2>{}</h2>\n<table>\n{heads}{rows}</table>\n{none}", escaped(title)));
+    out.extend(["<h2>", &escaped(title), "</h2>\n<table>\n"]);
+    row(out, "th", &heads.map(str::to_owned));
+    let mut rows = rows.peekable();
+    let none = if rows.peek().is_none() { "<p>None yet.</p>\n" } else { "" };
+    rows.for_each(|cells| row(out, "td", &cells));
+    out.extend(["</table>\n", none]);
+}
+
+fn row(out: &mut String, tag: &str, cells: &[String]) {
+    out.push_str("<tr>");
+    for cell in cells {
+        out.extend(["<", tag, ">", &escaped(cell), "</", tag, ">"]);
+    }
+    out.push_str("</tr>\n");
 }
 
 /// Text that means nothing to a browser but itself.

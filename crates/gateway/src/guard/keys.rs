@@ -53,7 +53,9 @@ pub(super) fn shown<B>(request: &http::Request<B>) -> Vec<String> {
     let plain = PLAIN.iter().flat_map(|name| headers.get_all(*name));
     let plain = plain.filter_map(|value| value.to_str().ok()).map(str::to_owned);
     let query = request.uri().query().unwrap_or_default().split('&');
-    let asked = query.filter_map(|pair| pair.strip_prefix(PARAMETER)).map(|key| percent_decode_str(key).decode_utf8_lossy().into_owned());
+    let asked = query
+        .filter_map(|pair| pair.strip_prefix(PARAMETER))
+        .map(|key| percent_decode_str(key).decode_utf8_lossy().into_owned());
     bearer.chain(plain).chain(asked).filter(|key| !key.is_empty()).collect()
 }
 

@@ -17,8 +17,9 @@ pub(crate) struct Canned {
 impl Canned {
     /// The word that a session has had this many turns.
     pub(crate) fn turns(most: u32) -> Self {
+        let turns = if most == 1 { "turn" } else { "turns" };
         let text = format!(
-            "This session has had all of its {most} turns with the council, so the council was not asked again. \
+            "This session has had all of its {most} {turns} with the council, so the council was not asked again. \
              Nothing went wrong: the limit keeps a loop from spending without end. To go on, begin a new session, or \
              raise the gateway's limit of turns for each session."
         );

@@ -6,6 +6,8 @@
 //! calls in them. Before the first answer, one that begins like another is still a session of its own; with
 //! the second turn the latest of those that began so is the one that goes on.
 
+use std::fmt::Write as _;
+
 use junto_llm::{SessionId, Wire};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -176,7 +178,11 @@ impl Digest {
 
     fn hex(&self) -> String {
         let digest: [u8; 32] = self.0.clone().finalize().into();
-        digest.iter().take(KEPT).map(|byte| format!("{byte:02x}")).collect()
+        digest.iter().take(KEPT).fold(String::with_capacity(2 * KEPT), |mut hex, byte| {
+            // Writing to a string does not fail.
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
     }
 }
 

@@ -1,12 +1,13 @@
 //! The way of a request for a model's answer, up to its provider.
 
+use std::sync::Arc;
+
 use axum::response::Response;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{StatusCode, header};
 use junto_llm::{CallCx, CallId, ErrorKind, Traffic, Wire};
 use serde_json::Value;
-use std::sync::Arc;
 
 use super::Request;
 use crate::admit::Place;

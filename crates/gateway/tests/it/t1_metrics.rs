@@ -75,7 +75,8 @@ async fn what_runs_is_seen_while_it_runs() {
     holds(&get(&gateway, "/metrics").await, &["junto_gateway_running 2"]);
     assert_eq!(get(&gateway, "/status.json").await.json()["running"], 2);
     drop(running);
-    let gone = r#"junto_gateway_requests_total{surface="messages",route="s",status="200",end="broken_off"} 1"#;
+    let gone =
+        r#"junto_gateway_requests_total{surface="messages",route="s",status="200",end="broken_off"} 1"#;
     holds(&get(&gateway, "/metrics").await, &["junto_gateway_running 0", gone]);
 }
 
@@ -103,7 +104,9 @@ async fn the_page_tells_what_goes_on_and_nothing_in_it_is_markup() {
     });
     let text = page.text();
     assert!(text.contains(r#"<meta http-equiv="refresh""#));
-    for told in ["&lt;script&gt;alert(1)", "&lt;img src=x", "&lt;i&gt;s-1&lt;/i&gt;", "&lt;b&gt;council", "$0.25"] {
+    for told in
+        ["&lt;script&gt;alert(1)", "&lt;img src=x", "&lt;i&gt;s-1&lt;/i&gt;", "&lt;b&gt;council", "$0.25"]
+    {
         assert!(text.contains(told), "{told} is not in {text}");
     }
     for markup in ["<script", "<img", "<i>", "<b>", "src=\"", "href="] {
@@ -120,7 +123,10 @@ async fn the_page_tells_what_goes_on_and_nothing_in_it_is_markup() {
     });
     assert_eq!((&status["session_count"], &status["sessions"][0]), (&json!(1), &session));
     assert_eq!(status["targets"][0]["input_tokens"], 5);
-    assert_eq!((&status["calls"][0]["status"], &status["calls"][0]["end"]), (&json!(200), &json!("complete")));
+    assert_eq!(
+        (&status["calls"][0]["status"], &status["calls"][0]["end"]),
+        (&json!(200), &json!("complete"))
+    );
 }
 
 #[tokio::test]

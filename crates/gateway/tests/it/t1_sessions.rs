@@ -163,7 +163,8 @@ async fn calls_by_bytes_are_on_the_same_budget() {
 async fn without_a_price_money_does_not_reach_far() {
     let budget = Allowance::usd(Usd::from_dollars(1000.0));
     let settings = || Settings { session_budget: budget, ..Settings::default() };
-    let builder = || Gateway::builder().route("*", Target::new("s", shared(answer([], "yes")))).settings(settings());
+    let builder =
+        || Gateway::builder().route("*", Target::new("s", shared(answer([], "yes")))).settings(settings());
     let gateway = builder().prices(|_| None).build().unwrap();
     assert_eq!(until_refused(&gateway, Wire::Anthropic).await.0, 1);
     let error = builder().build().unwrap_err();
@@ -180,7 +181,7 @@ async fn a_client_names_its_sessions_and_its_agents_have_their_own() {
             "model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": asked}],
         });
         let raw = house.send(Wire::Anthropic, headers.collect::<HeaderMap>(), body.to_string()).await;
-        raw.json()["content"][0]["text"].as_str().unwrap().contains("1 turns")
+        raw.json()["content"][0]["text"].as_str().unwrap().contains("all of its 1 turn ")
     };
     let session = ("x-claude-code-session-id", "s-1");
     assert!(!ask(&[session], "hi").await);
@@ -226,7 +227,12 @@ async fn sessions_are_forgotten_when_there_are_too_many() {
     let settings = Settings { sessions: 3, ..turns(1) };
     let house = House::open(&council(&provider).settings(settings).build().unwrap()).await;
     let ask = async |asked: &str| {
-        Way::Whole.ask(&house.client(Wire::Chat), second_turn(asked)).await.unwrap().text().contains("1 turns")
+        Way::Whole
+            .ask(&house.client(Wire::Chat), second_turn(asked))
+            .await
+            .unwrap()
+            .text()
+            .contains("all of its 1 turn ")
     };
     for asked in ["a", "b", "c"] {
         assert!(!ask(asked).await);

@@ -90,7 +90,8 @@ impl Packaged {
         }
         // They are large, and only for this.
         let _ = fs::remove_dir_all(&lists);
-        let entries = fs::read_dir(&archives).map_err(|e| format!("cannot read {}: {e}", archives.display()))?;
+        let entries =
+            fs::read_dir(&archives).map_err(|e| format!("cannot read {}: {e}", archives.display()))?;
         let packages: Vec<PathBuf> = entries
             .flatten()
             .map(|entry| entry.path())

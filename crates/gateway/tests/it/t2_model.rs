@@ -64,8 +64,7 @@ async fn answers_claude_code() {
     let ran = desk::run(&env, command, variables, "What is the capital of France?").await;
     house.close().await;
     let lines: Vec<Value> = ran.output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let pieces: Vec<&str> =
-        lines.iter().filter_map(|line| line["event"]["delta"]["text"].as_str()).collect();
+    let pieces: Vec<&str> = lines.iter().filter_map(|line| line["event"]["delta"]["text"].as_str()).collect();
     assert!(pieces.len() > 3 && !pieces.concat().trim().is_empty(), "{ran:#?}");
     let reports = reports.all();
     assert!(reports.iter().all(|report| matches!(report.end, CallEnd::Complete)), "{reports:#?}");

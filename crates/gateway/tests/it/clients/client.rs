@@ -82,7 +82,8 @@ pub(crate) fn variables(who: Who, url: &str, key: &str, home: &Path) -> BTreeMap
         ],
         Who::Native => panic!("our own loop is no client of others"),
     };
-    let common = [("LANG", "C.UTF-8".to_owned()), ("PATH", search_path()), ("HOME", home.display().to_string())];
+    let common =
+        [("LANG", "C.UTF-8".to_owned()), ("PATH", search_path()), ("HOME", home.display().to_string())];
     let own = own.iter().map(|(name, value)| (*name, (*value).to_owned()));
     common.into_iter().chain(own).map(|(name, value)| (name.to_owned(), value)).collect()
 }
@@ -147,7 +148,8 @@ pub(crate) fn read(who: Who, output: &str) -> Option<Said> {
         }
         Who::Codex => {
             let usage = &last("turn.completed")?["usage"];
-            let items = lines.iter().filter(|line| line["type"] == "item.completed").map(|line| &line["item"]);
+            let items =
+                lines.iter().filter(|line| line["type"] == "item.completed").map(|line| &line["item"]);
             let answer = items.filter(|item| item["type"] == "agent_message").last()?;
             let tokens = (usage["input_tokens"].as_u64()?, usage["output_tokens"].as_u64()?);
             (text(&answer["text"])?, text(&last("thread.started")?["thread_id"])?, tokens)

@@ -122,9 +122,9 @@ impl Desk {
             assert_eq!(report.via, Some(way), "{report:?}");
             assert!(!matches!(report.end, CallEnd::Unread | CallEnd::BrokenOff), "{report:?}");
         }
-        let booked = reports.iter().fold((0, 0), |sum, report| {
-            (sum.0 + report.usage.input, sum.1 + report.usage.output)
-        });
+        let booked = reports
+            .iter()
+            .fold((0, 0), |sum, report| (sum.0 + report.usage.input, sum.1 + report.usage.output));
         assert_eq!(booked, (told.input, told.output), "booked, and told by the model");
         Done { requests, reports }
     }

@@ -75,8 +75,7 @@ pub(crate) async fn resumes(who: Who, upstream: Wire) {
 /// A model that is busy is asked again, and the client's user sees the answer and nothing else.
 pub(crate) async fn waits(who: Who, upstream: Wire) {
     let busy = Fault { retry_after: Some(RetryAfter::Seconds(1)), ..Fault::status(429).times(1) };
-    let desk =
-        Desk::open(who, upstream, |_| vec![Step { fault: Some(busy), ..Step::text(ANSWER) }]).await;
+    let desk = Desk::open(who, upstream, |_| vec![Step { fault: Some(busy), ..Step::text(ANSWER) }]).await;
     assert_eq!(desk.tell("Are you busy?").await.answer, ANSWER);
     let statuses: Vec<u16> = desk.close().await.requests.iter().map(|request| request.status).collect();
     assert_eq!(statuses, [429, 200]);

@@ -31,7 +31,8 @@ impl Terminal {
             .expect("JUNTO_PEER_TMUX is not set: run the tests with `cargo xtask test`");
         let socket = desk.beside("tmux");
         let socket = Path::to_str(&socket).unwrap();
-        let mut command = [&tmux, "-u", "-f", "/dev/null", "-S", socket, "-C", "new-session"].map(str::to_owned).to_vec();
+        let mut command =
+            [&tmux, "-u", "-f", "/dev/null", "-S", socket, "-C", "new-session"].map(str::to_owned).to_vec();
         command.extend(["-x", "120", "-y", "40"].map(str::to_owned));
         command.extend(client::screen(desk.who));
         let command = CommandSpec {
@@ -143,7 +144,8 @@ impl Terminal {
             }
             for byte in piece.bytes {
                 if byte == b'\n' {
-                    self.lines.push_back(String::from_utf8_lossy(&std::mem::take(&mut self.rest)).into_owned());
+                    self.lines
+                        .push_back(String::from_utf8_lossy(&std::mem::take(&mut self.rest)).into_owned());
                 } else {
                     self.rest.push(byte);
                 }

@@ -64,7 +64,9 @@ fn what_the_api_would_refuse_is_sent_as_it_is() {
     };
     check(json!({"type": "string", "if": {}}), "parameters", 1);
     check(json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}), "parameters", 0);
-    for open in [json!({}), json!({"description": "any JSON"}), json!({"type": "object"}), json!({"enum": [1, 2]})] {
+    for open in
+        [json!({}), json!({"description": "any JSON"}), json!({"type": "object"}), json!({"enum": [1, 2]})]
+    {
         check(open.clone(), "parametersJsonSchema", 0);
         check(json!({"type": "array", "items": open.clone(), "if": {}}), "parametersJsonSchema", 0);
         check(json!({"anyOf": [{"type": "string"}, open]}), "parametersJsonSchema", 0);

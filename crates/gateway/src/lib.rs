@@ -17,10 +17,10 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The surfaces are `POST /v1/messages` (Anthropic Messages) and `POST /v1/responses` (OpenAI
-//! Responses), whole and streamed, and `GET /healthz`. A request is read and its model looked up in
-//! the routes; [`classify()`] says what it is for, which travels in the call's
-//! [`CallCx`](junto_llm::CallCx). Then it takes one of two ways:
+//! The surfaces are Anthropic Messages, OpenAI Responses and Chat Completions, and Gemini's
+//! generateContent, whole and streamed, and the list of models in each dialect; `openapi.json` has
+//! every path. A request is read and its model looked up in the routes; [`classify()`] says what it
+//! is for, which travels in the call's [`CallCx`](junto_llm::CallCx). Then it takes one of two ways:
 //!
 //! - **By bytes**, when the route's provider speaks the client's own wire and nothing has to be
 //!   changed: the body goes out as it came, the answer comes back as it came, and nothing is added
@@ -42,6 +42,7 @@ mod classify;
 mod gateway;
 mod guard;
 mod headers;
+mod limits;
 mod live;
 mod metrics;
 mod models;

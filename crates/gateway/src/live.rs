@@ -1,5 +1,8 @@
 //! A streamed answer on its way to the client.
 
+mod heart;
+mod label;
+
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::time::Duration;
@@ -8,54 +11,20 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use junto_llm::wire::{AnswerCx, StreamEncoder};
-use junto_llm::{Error, EventStream, Request, StreamEvent, Wire};
+use junto_llm::{Error, EventStream, RateLimit, Request, StreamEvent};
 use tokio::time::{Instant, timeout_at};
 
 use crate::call::{Call, Held};
 use crate::gateway::Settings;
-use crate::progress::Narrator;
+use crate::progress::{Narrator, Trailing};
 use crate::report::Meter;
 use crate::sealed::Sealer;
+use heart::{Heart, in_time};
+
+pub(crate) use label::Label;
 
 /// Events that are ready together are written together, up to about this many bytes.
 const BATCH: usize = 16 * 1024;
-
-/// What an answer is called.
-#[derive(Clone, Debug)]
-pub(crate) struct Label {
-    /// The wire the client speaks.
-    wire: Wire,
-    /// For answers whose provider gives them no id that could be one of this wire.
-    id: String,
-    /// The model as the client named it.
-    asked: String,
-    /// Whether the provider was asked for another model.
-    renamed: bool,
-}
-
-impl Label {
-    pub(crate) fn new(call: &Call) -> Self {
-        let prefix = match call.wire {
-            Wire::Anthropic => "msg_",
-            Wire::Responses => "resp_",
-            Wire::Gemini => "",
-            Wire::Chat => "chatcmpl-",
-        };
-        let id = format!("{prefix}{}", call.cx.call);
-        Self { wire: call.wire, id, asked: call.asked.clone(), renamed: call.is_renamed() }
-    }
-
-    /// Fills in what is missing in an answer that came off this wire, if it came off any. A client
-    /// that asked for one model is not told of another.
-    pub(crate) fn apply(&self, maker: Option<Wire>, id: &mut String, model: &mut String) {
-        if id.is_empty() || maker.is_some_and(|maker| maker != self.wire) {
-            id.clone_from(&self.id);
-        }
-        if model.is_empty() || self.renamed {
-            model.clone_from(&self.asked);
-        }
-    }
-}
 
 /// One streamed answer. Dropping it ends the call.
 pub(crate) struct Live {
@@ -70,6 +39,8 @@ pub(crate) struct Live {
     deadline: Instant,
     heart: Heart,
     has_started: bool,
+    /// What the provider said about its limits when it began.
+    rate_limit: Option<RateLimit>,
     /// Comes after everything that was written.
     failed: Option<Error>,
     _held: Held,
@@ -111,32 +82,6 @@ impl Source {
     }
 }
 
-/// Speaks for a provider that has narrated and gone silent.
-struct Heart {
-    pace: Duration,
-    began: Instant,
-    /// When the provider has been silent for too long.
-    due: Instant,
-}
-
-impl Heart {
-    fn new(pace: Duration) -> Self {
-        let began = Instant::now();
-        Self { pace, began, due: began + pace * 2 }
-    }
-
-    /// The provider has said something.
-    fn rest(&mut self) {
-        self.due = Instant::now() + self.pace * 2;
-    }
-
-    fn beat(&mut self) -> StreamEvent {
-        self.due = Instant::now() + self.pace;
-        let seconds = self.began.elapsed().as_secs();
-        StreamEvent::Progress { text: format!("still working — {seconds}s elapsed") }
-    }
-}
-
 /// What was waited for.
 enum Waited {
     Item(Option<Result<StreamEvent, Error>>),
@@ -152,7 +97,8 @@ enum Step {
 
 impl Live {
     /// Starts the call and gives the body of the answer as soon as its first bytes are there: of
-    /// the answer, or those that keep the connection alive.
+    /// the answer, or those that keep the connection alive. Beside it, what is known by then of the
+    /// provider's limits.
     ///
     /// # Errors
     /// What fails before that, when the client can still be given a status.
@@ -162,7 +108,8 @@ impl Live {
         request: Request,
         label: Label,
         answer: &AnswerCx,
-    ) -> Result<Body, Error> {
+        trailing: Trailing,
+    ) -> Result<(Body, Option<RateLimit>), Error> {
         let sealer = Sealer::new(call.origin());
         let Call { wire, target, cx, held, meter, .. } = call;
         let mut encoder = wire.codec().stream_encoder();
@@ -173,23 +120,25 @@ impl Live {
             encoder,
             label,
             sealer,
-            narrator: Narrator::new(settings.progress, wire),
+            narrator: Narrator::new(settings.progress, trailing, wire),
             meter,
             keep_alive: settings.keep_alive,
-            deadline: Instant::now() + settings.keep_alive,
+            deadline: in_time(settings.keep_alive),
             heart: Heart::new(settings.heartbeat),
             has_started: false,
+            rate_limit: None,
             failed: None,
             _held: held,
         };
         match live.step().await {
             Some(Step::Bytes(first)) => {
+                let rate_limit = live.rate_limit.take();
                 let first = stream::iter([Ok::<_, Infallible>(first)]);
                 let rest = stream::unfold(live, |mut live| async move {
                     let bytes = live.next().await?;
                     Some((Ok(bytes), live))
                 });
-                Ok(Body::from_stream(first.chain(rest)))
+                Ok((Body::from_stream(first.chain(rest)), rate_limit))
             }
             Some(Step::Failed(error)) => Err(error),
             None => Err(Error::stream("the provider's answer is empty")),
@@ -246,7 +195,7 @@ impl Live {
                 None => break,
             }
         }
-        self.deadline = Instant::now() + self.keep_alive;
+        self.deadline = in_time(self.keep_alive);
         Some(Step::Bytes(out.into()))
     }
 
@@ -263,11 +212,12 @@ impl Live {
 
     fn write(&mut self, mut event: StreamEvent, out: &mut Vec<u8>) {
         match &mut event {
-            StreamEvent::StreamStart { id, model, usage, origin, .. } => {
+            StreamEvent::StreamStart { id, model, usage, origin, rate_limit, .. } => {
                 self.label.apply(origin.as_ref().map(|origin| origin.wire), id, model);
                 if let Some(usage) = usage {
                     self.meter.note(usage);
                 }
+                self.rate_limit = rate_limit.take();
                 self.has_started = true;
             }
             StreamEvent::Finish { usage, .. } => self.meter.finish(usage),

@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
+use http::{HeaderMap, header};
 use junto_llm::{SegmentId, StreamEvent, Wire};
 
 use crate::gateway::Progress;
@@ -22,10 +23,32 @@ const ESCAPED: &str = "\\u2063\\u2062";
 /// How many lines wait for their turn; of more, the last ones.
 const WAITING: usize = 32;
 
+/// What becomes of lines that come when the answer has been said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trailing {
+    /// They are shown behind it.
+    Shown,
+    /// They are left out, unless something else follows.
+    LeftOut,
+}
+
+impl Trailing {
+    /// As the client that sent these headers can bear it. Claude Code without a person in front of it
+    /// takes the last block of an answer for its result, whatever that block is.
+    pub(crate) fn for_client(headers: &HeaderMap) -> Self {
+        let agent = headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
+        let is_headless = agent.starts_with("claude-cli/") && agent.contains("sdk-");
+        if is_headless { Self::LeftOut } else { Self::Shown }
+    }
+}
+
 /// Turns the progress of one stream into reasoning.
 #[derive(Debug)]
 pub(crate) struct Narrator {
     progress: Progress,
+    trailing: Trailing,
+    /// Whether the answer's text has begun.
+    has_answered: bool,
     /// Whether the client's wire signs reasoning.
     is_signed: bool,
     /// The segment that is open.
@@ -39,9 +62,17 @@ pub(crate) struct Narrator {
 }
 
 impl Narrator {
-    pub(crate) fn new(progress: Progress, wire: Wire) -> Self {
-        let is_signed = has_signatures(wire);
-        Self { progress, is_signed, open: None, next: u32::MAX, busy: 0, waiting: VecDeque::new() }
+    pub(crate) fn new(progress: Progress, trailing: Trailing, wire: Wire) -> Self {
+        Self {
+            progress,
+            trailing,
+            has_answered: false,
+            is_signed: has_signatures(wire),
+            open: None,
+            next: u32::MAX,
+            busy: 0,
+            waiting: VecDeque::new(),
+        }
     }
 
     /// Whether the last that the client saw was progress, and more may follow.
@@ -63,28 +94,32 @@ impl Narrator {
                 if self.waiting.len() > WAITING {
                     self.waiting.pop_front();
                 }
-                if self.busy == 0 {
+                if self.may_speak() {
                     self.catch_up(&mut emit);
                 }
             }
             event => match step(&event) {
                 Step::Begins => {
-                    self.close(&mut emit);
+                    self.make_way(&mut emit);
+                    self.has_answered |= matches!(event, StreamEvent::TextStart { .. });
                     self.busy += 1;
                     emit(&event);
                 }
                 Step::Ends => {
                     emit(&event);
                     self.busy = self.busy.saturating_sub(1);
-                    if self.busy == 0 {
+                    if self.may_speak() {
                         self.catch_up(&mut emit);
                     }
                 }
                 Step::Whole => {
-                    self.close(&mut emit);
+                    self.make_way(&mut emit);
                     emit(&event);
                 }
                 Step::Finishes => {
+                    if self.is_trailing() {
+                        self.waiting.clear();
+                    }
                     self.catch_up(&mut emit);
                     self.close(&mut emit);
                     emit(&event);
@@ -92,6 +127,23 @@ impl Narrator {
                 Step::Other => emit(&event),
             },
         }
+    }
+
+    /// Whether what would be said now could be the last of the stream, and must not.
+    fn is_trailing(&self) -> bool {
+        self.has_answered && self.trailing == Trailing::LeftOut
+    }
+
+    fn may_speak(&self) -> bool {
+        self.busy == 0 && !self.is_trailing()
+    }
+
+    /// Before something else begins, which shows that what waits is not the last.
+    fn make_way(&mut self, emit: &mut impl FnMut(&StreamEvent)) {
+        if self.busy == 0 {
+            self.catch_up(emit);
+        }
+        self.close(emit);
     }
 
     fn catch_up(&mut self, emit: &mut impl FnMut(&StreamEvent)) {
@@ -168,6 +220,7 @@ pub(crate) fn strip(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::HeaderValue;
     use junto_llm::{Finish, FinishReason, Usage};
 
     fn progress(text: &str) -> StreamEvent {
@@ -189,7 +242,10 @@ mod tests {
     }
 
     fn shown(mode: Progress, wire: Wire, events: Vec<StreamEvent>) -> String {
-        let mut narrator = Narrator::new(mode, wire);
+        told(Narrator::new(mode, Trailing::Shown, wire), events)
+    }
+
+    fn told(mut narrator: Narrator, events: Vec<StreamEvent>) -> String {
         let mut seen = Vec::new();
         for event in events {
             narrator.pass(event, |event| {
@@ -241,15 +297,30 @@ mod tests {
     fn nothing_is_lost_but_the_oldest_of_very_many() {
         let unended = vec![start(), text("x"), progress("recap"), finish()];
         assert_eq!(shown(Progress::Shown, Wire::Anthropic, unended), "[x<recap/>.");
-        assert_eq!(
-            shown(Progress::Shown, Wire::Anthropic, vec![progress("a"), finish()]),
-            "<a/>."
-        );
+        assert_eq!(shown(Progress::Shown, Wire::Anthropic, vec![progress("a"), finish()]), "<a/>.");
         let mut many = vec![start()];
         many.extend((0..100).map(|n| progress(&n.to_string())));
         many.extend([end(), finish()]);
         let said = shown(Progress::Shown, Wire::Anthropic, many);
         assert!(said.starts_with("[]<68/69/") && said.ends_with("/99/>."), "{said}");
+    }
+
+    #[test]
+    fn some_clients_bear_nothing_behind_the_answer() {
+        let told = |events| told(Narrator::new(Progress::Shown, Trailing::LeftOut, Wire::Anthropic), events);
+        let before = || vec![progress("a"), start(), text("x"), progress("b"), end(), progress("c")];
+        assert_eq!(told([before(), vec![finish()]].concat()), "<a/>[x].");
+        assert_eq!(told([before(), vec![start(), text("y"), end(), finish()]].concat()), "<a/>[x]<b/c/>[y].");
+        assert_eq!(told(vec![progress("a"), finish()]), "<a/>.");
+
+        let check = |agent: &'static str, expected| {
+            let headers = HeaderMap::from_iter([(header::USER_AGENT, HeaderValue::from_static(agent))]);
+            assert_eq!(Trailing::for_client(&headers), expected, "{agent}");
+        };
+        check("claude-cli/2.1.325 (external, sdk-cli)", Trailing::LeftOut);
+        check("claude-cli/2.1.325 (external, cli)", Trailing::Shown);
+        check("Anthropic/Python 2.8.0", Trailing::Shown);
+        assert_eq!(Trailing::for_client(&HeaderMap::new()), Trailing::Shown);
     }
 
     #[test]

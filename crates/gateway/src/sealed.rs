@@ -13,10 +13,14 @@
 //! | Anthropic | `signature` of a thinking block, `data` of a redacted one | the signature, the text beside it |
 //! | Responses | `encrypted_content` of a reasoning item | the signature, the text beside it |
 //! | Gemini | `thoughtSignature` of the call or text that follows | all reasoning before it with its text, which clients drop |
-//! | Chat | none | nothing: reasoning that has to be signed is not kept there |
+//! | Chat | `extra_content` of the call that follows | the same; after an answer without a call, nothing |
 //!
-//! Gemini signs calls instead of thoughts; to clients of other wires such a signature goes ahead of
-//! its call, in reasoning that says nothing.
+//! The wire of Chat Completions knows no signatures. `extra_content` is where Google's endpoint of this
+//! wire puts its own, and clients that keep what they do not know keep it; those that do not lose the
+//! reasoning, and nothing else.
+//!
+//! Gemini signs calls instead of thoughts; to clients of Anthropic's and OpenAI's wires such a signature
+//! goes ahead of its call, in reasoning that says nothing.
 
 mod open;
 mod seal;
@@ -36,6 +40,9 @@ pub(crate) use seal::Sealer;
 
 /// The signature of progress: `junto:progress` in base64, since clients expect that.
 pub(crate) const PROGRESS: &str = "anVudG86cHJvZ3Jlc3M=";
+/// Where the slot is within what a client of Chat Completions keeps beside a call.
+const EXTRA: &str = "extra_content";
+const EXTRA_FIELD: &str = "junto";
 /// What every signature of the gateway's begins with: `junto:` in base64.
 const PREFIX: &str = "anVudG86";
 /// The same, decoded.

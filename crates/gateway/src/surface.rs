@@ -1,5 +1,6 @@
 //! The paths that clients know, and who answers at each.
 
+mod count;
 mod generate;
 mod openapi;
 mod table;
@@ -37,6 +38,11 @@ async fn serve(State(gateway): State<Gateway>, request: Request) -> Response {
         Some(Found { surface: Surface::Generate(wire), model }) => {
             generate::answer(&gateway, wire, model, request).await
         }
+        Some(Found { surface: surface @ Surface::Count(wire), model }) => {
+            let response = count::answer(&gateway, wire, model, request).await;
+            gateway.0.books.metrics.request(surface.name(), response.status());
+            response
+        }
         found => {
             let surface = found.as_ref().map_or("none", |found| found.surface.name());
             let response = match guard::check(&gateway, &request) {
@@ -59,7 +65,7 @@ fn other(gateway: &Gateway, found: Option<Found>, request: &Request) -> Response
         Surface::OpenApi => openapi::document(),
         Surface::Status => Status::of(gateway).page(),
         Surface::StatusJson => reply::json(StatusCode::OK, &json!(Status::of(gateway))),
-        Surface::Generate(_) => missing(request),
+        Surface::Generate(_) | Surface::Count(_) => missing(request),
     }
 }
 

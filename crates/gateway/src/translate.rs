@@ -6,12 +6,14 @@ use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use junto_llm::wire::{AnswerCx, Incoming, Mode};
-use junto_llm::{Narration, Part, Request, Wire};
+use junto_llm::{Effort, Narration, Part, RateLimit, Request, Wire};
 use serde_json::{Value, json};
 
 use crate::call::Call;
 use crate::gateway::{Progress, Settings};
+use crate::limits;
 use crate::live::{Label, Live};
+use crate::progress::Trailing;
 use crate::reply::{self, Failure};
 use crate::sealed::{self, Sealer};
 
@@ -38,7 +40,8 @@ pub(crate) async fn answer(
             let codec = call.wire.codec();
             let mut answer = codec.encode_response(&response);
             codec.date(&mut answer, created);
-            Ok(reply::json(StatusCode::OK, &answer))
+            let reply = reply::json(StatusCode::OK, &answer);
+            Ok(limited(reply, call.wire, response.rate_limit.as_ref(), created))
         }
         Mode::Stream => {
             call.cx.narration = match settings.progress {
@@ -46,9 +49,20 @@ pub(crate) async fn answer(
                 Progress::Hidden => Narration::Silent,
             };
             let cx = AnswerCx { created, tells_usage: wants_usage(call.wire, body) };
-            Ok(reply::events(Live::open(settings, call, request, label, &cx).await?))
+            let trailing = Trailing::for_client(&head.headers);
+            let wire = call.wire;
+            let (events, rate_limit) = Live::open(settings, call, request, label, &cx, trailing).await?;
+            Ok(limited(reply::events(events), wire, rate_limit.as_ref(), created))
         }
     }
+}
+
+/// The reply with what the provider said about its limits.
+fn limited(mut reply: Response, wire: Wire, limits: Option<&RateLimit>, now: u64) -> Response {
+    if let Some(known) = limits {
+        limits::tell(wire, known, now, reply.headers_mut());
+    }
+    reply
 }
 
 /// Clients of Chat Completions have to ask for the usage of a stream.
@@ -72,11 +86,26 @@ fn read(call: &Call, headers: &HeaderMap, incoming: Incoming<'_>) -> Result<(Req
         // Labels are for the books of the provider that the client believes it talks to; they may
         // name the user's account there, which is nobody else's business.
         request.metadata.clear();
+        settle_effort(&mut request);
     }
     if call.wire == Wire::Anthropic {
         keep_betas(headers, &mut request);
     }
     Ok((request, mode))
+}
+
+/// Some of Anthropic's clients say how long to think instead of how hard, which no other wire has words
+/// for. Their own provider is told as they said it.
+fn settle_effort(request: &mut Request) {
+    let thinking = request.provider_options.get(Wire::Anthropic.name()).map(|options| &options["thinking"]);
+    if let (Some(thinking), None) = (thinking, &request.reasoning_effort) {
+        request.reasoning_effort = match (thinking["type"].as_str(), thinking["budget_tokens"].as_u64()) {
+            (Some("enabled"), Some(budget)) if budget < 4_096 => Some(Effort::Low),
+            (Some("enabled"), Some(budget)) if budget < 16_384 => Some(Effort::Medium),
+            (Some("enabled" | "adaptive"), _) => Some(Effort::High),
+            _ => None,
+        };
+    }
 }
 
 /// Anthropic's clients switch features on by header; the encoder takes them from the options.

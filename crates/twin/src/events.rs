@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::vec;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use junto_llm::{Content, Part, Response, SegmentId, StreamEvent, Usage};
+use junto_llm::{Content, Part, Response, SegmentId, StreamEvent, Usage, Wire};
 
 /// Characters per delta, unless the play says otherwise.
 pub(crate) const DEFAULT_CHUNK: usize = 16;
@@ -15,6 +15,8 @@ pub(crate) const DEFAULT_CHUNK: usize = 16;
 pub(crate) struct Events {
     start: Option<StreamEvent>,
     parts: vec::IntoIter<Part>,
+    /// What begins with the next event, after its announcement.
+    announced: Option<Part>,
     open: Option<Segment>,
     finish: Option<StreamEvent>,
     next_id: u32,
@@ -43,6 +45,7 @@ impl Events {
         Self {
             start: Some(start),
             parts: message.content.into_iter(),
+            announced: None,
             open: None,
             finish: Some(StreamEvent::Finish { reason: finish_reason, usage, response: None }),
             next_id: 0,
@@ -81,11 +84,29 @@ impl Iterator for Events {
             self.open = Some(segment);
             return Some(delta);
         }
+        if let Some(part) = self.announced.take() {
+            return Some(self.start_part(part));
+        }
         match self.parts.next() {
-            Some(part) => Some(self.start_part(part)),
+            Some(part) => match announcement(&part) {
+                Some(event) => {
+                    self.announced = Some(part);
+                    Some(event)
+                }
+                None => Some(self.start_part(part)),
+            },
             None => self.finish.take(),
         }
     }
+}
+
+/// What tells the id of an item before it begins, on the wire whose items have one: its events name it
+/// from the first to the last.
+fn announcement(part: &Part) -> Option<StreamEvent> {
+    let origin = part.origin().filter(|origin| origin.wire == Wire::Responses)?;
+    let id = part.raw_for(origin)?.get("id")?;
+    let raw = json!({"type": "response.output_item.added", "item": {"id": id}});
+    Some(StreamEvent::ProviderEvent { raw })
 }
 
 impl Segment {
@@ -138,7 +159,6 @@ mod tests {
     use crate::play::{Call, Step, Think};
     use crate::strict::Seen;
     use junto_llm::Accumulator;
-    use serde_json::json;
 
     fn answer(step: &Step) -> Response {
         let request = Seen { tools: vec![tool("f", json!({}))], ..seen("x") };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use junto_llm::{Content, Message, Part, Role, Thinking, Wire};
 use serde_json::Value;
 
-use super::{PREFIX, PROGRESS, Sealed};
+use super::{EXTRA, EXTRA_FIELD, PREFIX, PROGRESS, Sealed};
 use crate::progress;
 
 /// Restores what was sealed in a conversation that came on this wire, and takes out what nobody
@@ -22,8 +22,7 @@ pub(crate) fn open_all(wire: Wire, messages: &mut Vec<Message>) {
         message.content = match wire {
             Wire::Anthropic => own_slots(parts.filter(|part| !is_unsigned(part))),
             Wire::Responses => own_slots(parts),
-            Wire::Gemini => late_slots(parts.filter_map(without_progress)),
-            Wire::Chat => parts.filter_map(without_progress).collect(),
+            Wire::Gemini | Wire::Chat => late_slots(parts.filter_map(without_progress)),
         };
         // A message that was nothing but progress was never said.
         before == 0 || !message.content.is_empty()
@@ -80,7 +79,7 @@ fn with_raw(part: Part, calls: &mut BTreeMap<String, Sealed>) -> Part {
     }
 }
 
-/// The parts of a message on Gemini's wire, where a slot stands on a part that follows what it holds.
+/// The parts of a message on a wire where a slot stands on a part that follows what it holds.
 fn late_slots(parts: impl Iterator<Item = Part>) -> Vec<Part> {
     let mut out: Vec<Part> = Vec::new();
     // Behind the last slot.
@@ -93,13 +92,15 @@ fn late_slots(parts: impl Iterator<Item = Part>) -> Vec<Part> {
         // What the slot holds has its text; what came along of it unsigned says the same again.
         let said = out.split_off(from.min(out.len()));
         let said = said.into_iter().filter(|part| !is_unsigned(part));
-        let (late, early): (Vec<_>, Vec<_>) =
-            Sealed::read(slot).into_iter().partition(|sealed| sealed.late);
+        let (signed, reasoned): (Vec<_>, Vec<_>) =
+            Sealed::read(slot).into_iter().partition(|sealed| sealed.call.is_some());
+        let (late, early): (Vec<_>, Vec<_>) = reasoned.into_iter().partition(|sealed| sealed.late);
+        let mut signed = signed.into_iter().filter_map(|one| Some((one.call.clone()?, one))).collect();
         let restore = |sealed: Sealed| sealed.restore("");
         out.extend(early.into_iter().map(restore));
         out.extend(said);
         out.extend(late.into_iter().map(restore));
-        out.extend(without_slot(part));
+        out.extend(without_slot(part).map(|part| with_raw(part, &mut signed)));
         from = out.len();
     }
     out
@@ -111,7 +112,8 @@ fn late_slot(part: &Part) -> Option<&str> {
         Content::Thinking(thinking) => thinking.signature.as_deref(),
         _ => {
             let raw = part.raw_for(part.origin()?)?;
-            raw.get("thoughtSignature").or_else(|| raw.get("thought_signature")).and_then(Value::as_str)
+            let signature = raw.get("thoughtSignature").or_else(|| raw.get("thought_signature"));
+            signature.or_else(|| raw.get(EXTRA)?.get(EXTRA_FIELD)).and_then(Value::as_str)
         }
     };
     slot.filter(|slot| slot.starts_with(PREFIX))

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use junto_llm::{Content, Origin, Part, Response, SegmentId, StreamEvent, Thinking, Wire};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{Sealed, write};
+use super::{EXTRA, EXTRA_FIELD, Sealed, write};
 
 /// Seals what one answer holds, whole or streamed.
 #[derive(Debug)]
@@ -70,13 +70,20 @@ impl Sealer {
             StreamEvent::ToolCallStart { .. } | StreamEvent::ToolCallDelta { .. } if self.may_go_ahead() => {
                 self.held.push(event);
             }
-            StreamEvent::ToolCallEnd { ref call, ref raw, .. } => {
-                let maker = self.foreign(self.maker.as_ref()).filter(|_| self.has_own_slots());
-                if let Some(ahead) = maker.and_then(|maker| ahead(maker, &call.id, raw.as_ref())) {
-                    emit(StreamEvent::Part { part: ahead });
+            StreamEvent::ToolCallEnd { id, call, mut raw } => {
+                if let Some(maker) = self.foreign(self.maker.as_ref()).cloned() {
+                    let signed = signed(&maker, &call.id, raw.as_ref());
+                    if self.has_own_slots() {
+                        if let Some(part) = signed.and_then(ahead) {
+                            emit(StreamEvent::Part { part });
+                        }
+                    } else if self.expected.wire == Wire::Chat {
+                        raw = self.extra(signed);
+                    }
                 }
                 self.taken();
-                self.held.drain(..).chain([event]).for_each(emit);
+                let end = StreamEvent::ToolCallEnd { id, call, raw };
+                self.held.drain(..).chain([end]).for_each(emit);
             }
             StreamEvent::Part { part } => self.part(part, &mut |part| emit(StreamEvent::Part { part })),
             StreamEvent::Finish { .. } => self.held.drain(..).chain([event]).for_each(emit),
@@ -121,9 +128,17 @@ impl Sealer {
                 emit(Part::new(Content::Thinking(Thinking { text: String::new(), signature })));
             }
             Content::ToolCall(call) => {
-                if let Some(ahead) = ahead(&maker, &call.id, raw.as_ref()).filter(|_| self.has_own_slots()) {
-                    emit(ahead);
-                }
+                let signed = signed(&maker, &call.id, raw.as_ref());
+                let part = if self.has_own_slots() {
+                    if let Some(ahead) = signed.and_then(ahead) {
+                        emit(ahead);
+                    }
+                    part
+                } else if self.expected.wire == Wire::Chat {
+                    Part::received(part.content().clone(), maker, self.extra(signed))
+                } else {
+                    part
+                };
                 self.taken();
                 emit(part);
             }
@@ -136,20 +151,27 @@ impl Sealer {
 
     /// What is written into the slot of this reasoning.
     fn slot(&mut self, sealed: Sealed) -> Option<String> {
-        if sealed.is_empty() || self.expected.wire == Wire::Chat {
+        if sealed.is_empty() {
             return None;
         }
         if !self.has_late_slots() {
             return sealed.write();
         }
-        let from_here = sealed.origin.wire == Wire::Gemini;
+        let from_here = sealed.origin.wire == self.expected.wire && self.expected.wire == Wire::Gemini;
         self.waiting.push(Sealed { late: self.has_begun, ..sealed });
         // The slot that comes is written last, so it has to hold everything until then.
-        let slot = write(&self.waiting);
+        let slot = write(&self.waiting).filter(|_| self.expected.wire == Wire::Gemini);
         if from_here {
             self.taken();
         }
         slot
+    }
+
+    /// What a client of Chat Completions keeps beside a call.
+    fn extra(&mut self, signed: Option<Sealed>) -> Option<Value> {
+        self.waiting.extend(signed);
+        let slot = write(&self.waiting).filter(|_| !self.waiting.is_empty())?;
+        Some(json!({EXTRA: {EXTRA_FIELD: slot}}))
     }
 
     /// A slot has gone out.
@@ -165,7 +187,7 @@ impl Sealer {
 
     /// Whether the slot on the client's wire comes after the reasoning, on another part.
     fn has_late_slots(&self) -> bool {
-        self.expected.wire == Wire::Gemini
+        matches!(self.expected.wire, Wire::Gemini | Wire::Chat)
     }
 
     /// Whether streamed items get new ids, so that also the provider's own must be kept elsewhere.
@@ -192,10 +214,14 @@ impl Sealer {
     }
 }
 
-/// What goes ahead of a call that its maker signed.
-fn ahead(maker: &Origin, call: &str, raw: Option<&Value>) -> Option<Part> {
+/// What is sealed of a call that its maker signed.
+fn signed(maker: &Origin, call: &str, raw: Option<&Value>) -> Option<Sealed> {
     let raw = raw.filter(|_| maker.wire == Wire::Gemini)?;
     raw.get("thoughtSignature")?;
-    let sealed = Sealed { raw: Some(raw.clone()), call: Some(call.to_owned()), ..Sealed::new(maker) };
-    sealed.write().map(|data| Part::new(Content::RedactedThinking(data)))
+    Some(Sealed { raw: Some(raw.clone()), call: Some(call.to_owned()), ..Sealed::new(maker) })
+}
+
+/// What goes ahead of such a call.
+fn ahead(signed: Sealed) -> Option<Part> {
+    signed.write().map(|data| Part::new(Content::RedactedThinking(data)))
 }

@@ -116,8 +116,10 @@ fn on_geminis_wire_the_next_call_keeps_everything_before_it() {
     let redacted = made(Content::RedactedThinking("xx".into()));
     let late = made(thinking("ha", Some("s2")));
     let said = Content::Text("let me see".into());
-    let kept =
-        sealed(&expected, &[early.clone(), redacted.clone(), made(said.clone()), late.clone(), made(call("1"))]);
+    let kept = sealed(
+        &expected,
+        &[early.clone(), redacted.clone(), made(said.clone()), late.clone(), made(call("1"))],
+    );
     let slots: Vec<&str> = kept
         .iter()
         .filter_map(|part| match part.content() {
@@ -143,6 +145,23 @@ fn on_geminis_wire_the_next_call_keeps_everything_before_it() {
     assert_eq!(messages[0].content, expected_parts);
     assert_eq!(opened(Wire::Gemini, with), expected_parts);
     assert_eq!(opened(Wire::Gemini, without), expected_parts);
+}
+
+/// Clients of Chat Completions keep what stands beside a call.
+#[test]
+fn on_chats_wire_the_next_call_keeps_everything_before_it() {
+    let expected = origin(Wire::Chat, "route");
+    let (anthropic, gemini) = (origin(Wire::Anthropic, "route"), origin(Wire::Gemini, "route"));
+    let thought = Part::received(thinking("hm", Some("s")), anthropic, None);
+    let raw = json!({"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "sig"});
+    let signed = Part::received(call("1"), gemini, Some(raw));
+    let kept = sealed(&expected, &[thought.clone(), signed.clone()]);
+    let extra = kept[1].raw_for(kept[1].origin().unwrap()).unwrap()[EXTRA].clone();
+    let raw = json!({"id": "1", "type": "function", EXTRA: extra});
+    let back = Part::received(call("1"), Arc::clone(&expected), Some(raw));
+    let shown = Part::received(thinking("hm", None), expected, None);
+    assert_eq!(opened(Wire::Chat, vec![back.clone()]), [thought.clone(), signed.clone()]);
+    assert_eq!(opened(Wire::Chat, vec![shown, back]), [thought, signed]);
 }
 
 #[test]
@@ -197,18 +216,24 @@ fn streams_are_sealed_alike() {
         assert_eq!(part, Part::received(thinking("hm", Some("s")), Arc::clone(&maker), raw.clone()));
         assert_eq!(run(surface, &maker, vec![end(None, None)]), [end(None, None)]);
     }
-    assert_eq!(run(Wire::Chat, &maker, vec![end(Some("s"), raw)]), [end(None, None)]);
+    let whole = ToolCall::function("1", "f", "{}");
+    let called = StreamEvent::ToolCallEnd { id, call: whole, raw: Some(json!({"type": "function_call"})) };
+    let out = run(Wire::Chat, &maker, vec![end(Some("s"), raw.clone()), called]);
+    assert_eq!(out[0], end(None, None));
+    let StreamEvent::ToolCallEnd { raw: Some(kept), .. } = &out[1] else { panic!("{out:?}") };
+    let slot = kept[EXTRA][EXTRA_FIELD].as_str().unwrap();
+    let part = Sealed::read(slot).remove(0).restore("hm");
+    assert_eq!(part, Part::received(thinking("hm", Some("s")), Arc::clone(&maker), raw));
 
     let whole = ToolCall::function("1", "f", "{}");
     let begun = StreamEvent::ToolCallStart { id, call_id: "1".into(), name: "f".into(), kind: whole.kind };
     let signed = |raw| StreamEvent::ToolCallEnd { id, call: whole.clone(), raw };
     let maker = origin(Wire::Gemini, "route");
-    let out = run(
-        Wire::Anthropic,
-        &maker,
-        vec![begun.clone(), signed(Some(json!({"thoughtSignature": "s"})))],
+    let out =
+        run(Wire::Anthropic, &maker, vec![begun.clone(), signed(Some(json!({"thoughtSignature": "s"})))]);
+    assert!(
+        matches!(&out[0], StreamEvent::Part { part } if matches!(part.content(), Content::RedactedThinking(_)))
     );
-    assert!(matches!(&out[0], StreamEvent::Part { part } if matches!(part.content(), Content::RedactedThinking(_))));
     assert_eq!(out[1], begun);
     let plain = vec![begun, signed(None)];
     assert_eq!(run(Wire::Anthropic, &maker, plain.clone()), plain);

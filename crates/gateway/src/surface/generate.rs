@@ -58,7 +58,7 @@ fn refuse(failure: Failure, wire: Wire, call: &CallId, meter: &Meter) -> Respons
 }
 
 /// What can be refused before the body is read.
-fn admit(gateway: &Gateway, wire: Wire, request: &Request) -> Result<Admitted, Failure> {
+pub(super) fn admit(gateway: &Gateway, wire: Wire, request: &Request) -> Result<Admitted, Failure> {
     let client = guard::check(gateway, request)?;
     let coding = request.headers().get(header::CONTENT_ENCODING);
     if let Some(coding) = coding.filter(|coding| *coding != "identity") {
@@ -70,9 +70,9 @@ fn admit(gateway: &Gateway, wire: Wire, request: &Request) -> Result<Admitted, F
 }
 
 /// A request whose body may be read.
-struct Admitted {
-    client: Client,
-    place: Place,
+pub(super) struct Admitted {
+    pub(super) client: Client,
+    pub(super) place: Place,
 }
 
 async fn call(
@@ -123,7 +123,7 @@ fn in_session(
 }
 
 /// The model that a body names.
-fn model_in(body: &Value) -> Result<String, Failure> {
+pub(super) fn model_in(body: &Value) -> Result<String, Failure> {
     let model = body.get("model").and_then(Value::as_str).filter(|model| !model.is_empty());
     let missing = || Failure::new(ErrorKind::InvalidRequest, "model: must be a string that is not empty");
     model.map(str::to_owned).ok_or_else(missing)

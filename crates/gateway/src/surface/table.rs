@@ -21,6 +21,8 @@ pub(super) enum Surface {
     StatusJson,
     /// Answers of models, on this wire.
     Generate(Wire),
+    /// How many tokens a request would be, on this wire.
+    Count(Wire),
     /// The models that can be asked for; one, if the path names it.
     Models,
     /// The description of all this.
@@ -38,6 +40,7 @@ impl Surface {
             Self::OpenApi => "openapi",
             Self::Status | Self::StatusJson => "status",
             Self::Generate(_) => "generate",
+            Self::Count(_) => "count",
         }
     }
 }
@@ -62,6 +65,10 @@ pub(super) const TABLE: &[Row] = &[
     ("POST", "/v1beta/models/{model}:streamGenerateContent", Surface::Generate(Wire::Gemini)),
     ("POST", "/v1/models/{model}:generateContent", Surface::Generate(Wire::Gemini)),
     ("POST", "/v1/models/{model}:streamGenerateContent", Surface::Generate(Wire::Gemini)),
+    ("POST", "/v1/messages/count_tokens", Surface::Count(Wire::Anthropic)),
+    ("POST", "/v1/responses/input_tokens", Surface::Count(Wire::Responses)),
+    ("POST", "/v1beta/models/{model}:countTokens", Surface::Count(Wire::Gemini)),
+    ("POST", "/v1/models/{model}:countTokens", Surface::Count(Wire::Gemini)),
     ("GET", "/v1/models", Surface::Models),
     ("GET", "/v1/models/{model}", Surface::Models),
     ("GET", "/v1beta/models", Surface::Models),
@@ -120,6 +127,9 @@ mod tests {
         check(Method::POST, "/v1/models/m:streamGenerateContent", Some((gemini, Some("m"))));
         check(Method::POST, "/v1beta/models/a/b:c:generateContent", Some((gemini, Some("a/b:c"))));
         check(Method::POST, "/v1beta/models/a%2Fb%20%C3%BC:generateContent", Some((gemini, Some("a/b ü"))));
+        let count = Surface::Count(Wire::Gemini);
+        check(Method::POST, "/v1beta/models/m:countTokens", Some((count, Some("m"))));
+        check(Method::POST, "/v1/messages/count_tokens", Some((Surface::Count(Wire::Anthropic), None)));
         check(Method::POST, "/v1beta/models/:generateContent", None);
         check(Method::POST, "/v1beta/models/%ff:generateContent", None);
         check(Method::POST, "/v1beta/models/m:embedContent", None);

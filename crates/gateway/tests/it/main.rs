@@ -2,16 +2,22 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![allow(
     clippy::disallowed_methods,
-    reason = "tests start peers and read their addresses from the environment"
+    clippy::disallowed_macros,
+    reason = "tests start peers, read their addresses from the environment and say what they measured"
 )]
 
 mod clients;
+mod peer;
 mod scripted;
 mod support;
 mod t1_bad_input;
+mod t1_caches;
 mod t1_cancel;
 mod t1_clients;
+mod t1_count;
+mod t1_differential;
 mod t1_errors;
+mod t1_golden;
 mod t1_guard;
 mod t1_limits;
 mod t1_matrix;
@@ -22,6 +28,8 @@ mod t1_reports;
 mod t1_sessions;
 mod t1_stream;
 mod t2_clients;
+mod t2_differential;
 mod t2_model;
 mod t2_sdks;
 mod t2_terminal;
+mod t2_types;

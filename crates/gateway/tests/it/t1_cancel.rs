@@ -5,12 +5,12 @@ use junto_gateway::{CallEnd, Gateway, Target};
 use junto_llm::{CallCx, Endpoint, HttpProvider, HttpVersion, Provider as _, Request, Timeouts, Wire};
 use junto_twin::{After, Fault, Play, Step};
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
-use crate::scripted::{Cue, shared, start};
-use crate::support::{House, Reports, SOON, Stand, asked, model, passing, translated};
-
-const SURFACES: [Wire; 4] = Wire::ALL;
+use crate::scripted::{Cue, progress, shared, start};
+use crate::support::{
+    House, Reports, SOON, Stand, addressed, ask, asked, hello, model, passing, post, translated,
+};
 
 /// A twin that begins to answer and then falls silent until its client goes.
 fn silent_after(bytes: usize) -> Play {
@@ -69,7 +69,7 @@ fn assert_left(reports: &Reports) {
 
 #[tokio::test]
 async fn in_the_middle_of_a_translated_stream() {
-    for surface in SURFACES {
+    for surface in Wire::ALL {
         for wire in Wire::ALL {
             leave_in_mid_stream(translated(wire, silent_after(8000)).await, surface, asked(surface)).await;
         }
@@ -78,14 +78,14 @@ async fn in_the_middle_of_a_translated_stream() {
 
 #[tokio::test]
 async fn in_the_middle_of_a_stream_that_passes_through() {
-    for surface in SURFACES {
+    for surface in Wire::ALL {
         leave_in_mid_stream(passing(surface, silent_after(2000)).await, surface, model(surface)).await;
     }
 }
 
 #[tokio::test]
 async fn while_a_whole_answer_is_awaited() {
-    for surface in SURFACES {
+    for surface in Wire::ALL {
         let ask = |model: &str| Request::prompt("hi").model(model);
         leave_before_the_answer(translated(Wire::Chat, silent_after(10)).await, surface, ask(asked(surface)))
             .await;
@@ -96,7 +96,7 @@ async fn while_a_whole_answer_is_awaited() {
 
 #[tokio::test]
 async fn while_a_stream_is_being_opened() {
-    for surface in SURFACES {
+    for surface in Wire::ALL {
         let s = translated(Wire::Chat, mute()).await;
         let client = s.house.client(surface);
         let request = Request::prompt("hi").model(asked(surface));
@@ -110,8 +110,8 @@ async fn while_a_stream_is_being_opened() {
 /// Also a provider that looks at nothing but its token is told.
 #[tokio::test]
 async fn the_calls_token_is_cancelled() {
-    for surface in SURFACES {
-        let provider = shared([start(), Cue::Hang]);
+    for surface in Wire::ALL {
+        let provider = shared([start(), progress("at work"), Cue::Hang]);
         let gateway = Gateway::builder().route("*", Target::new("s", provider.clone())).build().unwrap();
         let house = House::open(&gateway).await;
         let stream =
@@ -124,11 +124,52 @@ async fn the_calls_token_is_cancelled() {
     }
 }
 
+/// Nothing has to be noticed, waited for or polled in between: with the body of the answer goes the
+/// call, in the very same moment. What a server adds to that is the time until it sees the socket close.
+#[tokio::test]
+async fn in_the_moment_in_which_the_body_is_dropped() {
+    for surface in Wire::ALL {
+        let provider = shared([start(), progress("at work"), Cue::Hang]);
+        let gateway = Gateway::builder().route("*", Target::new("s", provider.clone())).build().unwrap();
+        let (path, body) = addressed(surface, hello(surface, true).to_string().into());
+        let response = ask(&gateway, post(&path, body)).await;
+        let (_, cx) = provider.asked().remove(0);
+        assert!(!cx.cancel.is_cancelled());
+        let child = cx.child();
+        drop(response);
+        assert!(cx.cancel.is_cancelled() && child.cancel.is_cancelled(), "{surface:?}");
+        timeout(SOON, provider.wait_running(0)).await.expect("the stream is dropped");
+    }
+}
+
+/// How long a call outlives its client, from the closed socket to the provider's token. The figure that is
+/// promised is 100 ms; the limit here is one that a loaded machine keeps too.
+#[tokio::test]
+async fn soon_after_the_socket_is_closed() {
+    let mut slowest = Duration::ZERO;
+    for surface in Wire::ALL {
+        let provider = shared([start(), progress("at work"), Cue::Hang]);
+        let gateway = Gateway::builder().route("*", Target::new("s", provider.clone())).build().unwrap();
+        let house = House::open(&gateway).await;
+        for round in 0..5 {
+            let ask = Request::prompt("hi").model("m");
+            let stream = house.client(surface).stream(ask, &patient()).await.unwrap();
+            let (_, cx) = provider.asked().remove(round);
+            let began = Instant::now();
+            drop(stream);
+            timeout(SOON, cx.cancel.cancelled()).await.expect("the token is cancelled");
+            slowest = slowest.max(began.elapsed());
+        }
+    }
+    println!("a call outlived its client by at most {slowest:?}");
+    assert!(slowest < Duration::from_secs(2), "{slowest:?}");
+}
+
 /// Over HTTP/2 many calls share a connection, and each ends by itself.
 #[tokio::test]
 async fn one_stream_of_an_http2_connection() {
-    for surface in SURFACES {
-        let provider = shared([start(), Cue::Hang]);
+    for surface in Wire::ALL {
+        let provider = shared([start(), progress("at work"), Cue::Hang]);
         let gateway = Gateway::builder().route("*", Target::new("s", provider.clone())).build().unwrap();
         let house = House::open(&gateway).await;
         let endpoint = Endpoint { http: HttpVersion::Http2, ..house.endpoint(surface) };

@@ -45,6 +45,7 @@ on_each! {
     a_picture
     an_object
     usage_is_reported
+    what_the_provider_says_about_its_limits
 }
 
 async fn text(surface: Wire, wire: Wire) {
@@ -97,8 +98,6 @@ async fn thinking(surface: Wire, wire: Wire) {
 
 /// The client sends everything back as it got it, and the twin is strict about what it gets.
 async fn a_tool_round_with_two_calls(surface: Wire, wire: Wire) {
-    // Chat's clients have nowhere to keep a signature, and the twin misses what it signed.
-    let keeps_reasoning = matches!(surface, Wire::Anthropic | Wire::Responses);
     for way in Way::BOTH {
         let calls = [
             Call::new("get_weather", json!({"city": "Ghent"})),
@@ -118,9 +117,7 @@ async fn a_tool_round_with_two_calls(surface: Wire, wire: Wire) {
         let mut messages = vec![Message::system("Be brief."), Message::user("Weather and time?")];
         let mut answers: Vec<Response> = Vec::new();
         for _ in 0..3 {
-            let request = Request::of(messages.clone()).model(asked(surface));
-            let request = if keeps_reasoning { thoughtful(request, surface) } else { request };
-            let request = request.tools([weather(), clock()]);
+            let request = thoughtful(Request::of(messages.clone()), surface).tools([weather(), clock()]);
             let answer = way.ask(&client, request).await.unwrap_or_else(|e| panic!("{way:?}: {e}"));
             messages.push(answer.message.clone());
             let results =
@@ -142,7 +139,7 @@ async fn a_tool_round_with_two_calls(surface: Wire, wire: Wire) {
         );
         assert!(answers[1].text().contains("fine, get_time"), "{}", answers[1].text());
         assert_eq!(answers[2].text(), "Gladly.");
-        if keeps_reasoning && matches!(wire, Wire::Anthropic | Wire::Responses) {
+        if matches!(wire, Wire::Anthropic | Wire::Responses) {
             the_reasoning_came_back(&s);
         }
     }
@@ -205,5 +202,22 @@ async fn usage_is_reported(surface: Wire, wire: Wire) {
             matches!(report.end, CallEnd::Complete) && report.via == Some(Via::Translation),
             "{report:?}"
         );
+    }
+}
+
+/// In the headers of the client's own wire, if both wires have such.
+async fn what_the_provider_says_about_its_limits(surface: Wire, wire: Wire) {
+    for way in Way::BOTH {
+        let s = translated(wire, Play::text("Hello.")).await;
+        let request = Request::prompt("hi").model(asked(surface));
+        let told = way.ask(&s.house.client(surface), request).await.unwrap().rate_limit;
+        if surface == Wire::Gemini || wire == Wire::Gemini {
+            assert_eq!(told, None, "{way:?}");
+            continue;
+        }
+        let told = told.unwrap_or_else(|| panic!("{way:?}: no word of limits"));
+        assert_eq!(told.requests_limit.unwrap() - told.requests_remaining.unwrap(), 1, "{way:?}: {told:?}");
+        let used = told.tokens_limit.unwrap() - told.tokens_remaining.unwrap();
+        assert_eq!(used, s.twin.usage_total().total, "{way:?}: {told:?}");
     }
 }

@@ -48,6 +48,5 @@ table! {
         works: Gemini Anthropic Responses Chat;
         resumes: Gemini Anthropic Responses;
         waits: Gemini Anthropic;
-        works_for_long: Anthropic;
     }
 }

@@ -9,8 +9,8 @@ use junto_testkit::cast::Who;
 use serde_json::Value;
 
 use crate::clients::{client, desk};
+use crate::peer;
 use crate::support::{House, Reports, key};
-use crate::t2_sdks;
 
 /// The model runs on when nobody stops it.
 const LIMIT: u64 = 24;
@@ -29,7 +29,7 @@ async fn open(wire: Wire, reports: &Reports) -> House {
 
 async fn answers_every_sdk(wire: Wire) {
     let house = open(wire, &Reports::default()).await;
-    t2_sdks::run("small_model.py", &[&house.url, &LIMIT.to_string()]).await;
+    peer::run("small_model.py", &[&house.url, &LIMIT.to_string()]).await;
     house.close().await;
 }
 

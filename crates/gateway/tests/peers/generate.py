@@ -46,7 +46,10 @@ def main() -> None:
     sdk.check_automatic_calls(api)
     if mode == "same":
         sdk.check_lost_signature(api)
-    raises("no contents", errors.ClientError, sdk.whole, api, [])
+    nowhere = types.HttpOptions(api_version="v1nowhere")
+    error = raises("no such path", errors.ClientError, sdk.whole, api, sdk.user("Hello"),
+                   types.GenerateContentConfig(http_options=nowhere))
+    equal("no such path: its code", (error.code, error.status), (404, "NOT_FOUND"))
     print("ok")
 
 

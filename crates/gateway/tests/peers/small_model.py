@@ -36,9 +36,11 @@ def responses(url: str) -> None:
     api = openai.OpenAI(base_url=f"{url}/v1", api_key=KEY, max_retries=0)
     request = {"model": MODEL, "input": PROMPT, "max_output_tokens": LIMIT, "store": False}
     whole = api.responses.create(**request)
-    with api.responses.stream(**request) as stream:
-        pieces = [event.delta for event in stream if event.type == "response.output_text.delta"]
-        streamed = stream.get_final_response()
+    events = list(api.responses.create(**request, stream=True))
+    pieces = [event.delta for event in events if event.type == "response.output_text.delta"]
+    # A model that runs into the limit ends with `incomplete`.
+    true("responses: it ends", events[-1].type in ("response.completed", "response.incomplete"), events[-1])
+    streamed = events[-1].response
     for name, answer in [("whole", whole), ("streamed", streamed)]:
         check(f"responses, {name}", answer.output_text, answer.usage.input_tokens, answer.usage.output_tokens)
         equal(f"responses, {name}: model", answer.model, MODEL)

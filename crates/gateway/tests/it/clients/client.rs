@@ -161,7 +161,9 @@ pub(crate) fn read(who: Who, output: &str) -> Option<Said> {
             let said = lines[after..].iter().filter(|line| line["role"] == "assistant");
             let answer = said.filter_map(|line| line["content"].as_str()).collect();
             let stats = &result["stats"];
-            let tokens = (stats["input_tokens"].as_u64()?, stats["output_tokens"].as_u64()?);
+            // What it calls output leaves the thoughts out.
+            let (input, total) = (stats["input_tokens"].as_u64()?, stats["total_tokens"].as_u64()?);
+            let tokens = (input, total - input);
             (answer, text(&last("init")?["session_id"])?, tokens)
         }
         Who::Native => return None,

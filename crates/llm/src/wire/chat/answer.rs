@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{error, usage};
 use crate::wire::{AnswerCx, StreamEncoder};
 use crate::{
-    Content, Error, Finish, FinishReason, Response, SegmentId, StreamEvent, ToolCall, ToolCallKind, sse,
+    Content, Error, Finish, FinishReason, Part, Response, SegmentId, StreamEvent, ToolCall, ToolCallKind, sse,
 };
 
 /// For answers without an id, which the wire demands.
@@ -19,7 +19,7 @@ const NO_ID: &str = "chatcmpl-0";
 pub(super) fn encode(response: &Response) -> Value {
     let text = response.text();
     let reasoning = response.reasoning();
-    let calls: Vec<Value> = response.tool_calls().map(call).collect();
+    let calls: Vec<Value> = response.message.content.iter().filter_map(call).collect();
     let content = if text.is_empty() && !calls.is_empty() { Value::Null } else { text.into() };
     let mut message = json!({ "role": "assistant", "content": content, "refusal": null });
     if !reasoning.is_empty() {
@@ -43,8 +43,11 @@ pub(super) fn encode(response: &Response) -> Value {
     })
 }
 
-fn call(call: &ToolCall) -> Value {
-    match call.kind {
+/// A call, with what the client shall send back with it.
+fn call(part: &Part) -> Option<Value> {
+    let Content::ToolCall(call) = part.content() else { return None };
+    let raw = part.origin().and_then(|origin| part.raw_for(origin));
+    let mut item = match call.kind {
         ToolCallKind::Function => json!({
             "id": call.id,
             "type": "function",
@@ -55,7 +58,18 @@ fn call(call: &ToolCall) -> Value {
             "type": "custom",
             "custom": { "name": call.name, "input": call.raw_arguments },
         }),
+    };
+    if let Some(extra) = extra(raw) {
+        item[EXTRA] = extra.clone();
     }
+    Some(item)
+}
+
+/// What servers want back with a call, beside what the vendor's own API knows.
+const EXTRA: &str = "extra_content";
+
+fn extra(raw: Option<&Value>) -> Option<&Value> {
+    raw?.get(EXTRA).filter(|extra| !extra.is_null())
 }
 
 fn arguments(call: &ToolCall) -> &str {
@@ -95,6 +109,17 @@ struct Streamed {
     kind: ToolCallKind,
     /// Whether any of the arguments went out.
     said: bool,
+}
+
+impl Streamed {
+    /// More of the call's arguments, as an item.
+    fn piece(&self, more: &str) -> Value {
+        let index = self.index;
+        match self.kind {
+            ToolCallKind::Function => json!({ "index": index, "function": { "arguments": more } }),
+            ToolCallKind::Custom => json!({ "index": index, "custom": { "input": more } }),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -193,18 +218,17 @@ impl Encoder {
     }
 
     fn call_more(&mut self, call: &Streamed, more: &str, out: &mut Vec<u8>) {
-        let index = call.index;
-        self.call_item(
-            match call.kind {
-                ToolCallKind::Function => json!({ "index": index, "function": { "arguments": more } }),
-                ToolCallKind::Custom => json!({ "index": index, "custom": { "input": more } }),
-            },
-            out,
-        );
+        self.call_item(call.piece(more), out);
     }
 
     /// Ends a call: what did not come in pieces goes out now.
-    fn call_end(&mut self, streamed: Option<Streamed>, call: &ToolCall, out: &mut Vec<u8>) {
+    fn call_end(
+        &mut self,
+        streamed: Option<Streamed>,
+        call: &ToolCall,
+        raw: Option<&Value>,
+        out: &mut Vec<u8>,
+    ) {
         let streamed = streamed.unwrap_or_else(|| self.call_start(&call.id, &call.name, call.kind, out));
         if !streamed.said {
             let rest = match call.kind {
@@ -214,6 +238,12 @@ impl Encoder {
             if !rest.is_empty() {
                 self.call_more(&streamed, rest, out);
             }
+        }
+        if let Some(extra) = extra(raw) {
+            // Clients take a piece of a call for one of its arguments, so this one has an empty one.
+            let mut piece = streamed.piece("");
+            piece[EXTRA] = extra.clone();
+            self.call_item(piece, out);
         }
     }
 }
@@ -246,14 +276,17 @@ impl StreamEncoder for Encoder {
                     self.calls.insert(*id, call);
                 }
             }
-            StreamEvent::ToolCallEnd { id, call, .. } => {
+            StreamEvent::ToolCallEnd { id, call, raw } => {
                 let streamed = self.calls.remove(id);
-                self.call_end(streamed, call, out);
+                self.call_end(streamed, call, raw.as_ref(), out);
             }
             StreamEvent::Part { part } => match part.content() {
                 Content::Text(text) => self.text(text, out),
                 Content::Thinking(thinking) => self.reasoning(&thinking.text, out),
-                Content::ToolCall(call) => self.call_end(None, call, out),
+                Content::ToolCall(call) => {
+                    let raw = part.origin().and_then(|origin| part.raw_for(origin));
+                    self.call_end(None, call, raw, out);
+                }
                 _ => {}
             },
             StreamEvent::Finish { reason, usage, .. } => {

@@ -295,7 +295,7 @@ fn generation_config(
                 request.response_format = Some(ResponseFormat::Text);
             }
             "responseJsonSchema" => answer_schema = Some(value.clone()),
-            "responseSchema" => answer_schema = Some(json_schema::from_gemini(value)),
+            "responseSchema" => answer_schema = Some(json_schema::closed(json_schema::from_gemini(value))),
             "thinkingConfig" => {
                 let thinking = object(value, "generationConfig.thinkingConfig")?;
                 request.reasoning_effort = thinking::to_effort(thinking);
@@ -314,8 +314,8 @@ fn generation_config(
     }
     match (json_answer, answer_schema) {
         (true, Some(schema)) => {
-            let name = "answer".to_owned();
-            request.response_format = Some(ResponseFormat::JsonSchema { name, schema, strict: true });
+            let (name, strict) = ("answer".to_owned(), json_schema::is_closed(&schema));
+            request.response_format = Some(ResponseFormat::JsonSchema { name, schema, strict });
         }
         (true, None) => request.response_format = Some(ResponseFormat::JsonObject),
         (false, Some(schema)) => {

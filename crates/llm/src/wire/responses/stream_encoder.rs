@@ -12,6 +12,10 @@ use crate::{
     Content, Error, FinishReason, SegmentId, StreamEvent, Thinking, ToolCall, ToolCallKind, Usage, Wire,
 };
 
+/// The event with which an item begins. A provider's own, ahead of what a segment begins with, tells the
+/// id of the item.
+const ITEM_ADDED: &str = "response.output_item.added";
+
 /// Writes one streamed answer. It keeps the whole answer, since the last event repeats it.
 #[derive(Default)]
 pub(super) struct Encoder {
@@ -23,6 +27,8 @@ pub(super) struct Encoder {
     started: bool,
     finished: bool,
     sequence: u64,
+    /// The provider's id for the item that begins next, if it was told beforehand.
+    announced: Option<String>,
     /// In the order of their starts; `Null` while an item is open.
     output: Vec<Value>,
     open: BTreeMap<SegmentId, Open>,
@@ -77,16 +83,16 @@ impl StreamEncoder for Encoder {
                 self.start(out);
                 let index = self.output.len();
                 if let Some(item) = items::of_part(part, &self.id, index) {
-                    self.emit(
-                        "response.output_item.added",
-                        json!({"output_index": index, "item": item}),
-                        out,
-                    );
+                    self.emit(ITEM_ADDED, json!({"output_index": index, "item": item}), out);
                     self.emit("response.output_item.done", json!({"output_index": index, "item": item}), out);
                     self.output.push(item);
                 }
             }
             StreamEvent::Finish { reason, usage, .. } => self.finish(reason, usage, out),
+            StreamEvent::ProviderEvent { raw } if items::text(raw, "type") == ITEM_ADDED => {
+                let id = raw.get("item").map(|item| items::text(item, "id")).filter(|id| !id.is_empty());
+                self.announced = id.map(str::to_owned);
+            }
             StreamEvent::Progress { .. }
             | StreamEvent::StepFinish { .. }
             | StreamEvent::ProviderEvent { .. } => {}
@@ -156,7 +162,8 @@ impl Encoder {
         }
         let index = self.output.len();
         self.output.push(Value::Null);
-        let own_id = |prefix| items::own_id(prefix, &self.id, index);
+        let announced = self.announced.take();
+        let own_id = |prefix| announced.clone().unwrap_or_else(|| items::own_id(prefix, &self.id, index));
         let (item_id, item) = match &class {
             Class::Text => {
                 let id = own_id("msg");
@@ -174,7 +181,7 @@ impl Encoder {
                 (id, item)
             }
         };
-        self.emit("response.output_item.added", json!({"output_index": index, "item": item}), out);
+        self.emit(ITEM_ADDED, json!({"output_index": index, "item": item}), out);
         if matches!(class, Class::Text) {
             let part = items::output_text("");
             self.emit(

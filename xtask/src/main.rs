@@ -22,6 +22,7 @@ mod isolate;
 mod junit;
 mod lint;
 mod mutants;
+mod packaged;
 mod peers;
 mod sample;
 mod setup;

@@ -69,6 +69,7 @@ impl Peers {
         let mut environment = vec![
             ("JUNTO_PEER_PYTHON", python.display().to_string()),
             ("JUNTO_PEER_RG", tools.ripgrep.display().to_string()),
+            ("JUNTO_PEER_TMUX", tools.tmux.display().to_string()),
         ];
         environment.extend(tools.clis.environment().map(|(name, path)| (name, path.display().to_string())));
         let mut peers = Self { python: python.to_owned(), running: Vec::new(), environment };

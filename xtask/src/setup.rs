@@ -2,7 +2,6 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,6 +9,7 @@ use crate::Outcome;
 use crate::cache::{self, Cache};
 use crate::clis::Clis;
 use crate::command::{self, capture, cargo, said};
+use crate::packaged;
 
 /// The whole Python environment, pinned.
 const PYTHON_LOCK: &str = include_str!("../requirements.lock");
@@ -44,6 +44,8 @@ pub(crate) struct Tools {
     pub(crate) ripgrep: PathBuf,
     /// The `bwrap` that sandboxes are made with.
     pub(crate) bwrap: PathBuf,
+    /// The `tmux` that shows clients with a screen.
+    pub(crate) tmux: PathBuf,
     /// The command-line agents of others.
     pub(crate) clis: Clis,
     /// The search path with the installed cargo commands.
@@ -62,7 +64,7 @@ impl Tools {
 /// Makes what is missing and returns where it is.
 pub(crate) fn ensure() -> Outcome<Tools> {
     let cache = Cache::open()?;
-    for program in PROGRAMS.iter().filter(|p| !on_path(p.name)) {
+    for program in PROGRAMS.iter().filter(|p| packaged::on_path(p.name).is_none()) {
         let message = format!("the program `{}` is missing; it is used {}", program.name, program.why);
         if program.required {
             return Err(message);
@@ -71,10 +73,11 @@ pub(crate) fn ensure() -> Outcome<Tools> {
     }
     let python = python(&cache)?;
     let ripgrep = ripgrep_in(&cache)?;
-    let bwrap = bwrap_in(&cache)?;
+    let bwrap = packaged::BWRAP.ensure(&cache)?;
+    let tmux = packaged::TMUX.ensure(&cache)?;
     let clis = Clis::ensure(&cache)?;
     let path = cargo_command(&cache, "nextest", NEXTEST)?;
-    Ok(Tools { python, ripgrep, bwrap, clis, path })
+    Ok(Tools { python, ripgrep, bwrap, tmux, clis, path })
 }
 
 /// Cargo that finds the pinned `cargo nextest`, for tests that need nothing else.
@@ -115,52 +118,7 @@ fn ripgrep_in(cache: &Cache) -> Outcome<PathBuf> {
 
 /// Where a `bwrap` is.
 pub(crate) fn bwrap() -> Outcome<PathBuf> {
-    bwrap_in(&Cache::open()?)
-}
-
-/// The one that is installed; else that of the distribution, which fits its libraries, without being
-/// installed.
-fn bwrap_in(cache: &Cache) -> Outcome<PathBuf> {
-    if let Some(found) = find_on_path("bwrap") {
-        return Ok(found);
-    }
-    let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
-    let dir = cache.ensure("bubblewrap", &cache::key(&[&release]), |dir| {
-        eprintln!("setup: fetching bubblewrap");
-        let hint =
-            |e| format!("{e}\nhint: the tests need the program `bwrap`; install the package bubblewrap");
-        fetch_package("bubblewrap", dir).map_err(hint)?;
-        let entries = fs::read_dir(dir).map_err(|e| format!("cannot read {}: {e}", dir.display()))?;
-        let package =
-            entries.flatten().map(|entry| entry.path()).find(|path| path.extension() == Some("deb".as_ref()));
-        let package = package.ok_or_else(|| hint("apt-get left no package".to_owned()))?;
-        command::run(Command::new("dpkg").arg("--extract").arg(package).arg(dir)).map_err(hint)
-    })?;
-    Ok(dir.join("usr/bin/bwrap"))
-}
-
-/// Puts a package of the distribution into a folder. A fresh system has no lists of packages; then they are
-/// read into the folder, and the system's own stay as they are.
-fn fetch_package(name: &str, dir: &Path) -> Outcome {
-    let apt = |lists: Option<&Path>, args: &[&str]| {
-        let mut apt = Command::new("apt-get");
-        apt.arg("--quiet").current_dir(dir);
-        if let Some(lists) = lists {
-            apt.arg("-o").arg(format!("Dir::State::Lists={}", lists.display()));
-        }
-        command::run(apt.args(args))
-    };
-    let download = ["download", name];
-    if apt(None, &download).is_ok() {
-        return Ok(());
-    }
-    let lists = dir.join("lists");
-    fs::create_dir_all(lists.join("partial")).map_err(|e| format!("cannot make {}: {e}", lists.display()))?;
-    apt(Some(&lists), &["update"])?;
-    apt(Some(&lists), &download)?;
-    // They are large, and only for this.
-    let _ = fs::remove_dir_all(&lists);
-    Ok(())
+    packaged::BWRAP.ensure(&Cache::open()?)
 }
 
 fn python(cache: &Cache) -> Outcome<PathBuf> {
@@ -208,15 +166,6 @@ fn cargo_command(cache: &Cache, name: &str, version: &str) -> Outcome<OsString> 
 fn is_version(said: &str, package: &str, version: &str) -> bool {
     let mut words = said.split_whitespace();
     words.next() == Some(package) && words.next() == Some(version)
-}
-
-fn on_path(program: &str) -> bool {
-    find_on_path(program).is_some()
-}
-
-fn find_on_path(program: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())
 }
 
 #[cfg(test)]

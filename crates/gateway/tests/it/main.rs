@@ -6,6 +6,7 @@
     reason = "tests start peers, read their addresses from the environment and say what they measured"
 )]
 
+mod clients;
 mod peer;
 mod scripted;
 mod support;
@@ -26,6 +27,9 @@ mod t1_passthrough;
 mod t1_reports;
 mod t1_sessions;
 mod t1_stream;
+mod t2_clients;
 mod t2_differential;
+mod t2_model;
 mod t2_sdks;
+mod t2_terminal;
 mod t2_types;

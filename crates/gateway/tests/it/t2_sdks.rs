@@ -6,32 +6,18 @@ use junto_gateway::Gateway;
 use junto_llm::Wire;
 use junto_twin::{Options, Play, Twin};
 
+use crate::peer;
 use crate::support::{House, key, model, target};
 
-/// Runs a Python program of this crate against a gateway in front of a twin on this wire.
+/// Runs a driver against a gateway in front of a twin on this wire.
 async fn drive(script: &str, surface: Wire, wire: Wire) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let peers = root.join("../../tests/peers");
-    let play = std::fs::read_to_string(peers.join("sdk_play.toml")).unwrap();
+    let play = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/peers/sdk_play.toml");
+    let play = std::fs::read_to_string(play).unwrap();
     let twin = Twin::start(Play::from_toml(&play).unwrap(), Options::default()).unwrap();
     let target = if surface == wire { target(&twin, wire) } else { target(&twin, wire).model(model(wire)) };
     let gateway = Gateway::builder().route("*", target).client_key(key()).build().unwrap();
     let house = House::open(&gateway).await;
-    let python = std::env::var("JUNTO_PEER_PYTHON")
-        .expect("JUNTO_PEER_PYTHON is not set: run the tests with `cargo xtask test`");
-    let mode = if surface == wire { "same" } else { "across" };
-    let output = tokio::process::Command::new(python)
-        .arg(root.join("tests/peers").join(script))
-        .args([house.url.as_str(), mode])
-        .env("PYTHONPATH", peers)
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .kill_on_drop(true)
-        .output()
-        .await
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.ends_with("ok\n"), "{script} on {wire:?}:\n{said}\n{errors}");
+    peer::run(script, &[&house.url, if surface == wire { "same" } else { "across" }]).await;
     house.close().await;
 }
 
@@ -53,4 +39,12 @@ pairs! {
     openai_sdk_on_anthropic "responses.py" Responses Anthropic
     openai_sdk_on_gemini "responses.py" Responses Gemini
     openai_sdk_on_chat "responses.py" Responses Chat
+    chat_sdk_on_chat "chat.py" Chat Chat
+    chat_sdk_on_openai "chat.py" Chat Responses
+    chat_sdk_on_anthropic "chat.py" Chat Anthropic
+    chat_sdk_on_gemini "chat.py" Chat Gemini
+    google_sdk_on_gemini "generate.py" Gemini Gemini
+    google_sdk_on_anthropic "generate.py" Gemini Anthropic
+    google_sdk_on_openai "generate.py" Gemini Responses
+    google_sdk_on_chat "generate.py" Gemini Chat
 }

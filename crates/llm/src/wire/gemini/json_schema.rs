@@ -50,6 +50,49 @@ fn read(schema: &Value, depth: usize) -> Value {
     Value::Object(out)
 }
 
+/// A schema for answers, in which objects have no properties but those that are named: this wire has no word for it
+/// and means it, others want to be told.
+pub(super) fn closed(mut schema: Value) -> Value {
+    each(&mut schema, &mut |node| {
+        if node.contains_key("properties") {
+            node.entry("additionalProperties").or_insert(Value::Bool(false));
+        }
+    });
+    schema
+}
+
+/// Whether an answer can be held to a schema on any wire: objects have the properties that are named, all of them,
+/// and no others.
+pub(super) fn is_closed(schema: &Value) -> bool {
+    let mut closed = true;
+    each(&mut schema.clone(), &mut |node| {
+        if node.get("type").is_some_and(|kind| kind == "object") || node.contains_key("properties") {
+            let named = node.get("properties").and_then(Value::as_object).map_or(0, Map::len);
+            let required = node.get("required").and_then(Value::as_array).map_or(0, Vec::len);
+            closed &= required == named && node.get("additionalProperties") == Some(&Value::Bool(false));
+        }
+    });
+    closed
+}
+
+/// Visits every schema within a schema, itself included.
+fn each(schema: &mut Value, visit: &mut impl FnMut(&mut Map<String, Value>)) {
+    let Value::Object(node) = schema else { return };
+    visit(node);
+    for (key, value) in node.iter_mut() {
+        match (key.as_str(), value) {
+            ("properties" | "$defs" | "definitions", Value::Object(named)) => {
+                named.values_mut().for_each(|schema| each(schema, visit));
+            }
+            ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(members)) => {
+                members.iter_mut().for_each(|schema| each(schema, visit));
+            }
+            ("items", value) => each(value, visit),
+            _ => {}
+        }
+    }
+}
+
 /// An enum of integers is written as strings.
 fn plain_integers(schema: &mut Map<String, Value>) {
     let Some(Value::Array(values)) = schema.get_mut("enum") else { return };

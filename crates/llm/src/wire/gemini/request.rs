@@ -90,16 +90,15 @@ fn tools(request: &Request, model: &str, cx: &EncodeCx<'_>, warnings: &mut Vec<W
                     let message = format!("tool `{}`: this wire does not enforce a schema", tool.name);
                     warnings.push(Warning::new("strict_ignored", message));
                 }
-                schema::to_gemini(parameters, &tool.name, warnings)
+                schema::parameters(parameters, &tool.name, warnings)
             }
             ToolKind::Custom { format } => {
                 if format.is_some() {
                     let message = format!("tool `{}`: its format was dropped", tool.name);
                     warnings.push(Warning::new("tool_format_dropped", message));
                 }
-                Some(
-                    json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}),
-                )
+                let input = json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]});
+                Some(("parameters", input))
             }
             ToolKind::Hosted { wire: Wire::Gemini, item } => {
                 hosted.push(item.clone());
@@ -112,8 +111,8 @@ fn tools(request: &Request, model: &str, cx: &EncodeCx<'_>, warnings: &mut Vec<W
             }
         };
         let mut function = json!({"name": cx.names.to_wire(&tool.name), "description": tool.description});
-        if let Some(parameters) = parameters {
-            function["parameters"] = parameters;
+        if let Some((field, parameters)) = parameters {
+            function[field] = parameters;
         }
         functions.push(function);
     }

@@ -215,7 +215,7 @@ fn request() -> impl Strategy<Value = Request> {
             response_format: formed.then(|| ResponseFormat::JsonSchema {
                 name: "answer".into(),
                 schema: schema.clone(),
-                strict: true,
+                strict: false,
             }),
             provider_options: serde_json::from_value(
                 json!({"gemini": {"safetySettings": [], "generationConfig": {"topK": 3}}}),

@@ -73,8 +73,44 @@ const TYPED: [(&str, &[&str]); 5] = [
 const FORMATS: [(&str, &[&str]); 3] =
     [("string", &["enum", "date-time"]), ("integer", &["int32", "int64"]), ("number", &["float", "double"])];
 
-/// Translates a tool's parameters; none for an object without properties, which the API refuses.
-pub(super) fn to_gemini(schema: &Value, tool: &str, warnings: &mut Vec<Warning>) -> Option<Value> {
+/// The field of a declaration for a tool's parameters, and what it holds: the API's own subset, or the schema as it
+/// is where the subset has no words that the API would take, such as for a value of any type. None for an object
+/// without properties, which the API refuses.
+pub(super) fn parameters(
+    schema: &Value,
+    tool: &str,
+    warnings: &mut Vec<Warning>,
+) -> Option<(&'static str, Value)> {
+    let mut lost = Vec::new();
+    let translated = to_gemini(schema, tool, &mut lost)?;
+    if is_taken(&translated) {
+        warnings.append(&mut lost);
+        return Some(("parameters", translated));
+    }
+    let mut whole = schema.as_object().cloned().unwrap_or_default();
+    whole.insert("type".to_owned(), "object".into());
+    Some(("parametersJsonSchema", Value::Object(whole)))
+}
+
+/// Whether the API takes such a schema: it wants a type everywhere, properties of every object, and no numbers in an
+/// `enum`. How deep it goes is limited by whoever made it.
+fn is_taken(schema: &Value) -> bool {
+    let kind = schema.get("type").and_then(Value::as_str);
+    let members = |key: &str| schema.get(key).and_then(Value::as_array).into_iter().flatten();
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let told = match kind {
+        None => members("anyOf").next().is_some(),
+        Some("object") => properties.is_some_and(|properties| !properties.is_empty()),
+        Some("string") => true,
+        Some(_) => schema.get("enum").is_none(),
+    };
+    told && properties.into_iter().flatten().all(|(_, property)| is_taken(property))
+        && members("anyOf").all(is_taken)
+        && schema.get("items").is_none_or(is_taken)
+}
+
+/// Translates a tool's parameters.
+fn to_gemini(schema: &Value, tool: &str, warnings: &mut Vec<Warning>) -> Option<Value> {
     let mut translator = Translator {
         root: schema,
         tool,

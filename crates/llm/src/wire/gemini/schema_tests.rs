@@ -54,6 +54,30 @@ fn what_both_sides_know_is_kept() {
 }
 
 #[test]
+fn what_the_api_would_refuse_is_sent_as_it_is() {
+    let check = |property: Value, field: &str, warned: usize| {
+        let schema = json!({"type": "object", "properties": {"p": property}, "additionalProperties": false});
+        let mut warnings = Vec::new();
+        let (seen, sent) = parameters(&schema, "t", &mut warnings).unwrap();
+        assert_eq!((seen, warnings.len()), (field, warned), "{property}");
+        assert_eq!(field == "parametersJsonSchema", sent == schema, "{sent}");
+    };
+    check(json!({"type": "string", "if": {}}), "parameters", 1);
+    check(json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}), "parameters", 0);
+    for open in
+        [json!({}), json!({"description": "any JSON"}), json!({"type": "object"}), json!({"enum": [1, 2]})]
+    {
+        check(open.clone(), "parametersJsonSchema", 0);
+        check(json!({"type": "array", "items": open.clone(), "if": {}}), "parametersJsonSchema", 0);
+        check(json!({"anyOf": [{"type": "string"}, open]}), "parametersJsonSchema", 0);
+    }
+    let mut warnings = Vec::new();
+    let (field, sent) = parameters(&json!({"properties": {"p": {}}}), "t", &mut warnings).unwrap();
+    assert_eq!((field, &sent["type"]), ("parametersJsonSchema", &json!("object")));
+    assert_eq!(parameters(&json!({"type": "object"}), "t", &mut warnings), None);
+}
+
+#[test]
 fn what_can_be_said_otherwise_is_translated() {
     check(json!({"type": ["string", "null"]}), json!({"type": "string", "nullable": true}), &[]);
     check(json!({"type": "null"}), json!({"type": "null"}), &[]);

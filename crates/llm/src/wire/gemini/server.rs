@@ -142,6 +142,10 @@ impl<'a> History<'a> {
             }
             if let Some(answer) = part.rest.get("functionResponse") {
                 let answer = object(answer, &format!("{place}.functionResponse"))?;
+                // gemini-cli tells every result twice when it goes on with an old conversation. Other wires take one.
+                if answer.contains_key("id") && items.iter().take(index - 1).any(|earlier| earlier == item) {
+                    continue;
+                }
                 // Pictures right behind a result belong to it.
                 let images: Vec<_> = items.iter().skip(index).map_while(image).collect();
                 let end = index + images.len();
@@ -291,7 +295,7 @@ fn generation_config(
                 request.response_format = Some(ResponseFormat::Text);
             }
             "responseJsonSchema" => answer_schema = Some(value.clone()),
-            "responseSchema" => answer_schema = Some(json_schema::from_gemini(value)),
+            "responseSchema" => answer_schema = Some(json_schema::closed(json_schema::from_gemini(value))),
             "thinkingConfig" => {
                 let thinking = object(value, "generationConfig.thinkingConfig")?;
                 request.reasoning_effort = thinking::to_effort(thinking);
@@ -310,8 +314,8 @@ fn generation_config(
     }
     match (json_answer, answer_schema) {
         (true, Some(schema)) => {
-            let name = "answer".to_owned();
-            request.response_format = Some(ResponseFormat::JsonSchema { name, schema, strict: true });
+            let (name, strict) = ("answer".to_owned(), json_schema::is_closed(&schema));
+            request.response_format = Some(ResponseFormat::JsonSchema { name, schema, strict });
         }
         (true, None) => request.response_format = Some(ResponseFormat::JsonObject),
         (false, Some(schema)) => {

@@ -119,6 +119,18 @@ fn calls_and_results_find_each_other() {
 }
 
 #[test]
+fn a_result_that_is_told_twice_counts_once() {
+    let count = |parts: Value| {
+        let request = read(&json!({"contents": [{"role": "user", "parts": parts}]})).unwrap();
+        request.messages.iter().map(|message| message.results().count()).sum::<usize>()
+    };
+    let result = |id: &str| json!({"functionResponse": {"id": id, "name": "f", "response": {"output": "1"}}});
+    let nameless = json!({"functionResponse": {"name": "f", "response": {"output": "1"}}});
+    assert_eq!(count(json!([result("a"), result("b"), result("a")])), 2);
+    assert_eq!(count(json!([nameless, nameless])), 2, "two calls may give the same");
+}
+
+#[test]
 fn pictures_behind_a_result_belong_to_it() {
     let answer = json!({"functionResponse": {"name": "f", "response": {"output": "see"}}});
     let png = json!({"inlineData": {"mimeType": "image/png", "data": "AQID"}});
@@ -174,18 +186,22 @@ fn the_form_of_the_answer_is_read() {
         let request = read(&json!({"contents": [], "generationConfig": config})).unwrap();
         assert_eq!(request.response_format, expected, "{config}");
     };
-    let schema = json!({"type": "object", "properties": {}});
-    let formed = ResponseFormat::JsonSchema { name: "answer".into(), schema: schema.clone(), strict: true };
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],
+        "additionalProperties": false});
+    let format = |schema: &Value, strict| {
+        Some(ResponseFormat::JsonSchema { name: "answer".into(), schema: schema.clone(), strict })
+    };
     check(json!({}), None);
     check(json!({"responseMimeType": "application/json"}), Some(ResponseFormat::JsonObject));
-    check(
-        json!({"responseMimeType": "application/json", "responseJsonSchema": schema}),
-        Some(formed.clone()),
-    );
-    check(
-        json!({"response_mime_type": "application/json", "response_schema": {"type": "OBJECT", "properties": {}}}),
-        Some(formed),
-    );
+    let given = json!({"responseMimeType": "application/json", "responseJsonSchema": schema});
+    check(given, format(&schema, true));
+    let own = json!({"type": "OBJECT", "properties": {"a": {"type": "STRING"}}, "required": ["a"]});
+    check(json!({"response_mime_type": "application/json", "response_schema": own}), format(&schema, true));
+    // Other wires hold no answer to what leaves something open.
+    for open in [json!({"type": "object"}), json!({"type": "array", "items": {"properties": {"a": {}}}})] {
+        let given = json!({"responseMimeType": "application/json", "responseJsonSchema": open});
+        check(given, format(&open, false));
+    }
 }
 
 #[test]

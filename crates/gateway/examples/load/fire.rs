@@ -7,11 +7,14 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::http::Peer;
-use crate::{Aim, Outcome, answers};
+use super::Outcome;
+use super::answers::{self, Aim, Order};
+use super::http::Peer;
 
-/// How many pieces of text a whole answer has.
+/// How many pieces of text an answer has.
 const PIECES: usize = 20;
+/// A whole answer, at once.
+const WHOLE: Order = Order { stream: false, pieces: PIECES, pace: 0, fault: None };
 
 /// What all connections of a client note together.
 #[derive(Default)]
@@ -85,7 +88,7 @@ impl Asker<'_> {
 /// Asks at a fixed rate, whether answers come or not. An answer's time begins when its request was due, if all
 /// connections were busy then: a server that stops for a while makes all wait that come meanwhile.
 pub(crate) async fn at_rate(aim: Aim, connections: usize, rate: u32, seconds: u32) -> Outcome<Value> {
-    let request = answers::request(&aim, false, PIECES, 0);
+    let request = answers::request(&aim, WHOLE);
     let (notes, next) = (Notes::default(), Cell::new(0_u32));
     let start = Instant::now();
     let mut askers = askers(&aim, &request, connections, &notes).await?;
@@ -104,7 +107,7 @@ pub(crate) async fn at_rate(aim: Aim, connections: usize, rate: u32, seconds: u3
 
 /// Asks again as soon as an answer is there.
 pub(crate) async fn at_full_speed(aim: Aim, connections: usize, seconds: u64) -> Outcome<Value> {
-    let request = answers::request(&aim, false, PIECES, 0);
+    let request = answers::request(&aim, WHOLE);
     let notes = Notes::default();
     let mut askers = askers(&aim, &request, connections, &notes).await?;
     let start = Instant::now();

@@ -104,6 +104,14 @@ impl Peer {
         }
     }
 
+    /// Reads until the other side goes.
+    pub(crate) async fn closed(&mut self) -> io::Result<()> {
+        while self.stream.read_buf(&mut self.buffer).await? > 0 {
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+
     async fn take(&mut self, mut length: usize, sink: &mut impl FnMut(&[u8])) -> io::Result<()> {
         while length > 0 {
             if self.buffer.is_empty() && self.stream.read_buf(&mut self.buffer).await? == 0 {

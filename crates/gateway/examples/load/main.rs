@@ -20,6 +20,8 @@ use junto_llm::Wire;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use self::answers::Aim;
+
 /// What went wrong, in words.
 type Outcome<T = ()> = Result<T, String>;
 
@@ -82,19 +84,6 @@ async fn serve<S: Future<Output = Outcome>>(server: impl FnOnce(TcpListener) -> 
 fn print(measured: &Value) -> Outcome {
     println!("{measured}");
     Ok(())
-}
-
-/// Whom a client asks, and what.
-#[derive(Clone, Debug)]
-struct Aim {
-    /// Host and port.
-    address: String,
-    wire: Wire,
-    /// Sent as a bearer token.
-    key: String,
-    model: String,
-    /// How many bytes of conversation a request has.
-    size: usize,
 }
 
 /// `--name value` pairs.

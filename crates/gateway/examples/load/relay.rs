@@ -13,7 +13,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::Outcome;
+use super::Outcome;
 
 /// Each connection becomes one to the other side, and what comes in goes out.
 pub(crate) async fn bytes(listener: TcpListener, to: String) -> Outcome {

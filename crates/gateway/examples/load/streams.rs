@@ -11,8 +11,9 @@ use junto_llm::{Origin, StreamEvent, sse};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
-use crate::http::Peer;
-use crate::{Aim, Outcome, answers};
+use super::Outcome;
+use super::answers::{self, Aim, Order};
+use super::http::Peer;
 
 /// A stream that takes so much longer than its pieces does not end.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -42,7 +43,7 @@ impl Open {
 
 /// Opens so many streams at once and reads each to its end.
 pub(crate) async fn all_at_once(aim: Aim, count: usize, pieces: usize, pace: u64) -> Outcome<Value> {
-    let request = answers::request(&aim, true, pieces, pace);
+    let request = answers::request(&aim, Order { stream: true, pieces, pace, fault: None });
     let open = Open::default();
     let start = Instant::now();
     let due = Duration::from_millis(pace.saturating_mul(u64::try_from(pieces).unwrap_or(u64::MAX)));

@@ -5,6 +5,7 @@
     reason = "tests start peers and read their addresses from the environment"
 )]
 
+mod load;
 mod scripted;
 mod support;
 mod t1_bad_input;
@@ -17,3 +18,4 @@ mod t1_passthrough;
 mod t1_reports;
 mod t1_stream;
 mod t2_sdks;
+mod t3_soak;

@@ -23,11 +23,14 @@ const BROKEN: &[u8] =
 const UNKNOWN: &[u8] = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n";
 const NOISE: &[u8] = b"\x00\xff\x16\x03 220 mail.example ESMTP\n";
 
-/// What is known of the connections.
+/// An answer, in the parts in which it is sent.
+type Parts = Rc<Vec<Vec<u8>>>;
+
+/// What the connections share.
 #[derive(Default)]
 pub(crate) struct State {
-    /// Answers that were made before, in the parts in which they are sent.
-    known: RefCell<HashMap<(Wire, bool, usize), Rc<Vec<Vec<u8>>>>>,
+    /// Answers that were made before.
+    known: RefCell<HashMap<(Wire, bool, usize), Parts>>,
     /// Requests that are being answered.
     running: Cell<usize>,
 }
@@ -135,7 +138,7 @@ async fn fail(peer: &mut Peer, fault: Fault, parts: &[Vec<u8>], pace: u64) -> io
     }
 }
 
-fn parts(state: &State, wire: Wire, order: Order) -> Rc<Vec<Vec<u8>>> {
+fn parts(state: &State, wire: Wire, order: Order) -> Parts {
     let Order { stream, pieces, .. } = order;
     let mut known = state.known.borrow_mut();
     Rc::clone(known.entry((wire, stream, pieces)).or_insert_with(|| Rc::new(make(wire, stream, pieces))))

@@ -4,7 +4,12 @@ use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _};
 use bytes::{Bytes, BytesMut};
+use http::StatusCode;
 use http_body_util::BodyExt as _;
+use junto_llm::ErrorKind;
+use serde_json::Value;
+
+use crate::reply::Failure;
 
 /// How long a client may take to send its body.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -16,7 +21,7 @@ const FIRST: usize = 1024 * 1024;
 
 /// Why a body was not read.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unread {
+enum Unread {
     /// It has more bytes than the limit.
     TooLarge,
     /// It did not come in time.
@@ -25,8 +30,25 @@ pub(crate) enum Unread {
     Broken(String),
 }
 
+/// The whole body as it came and as JSON, if it is not larger than `limit`.
+pub(crate) async fn read_json(body: Body, limit: usize) -> Result<(Bytes, Value), Failure> {
+    let bytes = read(body, limit).await.map_err(|unread| match unread {
+        Unread::TooLarge => {
+            let message = format!("the request is larger than {limit} bytes");
+            Failure::with_status(StatusCode::PAYLOAD_TOO_LARGE, message)
+        }
+        Unread::TooSlow => Failure::new(ErrorKind::Timeout, "the request did not come in time"),
+        Unread::Broken(why) => {
+            Failure::new(ErrorKind::InvalidRequest, format!("the request could not be read: {why}"))
+        }
+    })?;
+    let json = serde_json::from_slice(&bytes)
+        .map_err(|e| Failure::new(ErrorKind::InvalidRequest, format!("the body is not JSON: {e}")))?;
+    Ok((bytes, json))
+}
+
 /// The whole body, if it is not larger than `limit`.
-pub(crate) async fn read(mut body: Body, limit: usize) -> Result<Bytes, Unread> {
+async fn read(mut body: Body, limit: usize) -> Result<Bytes, Unread> {
     tokio::time::timeout(PATIENCE, collect(&mut body, limit)).await.unwrap_or(Err(Unread::TooSlow))
 }
 

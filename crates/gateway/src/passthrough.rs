@@ -4,12 +4,14 @@ use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
+use http::Uri;
 use http::request::Parts;
 use junto_llm::{ByteStream, Error, ErrorKind, Wire};
 
 use crate::call::{Call, Held};
 use crate::headers;
 use crate::reply::Failure;
+use crate::route::ClientKeyUse;
 use crate::sealed;
 use crate::tee::Tee;
 
@@ -26,7 +28,7 @@ pub(crate) async fn answer(call: Call, head: &Parts, body: Bytes) -> Result<Resp
     let Some(passthrough) = call.target.provider.passthrough(call.wire) else {
         return Err(Failure::new(ErrorKind::Configuration, "the provider takes no bytes any more"));
     };
-    let path = path(call.wire, head.uri.query());
+    let path = path(call.wire, &head.uri, call.target.client_key);
     let headers = headers::to_provider(&head.headers, call.target.client_key);
     let answer = passthrough.send(&path, headers, body, &call.cx).await?;
     let (answer, bytes) = answer.into_parts();
@@ -37,13 +39,19 @@ pub(crate) async fn answer(call: Call, head: &Parts, body: Bytes) -> Result<Resp
     Ok(response)
 }
 
-/// The surface's path below the provider's base URL, with the client's query but for keys in it.
-fn path(wire: Wire, query: Option<&str>) -> String {
-    // OpenAI's base URLs hold the version, Anthropic's do not.
-    let path = if wire == Wire::Anthropic { "/v1/messages" } else { "/responses" };
-    let pairs = query.unwrap_or_default().split('&');
-    let kept: Vec<&str> = pairs.filter(|pair| !pair.is_empty() && !pair.starts_with("key=")).collect();
-    if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
+/// The surface's path below the provider's base URL, with the client's query; but a key in it stays
+/// here, unless it is for the provider.
+fn path(wire: Wire, uri: &Uri, key: ClientKeyUse) -> String {
+    // OpenAI's base URLs hold the version, the others' do not. Gemini's path names the model.
+    let path = match wire {
+        Wire::Anthropic => "/v1/messages",
+        Wire::Responses => "/responses",
+        Wire::Chat => "/chat/completions",
+        Wire::Gemini => uri.path(),
+    };
+    let goes = |pair: &&str| !pair.is_empty() && (key == ClientKeyUse::Forward || !pair.starts_with("key="));
+    let query: Vec<&str> = uri.query().unwrap_or_default().split('&').filter(goes).collect();
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{}", query.join("&")) }
 }
 
 /// An answer on its way through. Dropping it ends the call.
@@ -84,10 +92,16 @@ mod tests {
 
     #[test]
     fn queries_go_along_but_keys_do_not() {
-        let check = |wire, query: Option<&str>, expected: &str| assert_eq!(path(wire, query), expected);
-        check(Wire::Anthropic, None, "/v1/messages");
-        check(Wire::Anthropic, Some("beta=true"), "/v1/messages?beta=true");
-        check(Wire::Responses, Some("key=secret&a=1&&b"), "/responses?a=1&b");
-        check(Wire::Responses, Some("key=secret"), "/responses");
+        let check = |wire, uri: &'static str, expected: &str| {
+            assert_eq!(path(wire, &Uri::from_static(uri), ClientKeyUse::Keep), expected);
+        };
+        check(Wire::Anthropic, "/v1/messages", "/v1/messages");
+        check(Wire::Anthropic, "/v1/messages?beta=true", "/v1/messages?beta=true");
+        check(Wire::Responses, "/v1/responses?key=secret&a=1&&b", "/responses?a=1&b");
+        check(Wire::Responses, "/v1/responses?key=secret", "/responses");
+        check(Wire::Chat, "/v1/chat/completions", "/chat/completions");
+        let (uri, kept) = ("/v1/models/m:streamGenerateContent?alt=sse&key=secret", "alt=sse");
+        check(Wire::Gemini, uri, &format!("/v1/models/m:streamGenerateContent?{kept}"));
+        assert_eq!(path(Wire::Gemini, &Uri::from_static(uri), ClientKeyUse::Forward), uri);
     }
 }

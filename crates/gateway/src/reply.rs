@@ -47,10 +47,9 @@ impl Failure {
     pub(crate) fn into_response(self, wire: Wire) -> Response {
         let (status, mut envelope) = wire.codec().encode_error(&self.error);
         let status = self.status.or(StatusCode::from_u16(status).ok());
-        if wire == Wire::Anthropic && status == Some(StatusCode::PAYLOAD_TOO_LARGE) {
-            envelope["error"]["type"] = "request_too_large".into();
-        }
-        let mut response = json(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), &envelope);
+        let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        name(wire, status, &mut envelope);
+        let mut response = json(status, &envelope);
         if let Some(wait) = self.error.retry_after() {
             let headers = response.headers_mut();
             // Whole seconds, never sooner than asked; the exact wait where it is none.
@@ -67,6 +66,22 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self { error, status: None }
+    }
+}
+
+/// Makes an envelope agree with a status that its error's kind does not give.
+fn name(wire: Wire, status: StatusCode, envelope: &mut Value) {
+    let error = &mut envelope["error"];
+    match (wire, status) {
+        (Wire::Anthropic, StatusCode::PAYLOAD_TOO_LARGE) => error["type"] = "request_too_large".into(),
+        (Wire::Anthropic, StatusCode::NOT_FOUND) => error["type"] = "not_found_error".into(),
+        (Wire::Gemini, status) => {
+            error["code"] = status.as_u16().into();
+            if status == StatusCode::NOT_FOUND {
+                error["status"] = "NOT_FOUND".into();
+            }
+        }
+        _ => {}
     }
 }
 
@@ -129,6 +144,14 @@ mod tests {
         assert_eq!((status, &body["error"]["type"]), (413, &json!("request_too_large")));
         let (status, _, body) = said(large(), Wire::Responses).await;
         assert_eq!((status, &body["error"]["type"]), (413, &json!("invalid_request_error")));
+        let (status, _, body) = said(large(), Wire::Gemini).await;
+        assert_eq!((status, &body["error"]["code"]), (413, &json!(413)));
+
+        let nothing = || Failure::with_status(StatusCode::NOT_FOUND, "nothing here");
+        let (status, _, body) = said(nothing(), Wire::Anthropic).await;
+        assert_eq!((status, &body["error"]["type"]), (404, &json!("not_found_error")));
+        let (status, _, body) = said(nothing(), Wire::Gemini).await;
+        assert_eq!((status, &body["error"]["status"]), (404, &json!("NOT_FOUND")));
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use junto_llm::Provider;
+use junto_llm::{ErrorKind, Provider};
+
+use crate::reply::Failure;
 
 /// Who answers: a provider, and the model it is asked for.
 #[derive(Clone)]
@@ -70,8 +72,14 @@ impl Routes {
         self.0.iter().map(|(_, target)| target)
     }
 
+    /// Who answers for a model; `not_found` if no route leads to it.
+    pub(crate) fn target(&self, model: &str) -> Result<Target, Failure> {
+        let missing = || Failure::new(ErrorKind::NotFound, format!("model: no route leads to `{model}`"));
+        self.find(model).cloned().ok_or_else(missing)
+    }
+
     /// The target for a model: of the first route that fits.
-    pub(crate) fn find(&self, model: &str) -> Option<&Target> {
+    fn find(&self, model: &str) -> Option<&Target> {
         self.0.iter().find(|(pattern, _)| fits(pattern, model)).map(|(_, target)| target)
     }
 }

@@ -1,11 +1,14 @@
 //! The server: connections in, each a task that somebody waits for.
 
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::body::Incoming;
 use hyper::rt::Executor;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
@@ -21,6 +24,10 @@ const MOST_CONNECTIONS: usize = 8192;
 const HEAD_TIMEOUT: Duration = Duration::from_mins(2);
 /// The pause after a failed accept: out of file descriptors, for instance, which would spin.
 const BREATH: Duration = Duration::from_millis(20);
+
+/// Who is at the other end of a request's connection; among the request's extensions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) SocketAddr);
 
 /// Serves until `shutdown`, then lets running answers finish within `grace`.
 pub(crate) async fn serve(
@@ -39,8 +46,8 @@ pub(crate) async fn serve(
             () = server.closing.cancelled() => break,
             accepted = accept(&listener, &permits) => accepted,
         };
-        if let Some((stream, permit)) = accepted {
-            let connection = server.clone().connection(stream, router.clone());
+        if let Some((stream, peer, permit)) = accepted {
+            let connection = server.clone().connection(stream, peer, router.clone());
             server.tasks.spawn(async move {
                 connection.await;
                 drop(permit);
@@ -60,10 +67,10 @@ pub(crate) async fn serve(
 async fn accept(
     listener: &TcpListener,
     permits: &Arc<Semaphore>,
-) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+) -> Option<(TcpStream, Peer, OwnedSemaphorePermit)> {
     let permit = Arc::clone(permits).acquire_owned().await.ok()?;
     match listener.accept().await {
-        Ok((stream, _)) => Some((stream, permit)),
+        Ok((stream, peer)) => Some((stream, Peer(peer), permit)),
         Err(error) => {
             tracing::warn!(%error, "cannot accept a connection");
             tokio::time::sleep(BREATH).await;
@@ -83,14 +90,18 @@ struct Server {
 }
 
 impl Server {
-    async fn connection(self, stream: TcpStream, router: Router) {
+    async fn connection(self, stream: TcpStream, peer: Peer, router: Router) {
         // Without it small events would wait for the client's acknowledgement of the one before.
         let _ = stream.set_nodelay(true);
         let connection_over = self.stop.child_token();
         let _ends_streams = connection_over.clone().drop_guard();
         let mut builder = Builder::new(Streams { stop: connection_over, tasks: self.tasks.clone() });
         builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-        let service = TowerToHyperService::new(router);
+        let router = TowerToHyperService::new(router);
+        let service = service_fn(move |mut request: http::Request<Incoming>| {
+            request.extensions_mut().insert(peer);
+            router.call(request)
+        });
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
         // How a connection ends is the client's business.
         tokio::select! {

@@ -1,90 +1,61 @@
-//! The paths that clients know, and the way of a request up to its provider.
+//! The paths that clients know, and who answers at each.
+
+mod generate;
+mod table;
 
 use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
-use axum::routing::{get, post};
-use bytes::Bytes;
-use http::request::Parts;
-use http::{Method, StatusCode, header};
-use junto_llm::{CallCx, CallId, ErrorKind, Wire};
-use serde_json::{Value, json};
+use http::{HeaderMap, StatusCode};
+use junto_llm::{ErrorKind, Wire};
+use serde_json::json;
 
-use crate::admit::Place;
-use crate::body::Unread;
-use crate::call::{Call, Held};
+use crate::auth;
 use crate::gateway::Gateway;
 use crate::reply::{self, Failure};
-use crate::report::{Meter, Via};
-use crate::{auth, body, passthrough, translate};
+use table::{Found, Surface};
 
 type Request = axum::extract::Request;
 
+/// The gateway as a service: one table of paths, and a refusal for everything that is not in it.
 pub(crate) fn router(gateway: Gateway) -> Router {
-    Router::new()
-        .route("/healthz", get(healthz))
-        .route("/v1/messages", post(messages))
-        .route("/v1/responses", post(responses))
-        .method_not_allowed_fallback(wrong_method)
-        .fallback(unknown)
-        .with_state(gateway)
+    Router::new().fallback(serve).with_state(gateway)
 }
 
-async fn healthz() -> Response {
-    reply::json(StatusCode::OK, &json!({"status": "ok"}))
-}
-
-async fn messages(State(gateway): State<Gateway>, request: Request) -> Response {
-    answer(&gateway, Wire::Anthropic, request).await
-}
-
-async fn responses(State(gateway): State<Gateway>, request: Request) -> Response {
-    answer(&gateway, Wire::Responses, request).await
-}
-
-async fn unknown(request: Request) -> Response {
-    let message = format!("there is nothing at {} {}", request.method(), request.uri().path());
-    Failure::with_status(StatusCode::NOT_FOUND, message).into_response(wire_of(request.uri().path()))
-}
-
-async fn wrong_method(method: Method, request: Request) -> Response {
-    let path = request.uri().path();
-    let message = format!("{path} does not take {method}");
-    Failure::with_status(StatusCode::METHOD_NOT_ALLOWED, message).into_response(wire_of(path))
-}
-
-/// The wire whose clients would ask for such a path.
-fn wire_of(path: &str) -> Wire {
-    if path.starts_with("/v1/messages") { Wire::Anthropic } else { Wire::Responses }
-}
-
-/// Answers one request, whatever becomes of it.
-async fn answer(gateway: &Gateway, wire: Wire, request: Request) -> Response {
-    let cx = CallCx::new();
-    let id = cx.call.clone();
-    let meter = Meter::new(gateway.0.sink.clone(), &cx);
-    let result = match admit(gateway, wire, request.headers()) {
-        Ok(place) => call(gateway, wire, request, cx, place, meter.clone()).await,
-        Err(failure) => {
-            body::discard(request.into_body()).await;
-            Err(failure)
-        }
+async fn serve(State(gateway): State<Gateway>, request: Request) -> Response {
+    let Some(Found { surface, model }) = table::find(request.method(), request.uri().path()) else {
+        return missing(&request);
     };
-    let mut response = result.unwrap_or_else(|failure| refuse(failure, wire, &id, &meter));
-    reply::identify(&mut response, wire, &id);
-    response
+    match surface {
+        Surface::Alive => reply::json(StatusCode::OK, &json!({"status": "ok"})),
+        Surface::Generate(wire) => generate::answer(&gateway, wire, model, request).await,
+    }
 }
 
-fn refuse(failure: Failure, wire: Wire, call: &CallId, meter: &Meter) -> Response {
-    tracing::debug!(%call, ?failure, "a call failed before its first byte");
-    let error = failure.error().clone();
-    let response = failure.into_response(wire);
-    meter.fail(Some(response.status()), error);
-    response
+/// Refuses whatever is not in the table: unknown paths, and methods that a path does not take.
+fn missing(request: &Request) -> Response {
+    let path = request.uri().path();
+    let message = format!("there is nothing at {} {path}", request.method());
+    let wire = wire_of(path, request.headers());
+    Failure::with_status(StatusCode::NOT_FOUND, message).into_response(wire)
 }
 
-/// What can be refused before the body is read.
-fn admit(gateway: &Gateway, wire: Wire, headers: &http::HeaderMap) -> Result<Place, Failure> {
+/// The wire whose clients would ask in such a way: by the path where it says so, else by the headers.
+fn wire_of(path: &str, headers: &HeaderMap) -> Wire {
+    let says = |name: &str| headers.contains_key(name);
+    match path {
+        path if path.starts_with("/v1/messages") => Wire::Anthropic,
+        path if path.starts_with("/v1beta/") => Wire::Gemini,
+        path if path.starts_with("/v1/chat/") => Wire::Chat,
+        path if path.starts_with("/v1/responses") => Wire::Responses,
+        _ if says("anthropic-version") || says("x-api-key") => Wire::Anthropic,
+        _ if says("x-goog-api-key") => Wire::Gemini,
+        _ => Wire::Responses,
+    }
+}
+
+/// Whether this client may ask at all.
+fn check(gateway: &Gateway, headers: &HeaderMap) -> Result<(), Failure> {
     if auth::is_child(headers) {
         return Err(Failure::new(
             ErrorKind::AccessDenied,
@@ -98,72 +69,30 @@ fn admit(gateway: &Gateway, wire: Wire, headers: &http::HeaderMap) -> Result<Pla
             "this gateway wants its key, as a bearer token or in the header x-api-key",
         ));
     }
-    if let Some(coding) = headers.get(header::CONTENT_ENCODING).filter(|coding| *coding != "identity") {
-        let message = format!("the gateway reads no bodies in the encoding {coding:?}");
-        return Err(Failure::with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
-    }
-    gateway.0.admission.enter().ok_or_else(|| Failure::overloaded(wire))
+    Ok(())
 }
 
-async fn call(
-    gateway: &Gateway,
-    wire: Wire,
-    request: Request,
-    mut cx: CallCx,
-    place: Place,
-    meter: Meter,
-) -> Result<Response, Failure> {
-    // Whoever drops this future, or later the answer's body, ends the call.
-    let cancel = cx.cancel.clone().drop_guard();
-    let (head, body) = request.into_parts();
-    let bytes = read(body, gateway.0.settings.body_limit).await?;
-    let body: Value = serde_json::from_slice(&bytes)
-        .map_err(|e| Failure::new(ErrorKind::InvalidRequest, format!("the body is not JSON: {e}")))?;
-    let Some(asked) = body.get("model").and_then(Value::as_str).map(str::to_owned) else {
-        return Err(Failure::new(ErrorKind::InvalidRequest, "model: must be a string"));
-    };
-    let Some(target) = gateway.0.routes.find(&asked).cloned() else {
-        return Err(Failure::new(ErrorKind::NotFound, format!("model: no route leads to `{asked}`")));
-    };
-    crate::classify(wire, &head.headers, &body).apply(&mut cx);
-    meter.route(&cx, &target.name, target.model.as_deref().unwrap_or(&asked));
-    let permit = place.run().await.ok_or_else(|| Failure::overloaded(wire))?;
-    let held = Held { _cancel: cancel, _permit: permit };
-    let call = Call { wire, target, asked, cx, held, meter };
-    dispatch(gateway, call, &head, bytes, body).await
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::{HeaderName, HeaderValue};
 
-async fn read(body: axum::body::Body, limit: usize) -> Result<Bytes, Failure> {
-    body::read(body, limit).await.map_err(|unread| match unread {
-        Unread::TooLarge => {
-            let message = format!("the request is larger than {limit} bytes");
-            Failure::with_status(StatusCode::PAYLOAD_TOO_LARGE, message)
-        }
-        Unread::TooSlow => Failure::new(ErrorKind::Timeout, "the request did not come in time"),
-        Unread::Broken(why) => {
-            Failure::new(ErrorKind::InvalidRequest, format!("the request could not be read: {why}"))
-        }
-    })
-}
-
-async fn dispatch(
-    gateway: &Gateway,
-    call: Call,
-    head: &Parts,
-    bytes: Bytes,
-    body: Value,
-) -> Result<Response, Failure> {
-    let passes = passthrough::is_possible(&call, &bytes);
-    tracing::debug!(
-        call = %call.cx.call, model = call.asked, provider = call.target.name, traffic = ?call.cx.traffic,
-        passes, "a call begins"
-    );
-    call.meter.via(if passes { Via::Passthrough } else { Via::Translation });
-    if passes {
-        drop(body);
-        passthrough::answer(call, head, bytes).await
-    } else {
-        drop(bytes);
-        translate::answer(&gateway.0.settings, call, head, &body).await
+    #[test]
+    fn a_refusal_is_in_the_words_of_whoever_asks() {
+        let check = |path: &str, header: Option<&'static str>, wire: Wire| {
+            let headers: HeaderMap = header
+                .map(|name| (HeaderName::from_static(name), HeaderValue::from_static("v")))
+                .into_iter()
+                .collect();
+            assert_eq!(wire_of(path, &headers), wire, "{path} {header:?}");
+        };
+        check("/v1/messages/batches", None, Wire::Anthropic);
+        check("/v1/chat/completions", Some("x-api-key"), Wire::Chat);
+        check("/v1/responses/abc", Some("anthropic-version"), Wire::Responses);
+        check("/v1beta/files", None, Wire::Gemini);
+        check("/v1/files", Some("anthropic-version"), Wire::Anthropic);
+        check("/v1/files", Some("x-goog-api-key"), Wire::Gemini);
+        check("/v1/files", None, Wire::Responses);
+        check("/", None, Wire::Responses);
     }
 }

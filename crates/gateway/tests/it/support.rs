@@ -43,7 +43,7 @@ impl House {
 
     /// Where a client of this surface finds the gateway.
     pub(crate) fn endpoint(&self, surface: Wire) -> Endpoint {
-        let version = if surface == Wire::Responses { "/v1" } else { "" };
+        let version = if matches!(surface, Wire::Responses | Wire::Chat) { "/v1" } else { "" };
         Endpoint::new("gateway", surface, format!("{}{version}", self.url)).key("client-key")
     }
 
@@ -52,11 +52,12 @@ impl House {
         Client::builder().provider("gateway", Arc::new(provider)).build().unwrap()
     }
 
-    /// Sends bytes and gives back bytes.
+    /// Sends bytes to a surface and gives back bytes.
     pub(crate) async fn send(&self, surface: Wire, headers: HeaderMap, body: impl Into<Bytes>) -> Raw {
-        let provider = HttpProvider::new(self.endpoint(surface)).unwrap();
-        let path = if surface == Wire::Anthropic { "/v1/messages" } else { "/responses" };
-        let answer = provider.send(path, headers, body.into(), &CallCx::new()).await.unwrap();
+        let (path, body) = addressed(surface, body.into());
+        let endpoint = Endpoint { base_url: self.url.clone(), ..self.endpoint(surface) };
+        let provider = HttpProvider::new(endpoint).unwrap();
+        let answer = provider.send(&path, headers, body, &CallCx::new()).await.unwrap();
         let (head, mut stream) = answer.into_parts();
         let mut raw =
             Raw { status: head.status.as_u16(), headers: head.headers, bytes: Vec::new(), error: None };
@@ -93,6 +94,32 @@ impl Raw {
 
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.bytes).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
+    }
+}
+
+/// Where a body goes, and what of it. Gemini's clients say in the path what [`hello`] says in the body.
+pub(crate) fn addressed(surface: Wire, body: Bytes) -> (String, Bytes) {
+    let mut way = Way::Whole;
+    let body = match serde_json::from_slice(&body) {
+        Ok(Value::Object(mut fields)) if surface == Wire::Gemini && fields.contains_key("stream") => {
+            if fields.shift_remove("stream") == Some(true.into()) {
+                way = Way::Streamed;
+            }
+            Value::from(fields).to_string().into()
+        }
+        _ => body,
+    };
+    (path(surface, model(surface), way), body)
+}
+
+/// The path of a surface; the model and the way are in it on Gemini's alone.
+pub(crate) fn path(surface: Wire, model: &str, way: Way) -> String {
+    match (surface, way) {
+        (Wire::Anthropic, _) => "/v1/messages".to_owned(),
+        (Wire::Responses, _) => "/v1/responses".to_owned(),
+        (Wire::Chat, _) => "/v1/chat/completions".to_owned(),
+        (Wire::Gemini, Way::Whole) => format!("/v1beta/models/{model}:generateContent"),
+        (Wire::Gemini, Way::Streamed) => format!("/v1beta/models/{model}:streamGenerateContent?alt=sse"),
     }
 }
 
@@ -179,7 +206,12 @@ pub(crate) fn model(wire: Wire) -> &'static str {
 
 /// The model that a client of this surface names; never one of [`model`]'s.
 pub(crate) fn asked(surface: Wire) -> &'static str {
-    if surface == Wire::Anthropic { "claude-sonnet-5-5" } else { "gpt-5.4" }
+    match surface {
+        Wire::Anthropic => "claude-sonnet-5-5",
+        Wire::Responses => "gpt-5.4",
+        Wire::Gemini => "gemini-3.5-flash",
+        Wire::Chat => "some-model",
+    }
 }
 
 /// The smallest request of a surface, as JSON.
@@ -190,7 +222,17 @@ pub(crate) fn hello(surface: Wire, stream: bool) -> Value {
             "model": model, "max_tokens": 1024, "stream": stream,
             "messages": [{"role": "user", "content": "hi"}],
         }),
-        _ => json!({"model": model, "input": "hi", "stream": stream}),
+        Wire::Responses => json!({"model": model, "input": "hi", "stream": stream}),
+        Wire::Chat => {
+            let mut body =
+                json!({"model": model, "messages": [{"role": "user", "content": "hi"}], "stream": stream});
+            if stream {
+                body["stream_options"] = json!({"include_usage": true});
+            }
+            body
+        }
+        // The API has no such field: `addressed` takes it out.
+        Wire::Gemini => json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}], "stream": stream}),
     }
 }
 

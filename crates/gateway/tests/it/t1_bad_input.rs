@@ -7,24 +7,31 @@ use junto_llm::Wire;
 use serde_json::{Value, json};
 
 use crate::scripted::{answer, shared};
-use crate::support::{House, Raw, ask, hello, post, raw};
+use crate::support::{House, Raw, addressed, ask, hello, post, raw};
 
-const SURFACES: [(&str, Wire); 2] = [("/v1/messages", Wire::Anthropic), ("/v1/responses", Wire::Responses)];
+const SURFACES: [(&str, Wire); 4] = [
+    ("/v1/messages", Wire::Anthropic),
+    ("/v1/responses", Wire::Responses),
+    ("/v1/chat/completions", Wire::Chat),
+    ("/v1beta/models/m:generateContent", Wire::Gemini),
+];
 
 fn gateway() -> Gateway {
     Gateway::builder().route("*", Target::new("s", shared(answer([], "yes")))).build().unwrap()
 }
 
-/// The error's type, by the form of the wire's envelope.
+/// The error's type or, on Gemini's wire, its status, by the form of the wire's envelope.
 fn envelope(wire: Wire, raw: &Raw) -> String {
     let body = raw.json();
     assert_eq!(raw.headers["content-type"], "application/json");
     assert!(!body["error"]["message"].as_str().unwrap().is_empty());
     match wire {
         Wire::Anthropic => assert_eq!(body["type"], "error", "{body}"),
+        Wire::Gemini => assert_eq!(body["error"]["code"], raw.status, "{body}"),
         _ => assert!(body.get("type").is_none() && body["error"].get("code").is_some(), "{body}"),
     }
-    body["error"]["type"].as_str().unwrap().to_owned()
+    let name = if wire == Wire::Gemini { "status" } else { "type" };
+    body["error"][name].as_str().unwrap().to_owned()
 }
 
 async fn check(path: &str, wire: Wire, body: impl Into<Body>, status: u16, kind: &str) {
@@ -32,49 +39,67 @@ async fn check(path: &str, wire: Wire, body: impl Into<Body>, status: u16, kind:
     assert_eq!((raw.status, envelope(wire, &raw).as_str()), (status, kind), "{path}: {}", raw.text());
 }
 
+/// What each wire calls a request that makes no sense.
+fn bad(wire: Wire) -> &'static str {
+    if wire == Wire::Gemini { "INVALID_ARGUMENT" } else { "invalid_request_error" }
+}
+
 #[tokio::test]
 async fn bodies_that_make_no_sense_are_bad_requests() {
     for (path, wire) in SURFACES {
         let deep = format!("{{\"model\":\"m\",\"messages\":{}{}}}", "[".repeat(500), "]".repeat(500));
         for body in ["", "{", "null", "[]", "\u{0}", "{\"model\": 3}", "{\"messages\": []}", deep.as_str()] {
-            check(path, wire, body.to_owned(), 400, "invalid_request_error").await;
+            check(path, wire, body.to_owned(), 400, bad(wire)).await;
         }
-        check(path, wire, vec![0xff, 0xfe], 400, "invalid_request_error").await;
+        check(path, wire, vec![0xff, 0xfe], 400, bad(wire)).await;
         let fields: [Value; 5] = [
-            json!({"messages": 3, "input": 3}),
-            json!({"messages": [{"role": "nobody", "content": "x"}], "input": [{"role": "nobody", "content": "x"}]}),
-            json!({"messages": [{"role": "user", "content": [{}]}], "input": [{"type": "message", "role": "user"}]}),
-            json!({"tools": {}, "messages": [], "input": []}),
-            json!({"temperature": "warm", "messages": [], "input": []}),
+            json!({"messages": 3, "input": 3, "contents": 3}),
+            json!({
+                "messages": [{"role": "nobody", "content": "x"}], "input": [{"role": "nobody", "content": "x"}],
+                "contents": [{"role": "nobody", "parts": []}],
+            }),
+            json!({
+                "messages": [{"role": "user", "content": [{}]}], "input": [{"type": "message", "role": "user"}],
+                "contents": [3],
+            }),
+            json!({"tools": 3, "messages": [], "input": [], "contents": []}),
+            json!({
+                "temperature": "warm", "messages": [], "input": [],
+                "contents": [], "generationConfig": {"temperature": "warm"},
+            }),
         ];
         for mut body in fields {
             body["model"] = json!("m");
-            check(path, wire, body.to_string(), 400, "invalid_request_error").await;
+            check(path, wire, body.to_string(), 400, bad(wire)).await;
         }
     }
 }
 
 #[tokio::test]
 async fn paths_that_are_none_and_methods_that_are_wrong() {
-    let check = async |method: Method, path: &str, wire: Wire, status: u16| {
+    let check = async |method: Method, path: &str, wire: Option<Wire>| {
         let request = http::Request::builder().method(method.clone()).uri(path).body(Body::empty()).unwrap();
         let raw = raw(ask(&gateway(), request).await).await;
-        assert_eq!(raw.status, status, "{method} {path}");
-        if method != Method::HEAD {
+        assert_eq!(raw.status, if wire.is_some() { 404 } else { 200 }, "{method} {path}");
+        if let Some(wire) = wire {
             envelope(wire, &raw);
         }
     };
-    check(Method::HEAD, "/", Wire::Responses, 404).await;
-    check(Method::HEAD, "/api/hello", Wire::Responses, 404).await;
-    check(Method::GET, "/", Wire::Responses, 404).await;
-    check(Method::POST, "/v1/messages/count_tokens", Wire::Anthropic, 404).await;
-    check(Method::POST, "/v1/messages/", Wire::Anthropic, 404).await;
-    check(Method::POST, "/v1/chat/completions", Wire::Responses, 404).await;
-    check(Method::GET, "/v1/messages", Wire::Anthropic, 405).await;
-    check(Method::DELETE, "/v1/responses", Wire::Responses, 405).await;
-    check(Method::POST, "/healthz", Wire::Responses, 405).await;
-    let request = http::Request::get("/healthz").body(Body::empty()).unwrap();
-    assert_eq!(ask(&gateway(), request).await.status(), 200);
+    check(Method::HEAD, "/", None).await;
+    check(Method::HEAD, "/api/hello", None).await;
+    check(Method::GET, "/api/hello", None).await;
+    check(Method::GET, "/healthz", None).await;
+    check(Method::GET, "/", Some(Wire::Responses)).await;
+    check(Method::POST, "/healthz", Some(Wire::Responses)).await;
+    check(Method::POST, "/v1/messages/", Some(Wire::Anthropic)).await;
+    check(Method::POST, "/v1/messages/batches", Some(Wire::Anthropic)).await;
+    check(Method::GET, "/v1/messages", Some(Wire::Anthropic)).await;
+    check(Method::OPTIONS, "/v1/messages", Some(Wire::Anthropic)).await;
+    check(Method::DELETE, "/v1/responses", Some(Wire::Responses)).await;
+    check(Method::GET, "/v1/responses/resp_1", Some(Wire::Responses)).await;
+    check(Method::PUT, "/v1/chat/completions", Some(Wire::Chat)).await;
+    check(Method::POST, "/v1beta/models/m:embedContent", Some(Wire::Gemini)).await;
+    check(Method::POST, "/v1beta/models/:generateContent", Some(Wire::Gemini)).await;
 }
 
 #[tokio::test]
@@ -92,7 +117,8 @@ async fn queries_are_ignored_and_answers_have_an_id() {
 #[tokio::test]
 async fn a_body_over_the_limit_is_refused_and_one_at_the_limit_is_not() {
     for (_, wire) in SURFACES {
-        let body = hello(wire, false).to_string();
+        let (_, body) = addressed(wire, hello(wire, false).to_string().into());
+        let body = String::from_utf8(body.to_vec()).unwrap();
         let limited = |body_limit: usize| {
             let target = Target::new("s", shared(answer([], "yes")));
             let settings = Settings { body_limit, ..Settings::default() };
@@ -106,8 +132,7 @@ async fn a_body_over_the_limit_is_refused_and_one_at_the_limit_is_not() {
         for size in [body.len() + 1, 4 * 1024 * 1024] {
             let large = sized(size);
             let raw = house.send(wire, HeaderMap::new(), large).await;
-            let expected =
-                if wire == Wire::Anthropic { "request_too_large" } else { "invalid_request_error" };
+            let expected = if wire == Wire::Anthropic { "request_too_large" } else { bad(wire) };
             assert_eq!((raw.status, envelope(wire, &raw).as_str()), (413, expected));
         }
     }
@@ -148,7 +173,7 @@ async fn only_clients_with_the_key_are_served() {
         check(&[("authorization", "Bearer s3cret")], 200).await;
         check(&[("x-api-key", "s3cret")], 200).await;
     }
-    assert_eq!(provider.asked().len(), 4);
+    assert_eq!(provider.asked().len(), 2 * SURFACES.len());
     let request = http::Request::get("/healthz").body(Body::empty()).unwrap();
     assert_eq!(ask(&gateway, request).await.status(), 200);
 }
@@ -162,7 +187,8 @@ async fn a_child_of_ours_that_was_led_here_is_refused() {
         let mut request = post(path, hello(wire, false).to_string());
         request.headers_mut().insert("x-junto-run", HeaderValue::from_static("t-1"));
         let raw = raw(ask(&gateway, request).await).await;
-        assert_eq!((raw.status, envelope(wire, &raw).as_str()), (403, "permission_error"), "{path}");
+        let kind = if wire == Wire::Gemini { "PERMISSION_DENIED" } else { "permission_error" };
+        assert_eq!((raw.status, envelope(wire, &raw).as_str()), (403, kind), "{path}");
         assert!(raw.text().contains("own gateway"), "{}", raw.text());
     }
     assert!(provider.asked().is_empty());

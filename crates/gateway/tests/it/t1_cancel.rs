@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::scripted::{Cue, shared, start};
 use crate::support::{House, Reports, SOON, Stand, asked, model, passing, translated};
 
-const SURFACES: [Wire; 2] = [Wire::Anthropic, Wire::Responses];
+const SURFACES: [Wire; 4] = Wire::ALL;
 
 /// A twin that begins to answer and then falls silent until its client goes.
 fn silent_after(bytes: usize) -> Play {
@@ -71,7 +71,7 @@ fn assert_left(reports: &Reports) {
 async fn in_the_middle_of_a_translated_stream() {
     for surface in SURFACES {
         for wire in Wire::ALL {
-            leave_in_mid_stream(translated(wire, silent_after(2000)).await, surface, asked(surface)).await;
+            leave_in_mid_stream(translated(wire, silent_after(8000)).await, surface, asked(surface)).await;
         }
     }
 }

@@ -11,7 +11,7 @@ use junto_twin::{After, Fault, Options, Play, RetryAfter, Step, Twin};
 use crate::scripted::{Cue, shared, start, text};
 use crate::support::{House, Stand, Way, asked, events, hello, model, passing, target, translated};
 
-const SURFACES: [Wire; 2] = [Wire::Anthropic, Wire::Responses];
+const SURFACES: [Wire; 4] = Wire::ALL;
 
 fn faulty(fault: Fault) -> Play {
     Play::of([Step::fault(fault)])
@@ -69,6 +69,11 @@ async fn an_overloaded_provider_keeps_its_status() {
     assert_eq!(error(&s, Wire::Responses, asked(Wire::Responses), Way::Whole).await.status(), Some(503));
 }
 
+/// What a surface says when the one behind the gateway fails: Gemini's statuses have no "bad gateway".
+fn bad_gateway(surface: Wire) -> u16 {
+    if surface == Wire::Gemini { 500 } else { 502 }
+}
+
 #[tokio::test]
 async fn a_provider_that_is_not_there_is_a_bad_gateway() {
     // A port that is taken and on which nobody listens.
@@ -83,7 +88,7 @@ async fn a_provider_that_is_not_there_is_a_bad_gateway() {
         for model in [asked(surface), model(surface)] {
             let request = Request::prompt("hi").model(model);
             let error = Way::Streamed.ask(&house.client(surface), request).await.unwrap_err();
-            assert_eq!(error.status(), Some(502), "{surface:?} {model}: {error}");
+            assert_eq!(error.status(), Some(bad_gateway(surface)), "{surface:?} {model}: {error}");
         }
     }
 }
@@ -123,7 +128,8 @@ async fn error_events_have_the_form_of_the_wire() {
         assert!(said.contains("half") && said.contains("it burst"));
         match surface {
             Wire::Anthropic => assert!(said.contains("event: error\ndata: {\"type\":\"error\""), "{said}"),
-            _ => assert!(said.contains("event: response.failed\n"), "{said}"),
+            Wire::Responses => assert!(said.contains("event: response.failed\n"), "{said}"),
+            Wire::Gemini | Wire::Chat => assert!(said.contains("data: {\"error\":{"), "{said}"),
         }
         assert!(!said.contains("message_stop") && !said.contains("response.completed"), "{said}");
     }
@@ -142,7 +148,7 @@ async fn a_stream_without_an_end_is_a_failure() {
         let empty = Gateway::builder().route("*", Target::new("s", shared([]))).build().unwrap();
         let house = House::open(&empty).await;
         let raw = house.send(surface, HeaderMap::new(), hello(surface, true).to_string()).await;
-        assert_eq!(raw.status, 502, "{}", raw.text());
+        assert_eq!(raw.status, bad_gateway(surface), "{}", raw.text());
     }
 }
 

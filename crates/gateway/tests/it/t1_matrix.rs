@@ -18,6 +18,14 @@ macro_rules! on_each {
         on_each!(@pair responses_on_openai Responses Responses $($row)*);
         on_each!(@pair responses_on_gemini Responses Gemini $($row)*);
         on_each!(@pair responses_on_chat Responses Chat $($row)*);
+        on_each!(@pair gemini_on_anthropic Gemini Anthropic $($row)*);
+        on_each!(@pair gemini_on_openai Gemini Responses $($row)*);
+        on_each!(@pair gemini_on_gemini Gemini Gemini $($row)*);
+        on_each!(@pair gemini_on_chat Gemini Chat $($row)*);
+        on_each!(@pair chat_on_anthropic Chat Anthropic $($row)*);
+        on_each!(@pair chat_on_openai Chat Responses $($row)*);
+        on_each!(@pair chat_on_gemini Chat Gemini $($row)*);
+        on_each!(@pair chat_on_chat Chat Chat $($row)*);
     };
     (@pair $module:ident $surface:ident $wire:ident $($row:ident)*) => {
         mod $module {
@@ -89,6 +97,8 @@ async fn thinking(surface: Wire, wire: Wire) {
 
 /// The client sends everything back as it got it, and the twin is strict about what it gets.
 async fn a_tool_round_with_two_calls(surface: Wire, wire: Wire) {
+    // Chat's clients have nowhere to keep a signature, and the twin misses what it signed.
+    let keeps_reasoning = matches!(surface, Wire::Anthropic | Wire::Responses);
     for way in Way::BOTH {
         let calls = [
             Call::new("get_weather", json!({"city": "Ghent"})),
@@ -108,7 +118,9 @@ async fn a_tool_round_with_two_calls(surface: Wire, wire: Wire) {
         let mut messages = vec![Message::system("Be brief."), Message::user("Weather and time?")];
         let mut answers: Vec<Response> = Vec::new();
         for _ in 0..3 {
-            let request = thoughtful(Request::of(messages.clone()), surface).tools([weather(), clock()]);
+            let request = Request::of(messages.clone()).model(asked(surface));
+            let request = if keeps_reasoning { thoughtful(request, surface) } else { request };
+            let request = request.tools([weather(), clock()]);
             let answer = way.ask(&client, request).await.unwrap_or_else(|e| panic!("{way:?}: {e}"));
             messages.push(answer.message.clone());
             let results =
@@ -130,7 +142,7 @@ async fn a_tool_round_with_two_calls(surface: Wire, wire: Wire) {
         );
         assert!(answers[1].text().contains("fine, get_time"), "{}", answers[1].text());
         assert_eq!(answers[2].text(), "Gladly.");
-        if matches!(wire, Wire::Anthropic | Wire::Responses) {
+        if keeps_reasoning && matches!(wire, Wire::Anthropic | Wire::Responses) {
             the_reasoning_came_back(&s);
         }
     }

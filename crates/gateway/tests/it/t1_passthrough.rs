@@ -9,9 +9,11 @@ use serde_json::json;
 use std::sync::Arc;
 
 use crate::scripted::{self, Scripted};
-use crate::support::{House, Reports, Way, ask, clock, hello, model, passing, post, raw, target, weather};
+use crate::support::{
+    House, Reports, Way, ask, clock, hello, model, passing, path, post, raw, target, weather,
+};
 
-const SURFACES: [Wire; 2] = [Wire::Anthropic, Wire::Responses];
+const SURFACES: [Wire; 4] = Wire::ALL;
 
 /// A gateway in front of a provider that answers these chunks, which need make no sense.
 fn relaying(wire: Wire, chunks: Vec<Result<Bytes, Error>>) -> (Arc<Scripted>, Gateway) {
@@ -36,8 +38,8 @@ async fn every_byte_goes_through_both_ways() {
             relaying(surface, chunks.iter().map(|c| Ok(Bytes::copy_from_slice(c))).collect());
         // Order, spaces, escapes and unknown fields are the client's own.
         let body = r#"{ "zeta":1.0,  "model" : "any\u002dmodel", "messages":[], "input":[],"a":null,"stream":true }"#;
-        let path = if surface == Wire::Anthropic { "/v1/messages?beta=true" } else { "/v1/responses" };
-        let mut request = post(path, body);
+        let path = format!("{}?beta=true", path(surface, "any-model", Way::Whole));
+        let mut request = post(&path, body);
         for (name, value) in [
             ("authorization", "Bearer mine"),
             ("x-api-key", "mine"),
@@ -54,9 +56,11 @@ async fn every_byte_goes_through_both_ways() {
         assert_eq!((answer.status, answer.headers["x-from-afar"].to_str().unwrap()), (203, "yes"));
         assert!(!answer.headers.contains_key("set-cookie") && !answer.headers.contains_key("connection"));
 
-        let (path, headers, sent) = provider.sent().remove(0);
+        let (sent_to, headers, sent) = provider.sent().remove(0);
         assert_eq!(sent, body.as_bytes());
-        assert_eq!(path, if surface == Wire::Anthropic { "/v1/messages?beta=true" } else { "/responses" });
+        let below =
+            if matches!(surface, Wire::Responses | Wire::Chat) { path.strip_prefix("/v1") } else { None };
+        assert_eq!(sent_to, below.unwrap_or(&path));
         let mut names: Vec<&str> = headers.keys().map(http::HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(names, ["anthropic-beta", "content-type", "user-agent"]);
@@ -94,8 +98,8 @@ async fn what_has_to_be_changed_is_translated() {
         let target = Target::new("s", provider.clone());
         let target = if let Some(model) = model { target.model(model) } else { target };
         let gateway = Gateway::builder().route("*", target).build().unwrap();
-        let path = if wire == Wire::Anthropic { "/v1/messages" } else { "/v1/responses" };
-        ask(&gateway, post(path, body.to_string())).await;
+        let path = path(wire, "m", Way::Whole);
+        ask(&gateway, post(&path, body.to_string())).await;
         assert_eq!(
             (provider.sent().len() == 1, provider.asked().len() == 1),
             (passes, !passes),

@@ -8,7 +8,7 @@ use junto_twin::{After, Fault, Play, Step};
 use crate::scripted::{Cue, shared, start, text};
 use crate::support::{House, Reports, Stand, hello, model, passing, translated};
 
-const SURFACES: [Wire; 2] = [Wire::Anthropic, Wire::Responses];
+const SURFACES: [Wire; 4] = Wire::ALL;
 
 /// What is told of one request, once everything is over.
 async fn told(house: House, reports: Reports, surface: Wire, body: String) -> CallReport {
@@ -87,6 +87,7 @@ async fn what_the_gateway_itself_refuses() {
         check(&stranger, None, Some(401), ErrorKind::Authentication);
         let mut odd = hello(surface, false);
         odd["temperature"] = "warm".into();
+        odd["generationConfig"] = serde_json::json!({"temperature": "warm"});
         check(&refused(open("*"), odd.to_string()).await, Some("s"), Some(400), ErrorKind::InvalidRequest);
     }
 }

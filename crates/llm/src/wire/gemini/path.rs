@@ -25,15 +25,12 @@ pub(super) fn read(path: &str) -> Result<(String, Mode), Error> {
     let bad = |what: &str| Error::new(ErrorKind::InvalidRequest, format!("{what}: `{path}`"));
     let (path_only, query) = path.split_once('?').unwrap_or((path, ""));
     let (resource, method) = path_only.rsplit_once(':').ok_or_else(|| bad("the path names no method"))?;
-    let mut segments = resource.rsplit('/');
-    let (name, collection) = (segments.next().unwrap_or_default(), segments.next().unwrap_or_default());
+    // Some clients write slashes in a name as they are.
+    let named = ["/models/", "/tunedModels/"].iter().find_map(|of| Some((*of, resource.split_once(of)?.1)));
+    let (collection, name) = named.ok_or_else(|| bad("the path names no model"))?;
     let name =
         unescape(name).filter(|name| !name.is_empty()).ok_or_else(|| bad("the path names no model"))?;
-    let model = match collection {
-        "models" => name,
-        "tunedModels" => format!("tunedModels/{name}"),
-        _ => return Err(bad("the path names no model")),
-    };
+    let model = if collection == "/models/" { name } else { format!("tunedModels/{name}") };
     match method {
         "generateContent" => Ok((model, Mode::Complete)),
         "streamGenerateContent" if query.split('&').any(|pair| pair == "alt=sse") => {
@@ -100,6 +97,7 @@ mod tests {
             assert_eq!(read(path).unwrap(), (model.to_owned(), mode));
         };
         check("/v1/models/m:generateContent?key=k", "m", Mode::Complete);
+        check("/v1beta/models/a/b:c:generateContent", "a/b:c", Mode::Complete);
         check("/gate/v1alpha/models/m:streamGenerateContent?key=k&alt=sse", "m", Mode::Stream);
     }
 

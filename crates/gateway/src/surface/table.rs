@@ -1,0 +1,90 @@
+//! What is served where. The paths are written as in `openapi.json`, which a test compares.
+
+use std::borrow::Cow;
+
+use http::Method;
+use junto_llm::Wire;
+use percent_encoding::percent_decode_str;
+
+/// What is served at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Surface {
+    /// Word that the gateway is there.
+    Alive,
+    /// Answers of models, on this wire.
+    Generate(Wire),
+}
+
+/// One path: the method it takes, and what it serves.
+type Row = (&'static str, &'static str, Surface);
+
+/// All of them. `{model}` stands for a model's name, which may hold slashes and colons; of two rows
+/// that fit, the first counts.
+pub(super) const TABLE: [Row; 10] = [
+    ("GET", "/healthz", Surface::Alive),
+    ("HEAD", "/", Surface::Alive),
+    ("GET", "/api/hello", Surface::Alive),
+    ("POST", "/v1/messages", Surface::Generate(Wire::Anthropic)),
+    ("POST", "/v1/responses", Surface::Generate(Wire::Responses)),
+    ("POST", "/v1/chat/completions", Surface::Generate(Wire::Chat)),
+    ("POST", "/v1beta/models/{model}:generateContent", Surface::Generate(Wire::Gemini)),
+    ("POST", "/v1beta/models/{model}:streamGenerateContent", Surface::Generate(Wire::Gemini)),
+    ("POST", "/v1/models/{model}:generateContent", Surface::Generate(Wire::Gemini)),
+    ("POST", "/v1/models/{model}:streamGenerateContent", Surface::Generate(Wire::Gemini)),
+];
+
+/// What was found for a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) surface: Surface,
+    /// The model that the path names.
+    pub(super) model: Option<String>,
+}
+
+/// What is served at this path by this method. Whatever can be got can also be asked for its head.
+pub(super) fn find(method: &Method, path: &str) -> Option<Found> {
+    TABLE.iter().find_map(|(taken, template, surface)| {
+        let takes = *taken == method.as_str() || (*taken == "GET" && method == Method::HEAD);
+        let model = takes.then(|| fits(template, path)).flatten()?;
+        Some(Found { surface: *surface, model: model.map(Cow::into_owned) })
+    })
+}
+
+/// Whether a path is of this form; and the model in it, if the form has one.
+fn fits<'a>(template: &str, path: &'a str) -> Option<Option<Cow<'a, str>>> {
+    let Some((before, rest)) = template.split_once('{') else { return (template == path).then_some(None) };
+    let after = rest.split_once('}').map_or("", |(_, after)| after);
+    let model = path.strip_prefix(before)?.strip_suffix(after).filter(|model| !model.is_empty())?;
+    Some(Some(percent_decode_str(model).decode_utf8().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(method: Method, path: &str, expected: Option<(Surface, Option<&str>)>) {
+        let found = find(&method, path).map(|found| (found.surface, found.model));
+        assert_eq!(found, expected.map(|(s, m)| (s, m.map(str::to_owned))), "{method} {path}");
+    }
+
+    #[test]
+    fn paths_and_methods() {
+        let gemini = Surface::Generate(Wire::Gemini);
+        check(Method::POST, "/v1/messages", Some((Surface::Generate(Wire::Anthropic), None)));
+        check(Method::POST, "/v1/messages/", None);
+        check(Method::GET, "/v1/messages", None);
+        check(Method::HEAD, "/", Some((Surface::Alive, None)));
+        check(Method::GET, "/", None);
+        check(Method::HEAD, "/api/hello", Some((Surface::Alive, None)));
+        check(Method::OPTIONS, "/healthz", None);
+        check(Method::POST, "/v1beta/models/m:generateContent", Some((gemini, Some("m"))));
+        check(Method::POST, "/v1/models/m:streamGenerateContent", Some((gemini, Some("m"))));
+        check(Method::POST, "/v1beta/models/a/b:c:generateContent", Some((gemini, Some("a/b:c"))));
+        check(Method::POST, "/v1beta/models/a%2Fb%20%C3%BC:generateContent", Some((gemini, Some("a/b ü"))));
+        check(Method::POST, "/v1beta/models/:generateContent", None);
+        check(Method::POST, "/v1beta/models/%ff:generateContent", None);
+        check(Method::POST, "/v1beta/models/m:embedContent", None);
+        check(Method::GET, "/v1beta/models/m:generateContent", None);
+    }
+}

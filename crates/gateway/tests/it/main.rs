@@ -8,6 +8,7 @@
 mod load;
 mod scripted;
 mod support;
+mod t0_fuzz;
 mod t1_bad_input;
 mod t1_cancel;
 mod t1_clients;

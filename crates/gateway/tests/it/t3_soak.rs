@@ -22,7 +22,7 @@ use crate::load::http::Peer;
 use crate::support::{House, SOON};
 
 /// The surfaces that clients ask.
-const SURFACES: [Wire; 2] = [Wire::Anthropic, Wire::Responses];
+const SURFACES: [Wire; 4] = Wire::ALL;
 /// How many clients there are at a time.
 const AT_A_TIME: usize = 24;
 /// Enough that an answer can be left in its middle.

@@ -44,10 +44,10 @@ impl Classified {
     }
 }
 
-/// Classifies a request that came on this wire. Pure; a body that makes no sense is a question
-/// about which nothing is known.
-pub fn classify(wire: Wire, headers: &HeaderMap, body: &Value) -> Classified {
-    let view = View::of(wire, body);
+/// Classifies a request for this model that came on this wire. Pure; a body that makes no sense is a
+/// question about which nothing is known.
+pub fn classify(wire: Wire, model: &str, headers: &HeaderMap, body: &Value) -> Classified {
+    let view = View::of(wire, model, body);
     Classified { traffic: traffic(&view), session: session(headers, body), workdir: workdir::find(&view) }
 }
 

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use junto_llm::{Error, Secret};
+use junto_llm::{Error, Narration, Secret};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::admit::Admission;
 use crate::auth::ClientKey;
+use crate::models::Models;
 use crate::report::{CallReport, Sink};
 use crate::route::{ClientKeyUse, Routes, Target};
 use crate::{serve, surface};
@@ -21,6 +22,7 @@ pub struct Gateway(pub(crate) Arc<Inner>);
 /// What all requests share.
 pub(crate) struct Inner {
     pub(crate) routes: Routes,
+    pub(crate) models: Models,
     pub(crate) client_key: Option<ClientKey>,
     pub(crate) settings: Settings,
     pub(crate) admission: Admission,
@@ -36,13 +38,18 @@ pub struct Settings {
     pub waiting: usize,
     /// The largest body of a request, in bytes.
     pub body_limit: usize,
-    /// How long a translated stream may be silent before something is sent to keep it alive. Until
-    /// then, a failure of the provider still becomes an HTTP status.
+    /// How long a translated stream may be silent before something is sent to keep it alive, again and
+    /// again. Until the first time a failure of the provider still becomes an HTTP status.
     pub keep_alive: Duration,
     /// What becomes of what providers say about their progress.
     pub progress: Progress,
     /// How long running answers may take to finish after a shutdown was asked for.
     pub grace: Duration,
+    /// How much providers that narrate shall say of their progress, where it is shown.
+    pub narration: Narration,
+    /// How long providers that narrate are silent between two lines. One that takes twice as long is
+    /// spoken for: clients are told, from then on in this pace, that the work goes on.
+    pub heartbeat: Duration,
 }
 
 impl Default for Settings {
@@ -51,9 +58,11 @@ impl Default for Settings {
             running: 1024,
             waiting: 1024,
             body_limit: 64 * 1024 * 1024,
-            keep_alive: Duration::from_secs(10),
+            keep_alive: Duration::from_secs(3),
             progress: Progress::Shown,
             grace: Duration::from_secs(30),
+            narration: Narration::default(),
+            heartbeat: Duration::from_secs(5),
         }
     }
 }
@@ -159,6 +168,7 @@ impl Builder {
         }
         let admission = Admission::new(settings.running, settings.waiting);
         let client_key = client_key.as_ref().map(ClientKey::new);
-        Ok(Gateway(Arc::new(Inner { routes, client_key, settings, admission, sink })))
+        let models = Models::of(&routes);
+        Ok(Gateway(Arc::new(Inner { routes, models, client_key, settings, admission, sink })))
     }
 }

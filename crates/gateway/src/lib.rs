@@ -42,6 +42,7 @@ mod classify;
 mod gateway;
 mod headers;
 mod live;
+mod models;
 mod passthrough;
 mod progress;
 mod reply;
@@ -55,6 +56,7 @@ mod translate;
 
 pub use classify::{Classified, classify};
 pub use gateway::{Builder, Gateway, Progress, Settings};
+pub use models::ModelEntry;
 pub use report::{CallEnd, CallReport, Via};
 pub use route::Target;
 

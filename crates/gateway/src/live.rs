@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
-use junto_llm::wire::StreamEncoder;
+use junto_llm::wire::{AnswerCx, StreamEncoder};
 use junto_llm::{Error, EventStream, Request, StreamEvent, Wire};
 use tokio::time::{Instant, timeout_at};
 
@@ -23,7 +23,9 @@ const BATCH: usize = 16 * 1024;
 /// What an answer is called.
 #[derive(Clone, Debug)]
 pub(crate) struct Label {
-    /// For answers whose provider gives them no id.
+    /// The wire the client speaks.
+    wire: Wire,
+    /// For answers whose provider gives them no id that could be one of this wire.
     id: String,
     /// The model as the client named it.
     asked: String,
@@ -33,14 +35,20 @@ pub(crate) struct Label {
 
 impl Label {
     pub(crate) fn new(call: &Call) -> Self {
-        let prefix = if call.wire == Wire::Anthropic { "msg" } else { "resp" };
-        let id = format!("{prefix}_{}", call.cx.call);
-        Self { id, asked: call.asked.clone(), renamed: call.is_renamed() }
+        let prefix = match call.wire {
+            Wire::Anthropic => "msg_",
+            Wire::Responses => "resp_",
+            Wire::Gemini => "",
+            Wire::Chat => "chatcmpl-",
+        };
+        let id = format!("{prefix}{}", call.cx.call);
+        Self { wire: call.wire, id, asked: call.asked.clone(), renamed: call.is_renamed() }
     }
 
-    /// Fills in what is missing. A client that asked for one model is not told of another.
-    pub(crate) fn apply(&self, id: &mut String, model: &mut String) {
-        if id.is_empty() {
+    /// Fills in what is missing in an answer that came off this wire, if it came off any. A client
+    /// that asked for one model is not told of another.
+    pub(crate) fn apply(&self, maker: Option<Wire>, id: &mut String, model: &mut String) {
+        if id.is_empty() || maker.is_some_and(|maker| maker != self.wire) {
             id.clone_from(&self.id);
         }
         if model.is_empty() || self.renamed {
@@ -60,6 +68,7 @@ pub(crate) struct Live {
     keep_alive: Duration,
     /// When something must be sent to keep the connection alive.
     deadline: Instant,
+    heart: Heart,
     has_started: bool,
     /// Comes after everything that was written.
     failed: Option<Error>,
@@ -102,6 +111,39 @@ impl Source {
     }
 }
 
+/// Speaks for a provider that has narrated and gone silent.
+struct Heart {
+    pace: Duration,
+    began: Instant,
+    /// When the provider has been silent for too long.
+    due: Instant,
+}
+
+impl Heart {
+    fn new(pace: Duration) -> Self {
+        let began = Instant::now();
+        Self { pace, began, due: began + pace * 2 }
+    }
+
+    /// The provider has said something.
+    fn rest(&mut self) {
+        self.due = Instant::now() + self.pace * 2;
+    }
+
+    fn beat(&mut self) -> StreamEvent {
+        self.due = Instant::now() + self.pace;
+        let seconds = self.began.elapsed().as_secs();
+        StreamEvent::Progress { text: format!("still working — {seconds}s elapsed") }
+    }
+}
+
+/// What was waited for.
+enum Waited {
+    Item(Option<Result<StreamEvent, Error>>),
+    Beat,
+    Silence,
+}
+
 /// What comes next on a stream.
 enum Step {
     Bytes(Bytes),
@@ -119,19 +161,23 @@ impl Live {
         call: Call,
         request: Request,
         label: Label,
+        answer: &AnswerCx,
     ) -> Result<Body, Error> {
         let sealer = Sealer::new(call.origin());
         let Call { wire, target, cx, held, meter, .. } = call;
+        let mut encoder = wire.codec().stream_encoder();
+        encoder.set(answer);
         let opening = Box::pin(async move { target.provider.stream(request, &cx).await });
         let mut live = Self {
             source: Source::Opening(opening),
-            encoder: wire.codec().stream_encoder(),
+            encoder,
             label,
             sealer,
-            narrator: Narrator::new(settings.progress),
+            narrator: Narrator::new(settings.progress, wire),
             meter,
             keep_alive: settings.keep_alive,
             deadline: Instant::now() + settings.keep_alive,
+            heart: Heart::new(settings.heartbeat),
             has_started: false,
             failed: None,
             _held: held,
@@ -171,15 +217,24 @@ impl Live {
         let mut out = Vec::new();
         while out.len() < BATCH {
             let item = if out.is_empty() {
-                let Ok(item) = timeout_at(self.deadline, self.source.next()).await else {
-                    out.extend_from_slice(self.encoder.keep_alive());
-                    break;
-                };
-                item
+                match self.wait().await {
+                    Waited::Item(item) => item,
+                    Waited::Beat => {
+                        let beat = self.heart.beat();
+                        self.narrate(beat, &mut out);
+                        break;
+                    }
+                    Waited::Silence => {
+                        self.begin(&mut out);
+                        self.encoder.keep_alive(&mut out);
+                        break;
+                    }
+                }
             } else {
                 let Some(item) = self.source.next().now_or_never() else { break };
                 item
             };
+            self.heart.rest();
             match item {
                 Some(Ok(event)) => self.write(event, &mut out),
                 Some(Err(error)) if out.is_empty() => return Some(Step::Failed(error)),
@@ -195,10 +250,21 @@ impl Live {
         Some(Step::Bytes(out.into()))
     }
 
+    /// Waits for the provider, but not for ever without a sign of life.
+    async fn wait(&mut self) -> Waited {
+        let beats = self.narrator.is_speaking() && self.heart.due <= self.deadline;
+        let until = if beats { self.heart.due } else { self.deadline };
+        match timeout_at(until, self.source.next()).await {
+            Ok(item) => Waited::Item(item),
+            Err(_) if beats => Waited::Beat,
+            Err(_) => Waited::Silence,
+        }
+    }
+
     fn write(&mut self, mut event: StreamEvent, out: &mut Vec<u8>) {
         match &mut event {
-            StreamEvent::StreamStart { id, model, usage, .. } => {
-                self.label.apply(id, model);
+            StreamEvent::StreamStart { id, model, usage, origin, .. } => {
+                self.label.apply(origin.as_ref().map(|origin| origin.wire), id, model);
                 if let Some(usage) = usage {
                     self.meter.note(usage);
                 }
@@ -207,19 +273,23 @@ impl Live {
             StreamEvent::Finish { usage, .. } => self.meter.finish(usage),
             _ => {}
         }
-        if !self.has_started {
-            self.start(out);
-        }
-        self.sealer.seal(&mut event);
-        let Self { narrator, encoder, .. } = self;
-        narrator.pass(event, |event| encoder.event(event, out));
+        self.begin(out);
+        let Self { sealer, narrator, encoder, .. } = self;
+        sealer.seal(event, |event| narrator.pass(event, |event| encoder.event(event, out)));
     }
 
-    /// Begins the answer of a provider that forgot to.
-    fn start(&mut self, out: &mut Vec<u8>) {
-        self.has_started = true;
+    fn narrate(&mut self, line: StreamEvent, out: &mut Vec<u8>) {
+        let Self { narrator, encoder, .. } = self;
+        narrator.pass(line, |event| encoder.event(event, out));
+    }
+
+    /// Begins the answer of a provider that forgot to, or takes its time.
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        if std::mem::replace(&mut self.has_started, true) {
+            return;
+        }
         let (mut id, mut model) = (String::new(), String::new());
-        self.label.apply(&mut id, &mut model);
+        self.label.apply(None, &mut id, &mut model);
         let start = StreamEvent::StreamStart {
             id,
             model,

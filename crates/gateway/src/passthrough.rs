@@ -18,7 +18,7 @@ use crate::tee::Tee;
 /// Whether a call can go through as it is: its provider speaks the client's wire and knows the
 /// model by the client's name for it, and there is nothing of ours in it to be taken out.
 pub(crate) fn is_possible(call: &Call, body: &[u8]) -> bool {
-    call.target.provider.passthrough(call.wire).is_some() && !call.is_renamed() && !sealed::may_be_in(body)
+    call.target.provider.passthrough(call.wire).is_some() && !call.is_renamed() && !sealed::may_be_in(call.wire, body)
 }
 
 /// Sends the body on and gives the answer as it comes: its status, its headers but for those that

@@ -1,75 +1,168 @@
 //! What a provider says about its progress, shown to clients as reasoning.
 //!
 //! No wire has a place for narration, but clients show reasoning as it comes. So progress is put
-//! into reasoning segments of its own, whose signature says what they are: clients send reasoning
-//! back verbatim, and by the signature it is known and taken out again (see [`crate::sealed`]).
+//! into reasoning segments of its own, and taken out again when the client sends it back. On wires
+//! where reasoning is signed the signature says what it is; on the others, whose reasoning is bare
+//! text, each line stands between marks that nobody sees.
 
-use junto_llm::{SegmentId, StreamEvent};
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use junto_llm::{SegmentId, StreamEvent, Wire};
 
 use crate::gateway::Progress;
 use crate::sealed;
+
+/// What stands before a line of progress where there is no signature.
+const OPEN: &str = "\u{2063}\u{2062}";
+/// What stands behind it.
+const CLOSE: &str = "\u{2062}\u{2063}";
+/// The first mark as it stands in JSON that is written in ASCII.
+const ESCAPED: &str = "\\u2063\\u2062";
+/// How many lines wait for their turn; of more, the last ones.
+const WAITING: usize = 32;
 
 /// Turns the progress of one stream into reasoning.
 #[derive(Debug)]
 pub(crate) struct Narrator {
     progress: Progress,
+    /// Whether the client's wire signs reasoning.
+    is_signed: bool,
     /// The segment that is open.
     open: Option<SegmentId>,
     /// The id for the next segment; they count down, away from the provider's.
     next: u32,
+    /// How many segments of the provider's are open.
+    busy: usize,
+    /// Lines that came meanwhile.
+    waiting: VecDeque<String>,
 }
 
 impl Narrator {
-    pub(crate) fn new(progress: Progress) -> Self {
-        Self { progress, open: None, next: u32::MAX }
+    pub(crate) fn new(progress: Progress, wire: Wire) -> Self {
+        let is_signed = has_signatures(wire);
+        Self { progress, is_signed, open: None, next: u32::MAX, busy: 0, waiting: VecDeque::new() }
+    }
+
+    /// Whether the last that the client saw was progress, and more may follow.
+    pub(crate) fn is_speaking(&self) -> bool {
+        self.open.is_some()
     }
 
     /// Takes in an event and hands on what the client shall see.
     ///
-    /// Lines that follow each other share a segment. It ends when something else begins, but not
-    /// for more of what has begun already: else narration beside a running answer would become as
-    /// many segments as lines.
+    /// Lines that follow each other share a segment, which ends when something else begins. Lines
+    /// that come while the answer is being said wait until that piece of it has ended: clients that
+    /// follow one item at a time would lose the thread.
     pub(crate) fn pass(&mut self, event: StreamEvent, mut emit: impl FnMut(&StreamEvent)) {
         match event {
             StreamEvent::Progress { text } => {
                 if self.progress == Progress::Shown {
-                    self.say(text, emit);
+                    self.waiting.push_back(text);
+                }
+                if self.waiting.len() > WAITING {
+                    self.waiting.pop_front();
+                }
+                if self.busy == 0 {
+                    self.catch_up(&mut emit);
                 }
             }
-            event => {
-                if begins_or_ends(&event)
-                    && let Some(id) = self.open.take()
-                {
-                    let signature = Some(sealed::PROGRESS.to_owned());
-                    emit(&StreamEvent::ReasoningEnd { id, signature, raw: None });
+            event => match step(&event) {
+                Step::Begins => {
+                    self.close(&mut emit);
+                    self.busy += 1;
+                    emit(&event);
                 }
-                emit(&event);
-            }
+                Step::Ends => {
+                    emit(&event);
+                    self.busy = self.busy.saturating_sub(1);
+                    if self.busy == 0 {
+                        self.catch_up(&mut emit);
+                    }
+                }
+                Step::Whole => {
+                    self.close(&mut emit);
+                    emit(&event);
+                }
+                Step::Finishes => {
+                    self.catch_up(&mut emit);
+                    self.close(&mut emit);
+                    emit(&event);
+                }
+                Step::Other => emit(&event),
+            },
         }
     }
 
-    fn say(&mut self, mut line: String, mut emit: impl FnMut(&StreamEvent)) {
-        let id = self.open.unwrap_or_else(|| {
-            let id = SegmentId(self.next);
-            self.next = self.next.wrapping_sub(1);
-            emit(&StreamEvent::ReasoningStart { id });
-            id
-        });
-        self.open = Some(id);
-        line.push('\n');
-        emit(&StreamEvent::ReasoningDelta { id, text: line });
+    fn catch_up(&mut self, emit: &mut impl FnMut(&StreamEvent)) {
+        while let Some(line) = self.waiting.pop_front() {
+            let id = self.open.unwrap_or_else(|| {
+                let id = SegmentId(self.next);
+                self.next = self.next.wrapping_sub(1);
+                emit(&StreamEvent::ReasoningStart { id });
+                id
+            });
+            self.open = Some(id);
+            let text = if self.is_signed { format!("{line}\n") } else { format!("{OPEN}{line}\n{CLOSE}") };
+            emit(&StreamEvent::ReasoningDelta { id, text });
+        }
+    }
+
+    fn close(&mut self, emit: &mut impl FnMut(&StreamEvent)) {
+        if let Some(id) = self.open.take() {
+            let signature = self.is_signed.then(|| sealed::PROGRESS.to_owned());
+            emit(&StreamEvent::ReasoningEnd { id, signature, raw: None });
+        }
     }
 }
 
-fn begins_or_ends(event: &StreamEvent) -> bool {
-    matches!(
-        event,
+/// What an event means for whoever wants to speak in between.
+enum Step {
+    Begins,
+    Ends,
+    Whole,
+    Finishes,
+    Other,
+}
+
+fn step(event: &StreamEvent) -> Step {
+    match event {
         StreamEvent::TextStart { .. }
-            | StreamEvent::ReasoningStart { .. }
-            | StreamEvent::ToolCallStart { .. }
-            | StreamEvent::Part { .. }
-            | StreamEvent::Finish { .. }
-    )
+        | StreamEvent::ReasoningStart { .. }
+        | StreamEvent::ToolCallStart { .. } => Step::Begins,
+        StreamEvent::TextEnd { .. } | StreamEvent::ReasoningEnd { .. } | StreamEvent::ToolCallEnd { .. } => {
+            Step::Ends
+        }
+        StreamEvent::Part { .. } => Step::Whole,
+        StreamEvent::Finish { .. } => Step::Finishes,
+        _ => Step::Other,
+    }
+}
+
+/// Whether reasoning on this wire has a signature of its own, which clients send back with it.
+fn has_signatures(wire: Wire) -> bool {
+    matches!(wire, Wire::Anthropic | Wire::Responses)
+}
+
+/// Whether a request's body may hold marked progress.
+pub(crate) fn may_be_in(wire: Wire, body: &str) -> bool {
+    !has_signatures(wire) && (body.contains(OPEN) || body.contains(ESCAPED))
+}
+
+/// Reasoning without the progress that is marked in it.
+pub(crate) fn strip(text: &str) -> Cow<'_, str> {
+    if !text.contains(OPEN) {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = String::new();
+    let mut rest = text;
+    while let Some((before, marked)) = rest.split_once(OPEN) {
+        kept.push_str(before);
+        // A line that was cut off is progress to its end.
+        rest = marked.split_once(CLOSE).map_or("", |(_, after)| after);
+    }
+    kept.push_str(rest);
+    Cow::Owned(kept)
 }
 
 #[cfg(test)]
@@ -81,24 +174,38 @@ mod tests {
         StreamEvent::Progress { text: text.into() }
     }
 
-    fn text(delta: &str) -> StreamEvent {
-        StreamEvent::TextDelta { id: SegmentId(0), text: delta.into() }
+    const TEXT: SegmentId = SegmentId(0);
+
+    fn start() -> StreamEvent {
+        StreamEvent::TextStart { id: TEXT }
     }
 
-    fn shown(mode: Progress, events: Vec<StreamEvent>) -> String {
-        let mut narrator = Narrator::new(mode);
+    fn text(delta: &str) -> StreamEvent {
+        StreamEvent::TextDelta { id: TEXT, text: delta.into() }
+    }
+
+    fn end() -> StreamEvent {
+        StreamEvent::TextEnd { id: TEXT, raw: None }
+    }
+
+    fn shown(mode: Progress, wire: Wire, events: Vec<StreamEvent>) -> String {
+        let mut narrator = Narrator::new(mode, wire);
         let mut seen = Vec::new();
         for event in events {
             narrator.pass(event, |event| {
                 seen.push(match event {
                     StreamEvent::ReasoningStart { .. } => "<".into(),
-                    StreamEvent::ReasoningDelta { text, .. } => text.replace('\n', "/"),
-                    StreamEvent::ReasoningEnd { signature, .. } => {
-                        assert_eq!(signature.as_deref(), Some(sealed::PROGRESS));
+                    StreamEvent::ReasoningDelta { text, .. } => {
+                        text.replace('\n', "/").replace(OPEN, "(").replace(CLOSE, ")")
+                    }
+                    StreamEvent::ReasoningEnd { signature: Some(signature), .. } => {
+                        assert_eq!(signature, sealed::PROGRESS);
                         ">".into()
                     }
+                    StreamEvent::ReasoningEnd { signature: None, .. } => "}".into(),
                     StreamEvent::TextDelta { text, .. } => text.clone(),
                     StreamEvent::TextStart { .. } => "[".into(),
+                    StreamEvent::TextEnd { .. } => "]".into(),
                     StreamEvent::Finish { .. } => ".".into(),
                     other => panic!("{other:?}"),
                 });
@@ -116,22 +223,50 @@ mod tests {
     }
 
     #[test]
-    fn lines_share_a_segment_that_ends_where_something_begins() {
-        let start = || StreamEvent::TextStart { id: SegmentId(0) };
+    fn lines_share_a_segment_and_wait_while_something_is_being_said() {
         let events = || {
-            vec![
-                progress("a"),
-                progress("b"),
-                start(),
-                text("x"),
-                progress("c"),
-                text("y"),
-                progress("d"),
-                finish(),
-            ]
+            let before = [progress("a"), progress("b"), start(), text("x"), progress("c"), text("y")];
+            let after = [end(), progress("d"), finish()];
+            before.into_iter().chain(after).collect()
         };
-        assert_eq!(shown(Progress::Shown, events()), "<a/b/>[x<c/yd/>.");
-        assert_eq!(shown(Progress::Hidden, events()), "[xy.");
-        assert_eq!(shown(Progress::Shown, vec![progress("a"), finish()]), "<a/>.");
+        let check = |mode, wire, expected: &str| assert_eq!(shown(mode, wire, events()), expected);
+        check(Progress::Shown, Wire::Anthropic, "<a/b/>[xy]<c/d/>.");
+        check(Progress::Shown, Wire::Responses, "<a/b/>[xy]<c/d/>.");
+        check(Progress::Shown, Wire::Gemini, "<(a/)(b/)}[xy]<(c/)(d/)}.");
+        check(Progress::Shown, Wire::Chat, "<(a/)(b/)}[xy]<(c/)(d/)}.");
+        check(Progress::Hidden, Wire::Anthropic, "[xy].");
+    }
+
+    #[test]
+    fn nothing_is_lost_but_the_oldest_of_very_many() {
+        let unended = vec![start(), text("x"), progress("recap"), finish()];
+        assert_eq!(shown(Progress::Shown, Wire::Anthropic, unended), "[x<recap/>.");
+        assert_eq!(
+            shown(Progress::Shown, Wire::Anthropic, vec![progress("a"), finish()]),
+            "<a/>."
+        );
+        let mut many = vec![start()];
+        many.extend((0..100).map(|n| progress(&n.to_string())));
+        many.extend([end(), finish()]);
+        let said = shown(Progress::Shown, Wire::Anthropic, many);
+        assert!(said.starts_with("[]<68/69/") && said.ends_with("/99/>."), "{said}");
+    }
+
+    #[test]
+    fn what_is_marked_is_stripped() {
+        let check = |text: &str, expected: &str| {
+            let marked = text.replace('(', OPEN).replace(')', CLOSE);
+            assert_eq!(strip(&marked), expected, "{text}");
+            let json = serde_json::to_string(&marked).unwrap();
+            assert_eq!(may_be_in(Wire::Chat, &json), text.contains('('));
+            assert!(!may_be_in(Wire::Anthropic, &json));
+        };
+        check("", "");
+        check("hm", "hm");
+        check("(a)", "");
+        check("(a)hm(b)ha(c)", "hmha");
+        check("hm(cut off", "hm");
+        check("hm)", &format!("hm{CLOSE}"));
+        assert!(may_be_in(Wire::Gemini, r#"{"text":"\u2063\u2062a\u2062\u2063"}"#));
     }
 }

@@ -1,6 +1,7 @@
 //! The paths that clients know, and who answers at each.
 
 mod generate;
+mod openapi;
 mod table;
 
 use axum::Router;
@@ -29,7 +30,20 @@ async fn serve(State(gateway): State<Gateway>, request: Request) -> Response {
     match surface {
         Surface::Alive => reply::json(StatusCode::OK, &json!({"status": "ok"})),
         Surface::Generate(wire) => generate::answer(&gateway, wire, model, request).await,
+        Surface::Models => models(&gateway, model.as_deref(), &request),
+        Surface::OpenApi => openapi::document(),
     }
+}
+
+/// What can be asked for, in the words of the wire that the client speaks.
+fn models(gateway: &Gateway, model: Option<&str>, request: &Request) -> Response {
+    let wire = wire_of(request.uri().path(), request.headers());
+    let (models, query) = (&gateway.0.models, request.uri().query().unwrap_or_default());
+    let list = check(gateway, request.headers()).and_then(|()| match model {
+        Some(model) => models.one(wire, model, &gateway.0.routes),
+        None => models.list(wire, query),
+    });
+    list.map_or_else(|failure| failure.into_response(wire), |list| reply::json(StatusCode::OK, &list))
 }
 
 /// Refuses whatever is not in the table: unknown paths, and methods that a path does not take.

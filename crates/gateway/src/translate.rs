@@ -1,14 +1,16 @@
 //! The way of a call that is decoded, answered by its provider, and encoded again.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use junto_llm::wire::{Incoming, Mode};
-use junto_llm::{Request, Wire};
+use junto_llm::wire::{AnswerCx, Incoming, Mode};
+use junto_llm::{Narration, Part, Request, Wire};
 use serde_json::{Value, json};
 
 use crate::call::Call;
-use crate::gateway::Settings;
+use crate::gateway::{Progress, Settings};
 use crate::live::{Label, Live};
 use crate::reply::{self, Failure};
 use crate::sealed::{self, Sealer};
@@ -17,23 +19,47 @@ use crate::sealed::{self, Sealer};
 /// the stream.
 pub(crate) async fn answer(
     settings: &Settings,
-    call: Call,
+    mut call: Call,
     head: &Parts,
     body: &Value,
 ) -> Result<Response, Failure> {
     let path = head.uri.path_and_query().map_or(head.uri.path(), |path| path.as_str());
     let (request, mode) = read(&call, &head.headers, Incoming { path, body })?;
     let label = Label::new(&call);
+    let created = now();
     match mode {
         Mode::Complete => {
+            call.cx.narration = Narration::Silent;
             let mut response = call.target.provider.complete(request, &call.cx).await?;
             call.meter.finish(&response.usage);
-            label.apply(&mut response.id, &mut response.model);
+            let maker = response.message.content.iter().find_map(Part::origin).map(|origin| origin.wire);
+            label.apply(maker, &mut response.id, &mut response.model);
             Sealer::new(call.origin()).seal_all(&mut response);
-            Ok(reply::json(StatusCode::OK, &call.wire.codec().encode_response(&response)))
+            let codec = call.wire.codec();
+            let mut answer = codec.encode_response(&response);
+            codec.date(&mut answer, created);
+            Ok(reply::json(StatusCode::OK, &answer))
         }
-        Mode::Stream => Ok(reply::events(Live::open(settings, call, request, label).await?)),
+        Mode::Stream => {
+            call.cx.narration = match settings.progress {
+                Progress::Shown => settings.narration,
+                Progress::Hidden => Narration::Silent,
+            };
+            let cx = AnswerCx { created, tells_usage: wants_usage(call.wire, body) };
+            Ok(reply::events(Live::open(settings, call, request, label, &cx).await?))
+        }
     }
+}
+
+/// Clients of Chat Completions have to ask for the usage of a stream.
+fn wants_usage(wire: Wire, body: &Value) -> bool {
+    wire != Wire::Chat || body["stream_options"]["include_usage"] == true
+}
+
+/// Seconds since 1970.
+#[expect(clippy::disallowed_methods, reason = "answers on OpenAI's wires say when they were made")]
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// The request as the provider shall get it.

@@ -41,6 +41,19 @@ id!(
     SessionId
 );
 
+/// How much a provider shall say of its progress, beside its answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Narration {
+    /// Nothing: nobody would see it.
+    Silent,
+    /// Who is at work, how far they are, and how they end.
+    #[default]
+    Telemetry,
+    /// The same, and what they say while they say it.
+    Interleaved,
+}
+
 /// The context of a call: who asks, for what, within which limits. It travels from the host through
 /// councils and middleware down to the leaf provider, and none of it leaks onto a vendor's wire
 /// (but for the session, which becomes the cache key where a wire has one).
@@ -58,6 +71,8 @@ pub struct CallCx {
     pub workdir: Option<PathBuf>,
     /// How many calls deep this one is nested.
     pub depth: u8,
+    /// How much a provider that narrates shall say of its progress.
+    pub narration: Narration,
     /// What may still be spent. Whoever really asks a model reserves from it; see [`Budget`].
     pub budget: Arc<dyn Budget>,
     /// What the calls of a conversation counted, so that the next one's worst case is known better.
@@ -81,6 +96,7 @@ impl CallCx {
             traffic: Traffic::Ask,
             workdir: None,
             depth: 0,
+            narration: Narration::default(),
             budget: Arc::new(Unlimited),
             counts: Counts::default(),
             tally: None,

@@ -122,6 +122,24 @@ pub struct Incoming<'a> {
     pub body: &'a Value,
 }
 
+/// What a server's answer says beside what the model said. Codecs see neither a clock nor, when they
+/// write an answer, its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnswerCx {
+    /// When the answer was begun, in seconds since 1970, for wires that date their answers.
+    pub created: u64,
+    /// Whether a stream tells its usage, on the wire whose clients have to ask for that (Chat
+    /// Completions): others stumble over the chunk that has nothing else in it.
+    pub tells_usage: bool,
+}
+
+impl Default for AnswerCx {
+    /// At no time in particular, with its usage.
+    fn default() -> Self {
+        Self { created: 0, tells_usage: true }
+    }
+}
+
 /// One wire, both directions. Pure.
 pub trait Codec: Send + Sync {
     // ---- client ----
@@ -164,6 +182,9 @@ pub trait Codec: Send + Sync {
     /// Writes a whole answer.
     fn encode_response(&self, response: &Response) -> Value;
 
+    /// Dates a whole answer, on wires that do.
+    fn date(&self, _answer: &mut Value, _created: u64) {}
+
     /// Writes a streamed answer.
     fn stream_encoder(&self) -> Box<dyn StreamEncoder>;
 
@@ -194,8 +215,12 @@ pub trait StreamEncoder: Send {
     /// Appends a failure in the middle of the stream; the stream is over then.
     fn error(&mut self, error: &Error, out: &mut Vec<u8>);
 
-    /// Bytes that keep a slow connection alive and mean nothing.
-    fn keep_alive(&self) -> &'static [u8] {
-        b": keep-alive\n\n"
+    /// Says what the events do not; before the first of them.
+    fn set(&mut self, _cx: &AnswerCx) {}
+
+    /// Appends something that keeps a slow connection alive and means nothing. An answer should have
+    /// begun by then: on some wires it is an event, and no event comes before the first.
+    fn keep_alive(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b": keep-alive\n\n");
     }
 }

@@ -11,7 +11,7 @@ fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
 }
 
 fn of(wire: Wire, body: &Value) -> Classified {
-    classify(wire, &HeaderMap::new(), body)
+    classify(wire, body["model"].as_str().unwrap_or_default(), &HeaderMap::new(), body)
 }
 
 fn user(content: impl Into<Value>) -> Value {
@@ -107,10 +107,58 @@ fn traffic_on_responses() {
 }
 
 #[test]
+fn traffic_on_chat() {
+    let check = |fields: Value, expected: Traffic| {
+        let mut body = json!({"model": "local", "tools": [{"type": "function", "function": {"name": "f"}}]});
+        body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        assert_eq!(of(Wire::Chat, &body).traffic, expected, "{body}");
+    };
+    let call = json!({"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let called = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+    let output = json!({"role": "tool", "tool_call_id": "c", "content": "ok"});
+    check(json!({"messages": [user("hi")]}), Traffic::Ask);
+    check(json!({"messages": [system("s"), user(json!([{"type": "text", "text": "hi"}]))]}), Traffic::Ask);
+    check(json!({"messages": [user("hi"), called, output]}), Traffic::Continuation);
+    check(json!({"messages": [user("hi"), called, output, user("stop")]}), Traffic::Ask);
+    let schema = json!({"type": "object", "properties": {"title": {"type": "string"}}});
+    let format = json!({"type": "json_schema", "json_schema": {"name": "t", "schema": schema}});
+    let title = json!({"messages": [user("hi")], "tools": [], "response_format": format});
+    check(title, Traffic::Background(Chore::Title));
+    for field in ["max_tokens", "max_completion_tokens"] {
+        check(json!({"messages": [user("hi")], field: 1}), Traffic::Background(Chore::Probe));
+    }
+    check(json!({"messages": [user("hi")], "model": "mistral-small"}), background("small_model"));
+}
+
+#[test]
+fn traffic_on_gemini() {
+    let check = |model: &str, fields: Value, expected: Traffic| {
+        let mut body = json!({"tools": [{"functionDeclarations": [{"name": "f"}]}]});
+        body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let found = classify(Wire::Gemini, model, &HeaderMap::new(), &body);
+        assert_eq!(found.traffic, expected, "{body}");
+    };
+    let said = |role: &str, part: Value| json!({"role": role, "parts": [part]});
+    let hi = said("user", json!({"text": "hi"}));
+    let called = said("model", json!({"functionCall": {"name": "f", "args": {}}}));
+    let output = said("user", json!({"functionResponse": {"name": "f", "response": {"output": "ok"}}}));
+    check("m", json!({"contents": [hi]}), Traffic::Ask);
+    check("m", json!({"contents": [hi, called, output]}), Traffic::Continuation);
+    check("m", json!({"contents": [hi, called, output, hi]}), Traffic::Ask);
+    check("some-fast-model", json!({"contents": [hi]}), background("small_model"));
+    let schema = json!({"type": "OBJECT", "properties": {"title": {"type": "STRING"}}});
+    let config = json!({"responseMimeType": "application/json", "responseSchema": schema});
+    let title = json!({"contents": [hi], "tools": [], "generationConfig": config});
+    check("m", title, Traffic::Background(Chore::Title));
+    let probe = json!({"contents": [hi], "generationConfig": {"maxOutputTokens": 1}});
+    check("m", probe, Traffic::Background(Chore::Probe));
+}
+
+#[test]
 fn sessions() {
     let check = |pairs: &[(&'static str, &str)], user_id: Value, expected: Option<&str>| {
         let body = json!({"metadata": {"user_id": user_id}});
-        let session = classify(Wire::Anthropic, &headers(pairs), &body).session;
+        let session = classify(Wire::Anthropic, "m", &headers(pairs), &body).session;
         assert_eq!(session.map(|s| s.0).as_deref(), expected, "{pairs:?} {body}");
     };
     check(&[], Value::Null, None);
@@ -211,4 +259,21 @@ fn nothing_is_known_of_what_makes_no_sense() {
             assert_eq!(of(wire, &body), nothing, "{wire:?} {body}");
         }
     }
+}
+
+#[test]
+fn working_directories_on_gemini_and_chat() {
+    let check = |wire, body: Value, expected: Option<&str>| {
+        let found = of(wire, &body).workdir;
+        assert_eq!(found.as_deref().and_then(|p| p.to_str()), expected, "{body}");
+    };
+    let contents = |text: &str| json!({"contents": [{"role": "user", "parts": [{"text": text}]}]});
+    let list = "- **Workspace Directories:**\n  - /home/ada/work\n  - /other\n";
+    let context = format!("<session_context>\nThis is a CLI.\n{list}</session_context>");
+    check(Wire::Gemini, contents(&context), Some("/home/ada/work"));
+    check(Wire::Gemini, contents(list), None);
+    let system = json!({"systemInstruction": {"parts": [{"text": "CWD: /a"}]}, "contents": []});
+    check(Wire::Gemini, system, Some("/a"));
+    check(Wire::Chat, json!({"messages": [{"role": "system", "content": "CWD: /b"}]}), Some("/b"));
+    check(Wire::Chat, json!({"messages": [{"role": "user", "content": "CWD: /b"}]}), None);
 }

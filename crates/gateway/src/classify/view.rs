@@ -35,13 +35,15 @@ pub(super) enum Speaker {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn of(wire: Wire, body: &'a Value) -> Self {
-        match wire {
+    /// What a request for this model holds.
+    pub(super) fn of(wire: Wire, model: &'a str, body: &'a Value) -> Self {
+        let view = match wire {
             Wire::Anthropic => anthropic(body),
             Wire::Responses => responses(body),
-            // They have no surface yet.
-            Wire::Gemini | Wire::Chat => Self::default(),
-        }
+            Wire::Gemini => gemini(body),
+            Wire::Chat => chat(body),
+        };
+        Self { model, ..view }
     }
 
     /// The last turn that is neither the model's nor the system's: clients add system messages
@@ -58,7 +60,7 @@ fn anthropic(body: &Value) -> View<'_> {
         turn(speaker, &message["content"])
     }));
     View {
-        model: text(&body["model"]),
+        model: "",
         max_tokens: body["max_tokens"].as_u64(),
         tools: tools(body),
         schema: body["output_config"]["format"].get("schema"),
@@ -73,7 +75,7 @@ fn responses(body: &Value) -> View<'_> {
         input => turns.push(turn(Speaker::User, input)),
     }
     View {
-        model: text(&body["model"]),
+        model: "",
         max_tokens: body["max_output_tokens"].as_u64(),
         tools: tools(body),
         schema: body["text"]["format"].get("schema"),
@@ -81,13 +83,58 @@ fn responses(body: &Value) -> View<'_> {
     }
 }
 
+fn chat(body: &Value) -> View<'_> {
+    fn message(message: &Value) -> Turn<'_> {
+        match text(&message["role"]) {
+            "tool" | "function" => results(),
+            _ => turn(speaker(&message["role"]), &message["content"]),
+        }
+    }
+    let limit = body.get("max_completion_tokens").unwrap_or(&body["max_tokens"]);
+    View {
+        model: "",
+        max_tokens: limit.as_u64(),
+        tools: tools(body),
+        schema: body["response_format"]["json_schema"].get("schema"),
+        turns: list(&body["messages"]).iter().map(message).collect(),
+    }
+}
+
+/// Gemini's clients spell fields in either way; what says what a request is for, they write in the
+/// API's own.
+fn gemini(body: &Value) -> View<'_> {
+    fn content(content: &Value) -> Turn<'_> {
+        let parts = list(&content["parts"]);
+        let speaker = if content["role"] == "model" { Speaker::Assistant } else { Speaker::User };
+        let texts = parts.iter().filter_map(|part| part["text"].as_str()).collect();
+        let has_results = parts.iter().any(|part| part.get("functionResponse").is_some());
+        Turn { speaker, texts, has_results }
+    }
+    let mut turns = vec![Turn { speaker: Speaker::System, ..content(&body["systemInstruction"]) }];
+    turns.extend(list(&body["contents"]).iter().map(content));
+    let config = &body["generationConfig"];
+    View {
+        model: "",
+        max_tokens: config["maxOutputTokens"].as_u64(),
+        tools: list(&body["tools"])
+            .iter()
+            .flat_map(|tool| list(&tool["functionDeclarations"]))
+            .map(|function| text(&function["name"]))
+            .collect(),
+        schema: config.get("responseJsonSchema").or_else(|| config.get("responseSchema")),
+        turns,
+    }
+}
+
+fn results() -> Turn<'static> {
+    Turn { speaker: Speaker::User, texts: Vec::new(), has_results: true }
+}
+
 /// An item of the Responses wire as a turn. What is neither said nor a result, the model did.
 fn item(item: &Value) -> Turn<'_> {
     match text(&item["type"]) {
         "message" | "" => turn(speaker(&item["role"]), &item["content"]),
-        kind if kind.ends_with("_output") => {
-            Turn { speaker: Speaker::User, texts: Vec::new(), has_results: true }
-        }
+        kind if kind.ends_with("_output") => results(),
         _ => Turn { speaker: Speaker::Assistant, texts: Vec::new(), has_results: false },
     }
 }

@@ -13,6 +13,9 @@ const LABELS: [&str; 4] =
 /// What clients put around text of their own in a person's message.
 const REMINDER: &str = "<system-reminder>";
 const ENVIRONMENT: &str = "<environment_context>";
+const SESSION: &str = "<session_context>";
+/// What stands above a list of directories, of which the first is the one.
+const LIST: &str = "workspace directories";
 
 /// The directory: what the system said last, since clients announce changes there; else what the
 /// client's own part of a person's message says.
@@ -27,8 +30,9 @@ pub(super) fn find(view: &View<'_>) -> Option<PathBuf> {
             // Reminders may quote files of the project; the client's own line comes before them,
             // at the start of the conversation.
             let first = user().next()?;
-            let reminders = first.texts.iter().filter(|text| is_wrapped(text, REMINDER));
-            reminders.flat_map(|text| stated(text)).next()
+            let wrapped = |tag| first.texts.iter().filter(move |text| is_wrapped(text, tag));
+            let stated = wrapped(REMINDER).flat_map(|text| stated(text)).next();
+            stated.or_else(|| wrapped(SESSION).find_map(|text| listed(text)))
         })
     })
 }
@@ -44,6 +48,12 @@ fn stated(text: &str) -> impl Iterator<Item = PathBuf> {
         let tagged = line.strip_prefix("<cwd>").and_then(|rest| rest.strip_suffix("</cwd>"));
         directory(tagged.or_else(|| labelled(line))?)
     })
+}
+
+/// The first directory of a text's list of them.
+fn listed(text: &str) -> Option<PathBuf> {
+    let mut lines = text.lines().skip_while(|line| !line.to_ascii_lowercase().contains(LIST)).skip(1);
+    directory(lines.next()?.trim().strip_prefix("- ")?)
 }
 
 /// What a line like ` - Primary working directory: /path (was /other)` states.

@@ -71,7 +71,7 @@ async fn call(
     let (bytes, body) = body::read_json(body, gateway.0.settings.body_limit).await?;
     let asked = model.map_or_else(|| model_in(&body), Ok)?;
     let target = gateway.0.routes.target(&asked)?;
-    crate::classify(wire, &head.headers, &body).apply(&mut cx);
+    crate::classify(wire, &asked, &head.headers, &body).apply(&mut cx);
     meter.route(&cx, &target.name, target.model.as_deref().unwrap_or(&asked));
     let permit = place.run().await.ok_or_else(|| Failure::overloaded(wire))?;
     let held = Held { _cancel: cancel, _permit: permit };

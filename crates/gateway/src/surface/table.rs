@@ -13,6 +13,10 @@ pub(super) enum Surface {
     Alive,
     /// Answers of models, on this wire.
     Generate(Wire),
+    /// The models that can be asked for; one, if the path names it.
+    Models,
+    /// The description of all this.
+    OpenApi,
 }
 
 /// One path: the method it takes, and what it serves.
@@ -20,10 +24,11 @@ type Row = (&'static str, &'static str, Surface);
 
 /// All of them. `{model}` stands for a model's name, which may hold slashes and colons; of two rows
 /// that fit, the first counts.
-pub(super) const TABLE: [Row; 10] = [
+pub(super) const TABLE: [Row; 15] = [
     ("GET", "/healthz", Surface::Alive),
     ("HEAD", "/", Surface::Alive),
     ("GET", "/api/hello", Surface::Alive),
+    ("GET", "/openapi.json", Surface::OpenApi),
     ("POST", "/v1/messages", Surface::Generate(Wire::Anthropic)),
     ("POST", "/v1/responses", Surface::Generate(Wire::Responses)),
     ("POST", "/v1/chat/completions", Surface::Generate(Wire::Chat)),
@@ -31,6 +36,10 @@ pub(super) const TABLE: [Row; 10] = [
     ("POST", "/v1beta/models/{model}:streamGenerateContent", Surface::Generate(Wire::Gemini)),
     ("POST", "/v1/models/{model}:generateContent", Surface::Generate(Wire::Gemini)),
     ("POST", "/v1/models/{model}:streamGenerateContent", Surface::Generate(Wire::Gemini)),
+    ("GET", "/v1/models", Surface::Models),
+    ("GET", "/v1/models/{model}", Surface::Models),
+    ("GET", "/v1beta/models", Surface::Models),
+    ("GET", "/v1beta/models/{model}", Surface::Models),
 ];
 
 /// What was found for a request.
@@ -46,16 +55,19 @@ pub(super) fn find(method: &Method, path: &str) -> Option<Found> {
     TABLE.iter().find_map(|(taken, template, surface)| {
         let takes = *taken == method.as_str() || (*taken == "GET" && method == Method::HEAD);
         let model = takes.then(|| fits(template, path)).flatten()?;
-        Some(Found { surface: *surface, model: model.map(Cow::into_owned) })
+        let model = Some(model.into_owned()).filter(|model| !model.is_empty());
+        Some(Found { surface: *surface, model })
     })
 }
 
-/// Whether a path is of this form; and the model in it, if the form has one.
-fn fits<'a>(template: &str, path: &'a str) -> Option<Option<Cow<'a, str>>> {
-    let Some((before, rest)) = template.split_once('{') else { return (template == path).then_some(None) };
+/// The model in a path of this form, which is empty if the form has none; nothing for other paths.
+fn fits<'a>(template: &str, path: &'a str) -> Option<Cow<'a, str>> {
+    let Some((before, rest)) = template.split_once('{') else {
+        return (template == path).then_some(Cow::Borrowed(""));
+    };
     let after = rest.split_once('}').map_or("", |(_, after)| after);
     let model = path.strip_prefix(before)?.strip_suffix(after).filter(|model| !model.is_empty())?;
-    Some(Some(percent_decode_str(model).decode_utf8().ok()?))
+    percent_decode_str(model).decode_utf8().ok()
 }
 
 #[cfg(test)]
@@ -85,6 +97,9 @@ mod tests {
         check(Method::POST, "/v1beta/models/:generateContent", None);
         check(Method::POST, "/v1beta/models/%ff:generateContent", None);
         check(Method::POST, "/v1beta/models/m:embedContent", None);
-        check(Method::GET, "/v1beta/models/m:generateContent", None);
+        check(Method::GET, "/v1/models", Some((Surface::Models, None)));
+        check(Method::GET, "/v1beta/models/p/m", Some((Surface::Models, Some("p/m"))));
+        check(Method::GET, "/v1/models/", None);
+        check(Method::POST, "/v1/models/m", None);
     }
 }

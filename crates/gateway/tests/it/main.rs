@@ -15,6 +15,7 @@ mod t1_clients;
 mod t1_errors;
 mod t1_limits;
 mod t1_matrix;
+mod t1_models;
 mod t1_passthrough;
 mod t1_reports;
 mod t1_stream;

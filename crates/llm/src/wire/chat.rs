@@ -67,6 +67,10 @@ impl Codec for Chat {
         answer::encode(response)
     }
 
+    fn date(&self, answer: &mut Value, created: u64) {
+        answer["created"] = created.into();
+    }
+
     fn stream_encoder(&self) -> Box<dyn StreamEncoder> {
         Box::new(answer::Encoder::default())
     }

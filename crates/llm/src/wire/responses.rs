@@ -64,6 +64,10 @@ impl Codec for Responses {
         response::encode(response)
     }
 
+    fn date(&self, answer: &mut Value, created: u64) {
+        response::date(answer, created);
+    }
+
     fn stream_encoder(&self) -> Box<dyn StreamEncoder> {
         Box::new(stream_encoder::Encoder::default())
     }

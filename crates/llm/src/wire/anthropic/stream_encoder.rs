@@ -244,8 +244,8 @@ impl StreamEncoder for Encoder {
         }
     }
 
-    fn keep_alive(&self) -> &'static [u8] {
-        b"event: ping\ndata: {\"type\": \"ping\"}\n\n"
+    fn keep_alive(&mut self, out: &mut Vec<u8>) {
+        Self::write(out, &json!({"type": "ping"}));
     }
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{error, usage};
-use crate::wire::StreamEncoder;
+use crate::wire::{AnswerCx, StreamEncoder};
 use crate::{
     Content, Error, Finish, FinishReason, Response, SegmentId, StreamEvent, ToolCall, ToolCallKind, sse,
 };
@@ -81,7 +81,9 @@ fn finish_name(reason: &FinishReason) -> &'static str {
 pub(super) struct Encoder {
     id: String,
     model: String,
+    cx: AnswerCx,
     started: bool,
+    over: bool,
     /// The calls by segment.
     calls: HashMap<SegmentId, Streamed>,
     count: usize,
@@ -148,7 +150,7 @@ impl Encoder {
             &Chunk {
                 id: some_id(&self.id),
                 object: "chat.completion.chunk",
-                created: 0,
+                created: self.cx.created,
                 model: &self.model,
                 choices,
                 usage,
@@ -218,11 +220,16 @@ impl Encoder {
 
 impl StreamEncoder for Encoder {
     fn event(&mut self, event: &StreamEvent, out: &mut Vec<u8>) {
+        if self.over {
+            return;
+        }
         match event {
             StreamEvent::StreamStart { id, model, .. } => {
-                self.id.clone_from(id);
-                self.model.clone_from(model);
-                self.start(out);
+                if !self.started {
+                    self.id.clone_from(id);
+                    self.model.clone_from(model);
+                    self.start(out);
+                }
             }
             StreamEvent::TextDelta { text, .. } => self.text(text, out),
             StreamEvent::ReasoningDelta { text, .. } => self.reasoning(text, out),
@@ -252,8 +259,11 @@ impl StreamEncoder for Encoder {
             StreamEvent::Finish { reason, usage, .. } => {
                 self.start(out);
                 self.choice(Delta::default(), Some(finish_name(reason)), out);
-                self.chunk(&[], Some(usage::write(usage)), out);
+                if self.cx.tells_usage {
+                    self.chunk(&[], Some(usage::write(usage)), out);
+                }
                 sse::encode("", "[DONE]", out);
+                self.over = true;
             }
             StreamEvent::TextStart { .. }
             | StreamEvent::TextEnd { .. }
@@ -266,7 +276,13 @@ impl StreamEncoder for Encoder {
     }
 
     fn error(&mut self, error: &Error, out: &mut Vec<u8>) {
-        write(&error::encode(error).1, out);
+        if !std::mem::replace(&mut self.over, true) {
+            write(&error::encode(error).1, out);
+        }
+    }
+
+    fn set(&mut self, cx: &AnswerCx) {
+        self.cx = *cx;
     }
 }
 

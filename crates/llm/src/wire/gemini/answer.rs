@@ -132,6 +132,7 @@ pub(super) struct Encoder {
     from_here: bool,
     /// A signature that waits for a call.
     signature: Option<String>,
+    over: bool,
 }
 
 impl Encoder {
@@ -146,12 +147,21 @@ fn write_frame(chunk: Value, out: &mut Vec<u8>) {
 
 impl StreamEncoder for Encoder {
     fn event(&mut self, event: &StreamEvent, out: &mut Vec<u8>) {
+        if self.over {
+            return;
+        }
         match event {
             StreamEvent::StreamStart { id, model, origin, .. } => {
-                self.id.clone_from(id);
-                self.model.clone_from(model);
                 self.from_here = origin.as_ref().is_some_and(|origin| origin.wire == Wire::Gemini);
+                // Chunks may have gone out under the first name.
+                if self.model.is_empty() {
+                    self.id.clone_from(id);
+                    self.model.clone_from(model);
+                }
             }
+            // A part that says nothing makes clients drop the whole turn.
+            StreamEvent::TextDelta { text, .. } | StreamEvent::ReasoningDelta { text, .. }
+                if text.is_empty() => {}
             StreamEvent::TextDelta { text, .. } => self.send(json!({"text": text}), out),
             StreamEvent::ReasoningDelta { text, .. } => {
                 self.send(json!({"text": text, "thought": true}), out);
@@ -192,6 +202,7 @@ impl StreamEncoder for Encoder {
                 let mut last = chunk(parts.into_iter().collect(), &self.id, &self.model);
                 finish(&mut last, reason, usage);
                 write_frame(last.into(), out);
+                self.over = true;
             }
             // A call goes out whole, when it ends.
             StreamEvent::ToolCallStart { .. }
@@ -207,8 +218,15 @@ impl StreamEncoder for Encoder {
     }
 
     fn error(&mut self, failure: &Error, out: &mut Vec<u8>) {
-        let (_, envelope) = error::encode(failure);
-        write_frame(envelope, out);
+        if !std::mem::replace(&mut self.over, true) {
+            let (_, envelope) = error::encode(failure);
+            write_frame(envelope, out);
+        }
+    }
+
+    /// An empty line: the SDKs take a comment for a piece of JSON.
+    fn keep_alive(&mut self, out: &mut Vec<u8>) {
+        out.push(b'\n');
     }
 }
 
@@ -339,6 +357,7 @@ mod tests {
         ] {
             encoder.event(&event, &mut out);
         }
+        // What comes after the end is not said any more.
         encoder.error(&Error::stream("broke"), &mut out);
         let text = String::from_utf8(out).unwrap();
         let frames: Vec<Value> = text
@@ -353,7 +372,19 @@ mod tests {
         assert_eq!(frames[2]["candidates"][0]["finishReason"], "STOP");
         assert_eq!(frames[2]["usageMetadata"]["totalTokenCount"], 3);
         assert!(frames[..3].iter().all(|frame| frame["responseId"] == "r1" && frame["modelVersion"] == "m"));
-        assert_eq!(frames[3]["error"]["status"], "INTERNAL");
-        assert_eq!(frames.len(), 4);
+        assert_eq!(frames.len(), 3);
+    }
+
+    #[test]
+    fn a_failure_ends_the_stream_and_a_sign_of_life_says_nothing() {
+        let mut encoder = Encoder::default();
+        let mut out = Vec::new();
+        encoder.event(&StreamEvent::TextDelta { id: SegmentId(0), text: String::new() }, &mut out);
+        encoder.keep_alive(&mut out);
+        encoder.error(&Error::stream("broke"), &mut out);
+        encoder.error(&Error::stream("again"), &mut out);
+        let text = String::from_utf8(out).unwrap();
+        let frame: Value = serde_json::from_str(text.strip_prefix("\ndata: ").unwrap()).unwrap();
+        assert_eq!(frame["error"]["status"], "INTERNAL");
     }
 }

@@ -182,6 +182,11 @@ pub(super) fn envelope(id: &str, model: &str, status: &str, output: Vec<Value>) 
     })
 }
 
+/// Dates an answer.
+pub(super) fn date(answer: &mut Value, created: u64) {
+    answer["created_at"] = created.into();
+}
+
 fn write_usage(usage: &Usage) -> Value {
     json!({
         "input_tokens": usage.input,

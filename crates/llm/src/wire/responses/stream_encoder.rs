@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::items::{self, Status};
 use super::{error, response};
 use crate::sse;
-use crate::wire::StreamEncoder;
+use crate::wire::{AnswerCx, StreamEncoder};
 use crate::{
     Content, Error, FinishReason, SegmentId, StreamEvent, Thinking, ToolCall, ToolCallKind, Usage, Wire,
 };
@@ -17,6 +17,7 @@ use crate::{
 pub(super) struct Encoder {
     id: String,
     model: String,
+    created: u64,
     /// Whether the raw items of the events are this wire's own.
     raw_is_ours: bool,
     started: bool,
@@ -50,10 +51,10 @@ impl StreamEncoder for Encoder {
         }
         match event {
             StreamEvent::StreamStart { id, model, origin, .. } => {
+                self.raw_is_ours = origin.as_ref().is_some_and(|o| o.wire == Wire::Responses);
                 if !self.started {
                     self.id.clone_from(id);
                     self.model.clone_from(model);
-                    self.raw_is_ours = origin.as_ref().is_some_and(|o| o.wire == Wire::Responses);
                     self.start(out);
                 }
             }
@@ -99,13 +100,25 @@ impl StreamEncoder for Encoder {
         self.start(out);
         let (code, message) = error::code_and_message(error);
         let output = self.output.drain(..).filter(|item| !item.is_null()).collect();
-        let mut answer = response::envelope(&self.id, &self.model, "failed", output);
+        let mut answer = self.envelope("failed", output);
         answer["error"] = json!({"code": code, "message": message});
         self.emit("response.failed", json!({"response": answer}), out);
         // Clients differ in which of the two they take for the failure: an SDK raises on this one.
         let (_, envelope) = error::encode(error);
         let event = json!({"code": code, "message": message, "param": null, "error": envelope["error"]});
         self.emit("error", event, out);
+    }
+
+    fn set(&mut self, cx: &AnswerCx) {
+        self.created = cx.created;
+    }
+
+    fn keep_alive(&mut self, out: &mut Vec<u8>) {
+        if !self.finished {
+            self.start(out);
+            let answer = self.envelope("in_progress", Vec::new());
+            self.emit("response.in_progress", json!({"response": answer}), out);
+        }
     }
 }
 
@@ -121,11 +134,17 @@ impl Encoder {
         sse::encode(name, &event.to_string(), out);
     }
 
+    fn envelope(&self, status: &str, output: Vec<Value>) -> Value {
+        let mut answer = response::envelope(&self.id, &self.model, status, output);
+        response::date(&mut answer, self.created);
+        answer
+    }
+
     fn start(&mut self, out: &mut Vec<u8>) {
         if std::mem::replace(&mut self.started, true) {
             return;
         }
-        let answer = response::envelope(&self.id, &self.model, "in_progress", Vec::new());
+        let answer = self.envelope("in_progress", Vec::new());
         self.emit("response.created", json!({"response": answer}), out);
         self.emit("response.in_progress", json!({"response": answer}), out);
     }
@@ -168,6 +187,9 @@ impl Encoder {
     }
 
     fn delta(&mut self, id: SegmentId, delta: &str, out: &mut Vec<u8>) {
+        if delta.is_empty() {
+            return;
+        }
         let Some(mut open) = self.open.remove(&id) else { return };
         let (index, item_id) = (open.index, &open.item_id);
         match open.class {
@@ -183,7 +205,7 @@ impl Encoder {
                 out,
             ),
             Class::Reasoning => {
-                if open.said.is_empty() && !delta.is_empty() {
+                if open.said.is_empty() {
                     let part = items::summary_text("");
                     self.emit(
                         "response.reasoning_summary_part.added",
@@ -263,7 +285,7 @@ impl Encoder {
             out,
         );
         let rebuilt = items::message(item_id, &said);
-        verbatim(raw, &Content::Text(said)).unwrap_or(rebuilt)
+        verbatim(raw, item_id, &Content::Text(said)).unwrap_or(rebuilt)
     }
 
     fn end_reasoning(
@@ -289,7 +311,7 @@ impl Encoder {
             );
         }
         let rebuilt = items::reasoning(item_id, &said, signature);
-        verbatim(raw, &Content::Thinking(Thinking::default())).unwrap_or(rebuilt)
+        verbatim(raw, item_id, &Content::Thinking(Thinking::default())).unwrap_or(rebuilt)
     }
 
     fn end_call(
@@ -315,7 +337,7 @@ impl Encoder {
         }
         let rebuilt = items::call(item_id, &call.id, &call.name, call.kind, said, Status::Completed);
         let name = call.name.clone();
-        verbatim(raw, &Content::ToolCall(call)).map_or(rebuilt, |raw| items::renamed(raw, &name))
+        verbatim(raw, item_id, &Content::ToolCall(call)).map_or(rebuilt, |raw| items::renamed(raw, &name))
     }
 
     fn finish(&mut self, reason: &FinishReason, usage: &Usage, out: &mut Vec<u8>) {
@@ -326,14 +348,18 @@ impl Encoder {
             self.end(id, None, None, None, out);
         }
         let output = std::mem::take(&mut self.output);
-        let answer = response::finished(&self.id, &self.model, output, reason, usage);
+        let mut answer = response::finished(&self.id, &self.model, output, reason, usage);
+        response::date(&mut answer, self.created);
         let name = format!("response.{}", items::text(&answer, "status"));
         self.emit(&name, json!({"response": answer}), out);
         self.finished = true;
     }
 }
 
-/// The provider's own item, if it is one of this wire's for such a part.
-fn verbatim(raw: Option<&Value>, content: &Content) -> Option<Value> {
-    raw.filter(|raw| items::fits(raw, content)).cloned()
+/// The provider's own item, if it is one of this wire's for such a part, under the id that the stream
+/// has called it by so far.
+fn verbatim(raw: Option<&Value>, item_id: &str, content: &Content) -> Option<Value> {
+    let mut item = raw.filter(|raw| items::fits(raw, content)).cloned()?;
+    item["id"] = item_id.into();
+    Some(item)
 }

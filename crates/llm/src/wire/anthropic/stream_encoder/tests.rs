@@ -181,7 +181,7 @@ fn failures_and_pings() {
     let mut encoder = Encoder::default();
     let mut bytes = Vec::new();
     encoder.event(&begin(Wire::Anthropic), &mut bytes);
-    bytes.extend(encoder.keep_alive());
+    encoder.keep_alive(&mut bytes);
     encoder.error(&Error::new(ErrorKind::Server, "gone").with_status(529), &mut bytes);
     encoder.error(&Error::stream("again"), &mut bytes);
     encoder.event(&finish(), &mut bytes);

@@ -1,0 +1,201 @@
+//! Sealing, on the way out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use junto_llm::{Content, Origin, Part, Response, SegmentId, StreamEvent, Thinking, Wire};
+use serde_json::Value;
+
+use super::{Sealed, write};
+
+/// Seals what one answer holds, whole or streamed.
+#[derive(Debug)]
+pub(crate) struct Sealer {
+    /// Whom the parts will be taken for when they come back.
+    expected: Arc<Origin>,
+    /// Whose the streamed parts are.
+    maker: Option<Arc<Origin>>,
+    /// The text of reasoning that is being said, where the slot has to hold it.
+    said: BTreeMap<SegmentId, String>,
+    /// What no slot has taken yet, where a slot comes after what it holds.
+    waiting: Vec<Sealed>,
+    /// Whether the answer has begun since the last slot.
+    has_begun: bool,
+    /// A call of which it is not known yet whether something has to go ahead of it.
+    held: Vec<StreamEvent>,
+}
+
+impl Sealer {
+    pub(crate) fn new(expected: Arc<Origin>) -> Self {
+        Self {
+            expected,
+            maker: None,
+            said: BTreeMap::new(),
+            waiting: Vec::new(),
+            has_begun: false,
+            held: Vec::new(),
+        }
+    }
+
+    /// Seals what a whole answer holds.
+    pub(crate) fn seal_all(mut self, response: &mut Response) {
+        let parts = std::mem::take(&mut response.message.content);
+        for part in parts {
+            self.part(part, &mut |part| response.message.content.push(part));
+        }
+    }
+
+    /// Seals what an event of a stream holds, and hands on what the client shall get; the events come
+    /// in order.
+    pub(crate) fn seal(&mut self, event: StreamEvent, mut emit: impl FnMut(StreamEvent)) {
+        match event {
+            StreamEvent::StreamStart { ref origin, .. } => {
+                self.maker.clone_from(origin);
+                emit(event);
+            }
+            StreamEvent::ReasoningDelta { id, ref text } => {
+                if self.keeps_text() {
+                    self.said.entry(id).or_default().push_str(text);
+                }
+                emit(event);
+            }
+            StreamEvent::ReasoningEnd { id, signature, raw } => {
+                let (signature, raw) = self.reasoning(id, signature, raw);
+                emit(StreamEvent::ReasoningEnd { id, signature, raw });
+            }
+            StreamEvent::TextDelta { .. } => {
+                self.has_begun = true;
+                emit(event);
+            }
+            StreamEvent::ToolCallStart { .. } | StreamEvent::ToolCallDelta { .. } if self.may_go_ahead() => {
+                self.held.push(event);
+            }
+            StreamEvent::ToolCallEnd { ref call, ref raw, .. } => {
+                let maker = self.foreign(self.maker.as_ref()).filter(|_| self.has_own_slots());
+                if let Some(ahead) = maker.and_then(|maker| ahead(maker, &call.id, raw.as_ref())) {
+                    emit(StreamEvent::Part { part: ahead });
+                }
+                self.taken();
+                self.held.drain(..).chain([event]).for_each(emit);
+            }
+            StreamEvent::Part { part } => self.part(part, &mut |part| emit(StreamEvent::Part { part })),
+            StreamEvent::Finish { .. } => self.held.drain(..).chain([event]).for_each(emit),
+            event => emit(event),
+        }
+    }
+
+    /// The signature and the raw item that the client gets with reasoning that has ended.
+    fn reasoning(
+        &mut self,
+        id: SegmentId,
+        signature: Option<String>,
+        raw: Option<Value>,
+    ) -> (Option<String>, Option<Value>) {
+        let text = self.said.remove(&id);
+        let Some(maker) = self.maker.as_ref().filter(|maker| self.is_foreign(maker) || self.renames_items())
+        else {
+            return (signature, raw);
+        };
+        let sealed = Sealed { signature, raw, text, ..Sealed::new(maker) };
+        (self.slot(sealed), None)
+    }
+
+    fn part(&mut self, part: Part, emit: &mut dyn FnMut(Part)) {
+        let Some(maker) = self.foreign(part.origin()).cloned() else {
+            return emit(part);
+        };
+        let raw = part.raw_for(&maker).cloned();
+        match part.content() {
+            Content::Thinking(thinking) => {
+                let Thinking { text, signature } = thinking.clone();
+                let kept = self.has_late_slots().then(|| text.clone());
+                let sealed = Sealed { signature, raw, text: kept, ..Sealed::new(&maker) };
+                match self.slot(sealed) {
+                    None => emit(part),
+                    signature => emit(Part::new(Content::Thinking(Thinking { text, signature }))),
+                }
+            }
+            Content::RedactedThinking(data) => {
+                let sealed = Sealed { redacted: Some(data.clone()), raw, ..Sealed::new(&maker) };
+                let signature = self.slot(sealed);
+                emit(Part::new(Content::Thinking(Thinking { text: String::new(), signature })));
+            }
+            Content::ToolCall(call) => {
+                if let Some(ahead) = ahead(&maker, &call.id, raw.as_ref()).filter(|_| self.has_own_slots()) {
+                    emit(ahead);
+                }
+                self.taken();
+                emit(part);
+            }
+            _ => {
+                self.has_begun = true;
+                emit(part);
+            }
+        }
+    }
+
+    /// What is written into the slot of this reasoning.
+    fn slot(&mut self, sealed: Sealed) -> Option<String> {
+        if sealed.is_empty() || self.expected.wire == Wire::Chat {
+            return None;
+        }
+        if !self.has_late_slots() {
+            return sealed.write();
+        }
+        let from_here = sealed.origin.wire == Wire::Gemini;
+        self.waiting.push(Sealed { late: self.has_begun, ..sealed });
+        // The slot that comes is written last, so it has to hold everything until then.
+        let slot = write(&self.waiting);
+        if from_here {
+            self.taken();
+        }
+        slot
+    }
+
+    /// A slot has gone out.
+    fn taken(&mut self) {
+        self.waiting.clear();
+        self.has_begun = false;
+    }
+
+    /// Whether reasoning has a slot of its own on the client's wire.
+    fn has_own_slots(&self) -> bool {
+        matches!(self.expected.wire, Wire::Anthropic | Wire::Responses)
+    }
+
+    /// Whether the slot on the client's wire comes after the reasoning, on another part.
+    fn has_late_slots(&self) -> bool {
+        self.expected.wire == Wire::Gemini
+    }
+
+    /// Whether streamed items get new ids, so that also the provider's own must be kept elsewhere.
+    fn renames_items(&self) -> bool {
+        self.expected.wire == Wire::Responses
+    }
+
+    fn keeps_text(&self) -> bool {
+        self.has_late_slots() && self.foreign(self.maker.as_ref()).is_some()
+    }
+
+    /// Whether calls may have a signature that has to go ahead of them. Such calls come whole, so
+    /// holding them back delays nothing.
+    fn may_go_ahead(&self) -> bool {
+        self.has_own_slots() && self.foreign(self.maker.as_ref()).is_some_and(|m| m.wire == Wire::Gemini)
+    }
+
+    fn foreign<'a>(&self, maker: Option<&'a Arc<Origin>>) -> Option<&'a Arc<Origin>> {
+        maker.filter(|maker| self.is_foreign(maker))
+    }
+
+    fn is_foreign(&self, maker: &Origin) -> bool {
+        *maker != *self.expected
+    }
+}
+
+/// What goes ahead of a call that its maker signed.
+fn ahead(maker: &Origin, call: &str, raw: Option<&Value>) -> Option<Part> {
+    let raw = raw.filter(|_| maker.wire == Wire::Gemini)?;
+    raw.get("thoughtSignature")?;
+    let sealed = Sealed { raw: Some(raw.clone()), call: Some(call.to_owned()), ..Sealed::new(maker) };
+    sealed.write().map(|data| Part::new(Content::RedactedThinking(data)))
+}

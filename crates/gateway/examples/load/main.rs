@@ -8,6 +8,7 @@
 mod answers;
 mod fire;
 mod http;
+mod library;
 mod relay;
 mod streams;
 mod upstream;
@@ -51,6 +52,10 @@ async fn run() -> Outcome {
         "relay-http" => {
             let to = flags.address("to")?;
             serve(move |listener| relay::http(listener, to)).await
+        }
+        "library" => {
+            let to = flags.address("to")?;
+            serve(move |listener| library::serve(listener, to)).await
         }
         "rate" => {
             let (rate, seconds) = (flags.number("rate")?, flags.number("seconds")?);

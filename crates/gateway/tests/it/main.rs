@@ -19,5 +19,6 @@ mod t1_models;
 mod t1_passthrough;
 mod t1_reports;
 mod t1_stream;
+mod t2_schema;
 mod t2_sdks;
 mod t3_soak;

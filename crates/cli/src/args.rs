@@ -2,6 +2,7 @@
 
 mod agent;
 mod demo;
+mod gateway;
 mod policy;
 mod profile;
 mod run;
@@ -18,6 +19,9 @@ pub(crate) use self::agent::{
     AbortArgs, AddArgs, AgentArgs, AgentCommand, NameArgs, SendArgs, SetArgs, SetupArgs, StatusArgs, Unset,
 };
 pub(crate) use self::demo::{DemoArgs, DemoProfile};
+pub(crate) use self::gateway::{
+    ClientName, GatewayArgs, GatewayCommand, InstallArgs, ServeArgs, SetupClientArgs, StatusOfGatewayArgs,
+};
 pub(crate) use self::policy::{PolicyArgs, PolicyCommand, TrustArgs};
 pub(crate) use self::profile::{CaptureArgs, CapturedAgent, DialectName, ProfileArgs, ProfileCommand};
 pub(crate) use self::run::{AgentKind, InputForm, RunArgs, WorkArgs};
@@ -45,6 +49,7 @@ Examples:
   junto agent add nex                      give a command-line agent a name and a memory
   junto cost                               what model calls have cost, day by day
   junto gateway                            answer clients of the model APIs
+  junto gateway setup claude --write       point Claude Code at it
   junto ask \"What is a junto?\"             ask the default model
   git diff | junto ask \"Review this.\"      ask about what is piped in
   junto models                             what is known, and which keys are there
@@ -84,7 +89,7 @@ pub(crate) enum Command {
     Agent(AgentArgs),
     /// Tell what model calls have used and cost, and why caches were missed
     Cost(CostArgs),
-    /// Answer clients of the Anthropic and OpenAI APIs from the configured providers
+    /// Answer clients of the Anthropic, OpenAI and Gemini APIs from the configured providers
     Gateway(GatewayArgs),
     /// Watch agents mend a program, one for each profile; their models are scripted, so this needs no key
     Demo(DemoArgs),
@@ -239,47 +244,6 @@ pub(crate) enum ConfigCommand {
         path: Option<PathBuf>,
     },
 }
-
-/// What `junto gateway` takes.
-#[derive(Debug, Args)]
-#[command(after_help = GATEWAY_EXAMPLES)]
-pub(crate) struct GatewayArgs {
-    /// The address to listen on
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
-    pub(crate) host: String,
-    /// The port to listen on; 0 for any that is free
-    #[arg(long, value_name = "N", default_value_t = 6767)]
-    pub(crate) port: u16,
-    /// The provider to ask
-    #[arg(long, value_name = "NAME")]
-    pub(crate) provider: Option<String>,
-    /// The model to ask, whatever clients name: an id, an alias, or PROVIDER/MODEL
-    #[arg(long, short, value_name = "MODEL")]
-    pub(crate) model: Option<String>,
-    /// Answer with a council of these, each PROVIDER/MODEL or claude, separated by commas
-    #[arg(long, value_name = "MEMBERS", value_delimiter = ',', conflicts_with_all = ["provider", "model"])]
-    pub(crate) council: Vec<String>,
-    /// The variable that holds the key which clients must show
-    #[arg(long, value_name = "VARIABLE")]
-    pub(crate) key_env: Option<String>,
-    /// Leave out what providers say about their progress
-    #[arg(long)]
-    pub(crate) no_progress: bool,
-}
-
-impl GatewayArgs {
-    /// The flags that were given, as a layer of configuration.
-    pub(crate) fn values(&self) -> Vec<FlagValue> {
-        ModelArgs { provider: self.provider.clone(), model: self.model.clone(), effort: None }.values()
-    }
-}
-
-const GATEWAY_EXAMPLES: &str = "\
-Examples:
-  junto gateway --model openai/gpt-6.1-sol       Claude Code on a GPT
-  junto gateway --council anthropic/claude-opus-5-5,openai/gpt-6.1-sol
-
-A request for PROVIDER/MODEL goes to that provider, whatever else is chosen.";
 
 #[cfg(test)]
 mod tests {

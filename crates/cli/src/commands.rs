@@ -20,10 +20,11 @@ mod sessions;
 mod trust;
 
 use clap::CommandFactory;
+use tokio::runtime::Builder;
 
 pub(crate) use self::sandbox::{DOOR, door as sandbox_door};
 
-use crate::args::{AgentArgs, AgentCommand, Cli, Command, WorkArgs};
+use crate::args::{AgentArgs, AgentCommand, Cli, Command, GatewayArgs, WorkArgs};
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
@@ -56,7 +57,12 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
         Some(Command::Replay(args)) => interruptible(replay::run(args, environment, &output)),
         Some(Command::Agent(args)) => on_runtime(agent::run(args.command, environment, &output)),
         Some(Command::Cost(args)) => cost::run(&args, environment, &output),
-        Some(Command::Gateway(args)) => on_runtime(gateway::run(args, environment, &output)),
+        Some(Command::Gateway(GatewayArgs { command: Some(command), .. })) => {
+            interruptible(gateway::run(command, environment, &output))
+        }
+        Some(Command::Gateway(GatewayArgs { serve, .. })) => {
+            on(&mut Builder::new_multi_thread(), gateway::serve(serve, environment, &output))
+        }
         Some(Command::Demo(args)) => on_runtime(demo::run(&args, environment, &output)),
         Some(Command::Sandbox(args)) => on_runtime(sandbox::run(args, environment, &output)),
         Some(Command::SandboxDoor(args)) => sandbox::open_door(args),
@@ -95,7 +101,12 @@ fn interruptible(command: impl Future<Output = Result<Exit, Failure>>) -> Result
 
 /// Runs a command to its end.
 fn on_runtime(command: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
+    on(&mut Builder::new_current_thread(), command)
+}
+
+/// Runs a command to its end on such a runtime.
+fn on(runtime: &mut Builder, command: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+    let runtime = runtime.enable_all().build().map_err(|error| {
         Failure::new(
             Exit::Failed,
             format!("cannot start: {error}"),

@@ -1,5 +1,5 @@
 //! Configuration in layers: built-in defaults, the user's file, the file of a trusted project,
-//! `JUNTO_*` variables, flags. Each layer overrides the one before, key by key, and every value
+//! `JUNTO_*` variables (or `FRITES_*`, where frites has one of the same meaning), flags. Each layer overrides the one before, key by key, and every value
 //! remembers where it came from.
 //!
 //! The keys are one table ([`schema::KEYS`]). No secret is ever part of the configuration: it holds
@@ -8,6 +8,7 @@
 mod aliases;
 mod check;
 mod files;
+mod gateway;
 mod problem;
 mod runners;
 mod schema;
@@ -17,6 +18,7 @@ mod value;
 mod vendors;
 mod write;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
@@ -32,6 +34,7 @@ use crate::failure::Failure;
 
 pub(crate) use aliases::circles;
 pub(crate) use files::{Files, Project};
+pub(crate) use gateway::{COUNCIL_IDS, Route, Who, rank};
 pub(crate) use junto::llm::vendor::VENDORS;
 pub(crate) use problem::{Problem, failure as problems_failure};
 pub(crate) use runners::RunnerSettings;
@@ -45,11 +48,19 @@ pub(crate) use write::{add_rule, replace_file};
 /// Variables of ours that are no settings.
 const OTHER_VARIABLES: &[&str] = &[
     "JUNTO_CONFIG",
+    "JUNTO_GLOBAL_CONFIG",
+    "JUNTO_GATEWAY_TOKEN",
     crate::saved::STATE_VARIABLE,
     "JUNTO_CHILD",
     "JUNTO_DEPTH",
     "JUNTO_RUN_TOKEN",
     "JUNTO_TREE",
+    "FRITES_GLOBAL_CONFIG",
+    "FRITES_GATEWAY_TOKEN",
+    "FRITES_CHILD",
+    "FRITES_DEPTH",
+    // Codex shows it to frites' gateway, by the set-up that frites' guide has.
+    "FRITES_KEY",
 ];
 
 /// A value given by a flag.
@@ -133,7 +144,8 @@ impl Config {
         let circles = aliases::circles(&config.settings);
         let (providers, runners) =
             (config.incomplete_providers(&layer.spoiled), config.impossible_runners(&layer.spoiled));
-        let problems = [layer.problems, providers, runners, circles].concat();
+        let (_, routes) = config.routes();
+        let problems = [layer.problems, providers, runners, circles, routes].concat();
         if problems.is_empty() { Ok(config) } else { Err(problems_failure(&problems)) }
     }
 
@@ -340,10 +352,18 @@ fn layers(environment: &Environment, flags: &[FlagValue]) -> (Layer, Vec<String>
     let files = Files::find(environment);
     let mut all = defaults(environment);
     let mut notes = Vec::new();
+    if let Some(file) = &files.foreign {
+        notes.push(format!(
+            "warning: {} is frites' own configuration and not read; junto's is TOML",
+            file.display()
+        ));
+    }
     if let Some(file) = &files.user {
-        if files.user_is_named && !file.exists() {
-            all.problems
-                .push(Problem::at("env JUNTO_CONFIG", format!("there is no file {}", file.display())));
+        if let Some(variable) = files.user_named_by
+            && !file.exists()
+        {
+            let message = format!("there is no file {}", file.display());
+            all.problems.push(Problem::at(format!("env {variable}"), message));
         }
         all.under(file_layer(file));
     }
@@ -392,29 +412,36 @@ fn defaults(environment: &Environment) -> Layer {
     for vendor in VENDORS {
         vendors::settings(&vendor, environment, &mut layer);
     }
+    gateway::token_variable(environment, &mut layer);
     layer
 }
 
-/// The layer of `JUNTO_*` variables, and a doubt for each that looks misspelled.
+/// The layer of `JUNTO_*` and `FRITES_*` variables, and a doubt for each that looks misspelled.
 fn variables(environment: &Environment) -> (Layer, Vec<String>) {
     let mut layer = Layer::default();
     for key in schema::KEYS {
-        if let Some(name) = key.variable
-            && let Some(text) = environment.get(name)
-        {
+        let given = key.variables().find_map(|name| Some((name, environment.get(name)?)));
+        if let Some((name, text)) = given {
             let path = KeyPath::of(&key.path.split('.').collect::<Vec<_>>());
-            layer.set_text(path, text, Origin::Variable(name.to_owned()));
+            layer.set_text(path, &with_unit(name, text), Origin::Variable(name.to_owned()));
         }
     }
     let known: Vec<&str> =
-        schema::KEYS.iter().filter_map(|key| key.variable).chain(OTHER_VARIABLES.iter().copied()).collect();
-    let doubts = environment
-        .names_from("JUNTO_")
+        schema::KEYS.iter().flat_map(schema::Key::variables).chain(OTHER_VARIABLES.iter().copied()).collect();
+    let doubts = ["JUNTO_", "FRITES_"]
+        .into_iter()
+        .flat_map(|prefix| environment.names_from(prefix))
         .filter(|name| !known.contains(name))
         .filter_map(|name| Some((name, nearest(name, known.iter().copied())?)))
         .map(|(name, near)| format!("warning: the variable {name} means nothing; did you mean {near}?"))
         .collect();
     (layer, doubts)
+}
+
+/// The text of a variable; of one whose name says that it counts milliseconds, with that unit.
+fn with_unit<'a>(name: &str, text: &'a str) -> Cow<'a, str> {
+    let is_bare = name.ends_with("_MS") && text.bytes().all(|b| b.is_ascii_digit());
+    if is_bare { Cow::Owned(format!("{text}ms")) } else { Cow::Borrowed(text) }
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ pub(crate) fn usable(config: &Config, environment: &Environment) -> Vec<Provider
 pub(crate) fn client(config: &Config, environment: &Environment) -> Result<Client, Failure> {
     let providers = usable(config, environment);
     if providers.is_empty() {
-        return Err(Failure::usage("no model provider is configured", no_provider_hint()));
+        return Err(no_provider());
     }
     let catalog = catalog(config);
     let mut builder = Client::builder().catalog(catalog.clone());
@@ -164,11 +164,13 @@ fn key_hint(provider: &ProviderSettings) -> String {
     }
 }
 
-fn no_provider_hint() -> String {
+/// The failure where nobody can be asked.
+pub(crate) fn no_provider() -> Failure {
     let variables: Vec<&str> = VENDORS.iter().flat_map(|vendor| vendor.key_variables).copied().collect();
-    format!(
+    let hint = format!(
         "set one of {}, or add a provider with [providers.NAME] to the file that `junto config path` names; \
          `junto demo` needs no key",
         variables.join(", ")
-    )
+    );
+    Failure::usage("no model provider is configured", hint)
 }

@@ -12,13 +12,14 @@ use crate::failure::Failure;
 use crate::{connect, runners};
 
 /// A council of these members, each `PROVIDER/MODEL` or a command-line agent. There is no judge: where they
-/// differ, the first sound answer in this order wins. Whoever looks around does so in the directory.
+/// differ, the first sound answer in this order wins. Whoever looks around does so in the directory. A council
+/// of command-line agents needs no client.
 ///
 /// # Errors
 /// If a name is neither, a provider cannot be asked, or a member sits there twice.
 pub(crate) fn council(
     names: &[String],
-    client: &Client,
+    client: Option<&Client>,
     directory: &Path,
     config: &Config,
     environment: &Environment,
@@ -33,6 +34,7 @@ pub(crate) fn council(
         }
         let (provider, model) = split(name, config)?;
         connect::check_provider(provider, config, environment)?;
+        let client = client.ok_or_else(connect::no_provider)?;
         Ok(Member::new(name, Arc::new(client.clone())).provider_name(provider).model(model))
     };
     let members = names.iter().map(member).collect::<Result<_, _>>()?;

@@ -11,6 +11,8 @@ pub(crate) struct Admission {
     places: Arc<Semaphore>,
     /// One for each call that runs.
     running: Arc<Semaphore>,
+    /// How many there are of both.
+    most: (usize, usize),
 }
 
 /// A place in the house; from here the call waits until it may run.
@@ -32,7 +34,22 @@ impl Admission {
     pub(crate) fn new(running: usize, waiting: usize) -> Self {
         let running = running.clamp(1, Semaphore::MAX_PERMITS);
         let places = running.saturating_add(waiting).min(Semaphore::MAX_PERMITS);
-        Self { places: Arc::new(Semaphore::new(places)), running: Arc::new(Semaphore::new(running)) }
+        Self {
+            places: Arc::new(Semaphore::new(places)),
+            running: Arc::new(Semaphore::new(running)),
+            most: (places, running),
+        }
+    }
+
+    /// How many calls run.
+    pub(crate) fn running(&self) -> usize {
+        self.most.1.saturating_sub(self.running.available_permits())
+    }
+
+    /// How many wait to.
+    pub(crate) fn waiting(&self) -> usize {
+        let inside = self.most.0.saturating_sub(self.places.available_permits());
+        inside.saturating_sub(self.running())
     }
 
     /// A place, unless the house is full.
@@ -62,8 +79,10 @@ mod tests {
         let mut second = Box::pin(admission.enter().unwrap().run());
         assert!(second.as_mut().now_or_never().is_none(), "it waits");
         assert!(admission.enter().is_none(), "the house is full");
+        assert_eq!((admission.running(), admission.waiting()), (1, 1));
         drop(first);
         let second = second.now_or_never().unwrap().unwrap();
+        assert_eq!((admission.running(), admission.waiting()), (1, 0));
         assert!(admission.enter().is_some());
         drop(second);
     }

@@ -6,6 +6,7 @@ use junto_llm::{CallCx, Origin, Wire};
 use tokio_util::sync::DropGuard;
 
 use crate::admit::Permit;
+use crate::guard::Client;
 use crate::report::Meter;
 use crate::route::Target;
 
@@ -30,6 +31,7 @@ pub(crate) struct Call {
 pub(crate) struct Held {
     pub(crate) _cancel: DropGuard,
     pub(crate) _permit: Permit,
+    pub(crate) _client: Client,
 }
 
 impl Call {

@@ -1,18 +1,23 @@
 //! The gateway and how it is put together.
 
+use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use junto_llm::{Error, Narration, Secret};
+use junto_llm::{Allowance, Error, Narration, Secret, Usd};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::admit::Admission;
-use crate::auth::ClientKey;
+use crate::books::{Books, Prices, Sink};
+use crate::guard::{self, ClientKeys, Clients};
+use crate::metrics::Metrics;
 use crate::models::Models;
-use crate::report::{CallReport, Sink};
+use crate::report::CallReport;
 use crate::route::{ClientKeyUse, Routes, Target};
+use crate::sessions::{self, SessionStore, Sessions};
 use crate::{serve, surface};
 
 /// Answers clients of the model APIs from the providers it was given. Cheap to clone.
@@ -23,10 +28,12 @@ pub struct Gateway(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) routes: Routes,
     pub(crate) models: Models,
-    pub(crate) client_key: Option<ClientKey>,
+    /// Absent: clients need no key.
+    pub(crate) client_keys: Option<ClientKeys>,
     pub(crate) settings: Settings,
     pub(crate) admission: Admission,
-    pub(crate) sink: Option<Sink>,
+    pub(crate) clients: Clients,
+    pub(crate) books: Arc<Books>,
 }
 
 /// Limits and habits.
@@ -50,6 +57,29 @@ pub struct Settings {
     /// How long providers that narrate are silent between two lines. One that takes twice as long is
     /// spoken for: clients are told, from then on in this pace, that the work goes on.
     pub heartbeat: Duration,
+    /// Names, beside those of this machine's loopback and the address it was reached at, under which clients
+    /// may address the gateway. Whatever else a request's `Host` says is refused: it may be a web page's own
+    /// name, which leads here now.
+    pub hosts: Vec<String>,
+    /// Web pages that may ask, as `https://NAME`: others are refused.
+    pub origins: Vec<String>,
+    /// How often one client may ask in a minute, on average; that many at once at most. Clients are told
+    /// apart by their keys, else by their addresses. Absent: without limit.
+    pub client_rate: Option<NonZeroU32>,
+    /// How many requests of one client may be under way. Absent: without limit but for all clients'.
+    pub client_running: Option<NonZeroU32>,
+    /// How many turns a session may have with targets that [count them](Target::counts_turns); then it gets
+    /// an answer that says so. Absent: any number.
+    pub session_turns: Option<u32>,
+    /// What a session may use. It is looked at before each call: the one that uses it up is the last. Money
+    /// needs [prices](Builder::prices), and a session with a call whose price is not known has none left.
+    pub session_budget: Allowance,
+    /// How many sessions are remembered; beyond, the one unused for longest is forgotten.
+    pub sessions: usize,
+    /// The directories within which clients may say they work. What they say is taken for a call's
+    /// [working directory](junto_llm::CallCx::workdir) only if it is an existing directory below one of
+    /// these, links followed. None by default, so that the host decides; a user's home is a good choice.
+    pub workdir_roots: Vec<PathBuf>,
 }
 
 impl Default for Settings {
@@ -63,6 +93,14 @@ impl Default for Settings {
             grace: Duration::from_secs(30),
             narration: Narration::default(),
             heartbeat: Duration::from_secs(5),
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            client_rate: None,
+            client_running: None,
+            session_turns: Some(60),
+            session_budget: Allowance::UNLIMITED,
+            sessions: 10_000,
+            workdir_roots: Vec::new(),
         }
     }
 }
@@ -80,7 +118,14 @@ pub enum Progress {
 impl Gateway {
     /// Starts a gateway without routes.
     pub fn builder() -> Builder {
-        Builder { routes: Routes::default(), client_key: None, settings: Settings::default(), sink: None }
+        Builder {
+            routes: Routes::default(),
+            client_keys: Vec::new(),
+            settings: Settings::default(),
+            sink: None,
+            prices: None,
+            sessions: None,
+        }
     }
 
     /// The gateway as a service, for hosts with a server of their own. Such a host sees to it that
@@ -92,9 +137,21 @@ impl Gateway {
     /// Serves HTTP/1.1 and cleartext HTTP/2 until `shutdown` is cancelled; then takes no more
     /// connections, lets running answers finish within [`Settings::grace`], closes what is left,
     /// and returns once everything it started has ended. Dropping the future closes everything at
-    /// once.
+    /// once. What sessions have used is saved meanwhile and at the end; if the future is dropped, the last
+    /// seconds of that are lost.
     pub async fn serve(&self, listener: TcpListener, shutdown: CancellationToken) {
-        serve::serve(self.router(), listener, shutdown, self.0.settings.grace).await;
+        let over = CancellationToken::new();
+        let serving = async {
+            serve::serve(self.router(), listener, shutdown, self.0.settings.grace).await;
+            over.cancel();
+        };
+        tokio::join!(serving, self.0.books.sessions.keep(over.clone()));
+    }
+
+    /// Saves what sessions have used while it changes, until `over` is cancelled, and once more then. For
+    /// hosts with a server of their own; [`Gateway::serve`] does it by itself.
+    pub async fn keep_sessions(&self, over: CancellationToken) {
+        self.0.books.sessions.keep(over).await;
     }
 }
 
@@ -111,9 +168,11 @@ impl std::fmt::Debug for Gateway {
 #[must_use]
 pub struct Builder {
     routes: Routes,
-    client_key: Option<Secret>,
+    client_keys: Vec<Secret>,
     settings: Settings,
     sink: Option<Sink>,
+    prices: Option<Prices>,
+    sessions: Option<Arc<dyn SessionStore>>,
 }
 
 impl Builder {
@@ -124,9 +183,11 @@ impl Builder {
         self
     }
 
-    /// Takes requests only from clients that show this key, as a bearer token or as `x-api-key`.
+    /// Takes requests only from clients that show this key: as a bearer token, as `x-api-key`, as
+    /// `x-goog-api-key`, or as `key` in the query. Further keys may be given, for clients whose limits shall
+    /// not be each other's.
     pub fn client_key(mut self, key: impl Into<Secret>) -> Self {
-        self.client_key = Some(key.into());
+        self.client_keys.push(key.into());
         self
     }
 
@@ -144,31 +205,63 @@ impl Builder {
         self
     }
 
+    /// Says what calls cost, for the budgets of sessions, the metrics and the page: of one that was broken
+    /// off, what is known of it so far; none if nobody knows.
+    pub fn prices(mut self, prices: impl Fn(&CallReport) -> Option<Usd> + Send + Sync + 'static) -> Self {
+        self.prices = Some(Arc::new(prices));
+        self
+    }
+
+    /// Keeps what sessions have used in this store, from one gateway to the next.
+    pub fn session_store(mut self, store: impl SessionStore + 'static) -> Self {
+        self.sessions = Some(Arc::new(store));
+        self
+    }
+
     /// The gateway.
     ///
     /// # Errors
-    /// `configuration` if there is no route, if the client key is empty, or if it would be
-    /// forwarded to a provider.
+    /// `configuration` if there is no route, if a client key is empty or would be forwarded to a provider,
+    /// if sessions have a budget in money but nothing has a price, or if their store cannot be read.
     pub fn build(self) -> Result<Gateway, Error> {
-        let Self { routes, client_key, settings, sink } = self;
+        let Self { routes, client_keys, settings, sink, prices, sessions } = self;
         if routes.targets().next().is_none() {
             return Err(Error::configuration("the gateway has no routes")
                 .with_hint("give it at least one, for instance for the pattern `*`"));
         }
-        if client_key.as_ref().is_some_and(|key| key.expose().is_empty()) {
+        if client_keys.iter().any(|key| key.expose().is_empty()) {
             return Err(Error::configuration("the gateway's client key is empty"));
         }
         let forwards = routes.targets().find(|target| target.client_key == ClientKeyUse::Forward);
-        if let (Some(target), Some(_)) = (forwards, &client_key) {
+        if let (Some(target), false) = (forwards, client_keys.is_empty()) {
             return Err(Error::configuration(format!(
                 "the gateway's own client key would be forwarded to `{}`",
                 target.name
             ))
             .with_hint("either clients share the gateway's key, or each brings one for the provider"));
         }
+        if settings.session_budget.usd.is_some() && prices.is_none() {
+            return Err(Error::configuration("sessions have a budget in money, but nothing has a price")
+                .with_hint("give the gateway prices, or a budget in tokens"));
+        }
+        let limits = sessions::Limits {
+            turns: settings.session_turns,
+            budget: settings.session_budget,
+            most: settings.sessions,
+        };
+        let sessions = Arc::new(Sessions::open(limits, sessions)?);
+        let books = Arc::new(Books { sink, prices, sessions, metrics: Metrics::new() });
+        let limits = guard::Limits { rate: settings.client_rate, running: settings.client_running };
         let admission = Admission::new(settings.running, settings.waiting);
-        let client_key = client_key.as_ref().map(ClientKey::new);
         let models = Models::of(&routes);
-        Ok(Gateway(Arc::new(Inner { routes, models, client_key, settings, admission, sink })))
+        Ok(Gateway(Arc::new(Inner {
+            routes,
+            models,
+            client_keys: ClientKeys::new(&client_keys),
+            settings,
+            admission,
+            clients: Clients::new(limits),
+            books,
+        })))
     }
 }

@@ -17,10 +17,10 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The surfaces are `POST /v1/messages` (Anthropic Messages) and `POST /v1/responses` (OpenAI
-//! Responses), whole and streamed, and `GET /healthz`. A request is read and its model looked up in
-//! the routes; [`classify()`] says what it is for, which travels in the call's
-//! [`CallCx`](junto_llm::CallCx). Then it takes one of two ways:
+//! The surfaces are Anthropic Messages, OpenAI Responses and Chat Completions, and Gemini's
+//! generateContent, whole and streamed, and the list of models in each dialect; `openapi.json` has
+//! every path. A request is read and its model looked up in the routes; [`classify()`] says what it
+//! is for, which travels in the call's [`CallCx`](junto_llm::CallCx). Then it takes one of two ways:
 //!
 //! - **By bytes**, when the route's provider speaks the client's own wire and nothing has to be
 //!   changed: the body goes out as it came, the answer comes back as it came, and nothing is added
@@ -35,13 +35,16 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod admit;
-mod auth;
 mod body;
+mod books;
 mod call;
 mod classify;
 mod gateway;
+mod guard;
 mod headers;
+mod limits;
 mod live;
+mod metrics;
 mod models;
 mod passthrough;
 mod progress;
@@ -50,15 +53,19 @@ mod report;
 mod route;
 mod sealed;
 mod serve;
+mod sessions;
+mod status;
 mod surface;
 mod tee;
 mod translate;
+mod workdir;
 
 pub use classify::{Classified, classify};
 pub use gateway::{Builder, Gateway, Progress, Settings};
 pub use models::ModelEntry;
 pub use report::{CallEnd, CallReport, Via};
 pub use route::Target;
+pub use sessions::{KnownBy, SessionFile, SessionRecord, SessionStore};
 
 /// The examples of the README, compiled.
 #[cfg(doctest)]

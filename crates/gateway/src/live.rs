@@ -8,7 +8,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use junto_llm::wire::{AnswerCx, StreamEncoder};
-use junto_llm::{Error, EventStream, Request, StreamEvent, Wire};
+use junto_llm::{Error, EventStream, RateLimit, Request, StreamEvent, Wire};
 use tokio::time::{Instant, timeout_at};
 
 use crate::call::{Call, Held};
@@ -70,6 +70,8 @@ pub(crate) struct Live {
     deadline: Instant,
     heart: Heart,
     has_started: bool,
+    /// What the provider said about its limits when it began.
+    rate_limit: Option<RateLimit>,
     /// Comes after everything that was written.
     failed: Option<Error>,
     _held: Held,
@@ -152,7 +154,8 @@ enum Step {
 
 impl Live {
     /// Starts the call and gives the body of the answer as soon as its first bytes are there: of
-    /// the answer, or those that keep the connection alive.
+    /// the answer, or those that keep the connection alive. Beside it, what is known by then of the
+    /// provider's limits.
     ///
     /// # Errors
     /// What fails before that, when the client can still be given a status.
@@ -162,7 +165,7 @@ impl Live {
         request: Request,
         label: Label,
         answer: &AnswerCx,
-    ) -> Result<Body, Error> {
+    ) -> Result<(Body, Option<RateLimit>), Error> {
         let sealer = Sealer::new(call.origin());
         let Call { wire, target, cx, held, meter, .. } = call;
         let mut encoder = wire.codec().stream_encoder();
@@ -179,17 +182,19 @@ impl Live {
             deadline: Instant::now() + settings.keep_alive,
             heart: Heart::new(settings.heartbeat),
             has_started: false,
+            rate_limit: None,
             failed: None,
             _held: held,
         };
         match live.step().await {
             Some(Step::Bytes(first)) => {
+                let rate_limit = live.rate_limit.take();
                 let first = stream::iter([Ok::<_, Infallible>(first)]);
                 let rest = stream::unfold(live, |mut live| async move {
                     let bytes = live.next().await?;
                     Some((Ok(bytes), live))
                 });
-                Ok(Body::from_stream(first.chain(rest)))
+                Ok((Body::from_stream(first.chain(rest)), rate_limit))
             }
             Some(Step::Failed(error)) => Err(error),
             None => Err(Error::stream("the provider's answer is empty")),
@@ -263,11 +268,12 @@ impl Live {
 
     fn write(&mut self, mut event: StreamEvent, out: &mut Vec<u8>) {
         match &mut event {
-            StreamEvent::StreamStart { id, model, usage, origin, .. } => {
+            StreamEvent::StreamStart { id, model, usage, origin, rate_limit, .. } => {
                 self.label.apply(origin.as_ref().map(|origin| origin.wire), id, model);
                 if let Some(usage) = usage {
                     self.meter.note(usage);
                 }
+                self.rate_limit = rate_limit.take();
                 self.has_started = true;
             }
             StreamEvent::Finish { usage, .. } => self.meter.finish(usage),

@@ -18,7 +18,9 @@ use crate::tee::Tee;
 /// Whether a call can go through as it is: its provider speaks the client's wire and knows the
 /// model by the client's name for it, and there is nothing of ours in it to be taken out.
 pub(crate) fn is_possible(call: &Call, body: &[u8]) -> bool {
-    call.target.provider.passthrough(call.wire).is_some() && !call.is_renamed() && !sealed::may_be_in(call.wire, body)
+    call.target.provider.passthrough(call.wire).is_some()
+        && !call.is_renamed()
+        && !sealed::may_be_in(call.wire, body)
 }
 
 /// Sends the body on and gives the answer as it comes: its status, its headers but for those that
@@ -39,8 +41,7 @@ pub(crate) async fn answer(call: Call, head: &Parts, body: Bytes) -> Result<Resp
     Ok(response)
 }
 
-/// The surface's path below the provider's base URL, with the client's query; but a key in it stays
-/// here, unless it is for the provider.
+/// The surface's path below the provider's base URL, with the client's query.
 fn path(wire: Wire, uri: &Uri, key: ClientKeyUse) -> String {
     // OpenAI's base URLs hold the version, the others' do not. Gemini's path names the model.
     let path = match wire {
@@ -49,6 +50,11 @@ fn path(wire: Wire, uri: &Uri, key: ClientKeyUse) -> String {
         Wire::Chat => "/chat/completions",
         Wire::Gemini => uri.path(),
     };
+    with_query(path, uri, key)
+}
+
+/// A path with the client's query; but a key in it stays here, unless it is for the provider.
+pub(crate) fn with_query(path: &str, uri: &Uri, key: ClientKeyUse) -> String {
     let goes = |pair: &&str| !pair.is_empty() && (key == ClientKeyUse::Forward || !pair.starts_with("key="));
     let query: Vec<&str> = uri.query().unwrap_or_default().split('&').filter(goes).collect();
     if query.is_empty() { path.to_owned() } else { format!("{path}?{}", query.join("&")) }

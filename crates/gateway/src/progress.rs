@@ -241,10 +241,7 @@ mod tests {
     fn nothing_is_lost_but_the_oldest_of_very_many() {
         let unended = vec![start(), text("x"), progress("recap"), finish()];
         assert_eq!(shown(Progress::Shown, Wire::Anthropic, unended), "[x<recap/>.");
-        assert_eq!(
-            shown(Progress::Shown, Wire::Anthropic, vec![progress("a"), finish()]),
-            "<a/>."
-        );
+        assert_eq!(shown(Progress::Shown, Wire::Anthropic, vec![progress("a"), finish()]), "<a/>.");
         let mut many = vec![start()];
         many.extend((0..100).map(|n| progress(&n.to_string())));
         many.extend([end(), finish()]);

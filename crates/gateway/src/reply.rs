@@ -93,6 +93,13 @@ pub(crate) fn json(status: StatusCode, value: &Value) -> Response {
     response
 }
 
+/// A reply of text of this type.
+pub(crate) fn text(kind: &'static str, text: String) -> Response {
+    let mut response = Response::new(Body::from(text));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
 /// A stream of server-sent events.
 pub(crate) fn events(body: Body) -> Response {
     let mut response = Response::new(body);

@@ -1,9 +1,14 @@
 //! What became of calls, told to whoever keeps the books or looks on.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use http::StatusCode;
-use junto_llm::{CallCx, CallId, Error, SessionId, Traffic, Usage};
+use junto_llm::{CallCx, CallId, Error, SessionId, Traffic, Usage, Wire};
+use tokio::time::Instant;
+
+use crate::books::Books;
+use crate::sessions::Ticket;
 
 /// Which way a call took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +25,8 @@ pub enum Via {
 pub struct CallReport {
     /// The call.
     pub call: CallId,
-    /// The session the client said it belongs to.
+    /// The session it belongs to: by the client's own name for it, else by one that the gateway made up for
+    /// a conversation, and gives it again when it goes on. None if the call was refused before it was read.
     pub session: Option<SessionId>,
     /// What it was for.
     pub traffic: Traffic,
@@ -34,6 +40,12 @@ pub struct CallReport {
     pub usage: Usage,
     /// How it ended.
     pub end: CallEnd,
+    /// The wire on which the client asked.
+    pub wire: Wire,
+    /// The time until the answer began; none if it never did.
+    pub began: Option<Duration>,
+    /// The time until the end.
+    pub took: Duration,
 }
 
 /// How a call ended.
@@ -55,22 +67,28 @@ pub enum CallEnd {
     },
 }
 
-/// Where reports go.
-pub(crate) type Sink = Arc<dyn Fn(CallReport) + Send + Sync>;
-
 /// Makes the one report of a call: when its end is seen, or with what is known when the last clone is
 /// dropped.
 #[derive(Clone)]
 pub(crate) struct Meter(Arc<Open>);
 
 struct Open {
-    sink: Option<Sink>,
-    /// Gone once it is made.
-    report: Mutex<Option<CallReport>>,
+    books: Arc<Books>,
+    asked: Instant,
+    /// Gone once the report is made.
+    notes: Mutex<Option<Notes>>,
+}
+
+/// What is known of a call so far.
+struct Notes {
+    report: CallReport,
+    /// The status with which the answer began.
+    status: Option<StatusCode>,
+    ticket: Option<Ticket>,
 }
 
 impl Meter {
-    pub(crate) fn new(sink: Option<Sink>, cx: &CallCx) -> Self {
+    pub(crate) fn new(books: &Arc<Books>, wire: Wire, cx: &CallCx) -> Self {
         let report = CallReport {
             call: cx.call.clone(),
             session: None,
@@ -80,28 +98,52 @@ impl Meter {
             via: None,
             usage: Usage::default(),
             end: CallEnd::BrokenOff,
+            wire,
+            began: None,
+            took: Duration::ZERO,
         };
-        Self(Arc::new(Open { sink, report: Mutex::new(Some(report)) }))
+        let notes = Notes { report, status: None, ticket: None };
+        Self(Arc::new(Open {
+            books: Arc::clone(books),
+            asked: Instant::now(),
+            notes: Mutex::new(Some(notes)),
+        }))
     }
 
     /// Takes note of who will be asked, and in which context.
     pub(crate) fn route(&self, cx: &CallCx, provider: &str, model: &str) {
-        self.with(|report| {
-            report.session.clone_from(&cx.session);
-            report.traffic = cx.traffic.clone();
-            report.provider = Some(provider.to_owned());
-            model.clone_into(&mut report.model);
+        self.with(|notes| {
+            notes.report.traffic = cx.traffic.clone();
+            notes.report.provider = Some(provider.to_owned());
+            model.clone_into(&mut notes.report.model);
+        });
+    }
+
+    /// Takes note of the session, whose books will be kept too.
+    pub(crate) fn session(&self, ticket: Ticket) {
+        self.with(|notes| {
+            notes.report.session = Some(ticket.id().clone());
+            notes.ticket = Some(ticket);
         });
     }
 
     /// Takes note of the way.
     pub(crate) fn via(&self, via: Via) {
-        self.with(|report| report.via = Some(via));
+        self.with(|notes| notes.report.via = Some(via));
+    }
+
+    /// Takes note that the answer begins.
+    pub(crate) fn began(&self, status: StatusCode) {
+        let time = self.0.asked.elapsed();
+        self.with(|notes| {
+            notes.report.began = Some(time);
+            notes.status = Some(status);
+        });
     }
 
     /// Takes note of usage before the end.
     pub(crate) fn note(&self, usage: &Usage) {
-        self.with(|report| report.usage = usage.clone());
+        self.with(|notes| notes.report.usage = usage.clone());
     }
 
     /// At the end of the answer.
@@ -120,18 +162,25 @@ impl Meter {
         self.0.tell(CallEnd::Failed { status, error });
     }
 
-    fn with(&self, note: impl FnOnce(&mut CallReport)) {
-        if let Some(report) = &mut *self.0.report.lock().unwrap_or_else(PoisonError::into_inner) {
-            note(report);
+    fn with(&self, note: impl FnOnce(&mut Notes)) {
+        if let Some(notes) = &mut *self.0.notes.lock().unwrap_or_else(PoisonError::into_inner) {
+            note(notes);
         }
     }
 }
 
 impl Open {
     fn tell(&self, end: CallEnd) {
-        let report = self.report.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let (Some(report), Some(sink)) = (report, &self.sink) {
-            sink(CallReport { end, ..report });
+        let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Notes { report, mut status, ticket }) = notes {
+            let took = self.asked.elapsed();
+            let mut report = CallReport { end, took, ..report };
+            if matches!(report.end, CallEnd::Complete) && report.began.is_none() {
+                // A whole answer is handed out when all of it is there.
+                report.began = Some(took);
+                status = Some(StatusCode::OK);
+            }
+            self.books.close(report, status, ticket);
         }
     }
 }
@@ -151,10 +200,10 @@ pub(crate) mod tests {
     pub(crate) fn told(by: impl FnOnce(Meter)) -> Vec<(u64, u64, String)> {
         let reports = Arc::new(Mutex::new(Vec::new()));
         let book = Arc::clone(&reports);
-        let sink: Sink = Arc::new(move |report: CallReport| {
+        let books = Books::for_tests(move |report: CallReport| {
             book.lock().unwrap().push((report.usage.input, report.usage.output, word(&report.end)));
         });
-        by(Meter::new(Some(sink), &CallCx::new()));
+        by(Meter::new(&books, Wire::Anthropic, &CallCx::new()));
         let reports = reports.lock().unwrap();
         reports.clone()
     }

@@ -7,6 +7,7 @@ use junto_llm::{ErrorKind, Provider};
 
 use crate::models::ModelEntry;
 use crate::reply::Failure;
+use crate::sessions::Turn;
 
 /// What the [alias] of a model begins with.
 const ALIAS: &str = "claude-junto-";
@@ -20,6 +21,7 @@ pub struct Target {
     pub(crate) client_key: ClientKeyUse,
     /// Shared, since each call has a target of its own.
     pub(crate) models: Arc<[ModelEntry]>,
+    pub(crate) turns: Turn,
 }
 
 /// What becomes of the key that a client shows.
@@ -37,8 +39,8 @@ impl Target {
     /// `name` is the provider's own: reasoning that it signed is known by it when a client sends it
     /// back, and a [`junto_llm::Client`] finds by it which of its providers is meant.
     pub fn new(name: impl Into<String>, provider: Arc<dyn Provider>) -> Self {
-        let models = Arc::default();
-        Self { provider, name: name.into(), model: None, client_key: ClientKeyUse::Keep, models }
+        let (client_key, models, turns) = (ClientKeyUse::Keep, Arc::default(), Turn::Free);
+        Self { provider, name: name.into(), model: None, client_key, models, turns }
     }
 
     /// This target, asked for this model instead. Such calls are always translated: a body whose
@@ -54,6 +56,14 @@ impl Target {
     /// listed in any case.
     pub fn lists(mut self, models: impl IntoIterator<Item = ModelEntry>) -> Self {
         self.models = models.into_iter().collect();
+        self
+    }
+
+    /// This target, whose turns are counted: a session may have as many as
+    /// [`Settings::session_turns`](crate::Settings::session_turns) allows. For councils, whose turns cost
+    /// many times what one model's do. A client's chores are no turns.
+    pub fn counts_turns(mut self) -> Self {
+        self.turns = Turn::Counted;
         self
     }
 
@@ -99,6 +109,11 @@ pub(crate) struct Routes(Vec<(String, Target)>);
 impl Routes {
     pub(crate) fn push(&mut self, pattern: String, target: Target) {
         self.0.push((pattern, target));
+    }
+
+    /// The patterns and where they lead.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Target)> {
+        self.0.iter().map(|(pattern, target)| (pattern.as_str(), target))
     }
 
     pub(crate) fn targets(&self) -> impl Iterator<Item = &Target> {

@@ -17,6 +17,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::guard::Link;
+
 /// How many connections are served at a time; others wait to be accepted.
 const MOST_CONNECTIONS: usize = 8192;
 /// How long a connection may take to send the head of its next request. Longer than clients keep an
@@ -24,10 +26,6 @@ const MOST_CONNECTIONS: usize = 8192;
 const HEAD_TIMEOUT: Duration = Duration::from_mins(2);
 /// The pause after a failed accept: out of file descriptors, for instance, which would spin.
 const BREATH: Duration = Duration::from_millis(20);
-
-/// Who is at the other end of a request's connection; among the request's extensions.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer(pub(crate) SocketAddr);
 
 /// Serves until `shutdown`, then lets running answers finish within `grace`.
 pub(crate) async fn serve(
@@ -67,10 +65,10 @@ pub(crate) async fn serve(
 async fn accept(
     listener: &TcpListener,
     permits: &Arc<Semaphore>,
-) -> Option<(TcpStream, Peer, OwnedSemaphorePermit)> {
+) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
     let permit = Arc::clone(permits).acquire_owned().await.ok()?;
     match listener.accept().await {
-        Ok((stream, peer)) => Some((stream, Peer(peer), permit)),
+        Ok((stream, peer)) => Some((stream, peer, permit)),
         Err(error) => {
             tracing::warn!(%error, "cannot accept a connection");
             tokio::time::sleep(BREATH).await;
@@ -90,16 +88,19 @@ struct Server {
 }
 
 impl Server {
-    async fn connection(self, stream: TcpStream, peer: Peer, router: Router) {
+    async fn connection(self, stream: TcpStream, peer: SocketAddr, router: Router) {
         // Without it small events would wait for the client's acknowledgement of the one before.
         let _ = stream.set_nodelay(true);
+        let link = stream.local_addr().ok().map(|local| Link { peer, local });
         let connection_over = self.stop.child_token();
         let _ends_streams = connection_over.clone().drop_guard();
         let mut builder = Builder::new(Streams { stop: connection_over, tasks: self.tasks.clone() });
         builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
         let router = TowerToHyperService::new(router);
         let service = service_fn(move |mut request: http::Request<Incoming>| {
-            request.extensions_mut().insert(peer);
+            if let Some(link) = link {
+                request.extensions_mut().insert(link);
+            }
             router.call(request)
         });
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));

@@ -1,5 +1,6 @@
 //! The paths that clients know, and who answers at each.
 
+mod count;
 mod generate;
 mod openapi;
 mod table;
@@ -8,41 +9,84 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderMap, StatusCode};
-use junto_llm::{ErrorKind, Wire};
+use junto_llm::Wire;
 use serde_json::json;
 
-use crate::auth;
 use crate::gateway::Gateway;
+use crate::guard;
+use crate::metrics::{self, Gauges};
 use crate::reply::{self, Failure};
+use crate::status::Status;
 use table::{Found, Surface};
 
 type Request = axum::extract::Request;
 
 /// The gateway as a service: one table of paths, and a refusal for everything that is not in it.
 pub(crate) fn router(gateway: Gateway) -> Router {
-    Router::new().fallback(serve).with_state(gateway)
+    let router = Router::new().fallback(serve).with_state(gateway.clone());
+    if gateway.0.settings.origins.is_empty() {
+        return router;
+    }
+    router.layer(axum::middleware::from_fn_with_state(gateway, guard::cors))
 }
 
 async fn serve(State(gateway): State<Gateway>, request: Request) -> Response {
-    let Some(Found { surface, model }) = table::find(request.method(), request.uri().path()) else {
-        return missing(&request);
-    };
-    match surface {
-        Surface::Alive => reply::json(StatusCode::OK, &json!({"status": "ok"})),
-        Surface::Generate(wire) => generate::answer(&gateway, wire, model, request).await,
-        Surface::Models => models(&gateway, model.as_deref(), &request),
-        Surface::OpenApi => openapi::document(),
+    match table::find(request.method(), request.uri().path()) {
+        // Whoever watches over the gateway asks as often as it likes, and shows nothing.
+        Some(Found { surface: Surface::Health, .. }) => alive(),
+        // It reports what it refuses.
+        Some(Found { surface: Surface::Generate(wire), model }) => {
+            generate::answer(&gateway, wire, model, request).await
+        }
+        Some(Found { surface: surface @ Surface::Count(wire), model }) => {
+            let response = count::answer(&gateway, wire, model, request).await;
+            gateway.0.books.metrics.request(surface.name(), response.status());
+            response
+        }
+        found => {
+            let surface = found.as_ref().map_or("none", |found| found.surface.name());
+            let response = match guard::check(&gateway, &request) {
+                Ok(_client) => other(&gateway, found, &request),
+                Err(failure) => failure.into_response(wire_of(request.uri().path(), request.headers())),
+            };
+            gateway.0.books.metrics.request(surface, response.status());
+            response
+        }
     }
+}
+
+/// Answers a request for something else than a model's answer.
+fn other(gateway: &Gateway, found: Option<Found>, request: &Request) -> Response {
+    let Some(Found { surface, model }) = found else { return missing(request) };
+    match surface {
+        Surface::Health | Surface::Hello => alive(),
+        Surface::Metrics => reply::text(metrics::TYPE, metrics_text(gateway)),
+        Surface::Models => models(gateway, model.as_deref(), request),
+        Surface::OpenApi => openapi::document(),
+        Surface::Status => Status::of(gateway).page(),
+        Surface::StatusJson => reply::json(StatusCode::OK, &json!(Status::of(gateway))),
+        Surface::Generate(_) | Surface::Count(_) => missing(request),
+    }
+}
+
+fn alive() -> Response {
+    reply::json(StatusCode::OK, &json!({"status": "ok"}))
+}
+
+fn metrics_text(gateway: &Gateway) -> String {
+    let (books, admission) = (&gateway.0.books, &gateway.0.admission);
+    let (running, waiting) = (admission.running(), admission.waiting());
+    metrics::text(&books.metrics, Gauges { running, waiting, sessions: books.sessions.len() })
 }
 
 /// What can be asked for, in the words of the wire that the client speaks.
 fn models(gateway: &Gateway, model: Option<&str>, request: &Request) -> Response {
     let wire = wire_of(request.uri().path(), request.headers());
     let (models, query) = (&gateway.0.models, request.uri().query().unwrap_or_default());
-    let list = check(gateway, request.headers()).and_then(|()| match model {
+    let list = match model {
         Some(model) => models.one(wire, model, &gateway.0.routes),
         None => models.list(wire, query),
-    });
+    };
     list.map_or_else(|failure| failure.into_response(wire), |list| reply::json(StatusCode::OK, &list))
 }
 
@@ -66,24 +110,6 @@ fn wire_of(path: &str, headers: &HeaderMap) -> Wire {
         _ if says("x-goog-api-key") => Wire::Gemini,
         _ => Wire::Responses,
     }
-}
-
-/// Whether this client may ask at all.
-fn check(gateway: &Gateway, headers: &HeaderMap) -> Result<(), Failure> {
-    if auth::is_child(headers) {
-        return Err(Failure::new(
-            ErrorKind::AccessDenied,
-            "a command-line agent that Junto has started does not ask Junto's own gateway; \
-             does its endpoint, or a setting of its own, lead here?",
-        ));
-    }
-    if gateway.0.client_key.as_ref().is_some_and(|key| !key.is_shown(headers)) {
-        return Err(Failure::new(
-            ErrorKind::Authentication,
-            "this gateway wants its key, as a bearer token or in the header x-api-key",
-        ));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -6,11 +6,12 @@ use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use junto_llm::wire::{AnswerCx, Incoming, Mode};
-use junto_llm::{Narration, Part, Request, Wire};
+use junto_llm::{Narration, Part, RateLimit, Request, Wire};
 use serde_json::{Value, json};
 
 use crate::call::Call;
 use crate::gateway::{Progress, Settings};
+use crate::limits;
 use crate::live::{Label, Live};
 use crate::reply::{self, Failure};
 use crate::sealed::{self, Sealer};
@@ -38,7 +39,8 @@ pub(crate) async fn answer(
             let codec = call.wire.codec();
             let mut answer = codec.encode_response(&response);
             codec.date(&mut answer, created);
-            Ok(reply::json(StatusCode::OK, &answer))
+            let reply = reply::json(StatusCode::OK, &answer);
+            Ok(limited(reply, call.wire, response.rate_limit.as_ref(), created))
         }
         Mode::Stream => {
             call.cx.narration = match settings.progress {
@@ -46,9 +48,19 @@ pub(crate) async fn answer(
                 Progress::Hidden => Narration::Silent,
             };
             let cx = AnswerCx { created, tells_usage: wants_usage(call.wire, body) };
-            Ok(reply::events(Live::open(settings, call, request, label, &cx).await?))
+            let wire = call.wire;
+            let (events, rate_limit) = Live::open(settings, call, request, label, &cx).await?;
+            Ok(limited(reply::events(events), wire, rate_limit.as_ref(), created))
         }
     }
+}
+
+/// The reply with what the provider said about its limits.
+fn limited(mut reply: Response, wire: Wire, limits: Option<&RateLimit>, now: u64) -> Response {
+    if let Some(known) = limits {
+        limits::tell(wire, known, now, reply.headers_mut());
+    }
+    reply
 }
 
 /// Clients of Chat Completions have to ask for the usage of a stream.

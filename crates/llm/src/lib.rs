@@ -55,6 +55,7 @@ pub mod retry;
 pub mod schema;
 mod secret;
 pub mod sse;
+pub mod tokens;
 mod tool;
 pub mod vendor;
 pub mod wire;

@@ -96,7 +96,7 @@ fn paths(files: &Files) -> Result<String, Failure> {
     let mut text = String::new();
     match &files.user {
         Some(user) => {
-            let named = if files.user_is_named { ", named by JUNTO_CONFIG" } else { "" };
+            let named = files.user_named_by.map(|name| format!(", named by {name}")).unwrap_or_default();
             let _ = writeln!(text, "user     {} ({}{named})", user.display(), presence(user));
         }
         None => text.push_str("user     none: neither HOME nor XDG_CONFIG_HOME is set\n"),

@@ -7,14 +7,22 @@ use crate::environment::Environment;
 /// The folder of a project's own configuration.
 const PROJECT_FOLDER: &str = ".junto";
 
+/// The variable by which frites is told of a file of its user's.
+const FRITES: &str = "FRITES_GLOBAL_CONFIG";
+
+/// The variables that name the user's file; the first that is set counts.
+const VARIABLES: [&str; 3] = ["JUNTO_CONFIG", "JUNTO_GLOBAL_CONFIG", FRITES];
+
 /// The files considered, in the order in which they count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Files {
     /// The user's file.
     pub(crate) user: Option<PathBuf>,
-    /// Whether `JUNTO_CONFIG` named the user's file, so that it must exist.
-    pub(crate) user_is_named: bool,
-    /// The list of trusted projects. `JUNTO_CONFIG` does not move it: a project that can place a
+    /// The variable that named the user's file, if one did, so that it must exist.
+    pub(crate) user_named_by: Option<&'static str>,
+    /// A file that a variable names and that is frites' own.
+    pub(crate) foreign: Option<PathBuf>,
+    /// The list of trusted projects. No variable moves it: a project that can place a
     /// file beside the one named there must not be able to trust itself.
     pub(crate) trust: Option<PathBuf>,
     /// The project one is in.
@@ -38,10 +46,18 @@ impl Files {
             .filter(|path| path.is_absolute())
             .or_else(|| environment.path("HOME").map(|home| home.join(".config")))
             .map(|folder| folder.join("junto"));
-        let named = environment.path("JUNTO_CONFIG").map(|path| environment.directory().join(path));
+        let at = |name| environment.path(name).map(|path| environment.directory().join(path));
+        let named = VARIABLES.iter().find_map(|name| Some((*name, at(name)?)));
+        let (foreign, named) = match named {
+            Some((FRITES, path)) if path.extension().is_some_and(|end| end == "json") => (Some(path), None),
+            named => (None, named),
+        };
         Self {
-            user_is_named: named.is_some(),
-            user: named.or_else(|| folder.as_ref().map(|folder| folder.join("config.toml"))),
+            user_named_by: named.as_ref().map(|(name, _)| *name),
+            user: named
+                .map(|(_, path)| path)
+                .or_else(|| folder.as_ref().map(|folder| folder.join("config.toml"))),
+            foreign,
             trust: folder.map(|folder| folder.join("trusted.toml")),
             project: Project::around(environment.directory()),
         }

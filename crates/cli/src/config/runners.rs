@@ -74,7 +74,10 @@ impl Config {
             endpoint: text("endpoint"),
             key_variable: text("key_env"),
             is_isolated: text("home").is_some_and(|home| home == "isolated"),
-            pass_keys: matches!(setting("pass_keys"), Some(Setting { value: Value::Flag(true), .. })),
+            pass_keys: match setting("pass_keys") {
+                Some(setting) => setting.value == Value::Flag(true),
+                None => self.flag("pass_keys"),
+            },
             max_usd: setting("max_usd").and_then(|setting| match setting.value {
                 Value::Number(number) => Some(number),
                 _ => None,

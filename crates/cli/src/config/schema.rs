@@ -14,13 +14,15 @@ pub(crate) struct Key {
     pub(crate) default: Option<&'static str>,
     /// The variable that sets it.
     pub(crate) variable: Option<&'static str>,
+    /// The name that frites has for this variable; it counts where the other is not set.
+    pub(crate) frites: Option<&'static str>,
     /// What it does.
     pub(crate) about: &'static str,
 }
 
 impl Key {
     const fn new(path: &'static str, kind: Kind, about: &'static str) -> Self {
-        Self { path, kind, default: None, variable: None, about }
+        Self { path, kind, default: None, variable: None, frites: None, about }
     }
 
     const fn or(mut self, default: &'static str) -> Self {
@@ -31,6 +33,16 @@ impl Key {
     const fn var(mut self, variable: &'static str) -> Self {
         self.variable = Some(variable);
         self
+    }
+
+    const fn also(mut self, frites: &'static str) -> Self {
+        self.frites = Some(frites);
+        self
+    }
+
+    /// The variables that set it, the one that counts more first.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.variable.into_iter().chain(self.frites)
     }
 
     /// The path's last segment.
@@ -68,6 +80,12 @@ pub(crate) const RUNNERS: &[&str] = &["claude", "codex", "gemini"];
 /// Where a command-line agent keeps its sessions and its login.
 pub(crate) const HOMES: &[&str] = &["own", "isolated"];
 
+/// How much the gateway tells of a council's progress.
+pub(crate) const DETAILS: &[&str] = &["telemetry", "interleaved"];
+
+/// What the gateway notes, from the most to the least.
+pub(crate) const LOG_LEVELS: &[&str] = &["debug", "info", "warn", "error"];
+
 /// When the files of a project are kept turn by turn.
 pub(crate) const SNAPSHOTS: &[&str] = &["auto", "on", "off"];
 
@@ -85,6 +103,10 @@ pub(crate) static KEYS: &[Key] = &[
         .var("JUNTO_INSTRUCTIONS"),
     Key::new("fallback", Kind::Texts, "who takes over, in this order, when a command-line agent cannot work")
         .var("JUNTO_FALLBACK"),
+    Key::new("pass_keys", Kind::Flag, "whether command-line agents get your API keys, unless theirs says so")
+        .or("false")
+        .var("JUNTO_PASS_API_KEYS")
+        .also("FRITES_PASS_API_KEYS"),
     Key::new("env_policy", Kind::Choice(ENV_POLICIES), "which variables the agents' commands inherit")
         .or("core")
         .var("JUNTO_ENV_POLICY"),
@@ -168,6 +190,96 @@ pub(crate) static KEYS: &[Key] = &[
         .or("1s")
         .var("JUNTO_RETRY_BASE"),
     Key::new("retry.cap", Kind::Pause, "the longest pause").or("1m").var("JUNTO_RETRY_CAP"),
+    Key::new("gateway.host", Kind::Text, "the address that the gateway listens on")
+        .or("127.0.0.1")
+        .var("JUNTO_GATEWAY_HOST")
+        .also("FRITES_GATEWAY_HOST"),
+    Key::new("gateway.port", Kind::Port, "the port that it listens on; 0 is any that is free")
+        .or("6767")
+        .var("JUNTO_GATEWAY_PORT")
+        .also("FRITES_GATEWAY_PORT"),
+    Key::new("gateway.key_env", Kind::Variable, "the variable that holds the key which clients must show")
+        .or("JUNTO_GATEWAY_TOKEN")
+        .var("JUNTO_GATEWAY_KEY_ENV"),
+    Key::new("gateway.council", Kind::Texts, "who sits in the council, each PROVIDER/MODEL or an agent")
+        .var("JUNTO_GATEWAY_COUNCIL"),
+    Key::new("gateway.progress", Kind::Flag, "stream what providers say about their progress, as reasoning")
+        .or("true")
+        .var("JUNTO_GATEWAY_PROGRESS"),
+    Key::new("gateway.progress_detail", Kind::Choice(DETAILS), "how much is told of it")
+        .or("telemetry")
+        .var("JUNTO_PROGRESS_DETAIL")
+        .also("FRITES_PROGRESS_DETAIL"),
+    Key::new("gateway.heartbeat", Kind::Timeout, "how often a council that works in silence says so")
+        .or("5s")
+        .var("JUNTO_HEARTBEAT_MS")
+        .also("FRITES_HEARTBEAT_MS"),
+    Key::new("gateway.telemetry", Kind::Timeout, "how often the counters of a council's members are told")
+        .or("2s")
+        .var("JUNTO_TELEMETRY_MS")
+        .also("FRITES_TELEMETRY_MS"),
+    Key::new("gateway.keep_alive", Kind::Timeout, "how often a silent stream is kept alive")
+        .or("3s")
+        .var("JUNTO_GATEWAY_KEEP_ALIVE"),
+    Key::new("gateway.grace", Kind::Pause, "how long running answers may take when it is asked to end")
+        .or("30s")
+        .var("JUNTO_GATEWAY_GRACE"),
+    Key::new("gateway.max_running", Kind::Count, "how many calls run at a time")
+        .or("1024")
+        .var("JUNTO_GATEWAY_MAX_RUNNING"),
+    Key::new("gateway.max_waiting", Kind::Count, "how many more may wait; others are refused")
+        .or("1024")
+        .var("JUNTO_GATEWAY_MAX_WAITING"),
+    Key::new("gateway.max_body", Kind::Count, "the largest body of a request, in MiB")
+        .or("64")
+        .var("JUNTO_GATEWAY_MAX_BODY"),
+    Key::new("gateway.client_rate", Kind::Count, "how often one client may ask in a minute; 0 is no limit")
+        .or("0")
+        .var("JUNTO_GATEWAY_CLIENT_RATE"),
+    Key::new(
+        "gateway.client_running",
+        Kind::Count,
+        "how many calls of one client run at a time; 0 is no limit",
+    )
+    .or("0")
+    .var("JUNTO_GATEWAY_CLIENT_RUNNING"),
+    Key::new("gateway.max_turns", Kind::Count, "the most turns of a session with a council; 0 is no limit")
+        .or("60")
+        .var("JUNTO_GATEWAY_MAX_TURNS"),
+    Key::new("gateway.max_usd", Kind::Number, "the most dollars that a client's session may cost")
+        .var("JUNTO_GATEWAY_MAX_USD"),
+    Key::new("gateway.max_tokens", Kind::Count, "the most tokens that a client's session may use")
+        .var("JUNTO_GATEWAY_MAX_TOKENS"),
+    Key::new(
+        "gateway.max_sessions",
+        Kind::Count,
+        "how many sessions are remembered; then the longest idle goes",
+    )
+    .or("10000")
+    .var("JUNTO_GATEWAY_MAX_SESSIONS"),
+    Key::new(
+        "gateway.roots",
+        Kind::Texts,
+        "below which folders a client's working directory may be; your home",
+    )
+    .var("JUNTO_GATEWAY_ROOTS"),
+    Key::new("gateway.hosts", Kind::Texts, "names besides those of this machine that it may be called by")
+        .var("JUNTO_GATEWAY_HOSTS"),
+    Key::new("gateway.origins", Kind::Texts, "web pages that may use it, such as http://localhost:3000")
+        .var("JUNTO_GATEWAY_ORIGINS"),
+    Key::new("gateway.log_level", Kind::Choice(LOG_LEVELS), "what it notes on standard error")
+        .or("info")
+        .var("JUNTO_LOG_LEVEL")
+        .also("FRITES_LOG_LEVEL"),
+    Key::new("gateway.log_json", Kind::Flag, "note one JSON object in each line")
+        .or("false")
+        .var("JUNTO_LOG_JSON")
+        .also("FRITES_LOG_JSON"),
+    Key::new(
+        "gateway.routes.*",
+        Kind::Route,
+        "who answers for a model's name, in which * stands for anything",
+    ),
     Key::new("providers.*.wire", Kind::Choice(WIRES), "the wire it speaks"),
     Key::new("providers.*.base_url", Kind::Url, "where it is"),
     Key::new("providers.*.key_env", Kind::Variable, "the environment variable that holds its key"),

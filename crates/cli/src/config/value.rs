@@ -13,6 +13,8 @@ pub(crate) enum Kind {
     Text,
     /// A whole number, zero or more.
     Count,
+    /// A port.
+    Port,
     /// A number, zero or more.
     Number,
     /// Yes or no.
@@ -31,6 +33,8 @@ pub(crate) enum Kind {
     Variable,
     /// A header's value; its name must not be one that carries a key.
     Header,
+    /// Who answers for a model: one text, or several for a council.
+    Route,
 }
 
 /// A value that was read and checked.
@@ -75,6 +79,7 @@ impl Kind {
         match self {
             Self::Text | Self::Header => "a string".to_owned(),
             Self::Count => "a whole number, zero or more".to_owned(),
+            Self::Port => "a port, 0 to 65535".to_owned(),
             Self::Number => "a number, zero or more".to_owned(),
             Self::Flag => "true or false".to_owned(),
             Self::Texts => "a list of strings".to_owned(),
@@ -85,6 +90,10 @@ impl Kind {
             Self::Pause => "a duration such as \"500ms\" or \"2s\"".to_owned(),
             Self::Url => "an address that starts with http:// or https://".to_owned(),
             Self::Variable => "the name of an environment variable".to_owned(),
+            Self::Route => {
+                "\"PROVIDER/MODEL\", \"PROVIDER/*\", \"cli:NAME\", \"council\" or a list of members"
+                    .to_owned()
+            }
         }
     }
 
@@ -98,6 +107,9 @@ impl Kind {
             (Self::Count, Some(Toml::Integer(number))) => {
                 u64::try_from(*number.value()).map(Value::Count).or_else(|_| wrong())
             }
+            (Self::Port, Some(Toml::Integer(number))) => {
+                u16::try_from(*number.value()).map(|port| Value::Count(port.into())).or_else(|_| wrong())
+            }
             (Self::Number, Some(value)) if value.is_float() || value.is_integer() => {
                 #[expect(clippy::cast_precision_loss, reason = "prices are small")]
                 let number = value
@@ -107,13 +119,17 @@ impl Kind {
                 number.map(Value::Number).map_or_else(wrong, Ok)
             }
             (Self::Flag, Some(Toml::Boolean(flag))) => Ok(Value::Flag(*flag.value())),
-            (Self::Texts, Some(Toml::Array(array))) => array
+            (Self::Texts | Self::Route, Some(Toml::Array(array))) => array
                 .iter()
                 .map(|v| v.as_str().map(str::to_owned))
                 .collect::<Option<Vec<_>>>()
                 .map(Value::Texts)
                 .map_or_else(wrong, Ok),
-            (Self::Count | Self::Number | Self::Flag | Self::Texts, _) => wrong(),
+            (Self::Count | Self::Port | Self::Number | Self::Flag | Self::Texts, _) => wrong(),
+            // `gpt-5.5 = …` is a table `gpt-5` with a key `5`.
+            (Self::Route, None | Some(Toml::InlineTable(_))) => {
+                wrong().map_err(|wrong| format!("{wrong}; a name with a dot in it is written in quotes"))
+            }
             (_, Some(Toml::String(text))) => self.read_text(name, text.value()),
             _ => wrong(),
         }
@@ -130,15 +146,25 @@ impl Kind {
         if looks_like_key(text) {
             return Err(format!("this looks like a key; {NO_KEYS}"));
         }
-        if text.is_empty() && matches!(self, Self::Text | Self::Header | Self::Url | Self::Variable) {
+        if text.is_empty()
+            && matches!(self, Self::Text | Self::Header | Self::Url | Self::Variable | Self::Route)
+        {
             return Err("must not be empty".to_owned());
         }
         let value = match self {
             Self::Text | Self::Header => Some(Value::Text(text.to_owned())),
             Self::Count => text.parse().ok().map(Value::Count),
             Self::Number => text.parse().ok().filter(|n: &f64| *n >= 0.0 && n.is_finite()).map(Value::Number),
-            Self::Flag => text.parse().ok().map(Value::Flag),
-            Self::Texts => Some(Value::Texts(text.split(',').map(|t| t.trim().to_owned()).collect())),
+            Self::Port => text.parse().ok().map(|port: u16| Value::Count(port.into())),
+            Self::Flag => match text {
+                "true" | "1" => Some(Value::Flag(true)),
+                "false" | "0" => Some(Value::Flag(false)),
+                _ => None,
+            },
+            Self::Route if !text.contains(',') => Some(Value::Text(text.to_owned())),
+            Self::Texts | Self::Route => {
+                Some(Value::Texts(text.split(',').map(|t| t.trim().to_owned()).collect()))
+            }
             Self::Choice(words) => words.contains(&text).then(|| Value::Text(text.to_owned())),
             Self::Timeout => duration(text).filter(|d| !d.is_zero()).map(Value::Duration),
             Self::Pause => duration(text).map(Value::Duration),

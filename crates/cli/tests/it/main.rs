@@ -13,6 +13,11 @@ mod t1_config;
 mod t1_demo;
 mod t1_doctor;
 mod t1_gateway;
+mod t1_gateway_limits;
+mod t1_gateway_routes;
+#[cfg(target_os = "linux")]
+mod t1_gateway_service;
+mod t1_gateway_setup;
 mod t1_hangup;
 mod t1_interrupt;
 mod t1_models;

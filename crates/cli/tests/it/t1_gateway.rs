@@ -21,22 +21,39 @@ pub(crate) struct Gateway {
 
 impl Gateway {
     pub(crate) fn start(machine: &Machine, flags: &[&str]) -> Self {
+        Self::started(machine, flags, "listening on ")
+    }
+
+    /// One that notes JSON.
+    pub(crate) fn start_for_programs(machine: &Machine, flags: &[&str]) -> Self {
+        Self::started(machine, flags, "\"msg\":\"listening on ")
+    }
+
+    fn started(machine: &Machine, flags: &[&str], mark: &str) -> Self {
         let mut child = start(machine, &[&["gateway", "--port", "0"], flags].concat());
         let mut err = BufReader::new(child.stderr.take().unwrap());
         let mut said = String::new();
         let url = loop {
             let from = said.len();
             assert_ne!(err.read_line(&mut said).unwrap(), 0, "{said}");
-            if let Some(rest) = said[from..].strip_prefix("listening on ") {
-                break rest.split(';').next().unwrap().to_owned();
+            if let Some((_, rest)) = said[from..].split_once(mark) {
+                break rest.split(' ').next().unwrap().to_owned();
             }
         };
         Self { child, err, said, url }
     }
 
+    /// The port it listens on.
+    pub(crate) fn port(&self) -> u16 {
+        self.url.rsplit(':').next().unwrap().parse().unwrap()
+    }
+
     /// A client of this gateway. Its requests name the model.
-    fn client(&self, wire: Wire, key: &str) -> Client {
-        let base = if wire == Wire::Responses { format!("{}/v1", self.url) } else { self.url.clone() };
+    pub(crate) fn client(&self, wire: Wire, key: &str) -> Client {
+        let base = match wire {
+            Wire::Responses | Wire::Chat => format!("{}/v1", self.url),
+            Wire::Anthropic | Wire::Gemini => self.url.clone(),
+        };
         let provider = HttpProvider::new(Endpoint::new("gateway", wire, base).key(key)).unwrap();
         Client::builder().provider("gateway", Arc::new(provider)).build().unwrap()
     }
@@ -59,6 +76,35 @@ impl Gateway {
         })
     }
 
+    /// What it answers to a request without a body.
+    pub(crate) fn get(&self, path: &str) -> String {
+        let address = self.url.strip_prefix("http://").unwrap();
+        self.send(&format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"))
+    }
+
+    /// What it answers to these bytes.
+    pub(crate) fn send(&self, request: &str) -> String {
+        let mut stream = TcpStream::connect(self.url.strip_prefix("http://").unwrap()).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// The models it tells OpenAI's clients of.
+    pub(crate) fn models(&self) -> Vec<String> {
+        let answer = self.get("/v1/models");
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200 "), "{answer}");
+        let list: serde_json::Value = serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}"));
+        list["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|model| model["id"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
     /// Interrupts it; gives the exit code and everything it said.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         interrupt(&self.child);
@@ -67,17 +113,17 @@ impl Gateway {
     }
 }
 
-fn run<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
 #[test]
-fn both_apis_are_answered_from_every_wire() {
+fn every_wire_is_answered_from_every_wire() {
     on_every_wire(
         || Play::text("From the other side."),
         |setup, stage| {
             let gateway = Gateway::start(&stage.machine, &[]);
-            for wire in [Wire::Anthropic, Wire::Responses] {
+            for wire in Wire::ALL {
                 let answer = gateway.ask(wire, "whatever-1");
                 assert_eq!(answer.unwrap(), "From the other side.", "{wire:?} from {:?}", setup.wire);
             }
@@ -85,8 +131,9 @@ fn both_apis_are_answered_from_every_wire() {
             assert_eq!(code, Some(0), "{said}");
             let who = format!("{}/{}", setup.provider, setup.model);
             assert!(said.contains(&format!("{who} answers\n")), "{said}");
-            assert!(said.contains("ANTHROPIC_BASE_URL=") && said.contains("wire_api="), "{said}");
-            assert_eq!(said.matches(&format!("{who} · in ")).count(), 4, "{said}");
+            assert!(said.contains(" — Anthropic (/v1/messages) + OpenAI (/v1/responses)"), "{said}");
+            assert!(said.contains("junto gateway setup claude|codex|gemini"), "{said}");
+            assert_eq!(said.matches(&format!("{who} · in ")).count(), 8, "{said}");
             assert!(!said.contains(KEY), "{said}");
         },
     );
@@ -152,12 +199,10 @@ fn requests_that_make_no_sense_are_noted() {
     let stage = Stage::on_any_wire(Play::default());
     let gateway = Gateway::start(&stage.machine, &[]);
     for body in ["{", r#"{"model": "any-1", "messages": 3}"#] {
-        let mut stream = TcpStream::connect(gateway.url.strip_prefix("http://").unwrap()).unwrap();
-        let length = body.len();
-        write!(stream, "POST /v1/messages HTTP/1.1\r\nhost: gateway\r\nconnection: close\r\n").unwrap();
-        write!(stream, "content-length: {length}\r\n\r\n{body}").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        let answer = gateway.send(&format!(
+            "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        ));
         assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
     }
     let (code, said) = gateway.end();
@@ -183,7 +228,7 @@ fn strangers_need_a_key() {
     stage
         .machine
         .run(&["gateway", "--host", "0.0.0.0", "--port", "0"])
-        .fails(2, &["could use your keys", "--key-env"]);
+        .fails(2, &["could use your keys", "JUNTO_GATEWAY_TOKEN", "--key-env"]);
     stage.machine.run(&["gateway", "--key-env", "NOT_SET"]).fails(2, &["NOT_SET is empty or not set"]);
     stage.machine.variables.push(("CLIENT_KEY".to_owned(), "open-sesame".to_owned()));
     let gateway = Gateway::start(&stage.machine, &["--host", "0.0.0.0", "--key-env", "CLIENT_KEY"]);

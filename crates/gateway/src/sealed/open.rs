@@ -93,8 +93,7 @@ fn late_slots(parts: impl Iterator<Item = Part>) -> Vec<Part> {
         // What the slot holds has its text; what came along of it unsigned says the same again.
         let said = out.split_off(from.min(out.len()));
         let said = said.into_iter().filter(|part| !is_unsigned(part));
-        let (late, early): (Vec<_>, Vec<_>) =
-            Sealed::read(slot).into_iter().partition(|sealed| sealed.late);
+        let (late, early): (Vec<_>, Vec<_>) = Sealed::read(slot).into_iter().partition(|sealed| sealed.late);
         let restore = |sealed: Sealed| sealed.restore("");
         out.extend(early.into_iter().map(restore));
         out.extend(said);

@@ -116,8 +116,10 @@ fn on_geminis_wire_the_next_call_keeps_everything_before_it() {
     let redacted = made(Content::RedactedThinking("xx".into()));
     let late = made(thinking("ha", Some("s2")));
     let said = Content::Text("let me see".into());
-    let kept =
-        sealed(&expected, &[early.clone(), redacted.clone(), made(said.clone()), late.clone(), made(call("1"))]);
+    let kept = sealed(
+        &expected,
+        &[early.clone(), redacted.clone(), made(said.clone()), late.clone(), made(call("1"))],
+    );
     let slots: Vec<&str> = kept
         .iter()
         .filter_map(|part| match part.content() {
@@ -203,12 +205,11 @@ fn streams_are_sealed_alike() {
     let begun = StreamEvent::ToolCallStart { id, call_id: "1".into(), name: "f".into(), kind: whole.kind };
     let signed = |raw| StreamEvent::ToolCallEnd { id, call: whole.clone(), raw };
     let maker = origin(Wire::Gemini, "route");
-    let out = run(
-        Wire::Anthropic,
-        &maker,
-        vec![begun.clone(), signed(Some(json!({"thoughtSignature": "s"})))],
+    let out =
+        run(Wire::Anthropic, &maker, vec![begun.clone(), signed(Some(json!({"thoughtSignature": "s"})))]);
+    assert!(
+        matches!(&out[0], StreamEvent::Part { part } if matches!(part.content(), Content::RedactedThinking(_)))
     );
-    assert!(matches!(&out[0], StreamEvent::Part { part } if matches!(part.content(), Content::RedactedThinking(_))));
     assert_eq!(out[1], begun);
     let plain = vec![begun, signed(None)];
     assert_eq!(run(Wire::Anthropic, &maker, plain.clone()), plain);

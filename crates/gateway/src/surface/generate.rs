@@ -3,17 +3,21 @@
 use axum::response::Response;
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, StatusCode, header};
-use junto_llm::{CallCx, CallId, ErrorKind, Wire};
+use http::{StatusCode, header};
+use junto_llm::{CallCx, CallId, ErrorKind, Traffic, Wire};
 use serde_json::Value;
+use std::sync::Arc;
 
 use super::Request;
 use crate::admit::Place;
 use crate::call::{Call, Held};
 use crate::gateway::Gateway;
+use crate::guard::{self, Client};
 use crate::reply::{self, Failure};
 use crate::report::{Meter, Via};
-use crate::{body, passthrough, translate};
+use crate::route::Target;
+use crate::sessions::{Canned, Key, Turn, Verdict};
+use crate::{body, passthrough, translate, workdir};
 
 /// Answers one request, whatever becomes of it. `model` is the one that the path names, on wires that
 /// have it there.
@@ -25,15 +29,21 @@ pub(super) async fn answer(
 ) -> Response {
     let cx = CallCx::new();
     let id = cx.call.clone();
-    let meter = Meter::new(gateway.0.sink.clone(), &cx);
-    let result = match admit(gateway, wire, request.headers()) {
-        Ok(place) => call(gateway, wire, model, request, cx, place, meter.clone()).await,
+    let meter = Meter::new(&gateway.0.books, wire, &cx);
+    let result = match admit(gateway, wire, &request) {
+        Ok(admitted) => call(gateway, wire, model, request, cx, admitted, meter.clone()).await,
         Err(failure) => {
             body::discard(request.into_body()).await;
             Err(failure)
         }
     };
-    let mut response = result.unwrap_or_else(|failure| refuse(failure, wire, &id, &meter));
+    let mut response = match result {
+        Ok(response) => {
+            meter.began(response.status());
+            response
+        }
+        Err(failure) => refuse(failure, wire, &id, &meter),
+    };
     reply::identify(&mut response, wire, &id);
     response
 }
@@ -47,13 +57,21 @@ fn refuse(failure: Failure, wire: Wire, call: &CallId, meter: &Meter) -> Respons
 }
 
 /// What can be refused before the body is read.
-fn admit(gateway: &Gateway, wire: Wire, headers: &HeaderMap) -> Result<Place, Failure> {
-    super::check(gateway, headers)?;
-    if let Some(coding) = headers.get(header::CONTENT_ENCODING).filter(|coding| *coding != "identity") {
+pub(super) fn admit(gateway: &Gateway, wire: Wire, request: &Request) -> Result<Admitted, Failure> {
+    let client = guard::check(gateway, request)?;
+    let coding = request.headers().get(header::CONTENT_ENCODING);
+    if let Some(coding) = coding.filter(|coding| *coding != "identity") {
         let message = format!("the gateway reads no bodies in the encoding {coding:?}");
         return Err(Failure::with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
     }
-    gateway.0.admission.enter().ok_or_else(|| Failure::overloaded(wire))
+    let place = gateway.0.admission.enter().ok_or_else(|| Failure::overloaded(wire))?;
+    Ok(Admitted { client, place })
+}
+
+/// A request whose body may be read.
+pub(super) struct Admitted {
+    pub(super) client: Client,
+    pub(super) place: Place,
 }
 
 async fn call(
@@ -62,7 +80,7 @@ async fn call(
     model: Option<String>,
     request: Request,
     mut cx: CallCx,
-    place: Place,
+    admitted: Admitted,
     meter: Meter,
 ) -> Result<Response, Failure> {
     // Whoever drops this future, or later the answer's body, ends the call.
@@ -72,15 +90,39 @@ async fn call(
     let asked = model.map_or_else(|| model_in(&body), Ok)?;
     let target = gateway.0.routes.target(&asked)?;
     crate::classify(wire, &asked, &head.headers, &body).apply(&mut cx);
+    if let Some(stated) = cx.workdir.take() {
+        cx.workdir = workdir::permitted(stated, &gateway.0.settings.workdir_roots).await;
+    }
     meter.route(&cx, &target.name, target.model.as_deref().unwrap_or(&asked));
-    let permit = place.run().await.ok_or_else(|| Failure::overloaded(wire))?;
-    let held = Held { _cancel: cancel, _permit: permit };
+    let target = in_session(gateway, wire, target, &cx, &body, &meter)?;
+    let permit = admitted.place.run().await.ok_or_else(|| Failure::overloaded(wire))?;
+    let held = Held { _cancel: cancel, _permit: permit, _client: admitted.client };
     let call = Call { wire, target, asked, cx, held, meter };
     dispatch(gateway, call, &head, bytes, body).await
 }
 
+/// Who answers in the call's session: the target, or a word that the session has had all its turns.
+fn in_session(
+    gateway: &Gateway,
+    wire: Wire,
+    target: Target,
+    cx: &CallCx,
+    body: &Value,
+    meter: &Meter,
+) -> Result<Target, Failure> {
+    let key = Key::of(wire, cx.session.as_ref(), body);
+    let turn = if matches!(cx.traffic, Traffic::Background(_)) { Turn::Free } else { target.turns };
+    let (ticket, verdict) = gateway.0.books.sessions.begin(key, turn);
+    meter.session(ticket);
+    match verdict {
+        Verdict::Goes => Ok(target),
+        Verdict::Capped(most) => Ok(Target { provider: Arc::new(Canned::turns(most)), ..target }),
+        Verdict::Spent(failure) => Err(failure),
+    }
+}
+
 /// The model that a body names.
-fn model_in(body: &Value) -> Result<String, Failure> {
+pub(super) fn model_in(body: &Value) -> Result<String, Failure> {
     let model = body.get("model").and_then(Value::as_str).filter(|model| !model.is_empty());
     let missing = || Failure::new(ErrorKind::InvalidRequest, "model: must be a string that is not empty");
     model.map(str::to_owned).ok_or_else(missing)

@@ -9,14 +9,40 @@ use percent_encoding::percent_decode_str;
 /// What is served at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Surface {
-    /// Word that the gateway is there.
-    Alive,
+    /// Word that the gateway is there, for whoever watches over it.
+    Health,
+    /// The same, for clients.
+    Hello,
+    /// Counters, for Prometheus.
+    Metrics,
+    /// What goes on, as a page.
+    Status,
+    /// The same as JSON.
+    StatusJson,
     /// Answers of models, on this wire.
     Generate(Wire),
+    /// How many tokens a request would be, on this wire.
+    Count(Wire),
     /// The models that can be asked for; one, if the path names it.
     Models,
     /// The description of all this.
     OpenApi,
+}
+
+impl Surface {
+    /// What it is called in metrics.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Health => "health",
+            Self::Hello => "hello",
+            Self::Metrics => "metrics",
+            Self::Models => "models",
+            Self::OpenApi => "openapi",
+            Self::Status | Self::StatusJson => "status",
+            Self::Generate(_) => "generate",
+            Self::Count(_) => "count",
+        }
+    }
 }
 
 /// One path: the method it takes, and what it serves.
@@ -24,13 +50,20 @@ type Row = (&'static str, &'static str, Surface);
 
 /// All of them. `{model}` stands for a model's name, which may hold slashes and colons; of two rows
 /// that fit, the first counts.
-pub(super) const TABLE: [Row; 15] = [
-    ("GET", "/healthz", Surface::Alive),
-    ("HEAD", "/", Surface::Alive),
-    ("GET", "/api/hello", Surface::Alive),
+pub(super) const TABLE: &[Row] = &[
+    ("GET", "/healthz", Surface::Health),
+    ("HEAD", "/", Surface::Hello),
+    ("GET", "/api/hello", Surface::Hello),
+    ("GET", "/metrics", Surface::Metrics),
     ("GET", "/openapi.json", Surface::OpenApi),
+    ("GET", "/status", Surface::Status),
+    ("GET", "/status.json", Surface::StatusJson),
     ("POST", "/v1/messages", Surface::Generate(Wire::Anthropic)),
     ("POST", "/v1/responses", Surface::Generate(Wire::Responses)),
+    ("POST", "/v1/messages/count_tokens", Surface::Count(Wire::Anthropic)),
+    ("POST", "/v1/responses/input_tokens", Surface::Count(Wire::Responses)),
+    ("POST", "/v1beta/models/{model}:countTokens", Surface::Count(Wire::Gemini)),
+    ("POST", "/v1/models/{model}:countTokens", Surface::Count(Wire::Gemini)),
     ("POST", "/v1/chat/completions", Surface::Generate(Wire::Chat)),
     ("POST", "/v1beta/models/{model}:generateContent", Surface::Generate(Wire::Gemini)),
     ("POST", "/v1beta/models/{model}:streamGenerateContent", Surface::Generate(Wire::Gemini)),
@@ -86,14 +119,17 @@ mod tests {
         check(Method::POST, "/v1/messages", Some((Surface::Generate(Wire::Anthropic), None)));
         check(Method::POST, "/v1/messages/", None);
         check(Method::GET, "/v1/messages", None);
-        check(Method::HEAD, "/", Some((Surface::Alive, None)));
+        check(Method::HEAD, "/", Some((Surface::Hello, None)));
         check(Method::GET, "/", None);
-        check(Method::HEAD, "/api/hello", Some((Surface::Alive, None)));
+        check(Method::HEAD, "/api/hello", Some((Surface::Hello, None)));
         check(Method::OPTIONS, "/healthz", None);
         check(Method::POST, "/v1beta/models/m:generateContent", Some((gemini, Some("m"))));
         check(Method::POST, "/v1/models/m:streamGenerateContent", Some((gemini, Some("m"))));
         check(Method::POST, "/v1beta/models/a/b:c:generateContent", Some((gemini, Some("a/b:c"))));
         check(Method::POST, "/v1beta/models/a%2Fb%20%C3%BC:generateContent", Some((gemini, Some("a/b ü"))));
+        let count = Surface::Count(Wire::Gemini);
+        check(Method::POST, "/v1beta/models/m:countTokens", Some((count, Some("m"))));
+        check(Method::POST, "/v1/messages/count_tokens", Some((Surface::Count(Wire::Anthropic), None)));
         check(Method::POST, "/v1beta/models/:generateContent", None);
         check(Method::POST, "/v1beta/models/%ff:generateContent", None);
         check(Method::POST, "/v1beta/models/m:embedContent", None);

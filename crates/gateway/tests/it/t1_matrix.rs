@@ -45,6 +45,7 @@ on_each! {
     a_picture
     an_object
     usage_is_reported
+    what_the_provider_says_about_its_limits
 }
 
 async fn text(surface: Wire, wire: Wire) {
@@ -98,7 +99,7 @@ async fn thinking(surface: Wire, wire: Wire) {
 /// The client sends everything back as it got it, and the twin is strict about what it gets.
 async fn a_tool_round_with_two_calls(surface: Wire, wire: Wire) {
     // Chat's clients have nowhere to keep a signature, and the twin misses what it signed.
-    let keeps_reasoning = matches!(surface, Wire::Anthropic | Wire::Responses);
+    let keeps_reasoning = surface != Wire::Chat;
     for way in Way::BOTH {
         let calls = [
             Call::new("get_weather", json!({"city": "Ghent"})),
@@ -205,5 +206,22 @@ async fn usage_is_reported(surface: Wire, wire: Wire) {
             matches!(report.end, CallEnd::Complete) && report.via == Some(Via::Translation),
             "{report:?}"
         );
+    }
+}
+
+/// In the headers of the client's own wire, if both wires have such.
+async fn what_the_provider_says_about_its_limits(surface: Wire, wire: Wire) {
+    for way in Way::BOTH {
+        let s = translated(wire, Play::text("Hello.")).await;
+        let request = Request::prompt("hi").model(asked(surface));
+        let told = way.ask(&s.house.client(surface), request).await.unwrap().rate_limit;
+        if surface == Wire::Gemini || wire == Wire::Gemini {
+            assert_eq!(told, None, "{way:?}");
+            continue;
+        }
+        let told = told.unwrap_or_else(|| panic!("{way:?}: no word of limits"));
+        assert_eq!(told.requests_limit.unwrap() - told.requests_remaining.unwrap(), 1, "{way:?}: {told:?}");
+        let used = told.tokens_limit.unwrap() - told.tokens_remaining.unwrap();
+        assert_eq!(used, s.twin.usage_total().total, "{way:?}: {told:?}");
     }
 }

@@ -7,6 +7,7 @@
 
 mod support;
 mod t0_fuzz;
+mod t0_tokens;
 mod t1_bad_input;
 mod t1_matrix;
 mod t1_replay;

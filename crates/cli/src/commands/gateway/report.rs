@@ -2,8 +2,9 @@
 
 use junto::gateway::{CallEnd, CallReport};
 use junto::llm::catalog::Catalog;
-use junto::llm::{Cost, Error, ErrorKind, Usage};
+use junto::llm::{Cost, Error, ErrorKind, Usage, Usd};
 use junto::store::{self, Book};
+use serde_json::json;
 
 use crate::config::ProviderSettings;
 use crate::failure::Failure;
@@ -24,9 +25,7 @@ impl Reporter {
     /// The line: who answered, what was used or what went wrong, and what to do about it.
     pub(super) fn line(&self, report: &CallReport) -> String {
         let provider = report.provider.as_deref();
-        // A client may name the provider with the model.
-        let model = provider.and_then(|name| report.model.strip_prefix(name)?.strip_prefix('/'));
-        let model = model.unwrap_or(&report.model);
+        let model = model(report);
         let who = provider.map_or_else(|| "a request".to_owned(), |name| format!("{name}/{model}"));
         let used = || {
             let Usage { input, output, .. } = report.usage;
@@ -49,13 +48,40 @@ impl Reporter {
         format!("{who} · {what}")
     }
 
+    /// What a call cost, as far as that is known.
+    pub(super) fn price(&self, report: &CallReport) -> Option<Usd> {
+        let provider = report.provider.as_deref()?;
+        self.catalog.cost(provider, model(report), &report.usage).amount()
+    }
+
+    /// The same for programs.
+    pub(super) fn fields(&self, report: &CallReport) -> serde_json::Value {
+        let CallReport { call, session, traffic, provider, usage, .. } = report;
+        let (end, status, error) = match &report.end {
+            CallEnd::Complete => ("complete", None, None),
+            CallEnd::Unread => ("unread", None, None),
+            CallEnd::BrokenOff => ("broken_off", None, None),
+            CallEnd::Failed { status, error } => {
+                ("failed", status.map(|status| status.as_u16()), Some(error.kind().as_str()))
+            }
+        };
+        json!({
+            "call": call, "session": session, "traffic": traffic, "provider": provider, "model": model(report),
+            "end": end, "status": status, "error": error,
+            "input_tokens": usage.input, "output_tokens": usage.output,
+            "cache_read_tokens": usage.cache_read,
+            "usd": self.price(report).map(Usd::dollars),
+        })
+    }
+
     /// Writes down what a call used, if anything is known of that.
     pub(super) fn book(&self, report: &CallReport, book: &Book) -> store::Result<()> {
         let Some(provider) = report.provider.as_deref() else { return Ok(()) };
         if report.usage.total == 0 {
             return Ok(());
         }
-        let CallReport { call, session, model, usage, .. } = report;
+        let CallReport { call, session, usage, .. } = report;
+        let model = model(report);
         // What a call that was broken off has cost, its provider alone knows.
         let cost = match report.end {
             CallEnd::Complete => self.catalog.cost(provider, model, usage),
@@ -68,7 +94,7 @@ impl Reporter {
     fn hint(&self, provider: Option<&str>, error: &Error) -> Option<String> {
         let Some(provider) = provider else {
             let is_stranger = error.kind() == ErrorKind::Authentication;
-            return is_stranger.then(|| "the client must show the key that --key-env names".to_owned());
+            return is_stranger.then(|| "the client must show the key of `gateway.key_env`".to_owned());
         };
         let known = self.providers.iter().find(|known| known.name == provider);
         match known.and_then(|known| known.key_variable.as_deref()) {
@@ -78,4 +104,10 @@ impl Reporter {
             _ => Failure::from(error.clone()).hint,
         }
     }
+}
+
+/// The provider's own name for the model. A client may have named the provider with it.
+fn model(report: &CallReport) -> &str {
+    let own = report.provider.as_deref().and_then(|name| report.model.strip_prefix(name)?.strip_prefix('/'));
+    own.unwrap_or(&report.model)
 }

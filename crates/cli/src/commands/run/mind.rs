@@ -62,7 +62,7 @@ pub(super) fn mind(
         (native, format!("{provider}/{}", model.as_deref().unwrap_or("no model")), provider, wire)
     } else {
         let client = connect::client(&config, environment)?;
-        let council = council::council(&args.council, &client, directory, &config, environment)?;
+        let council = council::council(&args.council, Some(&client), directory, &config, environment)?;
         let who = council::words(&council);
         (Native::new(Arc::new(council)), who, String::new(), None)
     };

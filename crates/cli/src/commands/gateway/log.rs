@@ -1,0 +1,122 @@
+//! What the gateway notes on standard error: lines for people, or JSON for programs.
+
+use junto::gateway::{CallEnd, CallReport};
+use serde_json::{Value, json};
+
+use super::report::Reporter;
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::output::Output;
+
+/// How much something matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Debug,
+    Info,
+    Warn,
+    Error,
+}
+
+impl Level {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
+
+    fn named(word: &str) -> Self {
+        [Self::Debug, Self::Warn, Self::Error]
+            .into_iter()
+            .find(|level| level.word() == word)
+            .unwrap_or(Self::Info)
+    }
+
+    /// How much the end of a call matters.
+    fn of(end: &CallEnd) -> Self {
+        match end {
+            CallEnd::Complete | CallEnd::Unread | CallEnd::BrokenOff => Self::Info,
+            CallEnd::Failed { status: Some(status), .. } if status.is_client_error() => Self::Warn,
+            CallEnd::Failed { .. } => Self::Error,
+        }
+    }
+}
+
+/// Takes notes. Clones share where they go.
+#[derive(Clone)]
+pub(super) struct Log {
+    output: Output,
+    /// What matters less is left out.
+    least: Level,
+    json: bool,
+}
+
+impl Log {
+    /// As it is configured.
+    pub(super) fn new(config: &Config, output: &Output) -> Self {
+        let least = config.text("gateway.log_level").map_or(Level::Info, |(word, _)| Level::named(word));
+        Self { output: output.clone(), least, json: config.flag("gateway.log_json") }
+    }
+
+    /// Something that is said at the start or the end, whatever the level is.
+    pub(super) fn started(&self, text: &str) {
+        self.put(Level::Info, text, json!({}));
+    }
+
+    /// Something to know.
+    pub(super) fn note(&self, text: &str) {
+        if self.least <= Level::Info {
+            self.put(Level::Info, text, json!({}));
+        }
+    }
+
+    /// Something that is not as it should be.
+    pub(super) fn warning(&self, text: &str) {
+        if self.least > Level::Warn {
+            return;
+        }
+        if self.json { self.put(Level::Warn, text, json!({})) } else { self.output.warning(text) }
+    }
+
+    /// What became of a call.
+    pub(super) fn call(&self, report: &CallReport, reporter: &Reporter) {
+        let level = Level::of(&report.end);
+        if self.least > level {
+            return;
+        }
+        let line = reporter.line(report);
+        if self.json {
+            return self.put(level, &line, reporter.fields(report));
+        }
+        // Whoever looks for a fault wants to see which calls belong together.
+        let session = report.session.as_ref().filter(|_| self.least == Level::Debug);
+        let session = session.map(|session| format!(" · session {session}")).unwrap_or_default();
+        self.put(level, &format!("{line}{session}"), json!({}));
+    }
+
+    fn put(&self, level: Level, text: &str, fields: Value) {
+        if !self.json {
+            return self.output.note(text);
+        }
+        let mut line = json!({"ts": Environment::now().to_string(), "level": level.word(), "msg": text});
+        if let (Value::Object(line), Value::Object(fields)) = (&mut line, fields) {
+            line.extend(fields);
+        }
+        self.output.note(&line.to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_ordered_and_named() {
+        for word in ["debug", "info", "warn", "error"] {
+            assert_eq!(Level::named(word).word(), word);
+        }
+        assert!(Level::Debug < Level::Info && Level::Info < Level::Warn && Level::Warn < Level::Error);
+    }
+}

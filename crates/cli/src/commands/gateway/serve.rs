@@ -1,0 +1,191 @@
+//! Serving.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use junto::gateway::{Builder, Gateway, SessionFile};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::log::Log;
+use super::report::Reporter;
+use super::routes::{self, Routed};
+use super::settings::settings;
+use super::{client_key, key_variable};
+use crate::args::ServeArgs;
+use crate::config::{Config, ProviderSettings, problems_failure};
+use crate::environment::Environment;
+use crate::failure::{Exit, Failure};
+use crate::interrupts::Interrupts;
+use crate::output::Output;
+use crate::{connect, saved};
+
+/// The APIs that are served, as the first line names them.
+const SURFACES: &str = "Anthropic (/v1/messages) + OpenAI (/v1/responses) + Chat (/v1/chat/completions) + \
+                        Gemini (/v1beta/models)";
+
+/// Runs the command: serves until it is interrupted, then lets running answers finish. A second
+/// interrupt does not wait for them.
+pub(crate) async fn run(
+    args: ServeArgs,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Exit, Failure> {
+    let mut interrupts = Interrupts::listen()?;
+    let mut config = Config::load(environment, &args.values())?;
+    for route in &args.route {
+        config.add_route(route).map_err(|problem| problems_failure(&[problem]))?;
+    }
+    let log = Log::new(&config, output);
+    for note in &config.notes {
+        log.note(note);
+    }
+    let Routed { builder, words } = routes::routes(Gateway::builder(), &config, environment)?;
+    let reporter = Arc::new(Reporter { catalog: connect::catalog(&config), providers: config.providers() });
+    let prices = Arc::clone(&reporter);
+    let book = saved::book("gateway", &config, environment, output);
+    let told = log.clone();
+    let builder = builder.on_call(move |report| {
+        if let Some(book) = &book
+            && let Err(error) = reporter.book(&report, book)
+        {
+            told.warning(&format!("`junto cost` will not know of this call: {error}"));
+        }
+        told.call(&report, &reporter);
+    });
+    let builder = builder.settings(settings(&config, environment)).prices(move |report| prices.price(report));
+    let builder = match sessions(&config, environment, &log) {
+        Some(file) => builder.session_store(file),
+        None => builder,
+    };
+    let key = client_key(&config, environment)?;
+    let is_keyed = key.is_some();
+    let gateway = key.into_iter().fold(builder, Builder::client_key).build()?;
+
+    let (host, port) = place(&config);
+    let failed = |error: std::io::Error| no_listener(host, port, &error);
+    let listener = TcpListener::bind((host, port)).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    if let Some(provider) = itself(&connect::usable(&config, environment), address) {
+        return Err(circle(provider));
+    }
+    if !address.ip().is_loopback() {
+        if !is_keyed {
+            return Err(open_to_everybody(address));
+        }
+        log.warning("other machines can reach this address, and the connection is not encrypted");
+    }
+    log.started(&format!("listening on http://{address} — {SURFACES}"));
+    let keyed = if is_keyed {
+        format!("; clients show the key in {}", key_variable(&config).0)
+    } else {
+        String::new()
+    };
+    log.started(&format!("{words}{keyed}"));
+    log.started("`junto gateway setup claude|codex|gemini` points a client here");
+    let shutdown = CancellationToken::new();
+    let mut serving = std::pin::pin!(gateway.serve(listener, shutdown.clone()));
+    tokio::select! {
+        biased;
+        () = interrupts.next() => {}
+        () = &mut serving => return Ok(Exit::Done),
+    }
+    log.started("shutting down; running answers may finish");
+    shutdown.cancel();
+    tokio::select! {
+        biased;
+        () = interrupts.next() => Err(Failure::interrupted()),
+        () = serving => Ok(Exit::Done),
+    }
+}
+
+/// Where it is kept what sessions have used; none if nothing is to be kept.
+fn sessions(config: &Config, environment: &Environment, log: &Log) -> Option<SessionFile> {
+    if !config.flag("store.save") {
+        return None;
+    }
+    let folder = saved::root(environment).ok()?.join("gateway");
+    match std::fs::create_dir_all(&folder) {
+        Ok(()) => Some(SessionFile::new(folder.join("sessions.json"))),
+        Err(error) => {
+            log.warning(&format!(
+                "what sessions used is forgotten at the end: {}: {error}",
+                folder.display()
+            ));
+            None
+        }
+    }
+}
+
+/// Where to listen.
+fn place(config: &Config) -> (&str, u16) {
+    let host = config.text("gateway.host").map_or("127.0.0.1", |(host, _)| host);
+    // The table of keys lets no other numbers in.
+    let port = config.count("gateway.port").and_then(|port| u16::try_from(port).ok());
+    (host, port.unwrap_or_default())
+}
+
+/// The provider that is this gateway itself, if one is: each of its requests would come back here.
+fn itself(providers: &[ProviderSettings], address: SocketAddr) -> Option<&ProviderSettings> {
+    providers.iter().find(|provider| {
+        let rest = provider.base_url.strip_prefix("http://").unwrap_or_default();
+        let authority = rest.split('/').next().unwrap_or_default();
+        let Some((host, port)) = authority.rsplit_once(':') else { return false };
+        let is_here = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"].contains(&host)
+            || host.trim_matches(['[', ']']).parse() == Ok(address.ip());
+        is_here && port.parse() == Ok(address.port())
+    })
+}
+
+fn circle(provider: &ProviderSettings) -> Failure {
+    let ProviderSettings { name, base_url, .. } = provider;
+    Failure::usage(
+        format!("the provider {name} is at {base_url}, which is this gateway itself"),
+        format!(
+            "`junto config show` tells who set `providers.{name}.base_url`; unset that, or choose another port"
+        ),
+    )
+}
+
+fn no_listener(host: &str, port: u16, error: &std::io::Error) -> Failure {
+    Failure::usage(
+        format!("cannot listen on {host}:{port}: {error}"),
+        "choose another address or port; port 0 is any that is free",
+    )
+}
+
+fn open_to_everybody(address: SocketAddr) -> Failure {
+    Failure::usage(
+        format!("everybody who reaches {address} could use your keys"),
+        "set JUNTO_GATEWAY_TOKEN to a key for clients, or name another variable with --key-env, or listen on \
+         127.0.0.1",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use junto::llm::Wire;
+
+    use super::*;
+
+    #[test]
+    fn a_provider_that_is_the_gateway_itself_is_found() {
+        let check = |base: &str, expected: bool| {
+            let provider = ProviderSettings {
+                name: "p".to_owned(),
+                wire: Wire::Chat,
+                base_url: base.to_owned(),
+                key_variable: None,
+                headers: Vec::new(),
+            };
+            let address = SocketAddr::from(([127, 0, 0, 1], 6767));
+            assert_eq!(itself(&[provider], address).is_some(), expected, "{base}");
+        };
+        check("http://127.0.0.1:6767", true);
+        check("http://localhost:6767/v1", true);
+        check("http://[::1]:6767/v1", true);
+        check("http://127.0.0.1:6768", false);
+        check("http://example.org:6767", false);
+        check("https://api.openai.com/v1", false);
+    }
+}

@@ -1,0 +1,90 @@
+//! The limits that the configuration sets, seen by clients.
+
+use junto::llm::{ErrorKind, Wire};
+use junto::twin::{Play, Step};
+
+use crate::stage::{SETUPS, Stage};
+use crate::t1_gateway::Gateway;
+
+/// A stage whose gateway is configured so.
+fn stage(gateway: &str) -> Stage {
+    let stage = Stage::new(&SETUPS[3], Play::of([Step::text("Here.")]));
+    let config = stage.machine.path(".config/junto/config.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("{text}[gateway]\n{gateway}")).unwrap();
+    stage
+}
+
+#[test]
+fn a_session_has_a_budget_that_outlives_the_gateway() {
+    let stage = stage("max_tokens = 1\n");
+    let gateway = Gateway::start(&stage.machine, &[]);
+    // The first call is asked whole; the streamed one after it finds nothing left.
+    let refused = gateway.ask(Wire::Anthropic, "m-1").unwrap_err();
+    assert_eq!(stage.requests().len(), 1, "{refused}");
+    assert_eq!(gateway.end().0, Some(0));
+    let gateway = Gateway::start(&stage.machine, &[]);
+    gateway.ask(Wire::Anthropic, "m-1").unwrap_err();
+    assert_eq!(stage.requests().len(), 1, "what was used is remembered");
+    assert_eq!(gateway.end().0, Some(0));
+}
+
+#[test]
+fn a_council_has_so_many_turns() {
+    let stage = stage("max_turns = 1\ncouncil = [\"local/a-1\", \"local/b-1\"]\nprogress = false\n");
+    let gateway = Gateway::start(&stage.machine, &[]);
+    let client = gateway.client(Wire::Anthropic, "any");
+    let ask = || {
+        let request = junto::llm::Request::prompt("Hello.").model("junto-council");
+        crate::t1_gateway::run(client.complete(request, &junto::llm::CallCx::new())).unwrap().text()
+    };
+    assert_eq!(ask(), "Here.");
+    let asked = stage.requests().len();
+    assert_ne!(ask(), "Here.", "the turns are used up");
+    assert_eq!(stage.requests().len(), asked);
+    assert_eq!(gateway.end().0, Some(0));
+}
+
+#[test]
+fn one_client_may_ask_so_often() {
+    let stage = stage("client_rate = 1\n");
+    let gateway = Gateway::start(&stage.machine, &[]);
+    // Asked for whole, it answers; asked for a stream within the same minute, it does not.
+    let refused = gateway.ask(Wire::Anthropic, "m-1").unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::RateLimit, "{refused}");
+    assert_eq!(stage.requests().len(), 1);
+    assert_eq!(gateway.end().0, Some(0));
+}
+
+#[test]
+fn web_pages_and_other_names_are_let_in_by_name() {
+    let strange = |gateway: &Gateway, header: &str| {
+        let answer =
+            gateway.send(&format!("GET /v1/models HTTP/1.1\r\nconnection: close\r\n{header}\r\n\r\n"));
+        answer.split(' ').nth(1).unwrap().to_owned()
+    };
+    let page = |gateway: &Gateway| {
+        let host = format!("127.0.0.1:{}", gateway.port());
+        strange(gateway, &format!("host: {host}\r\norigin: https://app.example"))
+    };
+    let closed = stage("");
+    let gateway = Gateway::start(&closed.machine, &[]);
+    assert_eq!((page(&gateway).as_str(), strange(&gateway, "host: gateway.lan").as_str()), ("403", "403"));
+    assert_eq!(gateway.end().0, Some(0));
+    let open = stage("hosts = [\"gateway.lan\"]\norigins = [\"https://app.example\"]\n");
+    let gateway = Gateway::start(&open.machine, &[]);
+    assert_eq!((page(&gateway).as_str(), strange(&gateway, "host: gateway.lan").as_str()), ("200", "200"));
+    assert_eq!(gateway.end().0, Some(0));
+}
+
+#[test]
+fn what_it_does_can_be_looked_at() {
+    let stage = stage("");
+    let gateway = Gateway::start(&stage.machine, &[]);
+    gateway.ask(Wire::Anthropic, "m-1").unwrap();
+    for (path, part) in [("/metrics", "junto_"), ("/status", "<html"), ("/openapi.json", "\"openapi\"")] {
+        let answer = gateway.get(path);
+        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains(part), "{path}: {answer}");
+    }
+    assert_eq!(gateway.end().0, Some(0));
+}

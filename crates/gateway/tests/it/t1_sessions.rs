@@ -1,0 +1,244 @@
+//! What a session may use, and what it is told when that is used up.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use junto_gateway::{Builder, CallEnd, Gateway, SessionFile, Settings, Target};
+use junto_llm::{Allowance, Error, ErrorKind, Message, Request, Usd, Wire};
+use serde_json::{Value, json};
+
+use crate::scripted::{Cue, Scripted, answer, shared};
+use crate::support::{House, Reports, Way, ask, model, path, post, raw};
+
+fn council(provider: &Arc<Scripted>) -> Builder {
+    Gateway::builder().route("*", Target::new("council", provider.clone()).counts_turns())
+}
+
+fn turns(most: u32) -> Settings {
+    Settings { session_turns: Some(most), ..Settings::default() }
+}
+
+/// The second turn of a conversation, which tells it from others.
+fn second_turn(asked: &str) -> Request {
+    let said = [Message::user(asked), Message::assistant("hello"), Message::user("and now?")];
+    Request::of(said).model("m")
+}
+
+/// The cap is told in an ordinary answer, on every wire and both ways; the council is not asked again.
+#[tokio::test]
+async fn a_session_has_so_many_turns_with_a_council() {
+    for wire in Wire::ALL {
+        for way in Way::BOTH {
+            let provider = shared(answer([], "the council's answer"));
+            let reports = Reports::default();
+            let builder = council(&provider).settings(turns(2)).on_call(reports.sink());
+            let house = House::open(&builder.build().unwrap()).await;
+            let client = house.client(wire);
+            let ask = async |asked: &str| way.ask(&client, second_turn(asked)).await.unwrap();
+            for _ in 0..2 {
+                assert_eq!(ask("hi").await.text(), "the council's answer");
+            }
+            for _ in 0..2 {
+                let capped = ask("hi").await;
+                assert!(capped.text().contains("all of its 2 turns"), "{wire:?} {way:?}: {}", capped.text());
+                assert_eq!(capped.usage.total, 0, "{wire:?} {way:?}");
+            }
+            assert_eq!(ask("something else").await.text(), "the council's answer");
+            assert_eq!(provider.asked().len(), 3, "{wire:?} {way:?}");
+            house.close().await;
+            let reports = reports.all();
+            assert_eq!(reports.len(), 5);
+            assert!(reports.iter().all(|report| matches!(report.end, CallEnd::Complete)), "{reports:?}");
+            let session = |at: usize| reports[at].session.clone().unwrap();
+            assert!(session(0) == session(1) && session(0) == session(3) && session(0) != session(4));
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_a_councils_turns_are_counted_and_only_those_with_an_answer() {
+    let ask_often = async |builder: Builder, request: Request| {
+        let house = House::open(&builder.settings(turns(1)).build().unwrap()).await;
+        let mut answers = Vec::new();
+        for _ in 0..3 {
+            answers.push(Way::Whole.ask(&house.client(Wire::Anthropic), request.clone()).await);
+        }
+        answers
+    };
+    let yes = || shared(answer([], "yes"));
+    let plain = Gateway::builder().route("*", Target::new("model", yes()));
+    for answer in ask_often(plain, second_turn("hi")).await {
+        assert_eq!(answer.unwrap().text(), "yes", "a model's turns are as many as one likes");
+    }
+    let probe = Request { max_tokens: Some(1), ..second_turn("hi") };
+    for answer in ask_often(council(&yes()), probe).await {
+        assert_eq!(answer.unwrap().text(), "yes", "a client's chores are no turns");
+    }
+    let failing = shared([Cue::Fail(Error::new(ErrorKind::Server, "it burst"))]);
+    for answer in ask_often(council(&failing), second_turn("hi")).await {
+        assert!(answer.is_err(), "a turn without an answer is none");
+    }
+    assert_eq!(failing.asked().len(), 3);
+}
+
+/// The smallest second turn of each wire, as JSON.
+fn body(wire: Wire) -> Value {
+    let turn = |role: &str, said: &str| json!({"role": role, "content": said});
+    let turns = [turn("user", "hi"), turn("assistant", "hello"), turn("user", "and now?")];
+    match wire {
+        Wire::Anthropic => json!({"model": model(wire), "max_tokens": 9, "messages": turns}),
+        Wire::Chat => json!({"model": model(wire), "messages": turns}),
+        Wire::Responses => json!({"model": model(wire), "input": turns}),
+        Wire::Gemini => {
+            let turn = |role: &str, said: &str| json!({"role": role, "parts": [{"text": said}]});
+            json!({"contents": [turn("user", "hi"), turn("model", "hello"), turn("user", "and now?")]})
+        }
+    }
+}
+
+/// Asks until it is refused: how many answers there were, the status, and the error's name for it.
+async fn until_refused(gateway: &Gateway, wire: Wire) -> (usize, u16, Value) {
+    let path = path(wire, model(wire), Way::Whole);
+    for answers in 0..10 {
+        let raw = raw(ask(gateway, post(&path, body(wire).to_string())).await).await;
+        if raw.status != 200 {
+            let message = raw.json()["error"]["message"].as_str().unwrap().to_owned();
+            assert!(message.contains("used up its budget"), "{message}");
+            let name = match wire {
+                Wire::Anthropic => "type",
+                Wire::Gemini => "status",
+                Wire::Responses | Wire::Chat => "code",
+            };
+            return (answers, raw.status, raw.json()["error"][name].clone());
+        }
+    }
+    panic!("never refused");
+}
+
+/// Each answer uses seven tokens. The refusal is what each wire says when an account has nothing left.
+#[tokio::test]
+async fn a_budget_that_is_used_up_is_a_matter_of_billing() {
+    for (wire, status, name) in [
+        (Wire::Anthropic, 402, "billing_error"),
+        (Wire::Responses, 429, "insufficient_quota"),
+        (Wire::Chat, 429, "insufficient_quota"),
+        (Wire::Gemini, 429, "RESOURCE_EXHAUSTED"),
+    ] {
+        let cent = Usd::from_dollars(0.01);
+        for (budget, answers) in [
+            (Allowance::tokens(7), 1),
+            (Allowance::tokens(15), 3),
+            (Allowance::usd(Usd::from_dollars(0.02)), 2),
+            (Allowance { usd: Some(cent), tokens: Some(100) }, 1),
+        ] {
+            let provider = shared(answer([], "yes"));
+            let settings = Settings { session_budget: budget, ..Settings::default() };
+            let builder = Gateway::builder().route("*", Target::new("s", provider.clone()));
+            let gateway = builder.settings(settings).prices(move |_| Some(cent)).build().unwrap();
+            let found = until_refused(&gateway, wire).await;
+            assert_eq!(found, (answers, status, json!(name)), "{wire:?} {budget}");
+            assert_eq!(provider.asked().len(), answers, "{wire:?} {budget}");
+        }
+    }
+}
+
+/// What goes through by bytes is paid too.
+#[tokio::test]
+async fn calls_by_bytes_are_on_the_same_budget() {
+    let whole = r#"{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"yes"}],"stop_reason":"end_turn","usage":{"input_tokens":7,"output_tokens":2}}"#;
+    let chunks = http::Response::builder()
+        .header("content-type", "application/json")
+        .body(vec![Ok(whole.into())])
+        .unwrap();
+    let provider = Arc::new(Scripted::new([]).with_bytes(Wire::Anthropic, chunks));
+    let settings = Settings { session_budget: Allowance::tokens(18), ..Settings::default() };
+    let builder = Gateway::builder().route("*", Target::new("s", provider.clone()));
+    let gateway = builder.settings(settings).build().unwrap();
+    assert_eq!(until_refused(&gateway, Wire::Anthropic).await, (2, 402, json!("billing_error")));
+    assert_eq!(provider.sent().len(), 2);
+}
+
+/// Money whose amount nobody knows could be any amount.
+#[tokio::test]
+async fn without_a_price_money_does_not_reach_far() {
+    let budget = Allowance::usd(Usd::from_dollars(1000.0));
+    let settings = || Settings { session_budget: budget, ..Settings::default() };
+    let builder =
+        || Gateway::builder().route("*", Target::new("s", shared(answer([], "yes")))).settings(settings());
+    let gateway = builder().prices(|_| None).build().unwrap();
+    assert_eq!(until_refused(&gateway, Wire::Anthropic).await.0, 1);
+    let error = builder().build().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration);
+}
+
+#[tokio::test]
+async fn a_client_names_its_sessions_and_its_agents_have_their_own() {
+    let provider = shared(answer([], "the council's answer"));
+    let house = House::open(&council(&provider).settings(turns(1)).build().unwrap()).await;
+    let ask = async |headers: &[(&'static str, &'static str)], asked: &str| {
+        let headers = headers.iter().map(|(n, v)| (n.parse().unwrap(), v.parse().unwrap()));
+        let body = json!({
+            "model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": asked}],
+        });
+        let raw = house.send(Wire::Anthropic, headers.collect::<HeaderMap>(), body.to_string()).await;
+        raw.json()["content"][0]["text"].as_str().unwrap().contains("1 turns")
+    };
+    let session = ("x-claude-code-session-id", "s-1");
+    assert!(!ask(&[session], "hi").await);
+    assert!(ask(&[session], "something else").await, "whatever it asks, it is the same session");
+    assert!(!ask(&[session, ("x-claude-code-agent-id", "a-1")], "hi").await);
+    assert!(ask(&[session, ("x-claude-code-agent-id", "a-1")], "hi").await);
+    assert!(!ask(&[("x-claude-code-session-id", "s-2")], "hi").await);
+    assert!(!ask(&[], "hi").await);
+    assert!(!ask(&[], "hi").await, "two that begin alike are two until they go on");
+}
+
+/// The first answer of a conversation counts for it, and a gateway that is started anew goes on counting.
+#[tokio::test]
+async fn what_was_used_outlives_the_gateway() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sessions.json");
+    let provider = shared(answer([], "hello"));
+    let open = async || {
+        let builder = council(&provider).settings(turns(2)).session_store(SessionFile::new(&file));
+        House::open(&builder.build().unwrap()).await
+    };
+    let ask = async |house: &House, request: Request| {
+        Way::Streamed.ask(&house.client(Wire::Responses), request).await.unwrap().text()
+    };
+    let house = open().await;
+    assert_eq!(ask(&house, Request::prompt("hi").model("m")).await, "hello");
+    house.close().await;
+    let house = open().await;
+    assert_eq!(ask(&house, second_turn("hi")).await, "hello");
+    house.close().await;
+    let house = open().await;
+    assert!(ask(&house, second_turn("hi")).await.contains("2 turns"));
+    house.close().await;
+
+    std::fs::write(&file, "not what was saved").unwrap();
+    let error = council(&provider).session_store(SessionFile::new(&file)).build().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration);
+}
+
+#[tokio::test]
+async fn sessions_are_forgotten_when_there_are_too_many() {
+    let provider = shared(answer([], "the council's answer"));
+    let settings = Settings { sessions: 3, ..turns(1) };
+    let house = House::open(&council(&provider).settings(settings).build().unwrap()).await;
+    let ask = async |asked: &str| {
+        Way::Whole
+            .ask(&house.client(Wire::Chat), second_turn(asked))
+            .await
+            .unwrap()
+            .text()
+            .contains("1 turns")
+    };
+    for asked in ["a", "b", "c"] {
+        assert!(!ask(asked).await);
+    }
+    assert!(ask("a").await);
+    assert!(!ask("d").await);
+    assert!(ask("a").await, "it was used since");
+    assert!(!ask("b").await, "it was not");
+}

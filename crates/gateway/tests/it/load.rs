@@ -41,11 +41,16 @@ impl Upstream {
 
     /// How many requests are being answered.
     pub(crate) async fn running(&self) -> usize {
-        let mut peer = http::Peer::connect(&self.address.to_string()).await.unwrap();
-        peer.send(b"GET /running HTTP/1.1\r\n\r\n").await.unwrap();
-        let head = peer.head().await.unwrap().unwrap();
-        let mut body = Vec::new();
-        peer.body(&head, |bytes| body.extend_from_slice(bytes)).await.unwrap();
-        String::from_utf8(body).unwrap().parse().unwrap()
+        get(self.address, "/running").await.parse().unwrap()
     }
+}
+
+/// What is at a path of a server.
+pub(crate) async fn get(address: SocketAddr, path: &str) -> String {
+    let mut peer = http::Peer::connect(&address.to_string()).await.unwrap();
+    peer.send(format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n").as_bytes()).await.unwrap();
+    let head = peer.head().await.unwrap().unwrap();
+    let mut body = Vec::new();
+    peer.body(&head, |bytes| body.extend_from_slice(bytes)).await.unwrap();
+    String::from_utf8(body).unwrap()
 }

@@ -16,9 +16,9 @@ use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use crate::load::Upstream;
 use crate::load::answers::{self, Aim, Fault, Order};
 use crate::load::http::Peer;
+use crate::load::{self, Upstream};
 use crate::support::{House, SOON};
 
 /// The surfaces that clients ask.
@@ -209,8 +209,19 @@ impl Stand {
 
     /// Waits until nobody asks any more, and the model has been let go of by everybody who did not stay.
     async fn is_quiet(&self) {
+        eventually("calls in the gateway's own count", || self.counted()).await;
         eventually("connections of clients that have gone", async || sockets(self.address)).await;
         eventually("calls that nobody waits for", async || self.upstream.running().await).await;
+    }
+
+    /// How many calls the gateway says are running or waiting.
+    async fn counted(&self) -> usize {
+        let metrics = load::get(self.address, "/metrics").await;
+        let count = |name: &str| {
+            let line = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            line.unwrap_or_else(|| panic!("no {name} in {metrics}")).parse::<usize>().unwrap()
+        };
+        count("junto_gateway_running") + count("junto_gateway_waiting")
     }
 
     /// Closes the gateway; then nothing of it is left.

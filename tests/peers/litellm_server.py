@@ -3,7 +3,7 @@
 Serves /v1/chat/completions, /v1/responses and /v1/messages at a free port of the loopback interface. The
 models are in litellm_config.yaml, what they answer in litellm_mock.py. Of an error in the middle of a
 stream it makes an error event on Messages and a `response.failed` on Responses, with status 200; its
-Responses streams have no event names and end with `[DONE]`.
+Responses streams have no event names and end with `[DONE]`. A benchmark names another configuration.
 """
 
 import asyncio
@@ -11,10 +11,11 @@ import os
 import pathlib
 import secrets
 import socket
+import sys
 
 import peer
 
-CONFIG = pathlib.Path(__file__).parent / "litellm_config.yaml"
+CONFIG = sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "litellm_config.yaml"
 
 
 def serve(announce) -> None:

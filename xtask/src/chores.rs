@@ -7,6 +7,7 @@ use std::process::Command;
 use clap::ValueEnum;
 
 use crate::Outcome;
+use crate::bench_gateway;
 use crate::bench_loop;
 use crate::bench_runner;
 use crate::bench_tools;
@@ -19,6 +20,8 @@ use crate::test::BWRAP;
 pub(crate) enum Suite {
     /// The LLM client.
     Llm,
+    /// The gateway under load, beside bare proxies and the gateways of others.
+    Gateway,
     /// A run of the command.
     Loop,
     /// Command-line agents through our layer, beside the same run bare.
@@ -37,6 +40,7 @@ pub(crate) enum Suite {
 pub(crate) fn bench(suite: Suite) -> Outcome {
     match suite {
         Suite::Llm => run(cargo().args(["bench", "--workspace", "--bench", "llm"])),
+        Suite::Gateway => bench_gateway::run_all(),
         Suite::Loop => bench_loop::run_all(),
         Suite::Runner => bench_runner::run_all(),
         Suite::Policy => run(cargo().args(["bench", "--package", "junto-policy"])),

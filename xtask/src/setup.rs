@@ -71,7 +71,7 @@ pub(crate) fn ensure() -> Outcome<Tools> {
         }
         eprintln!("setup: {message}");
     }
-    let python = python(&cache)?;
+    let python = python_in(&cache)?;
     let ripgrep = ripgrep_in(&cache)?;
     let bwrap = packaged::BWRAP.ensure(&cache)?;
     let tmux = packaged::TMUX.ensure(&cache)?;
@@ -121,7 +121,12 @@ pub(crate) fn bwrap() -> Outcome<PathBuf> {
     packaged::BWRAP.ensure(&Cache::open()?)
 }
 
-fn python(cache: &Cache) -> Outcome<PathBuf> {
+/// Where Python with the pinned packages is.
+pub(crate) fn python() -> Outcome<PathBuf> {
+    python_in(&Cache::open()?)
+}
+
+fn python_in(cache: &Cache) -> Outcome<PathBuf> {
     let about = "import platform, sys; print(*sys.version_info[:3], platform.platform(), sys.prefix)";
     let about = capture(Command::new("python3").args(["-c", about]))
         .map_err(|e| format!("{e}\nhint: the tests need Python 3 with its venv module"))?;

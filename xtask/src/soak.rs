@@ -23,6 +23,15 @@ pub(crate) enum Soak {
         #[arg(long, value_name = "SCENARIO/WIRE")]
         on: Option<String>,
     },
+    /// Let providers fail and clients leave in every way, again and again, and see that the gateway keeps nothing.
+    Gateway {
+        /// How often each fault meets each way to leave.
+        #[arg(long, default_value_t = 50)]
+        times: u32,
+        /// Order and cuts follow from this.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Put the real command-line agents through every event of the table of compositions.
     Compositions {
         /// How often.
@@ -35,6 +44,7 @@ pub(crate) enum Soak {
 pub(crate) fn run_all(soak: Soak) -> Outcome {
     match soak {
         Soak::Sessions { kills, seed, on } => sessions(kills, seed, on),
+        Soak::Gateway { times, seed } => gateway(times, seed),
         Soak::Compositions { times } => compositions(times),
     }
 }
@@ -49,6 +59,14 @@ fn compositions(times: u32) -> Outcome {
         run(&mut nextest)?;
     }
     Ok(())
+}
+
+/// The tests of faults, with as many runs as are asked for.
+fn gateway(times: u32, seed: u64) -> Outcome {
+    let mut nextest = setup::cargo_nextest()?;
+    nextest.args(["nextest", "run", "-p", "junto-gateway", "--no-capture", "-E", "test(/^t3_soak/)"]);
+    nextest.env("JUNTO_SOAK", times.max(1).to_string()).env("JUNTO_SOAK_SEED", seed.to_string());
+    run(&mut nextest)
 }
 
 /// Builds what is killed and who kills it, and lets them.

@@ -85,7 +85,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            running: 1024,
+            running: 4096,
             waiting: 1024,
             body_limit: 64 * 1024 * 1024,
             keep_alive: Duration::from_secs(3),

@@ -225,7 +225,7 @@ pub(crate) static KEYS: &[Key] = &[
         .or("30s")
         .var("JUNTO_GATEWAY_GRACE"),
     Key::new("gateway.max_running", Kind::Count, "how many calls run at a time")
-        .or("1024")
+        .or("4096")
         .var("JUNTO_GATEWAY_MAX_RUNNING"),
     Key::new("gateway.max_waiting", Kind::Count, "how many more may wait; others are refused")
         .or("1024")

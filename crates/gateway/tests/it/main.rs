@@ -7,9 +7,11 @@
 )]
 
 mod clients;
+mod load;
 mod peer;
 mod scripted;
 mod support;
+mod t0_fuzz;
 mod t1_bad_input;
 mod t1_caches;
 mod t1_cancel;
@@ -30,6 +32,8 @@ mod t1_stream;
 mod t2_clients;
 mod t2_differential;
 mod t2_model;
+mod t2_schema;
 mod t2_sdks;
 mod t2_terminal;
 mod t2_types;
+mod t3_soak;

@@ -1,0 +1,5 @@
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    junto_fuzz::gateway::body(junto_fuzz::gateway::SURFACES[3].0, data);
+});

@@ -1,0 +1,117 @@
+//! Clients: processes that ask, and print what they saw.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::Outcome;
+use crate::command::capture;
+
+/// Whom to ask, and for what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Aim<'a> {
+    pub(crate) address: &'a str,
+    pub(crate) wire: &'a str,
+    pub(crate) model: &'a str,
+    pub(crate) key: &'a str,
+}
+
+/// The same, for keeping.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnedAim {
+    pub(crate) address: String,
+    pub(crate) wire: String,
+    pub(crate) model: String,
+    pub(crate) key: String,
+}
+
+impl Aim<'_> {
+    pub(crate) fn owned(&self) -> OwnedAim {
+        let Self { address, wire, model, key } = self;
+        let text = |text: &str| text.to_owned();
+        OwnedAim { address: text(address), wire: text(wire), model: text(model), key: text(key) }
+    }
+}
+
+impl OwnedAim {
+    pub(crate) fn aim(&self) -> Aim<'_> {
+        Aim { address: &self.address, wire: &self.wire, model: &self.model, key: &self.key }
+    }
+}
+
+/// What clients saw that asked for whole answers.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Shots {
+    pub(crate) answers: u64,
+    pub(crate) failed: u64,
+    /// Why the first one failed.
+    pub(crate) why: Option<String>,
+    pub(crate) seconds: f64,
+    pub(crate) p50_us: u64,
+    pub(crate) p99_us: u64,
+}
+
+/// What clients heard that listened to streams.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Streams {
+    /// Streams that came to their end with every piece in its place.
+    pub(crate) whole: u64,
+    /// Why the first one is not.
+    pub(crate) why: Option<String>,
+    /// Pieces of those that are.
+    pub(crate) pieces: u64,
+    /// The most that were under way at a time.
+    pub(crate) together: u64,
+    /// When all had begun, in milliseconds after the start.
+    pub(crate) all_since_ms: Option<u64>,
+}
+
+/// Starts clients.
+pub(crate) struct Clients {
+    program: PathBuf,
+    size: u32,
+}
+
+impl Clients {
+    /// Clients whose requests have so many bytes of conversation.
+    pub(crate) fn new(program: PathBuf, size: u32) -> Self {
+        Self { program, size }
+    }
+
+    pub(crate) fn at_rate(&self, aim: &Aim<'_>, connections: u32, rate: u32, seconds: u32) -> Outcome<Shots> {
+        let flags = [("connections", connections), ("rate", rate), ("seconds", seconds)];
+        self.run::<Shots>("rate", aim, &flags).and_then(all_answered)
+    }
+
+    pub(crate) fn at_full_speed(&self, aim: &Aim<'_>, connections: u32, seconds: u32) -> Outcome<Shots> {
+        self.run::<Shots>("full", aim, &[("connections", connections), ("seconds", seconds)])
+            .and_then(all_answered)
+    }
+
+    pub(crate) fn streams(&self, aim: &Aim<'_>, count: u32, frames: u32, pace: u32) -> Outcome<Streams> {
+        self.run("streams", aim, &[("count", count), ("frames", frames), ("pace", pace)])
+    }
+
+    fn run<T: DeserializeOwned>(&self, part: &str, aim: &Aim<'_>, flags: &[(&str, u32)]) -> Outcome<T> {
+        let mut command = Command::new(&self.program);
+        command.arg(part).args(["--to", aim.address, "--wire", aim.wire]);
+        command.args(["--model", aim.model, "--key", aim.key, "--size", &self.size.to_string()]);
+        for (name, value) in flags {
+            command.args([format!("--{name}"), value.to_string()]);
+        }
+        let said = capture(&mut command)?;
+        serde_json::from_str(&said).map_err(|e| format!("the clients said {said:?}: {e}"))
+    }
+}
+
+/// A failed request has no time, so figures with failures in them mean nothing.
+fn all_answered(shots: Shots) -> Outcome<Shots> {
+    match &shots.why {
+        Some(why) => {
+            Err(format!("{} of {} requests failed: {why}", shots.failed, shots.failed + shots.answers))
+        }
+        None => Ok(shots),
+    }
+}

@@ -159,7 +159,8 @@ pub fn classify(kind: &str, message: &str, status: Option<u16>) -> Error {
     error.with_retry_after(reset::wait(message))
 }
 
-/// Whether an error says that there is no such session to go on with.
+/// Whether an error of a run that was to go on with a session says that this cannot be: it is not there, or not fit
+/// for it.
 pub fn is_missing_session(message: &str) -> bool {
     words::is_missing_session(message)
 }
@@ -324,6 +325,11 @@ mod tests {
             ("No conversation found with session ID: 00000000-0000-0000-0000-000000000005", true),
             ("Error: thread/resume: thread/resume failed: no rollout found for thread id 0199", true),
             ("Error resuming session: Invalid session identifier \"x\".", true),
+            (
+                "[API Error: Please ensure that the number of function response parts is equal to the number of \
+                 function call parts of the function call turn.]",
+                true,
+            ),
             ("Invalid API key", false),
             ("", false),
         ] {

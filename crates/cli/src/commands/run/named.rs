@@ -208,8 +208,9 @@ impl Desk<'_> {
     /// Works on what is due, one after another.
     async fn drain(&mut self, host: &NamedHost, interrupts: &mut Interrupts) -> Result<Then, Failure> {
         // Looked for each time: this may have waited for long.
-        let is_installed =
-            |provider: &str| runners::installed(&self.config, self.environment).any(|known| known == provider);
+        let is_installed = |provider: &str| {
+            runners::installed(&self.config, self.environment).any(|known| known == provider)
+        };
         loop {
             match host.next(&is_installed, Environment::now()).map_err(|error| kept(&error))? {
                 Next::Nothing => return Ok(Then::GoOn),

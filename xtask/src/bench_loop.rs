@@ -56,7 +56,8 @@ const OTHERS: [Other; 5] = [
         ],
     },
     Other { name: "claude", args: &["-p", "hello"] },
-    Other { name: "gemini", args: &["--skip-trust", "-p", "hello"] },
+    // Without a model it first asks one which to take, and tries again as long as the answer makes no sense to it.
+    Other { name: "gemini", args: &["--skip-trust", "--model", "gemini-2.5-pro", "-p", "hello"] },
     Other { name: "goose", args: &["run", "--no-session", "-t", "hello"] },
     Other { name: "pi", args: &["-p", "hello"] },
 ];

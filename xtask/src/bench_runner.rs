@@ -89,7 +89,8 @@ fn compare(
     fs::write(&prompt, "hello").map_err(cannot)?;
     let arguments = || {
         let mut command = Command::new(layer);
-        command.arg(kind).arg(program).args([address.url(kind), address.key()]).arg(folder.join("own"));
+        command.arg(kind).arg(program).args([address.url(kind), address.key(), model(kind)]);
+        command.arg(folder.join("own"));
         command.current_dir(folder.join("work")).env_clear().env("HOME", folder.join("home"));
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command
@@ -116,6 +117,16 @@ fn compare(
     let nothing = || format!("nothing was measured of {kind}");
     let layered = middle(&layered).ok_or_else(nothing)?.cpu / ANSWERS;
     Ok((middle(&bares).ok_or_else(nothing)?, layered, own_part(&own)?))
+}
+
+/// The model that an agent asks. One that may choose asks a model first which to take, and tries again as long as the
+/// answer makes no sense to it.
+fn model(kind: &str) -> &'static str {
+    match kind {
+        "claude" => "claude-opus-5-5",
+        "codex" => "gpt-5.5",
+        _ => "gemini-2.5-pro",
+    }
 }
 
 /// The command that the layer would run, by itself, with its prompt.

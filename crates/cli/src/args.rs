@@ -16,7 +16,8 @@ use clap::{Args, Parser, Subcommand};
 use crate::config::FlagValue;
 
 pub(crate) use self::agent::{
-    AbortArgs, AddArgs, AgentArgs, AgentCommand, NameArgs, SendArgs, SetArgs, SetupArgs, StatusArgs, Unset,
+    AbortArgs, AddArgs, AgentArgs, AgentCommand, BackgroundArgs, NameArgs, SendArgs, SetArgs, SetupArgs,
+    StatusArgs, Unset,
 };
 pub(crate) use self::demo::{DemoArgs, DemoProfile};
 pub(crate) use self::gateway::{

@@ -82,6 +82,7 @@ fn work(command: Option<&Command>) -> Option<&WorkArgs> {
         Command::Resume(args) => Some(&args.work),
         Command::Fork(args) => Some(&args.work),
         Command::Agent(AgentArgs { command: AgentCommand::Send(args) }) => Some(&args.work),
+        Command::Agent(AgentArgs { command: AgentCommand::Background(args) }) => Some(&args.work),
         _ => None,
     }
 }

@@ -76,15 +76,17 @@ pub(crate) fn provider(
     environment: &Environment,
 ) -> Result<Arc<dyn Provider>, Failure> {
     let cli = agent(name, config, environment)?;
+    let mut own = Vec::new();
     if let Home::Isolated(folder) = &cli.home {
         let failed = |error| no_home(folder, &error);
         cli.definition.home.furnish(folder).map_err(failed)?;
+        own.push(folder.clone());
     }
     let host = if cli.definition.enforces(Mode::ReadOnly) {
         host(&cli, directory, environment)?
     } else {
         let local = guard::local(directory, environment, &guard::inherit(config));
-        let cage = guard::guard(config, environment).cage(local, Access::ReadOnly, Vec::new());
+        let cage = guard::guard(config, environment).cage(local, Access::ReadOnly, own);
         cli.host(cage.map_err(|error| guard::cannot_hold(&error))?)
     };
     Ok(Arc::new(CliProvider::new(cli.definition, host)))

@@ -94,6 +94,8 @@ pub enum Access {
     /// None.
     #[default]
     ReadOnly,
+    /// Those in the directories that are named, and temporary ones; none in the working directory.
+    Aside,
     /// Those in the working directory and in the directories for temporary files; of the former not
     /// `.git`, `.junto` and the settings of other agents.
     Workspace,

@@ -126,8 +126,8 @@ impl Guard {
     }
 
     /// The environment for a command-line agent that does not keep to a mode by itself. It reaches whomever it
-    /// likes, or it could not ask its model, and changes what `access` lets and what is in `writable`. Without a
-    /// sandbox if the guard wants none.
+    /// likes, or it could not ask its model, and changes what `access` lets, what is in `writable`, and temporary
+    /// files. Without a sandbox if the guard wants none.
     ///
     /// # Errors
     /// As [`Guard::hold`].
@@ -141,6 +141,8 @@ impl Guard {
             return Ok(Arc::new(local.build()?));
         }
         writable.extend(self.sandbox.writable.iter().cloned());
+        // Where it keeps its sessions it writes in any case.
+        let access = if access == Access::ReadOnly { Access::Aside } else { access };
         let accept_weaker = self.enforcement == Enforcement::Auto;
         let sandbox =
             Sandbox { access, accept_weaker, network: Network::On, writable, ..self.sandbox.clone() };

@@ -1,5 +1,6 @@
 //! Makes agents of every kind by name: the composition root.
 
+mod background;
 mod builder;
 mod command;
 

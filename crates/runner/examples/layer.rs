@@ -1,6 +1,6 @@
 //! Answers of a real command-line agent through this crate, for `cargo xtask bench runner`.
 //!
-//! `layer KIND PROGRAM URL KEY HOME` prints, as JSON, the command and the variables with which the agent runs.
+//! `layer KIND PROGRAM URL KEY MODEL HOME` prints, as JSON, the command and the variables with which the agent runs.
 //! With a number after that it lets the agent answer so often, each time in a process of its own, and prints
 //! what this process itself took: CPU time in milliseconds, and the most memory it had in KiB.
 #![allow(
@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use junto_core::{Agent, AgentSpec, Body, Command, EndReason, EventLog, Item, Mode, Parent, Seq};
 use junto_env::LocalEnvironment;
 use junto_llm::{Secret, Unlimited};
-use junto_runner::{CliAgent, Definition, Detail, Endpoint, Home, Host, Purpose};
+use junto_runner::{CliAgent, Definition, Detail, Endpoint, Home, Host, Invocation, Purpose};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -27,8 +27,8 @@ type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Outcome {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [kind, program, url, key, home, count @ ..] = &arguments[..] else {
-        return Err("layer KIND PROGRAM URL KEY HOME [COUNT]".into());
+    let [kind, program, url, key, model, home, count @ ..] = &arguments[..] else {
+        return Err("layer KIND PROGRAM URL KEY MODEL HOME [COUNT]".into());
     };
     let mut definition = Definition::shipped(kind).ok_or("no such kind")?;
     definition.command.splice(..1, [program.clone()]);
@@ -43,8 +43,8 @@ async fn main() -> Outcome {
         ..Host::new(Arc::new(LocalEnvironment::builder(work).variables(given.clone()).build()?))
     };
     let Some(count) = count.first() else {
-        let line =
-            definition.command_line(&host.invocation(Purpose::Work(Mode::ReadOnly), Detail::Deltas))?;
+        let run = host.invocation(Purpose::Work(Mode::ReadOnly), Detail::Deltas);
+        let line = definition.command_line(&Invocation { model: Some(model), ..run })?;
         let mut variables: BTreeMap<String, String> = given.into();
         variables.extend(definition.variables.set.clone());
         variables.extend(line.variables);
@@ -53,14 +53,14 @@ async fn main() -> Outcome {
         return Ok(());
     };
     for _ in 0..count.parse::<u32>()? {
-        answer(&definition, &host).await?;
+        answer(&definition, &host, model).await?;
     }
     println!("{}", json!({"cpu_ms": own_cpu_ms()?, "peak_kib": peak_kib()?}));
     Ok(())
 }
 
 /// Lets the agent answer once.
-async fn answer(definition: &Definition, host: &Host) -> Outcome {
+async fn answer(definition: &Definition, host: &Host, model: &str) -> Outcome {
     let log = EventLog::in_memory(Arc::new(Timestamp::now));
     let parent = Parent {
         log: None,
@@ -69,7 +69,7 @@ async fn answer(definition: &Definition, host: &Host) -> Outcome {
         cancel: CancellationToken::new(),
         budget: Arc::new(Unlimited),
     };
-    let spec = AgentSpec { mode: Mode::ReadOnly, ..AgentSpec::default() };
+    let spec = AgentSpec { mode: Mode::ReadOnly, model: Some(model.to_owned()), ..AgentSpec::default() };
     let agent = CliAgent::start(definition.clone(), host.clone(), spec, parent, log).await?;
     let mut reader = agent.log().subscribe(Seq::START);
     agent.send(Command::Submit { input: "hello".into() }).await?;

@@ -53,7 +53,7 @@ const CLASSES: &[(Class, &str, ErrorKind, Option<Duration>)] = &[
     (Class::Overloaded, "overloaded", ErrorKind::Server, Some(Duration::from_mins(1))),
     (Class::ContextLength, "context-length", ErrorKind::ContextLength, None),
     (Class::Refused, "refused", ErrorKind::ContentFilter, None),
-    (Class::NotInstalled, "not-installed", ErrorKind::Configuration, Some(Duration::from_mins(10))),
+    (Class::NotInstalled, "not-installed", ErrorKind::Configuration, None),
     (Class::NotSignedIn, "not-signed-in", ErrorKind::Authentication, Some(Duration::from_mins(10))),
     (Class::Crashed, "crashed", ErrorKind::Stream, None),
     (Class::TimedOutIdle, "timed-out-idle", ErrorKind::Timeout, None),
@@ -96,6 +96,13 @@ impl Class {
     /// None: another call may succeed at once, or would fail anywhere.
     pub fn suppression(self) -> Option<Duration> {
         self.row().and_then(|(.., suppression)| *suppression)
+    }
+
+    /// Whether nobody would have been answered, so that another provider may take the same call. One that is not
+    /// installed is among them, though it is not left alone: it is looked for before each run, and may be there
+    /// by then.
+    pub fn is_unavailable(self) -> bool {
+        self == Self::NotInstalled || self.suppression().is_some()
     }
 
     /// An error of this class.
@@ -152,7 +159,8 @@ pub fn classify(kind: &str, message: &str, status: Option<u16>) -> Error {
     error.with_retry_after(reset::wait(message))
 }
 
-/// Whether an error says that there is no such session to go on with.
+/// Whether an error of a run that was to go on with a session says that this cannot be: it is not there, or not fit
+/// for it.
 pub fn is_missing_session(message: &str) -> bool {
     words::is_missing_session(message)
 }
@@ -317,11 +325,25 @@ mod tests {
             ("No conversation found with session ID: 00000000-0000-0000-0000-000000000005", true),
             ("Error: thread/resume: thread/resume failed: no rollout found for thread id 0199", true),
             ("Error resuming session: Invalid session identifier \"x\".", true),
+            (
+                "[API Error: Please ensure that the number of function response parts is equal to the number of \
+                 function call parts of the function call turn.]",
+                true,
+            ),
             ("Invalid API key", false),
             ("", false),
         ] {
             assert_eq!(is_missing_session(message), missing, "{message}");
         }
+    }
+
+    #[test]
+    fn who_could_answer_nobody_gives_way() {
+        let unavailable: Vec<&str> =
+            Class::all().filter(|class| class.is_unavailable()).map(Class::as_str).collect();
+        let expected =
+            ["auth", "rate-limit", "usage-limit", "quota", "overloaded", "not-installed", "not-signed-in"];
+        assert_eq!(unavailable, expected);
     }
 
     #[test]
@@ -336,7 +358,7 @@ mod tests {
             (Class::UsageLimit, "", Some(hours(5))),
             (Class::Quota, "", Some(hours(1))),
             (Class::Auth, "try again in 1s", Some(Duration::from_mins(10))),
-            (Class::NotInstalled, "", Some(Duration::from_mins(10))),
+            (Class::NotInstalled, "", None),
             (Class::RateLimit, "", Some(Duration::from_mins(5))),
             (Class::Overloaded, "", Some(Duration::from_mins(1))),
             (Class::Crashed, "", None),

@@ -61,4 +61,4 @@ pub use host::{Home, Host, Patience};
 pub use lines::{LINE_LIMIT, Line, Lines};
 pub use probe::{Probe, SignIn};
 pub use provider::CliProvider;
-pub use rollout::CodexTurn;
+pub use rollout::RecordedTurn;

@@ -1,9 +1,11 @@
-//! What codex writes down about a thread, in a file of its own: its rollout.
+//! What commands write down about a conversation, in files of their own.
 //!
-//! The output of codex does not say how large its last call was, nor what a turn that failed used. The rollout
+//! The output of codex does not say how large its last call was, nor what a turn that failed used. Its rollout
 //! does. It may be missing (the thread is not kept), be of many megabytes, or be compressed after a week in
-//! which nothing was added; so all that is read from it is a best effort, in bounded memory.
+//! which nothing was added; so all that is read from it is a best effort, in bounded memory. The output of gemini
+//! tells what all calls of a run used together; how large each was is in the file of the conversation.
 
+mod chat;
 mod find;
 mod read;
 mod turn;
@@ -13,10 +15,10 @@ use junto_llm::{Cost, Usage};
 
 use crate::{ModelUse, Used};
 
-/// What is written down about the last turn of a thread.
+/// What is written down about the last turn of a conversation.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct CodexTurn {
-    /// Which turn it is. A turn that was read before another run is not that run's.
+pub struct RecordedTurn {
+    /// Which turn it is; of gemini, which answer of the model. A turn that was read before another run is not that run's.
     pub id: String,
     /// The model.
     pub model: Option<String>,
@@ -29,13 +31,20 @@ pub struct CodexTurn {
     pub total: Option<Usage>,
 }
 
-impl CodexTurn {
-    /// Reads the last turn of a thread from where codex has its `home` (`CODEX_HOME`, else `~/.codex`).
+impl RecordedTurn {
+    /// Reads the last turn of a thread of codex from where that has its `home` (`CODEX_HOME`, else `~/.codex`).
     /// `None` if there is no rollout, or it tells of no turn, or too much stands after the turn's beginning to
     /// tell which it is.
-    pub async fn last(env: &dyn ExecutionEnvironment, home: &str, thread: &str) -> Option<Self> {
+    pub async fn of_codex(env: &dyn ExecutionEnvironment, home: &str, thread: &str) -> Option<Self> {
         let file = find::rollout(env, home, thread).await?;
         read::last_turn(env, &file).await
+    }
+
+    /// Reads the last answer in a session of gemini from where that has its `home` (`GEMINI_CLI_HOME`, else the
+    /// user's). `None` if there is no such session, or nothing was answered in it.
+    pub async fn of_gemini(env: &dyn ExecutionEnvironment, home: &str, session: &str) -> Option<Self> {
+        let file = chat::find(env, home, session).await?;
+        chat::last(env, &file).await
     }
 
     /// This turn, unless it is the one that was the last before.

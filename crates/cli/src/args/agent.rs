@@ -1,5 +1,6 @@
 //! What `junto agent` takes.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -49,7 +50,38 @@ pub(crate) enum AgentCommand {
     Abort(AbortArgs),
     /// Remove an agent with its queue and its runs; its folder and its sessions stay
     Remove(NameArgs),
+    /// Give tasks to agents without names, some at once, and print their final answers only
+    Background(BackgroundArgs),
 }
+
+/// What `junto agent background` takes.
+#[derive(Debug, Args)]
+#[command(after_help = BACKGROUND_HELP)]
+pub(crate) struct BackgroundArgs {
+    /// The tasks, each for an agent of its own; if none is given, what is piped in is one
+    pub(crate) tasks: Vec<String>,
+    /// Who works: claude, codex, gemini
+    #[arg(long, value_name = "KIND", default_value = "claude")]
+    pub(crate) agent: String,
+    /// How many work at once; the others wait in line
+    #[arg(long, value_name = "N", default_value = "4")]
+    pub(crate) at_once: NonZeroUsize,
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+}
+
+const BACKGROUND_HELP: &str = "\
+Examples:
+  junto agent background --policy read-only \"Review crates/llm.\" \"Review crates/env.\" > reviews.md &
+  junto agent background --agent codex --json \"Write the change log.\" | jq -r .text
+
+Nobody follows these runs: there are no events, and what is printed is what each agent itself calls its
+answer, in the order of the tasks. Each is kept as a session (`junto sessions`). It ends when all have
+ended; an interrupt (Ctrl-C, `kill`) ends those that run, and none of the others begins.
+
+With --json each task is one line: task, state (success, failed, cancelled), session, text, error.
+
+Exit codes: as `junto run`; of several tasks, that of the first that came to no answer.";
 
 /// What `junto agent add` takes.
 #[derive(Debug, Args)]

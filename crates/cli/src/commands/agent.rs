@@ -38,6 +38,7 @@ pub(crate) async fn run(
             }
         }
         AgentCommand::Remove(args) => remove(&args, environment, output),
+        AgentCommand::Background(args) => Box::pin(super::run::background(args, environment, output)).await,
     }
 }
 

@@ -1,5 +1,6 @@
 //! `junto run` and the other commands that let an agent work.
 
+mod background;
 mod drive;
 mod ending;
 mod fallback;
@@ -33,6 +34,7 @@ use crate::output::Output;
 use crate::output::paint::{Painted, Style};
 use crate::saved;
 
+pub(crate) use self::background::background;
 pub(crate) use self::named::{Busy, Errand, kept, policy_of};
 
 /// What an agent is wanted for.

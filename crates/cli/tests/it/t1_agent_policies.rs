@@ -162,3 +162,21 @@ fn a_program_that_is_not_there_is_passed_over() {
     let run = agents.run(&["agent", "send", "nex"]);
     assert_eq!(run.out, "I was told: One.\n", "{run:#?}");
 }
+
+/// It seems to be there, and what it needs is not.
+#[test]
+fn a_program_that_cannot_be_started_is_looked_for_again_each_time() {
+    let agents = with_spare("fallback = [\"spare\"]\n");
+    let program = agents.machine.path("bin/claude");
+    let whole = std::fs::read(&program).unwrap();
+    std::fs::write(&program, "#!/nowhere/at/all\n").unwrap();
+    agents.run(&["agent", "add", "nex"]).ok();
+    for run in [agents.send("One."), agents.run(&["run", "--agent", "claude", "One."])] {
+        assert_eq!((run.code, run.out.as_str()), (Some(0), "I was told: One.\n"), "{run:#?}");
+        assert!(run.err.contains("spare takes over") && !run.err.contains("left alone"), "{run:#?}");
+    }
+    assert_eq!(agents.calls().len(), 0);
+    std::fs::write(&program, whole).unwrap();
+    assert_eq!(agents.send("Two.").ok(), "I was told: Two.\n");
+    assert_eq!(agents.calls().len(), 1, "it is there now");
+}

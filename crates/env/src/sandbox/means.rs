@@ -73,7 +73,7 @@ impl Means {
         let landlock = self.landlock.unwrap_or(0);
         let walls = self.bwrap.is_some();
         let files = walls || landlock >= FILES;
-        let inside = files && !walls && sandbox.access == Access::Workspace;
+        let inside = files && !walls && sandbox.access != Access::ReadOnly;
         gap(Gap::Files, !files);
         gap(Gap::SystemCalls, !self.seccomp);
         gap(Gap::Settings, inside);

@@ -36,7 +36,7 @@ impl Places {
     /// If a directory that may be changed is not there.
     pub(super) fn new(sandbox: &Sandbox, facts: &EnvFacts, temp: Option<&OsStr>) -> Result<Self> {
         let cwd = facts.cwd.as_path();
-        let mut roots = vec![cwd.to_owned()];
+        let mut roots = if sandbox.access == Access::Aside { Vec::new() } else { vec![cwd.to_owned()] };
         for dir in &sandbox.writable {
             roots.push(dir.canonicalize().map_err(|e| Error::io(dir.display(), e))?);
         }
@@ -66,14 +66,14 @@ impl Places {
 
     /// Directories that commands change.
     pub(super) fn writable(&self) -> impl Iterator<Item = &Path> {
-        let writes = self.access == Access::Workspace;
+        let writes = self.access != Access::ReadOnly;
         let all = self.temporary.iter().chain(&self.roots);
         all.map(PathBuf::as_path).filter(move |_| writes)
     }
 
     /// Directories that commands change and in which settings are kept.
     pub(super) fn roots(&self) -> impl Iterator<Item = &Path> {
-        let writes = self.access == Access::Workspace;
+        let writes = self.access != Access::ReadOnly;
         self.roots.iter().map(PathBuf::as_path).filter(move |_| writes)
     }
 
@@ -141,8 +141,11 @@ impl Places {
         if self.temporary.iter().any(|dir| within(&dir)) {
             return Ok(());
         }
-        let root = self.roots.first().map(|root| root.display().to_string()).unwrap_or_default();
-        Err(denied(path, &format!("this sandbox changes files only in {root} and temporary ones")))
+        let only = match self.roots.first() {
+            Some(root) => format!("files only in {} and temporary ones", root.display()),
+            None => "temporary files only".to_owned(),
+        };
+        Err(denied(path, &format!("this sandbox changes {only}")))
     }
 }
 
@@ -205,6 +208,16 @@ mod tests {
         let path = RealPath::resolved(dir.path().canonicalize().unwrap().join("home/project/a"));
         assert_eq!(places.check_write(&path).map_err(|e| e.kind()), Err(ErrorKind::Denied));
         assert_eq!((places.writable().count(), places.roots().count()), (0, 0));
+    }
+
+    #[test]
+    fn what_is_aside_may_be_changed_and_the_working_directory_not() {
+        let (dir, places) = places(Access::Aside);
+        let root = dir.path().canonicalize().unwrap();
+        for (path, write) in [("home/project/a", false), ("home/tmp/x", true), ("elsewhere", false)] {
+            let path = RealPath::resolved(root.join(path));
+            assert_eq!(places.check_write(&path).is_ok(), write, "write {path}");
+        }
     }
 
     #[test]

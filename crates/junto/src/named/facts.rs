@@ -51,6 +51,11 @@ impl RunFacts {
         facts
     }
 
+    /// Whether it failed because its provider could have answered nobody.
+    pub fn was_unavailable(&self) -> bool {
+        matches!(self.end, Some(EndReason::Failed { .. })) && self.class.is_some_and(Class::is_unavailable)
+    }
+
     fn take(&mut self, event: &Event, own: &AgentId, provider: &str) {
         if let Body::Call { usage, cost, .. } = &event.body {
             self.cost = Some(self.cost.map_or(*cost, |sum| sum + *cost));

@@ -1,14 +1,15 @@
 //! Runs an agent that has a name: one input after another.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use junto_core::{
     Agent, AgentError, AgentSpec, Body, Clock, Command, EventLog, Input, Item, ResumeHandle, Seq, Workdir,
 };
+use junto_runner::failure::Class;
 use junto_store::{
-    AgentInput, AgentRun, AgentSetup, Begin, Held, InputState, NamedAgent, Result, RunId, RunResult,
+    AgentInput, AgentRun, AgentSetup, Begin, Held, InputId, InputState, NamedAgent, Result, RunId, RunResult,
     SessionChange, Store, Suppression,
 };
 use serde_json::json;
@@ -35,6 +36,15 @@ const HANDLE_VERSION: u32 = 1;
 pub struct NamedHost {
     held: Held,
     fallback: Vec<String>,
+    /// Whose programs could not be started for the last input, though they seemed to be there.
+    missing: Mutex<Missing>,
+}
+
+/// Providers whose programs could not be started for an input.
+#[derive(Debug, Default)]
+struct Missing {
+    input: Option<InputId>,
+    providers: Vec<String>,
 }
 
 /// What there is to do.
@@ -89,6 +99,8 @@ pub struct Finished {
     pub input: InputState,
     /// Why its conversation is over, if it is.
     pub refreshed: Option<Reason>,
+    /// Whether its provider could have answered nobody, so that another may take the same input at once.
+    pub unavailable: bool,
     /// That its provider is set aside, if it is.
     pub suppression: Option<Suppression>,
     /// The answer.
@@ -117,7 +129,7 @@ impl NamedHost {
                 now,
             )?;
         }
-        Ok(Self { held, fallback: Vec::new() })
+        Ok(Self { held, fallback: Vec::new(), missing: Mutex::default() })
     }
 
     /// The same, with providers that take over for agents that name none themselves.
@@ -143,7 +155,8 @@ impl NamedHost {
         let fallback = agent.setup.fallback.as_ref().unwrap_or(&self.fallback);
         let wanted: Vec<&str> =
             std::iter::once(&agent.setup.provider).chain(fallback).map(String::as_str).collect();
-        let (provider, passed) = match choose(&wanted, &agents.suppressed(now)?, is_installed) {
+        let is_there = |provider: &str| is_installed(provider) && !self.is_missing(input.id, provider);
+        let (provider, passed) = match choose(&wanted, &agents.suppressed(now)?, &is_there) {
             Ok((provider, passed)) => (provider.to_owned(), passed),
             Err(unavailable) => return Ok(Next::Nobody { input, unavailable }),
         };
@@ -196,6 +209,9 @@ impl NamedHost {
         let policy = self.held.agent()?.setup.refresh;
         let (finish, refreshed) = judge(&policy, provider, input.attempts, facts, by, now);
         let state = self.held.finish(turn.run, &finish, now)?;
+        if facts.class == Some(Class::NotInstalled) {
+            self.misses(input.id, provider);
+        }
         let complete = RunComplete {
             at: now,
             agent: agent.name.clone(),
@@ -207,7 +223,22 @@ impl NamedHost {
             error: finish.result.error,
         };
         let (text, suppression) = (finish.result.text, finish.suppression);
-        Ok(Finished { complete, input: state, refreshed, suppression, text })
+        let unavailable = facts.was_unavailable();
+        Ok(Finished { complete, input: state, refreshed, unavailable, suppression, text })
+    }
+
+    /// Whether a program could not be started for this input. The next input looks again.
+    fn is_missing(&self, input: InputId, provider: &str) -> bool {
+        let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        missing.input == Some(input) && missing.providers.iter().any(|known| known == provider)
+    }
+
+    fn misses(&self, input: InputId, provider: &str) {
+        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        if missing.input != Some(input) {
+            *missing = Missing { input: Some(input), providers: Vec::new() };
+        }
+        missing.providers.push(provider.to_owned());
     }
 
     /// Ends a run that did not start.

@@ -24,8 +24,7 @@ pub enum EndedBy {
 /// What follows from how a run of this provider ended, after so many failed ones of the same input; and why
 /// the conversation is over, if it is.
 ///
-/// A provider that cannot answer anybody is set aside, which is no fault of the input: it waits, uncounted, for
-/// the next provider. Everything else that fails is tried again a little later, except what would fail again.
+/// That a provider cannot answer anybody is no fault of the input: it waits, uncounted, for the next provider. Everything else that fails is tried again a little later, except what would fail again.
 pub fn judge(
     policy: &Refresh,
     provider: &str,
@@ -36,7 +35,7 @@ pub fn judge(
 ) -> (Finish, Option<Reason>) {
     let Ruling { status, class, error, fate } = rule(facts, by, attempts, now);
     let suppression = suppression(provider, facts, now);
-    let fate = if suppression.is_some() { InputFate::Waits { due: now } } else { fate };
+    let fate = if facts.was_unavailable() { InputFate::Waits { due: now } } else { fate };
     let overfull = (class == Some(Class::ContextLength)).then_some(Reason::Overfull);
     let over = overfull.or_else(|| refresh::after_run(policy, facts.context));
     let session = match (&over, &facts.handle) {
@@ -208,6 +207,8 @@ mod tests {
             (Class::Crashed, "", None),
             (Class::ContextLength, "", None),
             (Class::Refused, "", None),
+            // It is looked for each time.
+            (Class::NotInstalled, "", None),
         ] {
             let found = judged(&failed(Some(class), message), EndedBy::Itself, 0).suppression;
             assert_eq!(found.as_ref().map(|found| found.until), until.map(at), "{class:?} {message}");

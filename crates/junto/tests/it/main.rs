@@ -5,6 +5,7 @@
 mod t0_samples;
 mod t1_approval;
 mod t1_examples;
+mod t1_guard;
 mod t1_named;
 mod t1_turns;
 mod t1_workshop;

@@ -125,6 +125,26 @@ async fn another_takes_over() {
     assert_eq!((answered.text.as_str(), answered.input), ("First after nothing", InputState::Done));
 }
 
+/// A program of which the first line names what is not there looks installed and cannot be started.
+#[tokio::test]
+async fn who_cannot_be_started_gives_way_and_is_looked_for_again() {
+    let stage = stage(&[("one", "#!/nowhere/at/all\n"), ("two", ANSWERS)]);
+    stage.send("First");
+    let host = stage.take();
+    let done = host.work(&stage.workshop, &clock(), &CancellationToken::new()).await.unwrap();
+    let [missing, answered] = &done[..] else { panic!("{done:#?}") };
+    assert_eq!((missing.input, &missing.suppression), (InputState::Waiting, &None));
+    assert_eq!((answered.text.as_str(), answered.input), ("First after nothing", InputState::Done));
+    let agents = stage.store.agents().unwrap();
+    assert_eq!(agents.suppressed(Timestamp::now()).unwrap(), []);
+    // By the next input somebody has installed it.
+    cli(stage.folder.path(), "one", ANSWERS);
+    stage.send("Second");
+    let done = host.work(&stage.workshop, &clock(), &CancellationToken::new()).await.unwrap();
+    assert_eq!((done.len(), done[0].text.as_str()), (1, "Second after nothing"));
+    assert_eq!(agents.runs("nex", 9).unwrap()[0].provider, "one");
+}
+
 #[tokio::test]
 async fn a_run_is_stopped_by_whoever_wants_it_stopped() {
     let stage = stage(&[("one", ENDLESS)]);

@@ -155,6 +155,9 @@ const MISSING_SESSION: &[&str] = &[
     "thread not found",
     "invalid session identifier",
     "no previous sessions found",
+    // What a server says of a conversation of which gemini has sent the results of tools twice, as 0.61.0 does with each
+    // that it resumes.
+    "number of function response parts is equal to the number of function call parts",
 ];
 
 /// What stands before an HTTP status in a message.

@@ -53,7 +53,7 @@ async fn below(env: &dyn ExecutionEnvironment, folder: RealPath, thread: &str) -
     None
 }
 
-async fn resolved(env: &dyn ExecutionEnvironment, path: &Path) -> Option<RealPath> {
+pub(super) async fn resolved(env: &dyn ExecutionEnvironment, path: &Path) -> Option<RealPath> {
     env.resolve(path.to_str()?).await.ok()
 }
 

@@ -6,7 +6,7 @@ use junto_env::{ByteRange, ExecutionEnvironment, RealPath};
 use ruzstd::decoding::StreamingDecoder;
 use tokio::io::AsyncReadExt;
 
-use super::CodexTurn;
+use super::RecordedTurn;
 use super::find::is_compressed;
 use super::turn::Reading;
 use crate::{Line, Lines};
@@ -26,7 +26,7 @@ const UNPACKED: u64 = 1 << 30;
 const WINDOW: u64 = 32 << 20;
 
 /// The last turn of a rollout.
-pub(super) async fn last_turn(env: &dyn ExecutionEnvironment, file: &RealPath) -> Option<CodexTurn> {
+pub(super) async fn last_turn(env: &dyn ExecutionEnvironment, file: &RealPath) -> Option<RecordedTurn> {
     let size = env.stamp(file).await.ok()??.size;
     if is_compressed(file.as_path()) {
         if size > COMPRESSED {
@@ -59,7 +59,13 @@ fn take(reading: &mut Reading, line: Line<'_>) {
     }
 }
 
-async fn bytes(env: &dyn ExecutionEnvironment, file: &RealPath, start: u64, length: u64) -> Option<Vec<u8>> {
+/// A part of a file.
+pub(super) async fn bytes(
+    env: &dyn ExecutionEnvironment,
+    file: &RealPath,
+    start: u64,
+    length: u64,
+) -> Option<Vec<u8>> {
     let range = ByteRange { start, length: Some(length) };
     let mut bytes = Vec::new();
     // It may grow while it is read.
@@ -68,7 +74,7 @@ async fn bytes(env: &dyn ExecutionEnvironment, file: &RealPath, start: u64, leng
 }
 
 /// The last turn of a compressed rollout, which can only be read from its beginning.
-fn unpacked(mut packed: &[u8]) -> Option<CodexTurn> {
+fn unpacked(mut packed: &[u8]) -> Option<RecordedTurn> {
     let mut reading = Reading::default();
     let mut lines = Lines::new(LINE);
     let mut left = UNPACKED;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::CodexTurn;
+use super::RecordedTurn;
 use crate::codex::usage::{context, counted, usage};
 use crate::fields::text;
 
@@ -24,7 +24,7 @@ struct Record<'a> {
 /// What was read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reading {
-    turn: CodexTurn,
+    turn: RecordedTurn,
     /// Whether the turn's beginning was read.
     began: bool,
     /// The size of the last call as the conversation's, and as the call's own.
@@ -69,7 +69,7 @@ impl Reading {
     fn begin(&mut self, id: &str) {
         if self.turn.id != id {
             self.turn =
-                CodexTurn { id: id.to_owned(), total: self.turn.total.take(), ..CodexTurn::default() };
+                RecordedTurn { id: id.to_owned(), total: self.turn.total.take(), ..RecordedTurn::default() };
             (self.counted, self.recorded) = (None, None);
             self.count_before = self.count.clone();
         }
@@ -104,9 +104,9 @@ impl Reading {
     }
 
     /// The last turn; `None` if nothing tells which it is.
-    pub(super) fn turn(self) -> Option<CodexTurn> {
+    pub(super) fn turn(self) -> Option<RecordedTurn> {
         let context = self.counted.or(self.recorded);
-        let turn = CodexTurn { context, ..self.turn };
+        let turn = RecordedTurn { context, ..self.turn };
         Some(turn).filter(|turn| !turn.id.is_empty())
     }
 }

@@ -11,7 +11,7 @@ use junto_llm::{Cost, Usage};
 use super::Session;
 use super::progress::{Books, Progress};
 use crate::scribe::Scribe;
-use crate::{CodexTurn, ModelUse, OutputFormat, Used, probe};
+use crate::{ModelUse, OutputFormat, RecordedTurn, Used, probe};
 
 impl Session {
     /// Books what a report says the turn used. What it says of the whole session, or does not say, is left to the
@@ -31,7 +31,7 @@ impl Session {
     /// Books what a run used that is over, as far as that was left to do.
     pub(super) async fn close_accounts(
         &mut self,
-        before: Option<&CodexTurn>,
+        before: Option<&RecordedTurn>,
         scribe: &Scribe<'_>,
         progress: &mut Progress,
     ) -> Result<(), JournalError> {
@@ -58,12 +58,14 @@ impl Session {
     }
 
     /// The last turn that the command wrote down, if it does such a thing.
-    pub(super) async fn last_turn(&self) -> Option<CodexTurn> {
-        if self.definition.output != OutputFormat::CodexJson {
-            return None;
+    pub(super) async fn last_turn(&self) -> Option<RecordedTurn> {
+        let (home, id) = (probe::home(&self.definition, &self.host)?, self.thread.id.as_deref()?);
+        let (env, home) = (&*self.host.env, home.to_str()?);
+        match self.definition.output {
+            OutputFormat::ClaudeStreamJson => None,
+            OutputFormat::CodexJson => RecordedTurn::of_codex(env, home, id).await,
+            OutputFormat::GeminiStreamJson => RecordedTurn::of_gemini(env, home, id).await,
         }
-        let home = probe::home(&self.definition, &self.host)?;
-        CodexTurn::last(&*self.host.env, home.to_str()?, self.thread.id.as_deref()?).await
     }
 
     /// Books what was used; `None` if that cannot be known.

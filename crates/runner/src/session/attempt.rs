@@ -14,7 +14,7 @@ use crate::control::Dialogue;
 use crate::failure::{Class, is_missing_session};
 use crate::run::{Ending, Run, Stall, Start, Step};
 use crate::scribe::Scribe;
-use crate::{CliEvent, CodexTurn, Verdict};
+use crate::{CliEvent, RecordedTurn, Verdict};
 
 /// What became of a process.
 #[derive(Default)]
@@ -83,7 +83,7 @@ impl Session {
         &mut self,
         mut run: Run,
         call: &CallId,
-        before: Option<CodexTurn>,
+        before: Option<RecordedTurn>,
     ) -> Result<Attempt, JournalError> {
         let log = self.log.clone();
         let mut scribe = Scribe::new(&log, call.clone());

@@ -23,7 +23,7 @@ impl Session {
         let mut told = self.run_once(prompt, &call).await?;
         if let Some(id) = told.attempt.as_ref().and_then(|attempt| attempt.found_no_session()) {
             let message = format!(
-                "{} knows no session {id} any more; the input goes to a new one, which knows nothing of the past",
+                "{} cannot go on with session {id}; the input goes to a new one, which knows nothing of the past",
                 self.definition.kind
             );
             let code = "resume_failed".to_owned();

@@ -12,7 +12,7 @@ use crate::{CliEvent, Report};
 pub(super) struct Progress {
     /// The session it goes on with; absent: one that begins with it.
     pub(super) resumed: Option<String>,
-    /// Whether its model was asked, or anything done.
+    /// Whether its model has said or done anything.
     pub(super) began: bool,
     /// All its reports as one.
     pub(super) report: Option<Report>,
@@ -122,7 +122,7 @@ impl Session {
     }
 }
 
-/// Whether something was done that must not be done twice.
+/// Whether something was said or done that must not be done twice.
 fn is_work(event: &CliEvent) -> bool {
-    matches!(event, CliEvent::Turn | CliEvent::TextStart | CliEvent::ReasoningStart | CliEvent::ToolStart(_))
+    matches!(event, CliEvent::TextStart | CliEvent::ReasoningStart | CliEvent::ToolStart(_))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use junto_env::LocalEnvironment;
 use junto_llm::Usage;
-use junto_runner::CodexTurn;
+use junto_runner::RecordedTurn;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -32,13 +32,13 @@ impl Home {
         self.put(&day("2026/11/15", ".jsonl"), &written(lines))
     }
 
-    async fn last(&self) -> Option<CodexTurn> {
+    async fn last(&self) -> Option<RecordedTurn> {
         self.of(THREAD).await
     }
 
-    async fn of(&self, thread: &str) -> Option<CodexTurn> {
+    async fn of(&self, thread: &str) -> Option<RecordedTurn> {
         let env = LocalEnvironment::new(self.0.path()).unwrap();
-        CodexTurn::last(&env, self.0.path().to_str().unwrap(), thread).await
+        RecordedTurn::of_codex(&env, self.0.path().to_str().unwrap(), thread).await
     }
 }
 
@@ -120,7 +120,7 @@ async fn a_thread_is_told_after_each_of_its_runs() {
         .match_indices("\"task_complete\"")
         .map(|(at, _)| at + whole[at..].find('\n').unwrap())
         .collect();
-    let mut before: Option<CodexTurn> = None;
+    let mut before: Option<RecordedTurn> = None;
     for (end, context, turn_used, total) in [
         (ends[0], 1052, Some((2003, 100)), (2003, 100)),
         (ends[1], 1053, Some((1003, 50)), (3006, 150)),

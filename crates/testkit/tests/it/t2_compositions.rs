@@ -14,10 +14,7 @@ const EVENTS: [Event; 5] = [Event::Plain, Event::Tools, Event::Cancel, Event::Fa
 
 async fn compose(who: Who, mind: Mind, host: Host, usual: Event) {
     let all = std::env::var("JUNTO_COMPOSITIONS").is_ok_and(|which| which == "all");
-    // Whoever stands before one that only answers may ask again when it was killed, or do without it.
-    let ends_with_it = matches!((mind, host), (Mind::Cli, Host::Library) | (Mind::CliChild, _));
-    let applies = |event: &Event| ends_with_it || *event != Event::Crash;
-    for event in EVENTS.into_iter().filter(|event| (all || *event == usual) && applies(event)) {
+    for event in EVENTS.into_iter().filter(|event| all || *event == usual) {
         eprintln!("{who:?}: {mind:?} × {host:?} × {event:?}");
         assert!(matches!(cell(mind, host, event), Cell::Runs));
         drive::run_real(who, mind, host, event).await;

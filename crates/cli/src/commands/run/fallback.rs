@@ -42,8 +42,12 @@ pub(super) async fn work(
         let performed = Box::pin(perform(&wish, environment, output, &mut interrupts)).await?;
         let Performed { exit, log, task } = performed;
         let facts = RunFacts::of_log(&log, &provider).await.unwrap_or_default();
-        let Some(suppression) = suppression(&provider, &facts, Environment::now()) else { return exit };
-        wanted.suppress(&suppression, output)?;
+        if !facts.was_unavailable() {
+            return exit;
+        }
+        if let Some(suppression) = suppression(&provider, &facts, Environment::now()) {
+            wanted.suppress(&suppression, output)?;
+        }
         failed = Some(exit);
         // What was piped in is gone.
         wish.task = task.map(|Input { text, .. }| text);

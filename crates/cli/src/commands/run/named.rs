@@ -87,13 +87,12 @@ impl Errand {
             return self.queued(&agents, &name, input, output);
         }
         let fallback = config.texts("fallback").unwrap_or_default().to_vec();
-        let installed = runners::installed(&config, environment).collect();
         let mut desk = Desk {
             errand: &self,
             name,
             input,
             fallback,
-            installed,
+            config,
             store,
             agents,
             environment,
@@ -155,8 +154,7 @@ struct Desk<'a> {
     input: Option<InputId>,
     /// Who takes over for agents that do not say.
     fallback: Vec<String>,
-    /// The command-line agents whose programs are there.
-    installed: Vec<String>,
+    config: Config,
     store: Store,
     agents: Agents,
     environment: &'a Environment,
@@ -209,7 +207,10 @@ impl Desk<'_> {
 
     /// Works on what is due, one after another.
     async fn drain(&mut self, host: &NamedHost, interrupts: &mut Interrupts) -> Result<Then, Failure> {
-        let is_installed = |provider: &str| self.installed.iter().any(|known| known == provider);
+        // Looked for each time: this may have waited for long.
+        let is_installed = |provider: &str| {
+            runners::installed(&self.config, self.environment).any(|known| known == provider)
+        };
         loop {
             match host.next(&is_installed, Environment::now()).map_err(|error| kept(&error))? {
                 Next::Nothing => return Ok(Then::GoOn),
@@ -331,7 +332,7 @@ impl Desk<'_> {
         }
         let (id, name) = (plan.input.id.0, &self.name);
         match finished.input {
-            InputState::Waiting if finished.suppression.is_none() => self.output.note(&format!(
+            InputState::Waiting if !finished.unavailable => self.output.note(&format!(
                 "input {id} is kept, and tried again by the next command; `junto agent send {name}` does it at once"
             )),
             InputState::GivenUp => self.output.note(&format!(

@@ -27,8 +27,8 @@ use crate::{connect, guard, runners, saved};
 
 /// An agent that is ready to be started.
 pub(super) struct Job {
-    workshop: Workshop,
-    spec: AgentSpec,
+    pub(super) workshop: Workshop,
+    pub(super) spec: AgentSpec,
     args: WorkArgs,
     asked: Asked,
     pub(super) begin: Begin,

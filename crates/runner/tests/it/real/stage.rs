@@ -1,13 +1,13 @@
 //! A home, a directory, a twin, and what must hold of every agent that has worked there.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use junto::policy::Mode as GuardMode;
 use junto::{Cli, Enforcement, Guard, Kind, Native, Workshop};
 use junto_core::{
-    Agent, AgentSpec, Body, Command, EndReason, Event, Item, Mode, OnReject, Purse, Seq, Subscription,
+    Agent, AgentSpec, Body, Command, EndReason, Event, Item, Mode, OnReject, Purse, Seq, Subscription, When,
 };
 use junto_env::{ExecutionEnvironment, LocalEnvironment, survivors};
 use junto_llm::{Allowance, Endpoint as ModelEndpoint, HttpProvider, Secret, Timeouts, Usage, retry};
@@ -51,6 +51,8 @@ pub(crate) enum Meanwhile {
     InterruptTheModel,
     /// It interrupts the agent when a command has opened this pipe.
     InterruptTheCommand(PathBuf),
+    /// It says something more while a command waits at this pipe, and lets that go on then.
+    Steer(PathBuf, &'static str),
 }
 
 impl Scenario {
@@ -201,14 +203,17 @@ impl Stage {
             Meanwhile::Nothing => {}
             Meanwhile::InterruptTheModel => twin.wait_for_requests(1).await,
             Meanwhile::InterruptTheCommand(pipe) => {
-                let pipe = pipe.clone();
-                let open = move || drop(std::fs::File::open(pipe).unwrap());
-                let opened = tokio::task::spawn_blocking(open);
-                tokio::time::timeout(LONG, opened).await.expect("the command runs").unwrap();
+                drop(opened(pipe, std::fs::OpenOptions::new().read(true)).await);
                 until(&mut reader, "tool_call_start").await;
             }
+            Meanwhile::Steer(pipe, text) => {
+                let held = opened(pipe, std::fs::OpenOptions::new().write(true)).await;
+                until(&mut reader, "tool_call_start").await;
+                agent.send(Command::Steer { input: (*text).into(), when: When::Round }).await.unwrap();
+                drop(held);
+            }
         }
-        if !matches!(meanwhile, Meanwhile::Nothing) {
+        if matches!(meanwhile, Meanwhile::InterruptTheModel | Meanwhile::InterruptTheCommand(_)) {
             agent.send(Command::Interrupt).await.unwrap();
         }
         let ended = tokio::time::timeout(LONG, until(&mut reader, "input_end")).await;
@@ -254,6 +259,7 @@ impl Stage {
             variables: variables.into(),
             patience: Patience { idle: scenario.idle, hard: None, grace: Duration::from_secs(3) },
             home: Home::Isolated(self.home().join("own")),
+            steerable: matches!(scenario.meanwhile, Meanwhile::Steer(..)),
             endpoint: Some(Endpoint::new(twin.base_url(self.who.wire())).with_key(scenario.key)),
             is_root: nix::unistd::geteuid().is_root(),
             ..Cli::new(definition)
@@ -378,6 +384,13 @@ impl Played {
     pub(crate) fn last_request(&self) -> String {
         self.requests.last().expect("a request").body.to_string()
     }
+}
+
+/// Opens a pipe once a command is at its other end.
+async fn opened(pipe: &Path, how: &std::fs::OpenOptions) -> std::fs::File {
+    let (pipe, how) = (pipe.to_owned(), how.clone());
+    let opened = tokio::task::spawn_blocking(move || how.open(pipe).unwrap());
+    tokio::time::timeout(LONG, opened).await.expect("the command runs").unwrap()
 }
 
 /// Reads on to an event of this name.

@@ -215,7 +215,15 @@ impl Cast {
                     event => plays::worker(event),
                 };
                 let first = self.member(Wire::Anthropic, play);
-                council(vec![first, Member::new("claude", self.cli_provider())])
+                let real = self.program.as_ref().map(|(who, ..)| who.model());
+                let second = Member::new("claude", self.cli_provider());
+                council(vec![
+                    first,
+                    match real {
+                        Some(model) => second.model(model),
+                        None => second,
+                    },
+                ])
             }
             Mind::NativeChild | Mind::CliChild => unreachable!("an agent, and no provider"),
         }

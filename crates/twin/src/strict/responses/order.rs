@@ -118,7 +118,10 @@ fn reasoning(entries: &[Entry<'_>], stored: bool, cx: &mut Cx<'_>) -> Verdict {
             if items::kind(entry.item) == "reasoning" {
                 genuine(entry.item, id, stored, cx)?;
             }
-            if !entries.get(i + 1).is_some_and(|next| next.by_model) {
+            // Without a store it may be the last of all: who was cut off after it goes on from there, as the vendor's
+            // own client does.
+            let follows = entries.get(i + 1).map_or(!stored, |next| next.by_model);
+            if !follows {
                 return Err(bad(format!(
                     "Item '{id}' of type 'reasoning' was provided without its required following item."
                 )));

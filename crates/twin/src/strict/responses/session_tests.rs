@@ -74,7 +74,9 @@ fn reasoning_comes_back_as_it_was_issued() {
         "was provided without its required 'reasoning' item",
     );
     check("reasoning lost before calls", "null", |items| drop(items.drain(0..2)), "of type 'function_call'");
-    check("nothing follows", "null", |items| items.truncate(1), "without its required following item");
+    assert!(after_reasoning(MODEL, stateless(), |items| items.truncate(1)).is_ok(), "cut off after it");
+    let cut = after_reasoning(MODEL, json!({"store": true}), |items| items.truncate(1));
+    judged(WIRE, "nothing follows", cut, 400, "null", "without its required following item");
     check("the user follows", "null", |items| items.insert(1, ask()), "without its required following item");
     let stripped =
         |items: &mut Vec<Value>| drop(items[0].as_object_mut().unwrap().shift_remove("encrypted_content"));

@@ -90,8 +90,7 @@ fn exit(run: &AgentRun) -> Result<Exit, Failure> {
         RunStatus::Completed => Ok(Exit::Done),
         RunStatus::Cancelled => Err(Failure::interrupted()),
         RunStatus::Running | RunStatus::Failed => {
-            let exit =
-                if class.and_then(Class::suppression).is_some() { Exit::Provider } else { Exit::Failed };
+            let exit = if class.is_some_and(Class::is_unavailable) { Exit::Provider } else { Exit::Failed };
             Err(Failure::new(exit, error, "`junto agent status` tells what became of it"))
         }
     }

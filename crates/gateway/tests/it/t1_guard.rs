@@ -182,8 +182,8 @@ fn told_to_wait(refused: &Raw, wait: &str, words: &str) {
     assert!(message.contains(words), "{message}");
 }
 
-/// One client may not take all places, nor keep others from theirs.
-#[tokio::test]
+/// One client may not take all places, nor keep others from theirs. No time passes but what is waited for.
+#[tokio::test(start_paused = true)]
 async fn so_many_requests_of_one_client_at_a_time() {
     for wire in Wire::ALL {
         let provider = shared([start(), Cue::Hang]);

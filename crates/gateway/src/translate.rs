@@ -6,7 +6,7 @@ use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use junto_llm::wire::{AnswerCx, Incoming, Mode};
-use junto_llm::{Narration, Part, RateLimit, Request, Wire};
+use junto_llm::{Effort, Narration, Part, RateLimit, Request, Wire};
 use serde_json::{Value, json};
 
 use crate::call::Call;
@@ -86,11 +86,26 @@ fn read(call: &Call, headers: &HeaderMap, incoming: Incoming<'_>) -> Result<(Req
         // Labels are for the books of the provider that the client believes it talks to; they may
         // name the user's account there, which is nobody else's business.
         request.metadata.clear();
+        settle_effort(&mut request);
     }
     if call.wire == Wire::Anthropic {
         keep_betas(headers, &mut request);
     }
     Ok((request, mode))
+}
+
+/// Some of Anthropic's clients say how long to think instead of how hard, which no other wire has words
+/// for. Their own provider is told as they said it.
+fn settle_effort(request: &mut Request) {
+    let thinking = request.provider_options.get(Wire::Anthropic.name()).map(|options| &options["thinking"]);
+    if let (Some(thinking), None) = (thinking, &request.reasoning_effort) {
+        request.reasoning_effort = match (thinking["type"].as_str(), thinking["budget_tokens"].as_u64()) {
+            (Some("enabled"), Some(budget)) if budget < 4_096 => Some(Effort::Low),
+            (Some("enabled"), Some(budget)) if budget < 16_384 => Some(Effort::Medium),
+            (Some("enabled" | "adaptive"), _) => Some(Effort::High),
+            _ => None,
+        };
+    }
 }
 
 /// Anthropic's clients switch features on by header; the encoder takes them from the options.

@@ -4,7 +4,7 @@ use axum::body::Body;
 use futures_util::StreamExt as _;
 use http_body_util::BodyExt as _;
 use junto_gateway::{Gateway, Progress, Settings, Target};
-use junto_llm::{CallCx, Content, ErrorKind, Message, Narration, Request, SessionId, Traffic, Wire};
+use junto_llm::{CallCx, Content, Effort, ErrorKind, Message, Narration, Request, SessionId, Traffic, Wire};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -288,6 +288,25 @@ async fn the_provider_gets_what_the_client_said_and_where_it_stands() {
     assert_eq!(cx.session, Some(SessionId("s-1".into())));
     assert_eq!(cx.traffic, Traffic::Continuation);
     assert_eq!(cx.workdir, None, "it is below no root of the gateway's");
+}
+
+/// Clients that say how long to think are understood by providers that are told how hard.
+#[tokio::test]
+async fn a_budget_for_thinking_becomes_an_effort() {
+    for (thinking, expected) in [
+        (serde_json::json!({"type": "enabled", "budget_tokens": 1024}), Some(Effort::Low)),
+        (serde_json::json!({"type": "enabled", "budget_tokens": 10_000}), Some(Effort::Medium)),
+        (serde_json::json!({"type": "enabled", "budget_tokens": 31_999}), Some(Effort::High)),
+        (serde_json::json!({"type": "adaptive"}), Some(Effort::High)),
+        (serde_json::Value::Null, None),
+    ] {
+        let provider = shared(answer([], "ok"));
+        let gateway = gateway(provider.clone(), Settings::default());
+        let mut body = hello(Wire::Anthropic, true);
+        body["thinking"] = thinking;
+        assert_eq!(ask(&gateway, post("/v1/messages", body.to_string())).await.status(), 200);
+        assert_eq!(provider.asked()[0].0.reasoning_effort, expected, "{body}");
+    }
 }
 
 /// Many at once, none mixed up with another.

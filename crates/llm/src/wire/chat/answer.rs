@@ -111,6 +111,17 @@ struct Streamed {
     said: bool,
 }
 
+impl Streamed {
+    /// More of the call's arguments, as an item.
+    fn piece(&self, more: &str) -> Value {
+        let index = self.index;
+        match self.kind {
+            ToolCallKind::Function => json!({ "index": index, "function": { "arguments": more } }),
+            ToolCallKind::Custom => json!({ "index": index, "custom": { "input": more } }),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct Chunk<'a> {
     id: &'a str,
@@ -207,14 +218,7 @@ impl Encoder {
     }
 
     fn call_more(&mut self, call: &Streamed, more: &str, out: &mut Vec<u8>) {
-        let index = call.index;
-        self.call_item(
-            match call.kind {
-                ToolCallKind::Function => json!({ "index": index, "function": { "arguments": more } }),
-                ToolCallKind::Custom => json!({ "index": index, "custom": { "input": more } }),
-            },
-            out,
-        );
+        self.call_item(call.piece(more), out);
     }
 
     /// Ends a call: what did not come in pieces goes out now.
@@ -236,7 +240,10 @@ impl Encoder {
             }
         }
         if let Some(extra) = extra(raw) {
-            self.call_item(json!({ "index": streamed.index, EXTRA: extra }), out);
+            // Clients take a piece of a call for one of its arguments, so this one has an empty one.
+            let mut piece = streamed.piece("");
+            piece[EXTRA] = extra.clone();
+            self.call_item(piece, out);
         }
     }
 }

@@ -147,7 +147,7 @@ mod tests {
     fn documents() {
         let pdf = b"%PDF-1.4\n<</Type /Pages /Count 2>> <</Type/Page >> << /Type /Page\n>>";
         assert_eq!(pages(pdf), 2);
-        assert_eq!(pages(&[b"%PDF-1.7 ".as_slice(), &[0xff; 150_000]].concat()), 3);
+        assert_eq!(pages(&[b"%PDF-1.7 ".to_vec(), vec![0xff; 150_000]].concat()), 3);
         assert!(matches!(Paper::of(&Media::bytes("plain")), Paper::Text("plain")));
         assert!(matches!(Paper::of(&Media::bytes(pdf.as_slice())), Paper::Pages(2)));
         assert!(matches!(Paper::of(&Media::url("https://a/b.pdf")), Paper::Pages(1)));

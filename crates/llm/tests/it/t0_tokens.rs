@@ -1,4 +1,5 @@
 //! How good the counts are, on texts and requests whose tokens are known. `tokens/README.md` says from where.
+#![expect(clippy::disallowed_macros, reason = "how wrong the counts are is printed for people to read")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 #[derive(Deserialize)]
-struct Text {
+struct Sample {
     kind: String,
     text: String,
     tokens: BTreeMap<String, u64>,
@@ -26,7 +27,7 @@ struct Known {
     body: Value,
 }
 
-fn texts() -> Vec<Text> {
+fn texts() -> Vec<Sample> {
     serde_json::from_str(include_str!("tokens/texts.json")).unwrap()
 }
 
@@ -84,15 +85,15 @@ fn texts_in_many_languages() {
     // The name in the corpus, the model that is asked for, its wire, and how wrong it may be on average.
     let families = [
         ("gpt-5", "gpt-5.5", Wire::Responses, 0.0),
-        ("claude-2", "claude-sonnet-4-5", Wire::Anthropic, 0.13),
-        ("gemini-2.5-pro", "gemini-2.5-pro", Wire::Gemini, 0.07),
-        ("llama-3", "llama-3.3-70b", Wire::Chat, 0.08),
-        ("qwen3", "qwen3-coder", Wire::Chat, 0.11),
-        ("deepseek-v3", "deepseek-v3.2", Wire::Chat, 0.10),
+        ("claude-2", "claude-sonnet-4-5", Wire::Anthropic, 0.09),
+        ("gemini-2.5-pro", "gemini-2.5-pro", Wire::Gemini, 0.08),
+        ("llama-3", "llama-3.3-70b", Wire::Chat, 0.05),
+        ("qwen3", "qwen3-coder", Wire::Chat, 0.09),
+        ("deepseek-v3", "deepseek-v3.2", Wire::Chat, 0.08),
     ];
     for (known, model, wire, allowed) in families {
         let mut errors = Errors::default();
-        for Text { kind, text, tokens } in texts() {
+        for Sample { kind, text, tokens } in texts() {
             let count = tokens::count_text(&text, model, wire);
             let error = errors.add(count.tokens, tokens[known]);
             assert_eq!(count.exact, known == "gpt-5");
@@ -115,7 +116,13 @@ fn requests_that_were_charged() {
     for Known { wire, model, tokens, body } in requests() {
         let request = request(wire, &model, &body);
         let count = tokens::count(&request, &model, wire);
-        let error = errors.entry(wire.name()).or_default().add(count.tokens, tokens);
+        // Of a few tokens, one more or less is a large part.
+        let error = if tokens < 20 {
+            assert!(count.tokens.abs_diff(tokens) <= 6, "{model}: {} for {tokens}", count.tokens);
+            Errors::default().add(count.tokens, tokens)
+        } else {
+            errors.entry(wire.name()).or_default().add(count.tokens, tokens)
+        };
         println!(
             "{:9} {model:28} {:2} messages {:2} tools {:5} charged {tokens:5} {:+6.1} %{}",
             wire.name(),
@@ -134,7 +141,7 @@ fn requests_that_were_charged() {
     for (wire, errors) in errors {
         let (mean, median) = (errors.mean(), errors.median());
         println!("{wire:9} mean error {:.1} %, median {:.1} %", mean * 100.0, median * 100.0);
-        assert!(mean <= 0.15 && median <= 0.08, "{wire}: {mean:.3} {median:.3}");
+        assert!(mean <= 0.13 && median <= 0.06, "{wire}: {mean:.3} {median:.3}");
     }
 }
 

@@ -82,10 +82,11 @@ impl Source {
     }
 }
 
-/// What was waited for.
-enum Waited {
-    Item(Option<Result<StreamEvent, Error>>),
+/// What has to be said before the provider says something.
+enum Pause {
+    /// That the work goes on.
     Beat,
+    /// Anything.
     Silence,
 }
 
@@ -167,13 +168,13 @@ impl Live {
         while out.len() < BATCH {
             let item = if out.is_empty() {
                 match self.wait().await {
-                    Waited::Item(item) => item,
-                    Waited::Beat => {
+                    Ok(item) => item,
+                    Err(Pause::Beat) => {
                         let beat = self.heart.beat();
                         self.narrate(beat, &mut out);
                         break;
                     }
-                    Waited::Silence => {
+                    Err(Pause::Silence) => {
                         self.begin(&mut out);
                         self.encoder.keep_alive(&mut out);
                         break;
@@ -200,14 +201,11 @@ impl Live {
     }
 
     /// Waits for the provider, but not for ever without a sign of life.
-    async fn wait(&mut self) -> Waited {
+    async fn wait(&mut self) -> Result<Option<Result<StreamEvent, Error>>, Pause> {
         let beats = self.narrator.is_speaking() && self.heart.due <= self.deadline;
         let until = if beats { self.heart.due } else { self.deadline };
-        match timeout_at(until, self.source.next()).await {
-            Ok(item) => Waited::Item(item),
-            Err(_) if beats => Waited::Beat,
-            Err(_) => Waited::Silence,
-        }
+        let pause = if beats { Pause::Beat } else { Pause::Silence };
+        timeout_at(until, self.source.next()).await.map_err(|_| pause)
     }
 
     fn write(&mut self, mut event: StreamEvent, out: &mut Vec<u8>) {

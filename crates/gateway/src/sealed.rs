@@ -99,10 +99,10 @@ impl Sealed {
     fn restore(self, text: &str) -> Part {
         let content = match self.redacted {
             Some(data) => Content::RedactedThinking(data),
-            None => {
-                let text = self.text.unwrap_or_else(|| text.to_owned());
-                Content::Thinking(Thinking { text, signature: self.signature })
-            }
+            None => Content::Thinking(Thinking {
+                text: self.text.unwrap_or_else(|| text.to_owned()),
+                signature: self.signature,
+            }),
         };
         Part::received(content, Arc::new(self.origin), self.raw)
     }

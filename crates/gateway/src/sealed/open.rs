@@ -108,13 +108,12 @@ fn late_slots(parts: impl Iterator<Item = Part>) -> Vec<Part> {
 
 /// The slot on a part, if it holds something of ours.
 fn late_slot(part: &Part) -> Option<&str> {
-    let slot = match part.content() {
-        Content::Thinking(thinking) => thinking.signature.as_deref(),
-        _ => {
-            let raw = part.raw_for(part.origin()?)?;
-            let signature = raw.get("thoughtSignature").or_else(|| raw.get("thought_signature"));
-            signature.or_else(|| raw.get(EXTRA)?.get(EXTRA_FIELD)).and_then(Value::as_str)
-        }
+    let slot = if let Content::Thinking(thinking) = part.content() {
+        thinking.signature.as_deref()
+    } else {
+        let raw = part.raw_for(part.origin()?)?;
+        let signature = raw.get("thoughtSignature").or_else(|| raw.get("thought_signature"));
+        signature.or_else(|| raw.get(EXTRA)?.get(EXTRA_FIELD)).and_then(Value::as_str)
     };
     slot.filter(|slot| slot.starts_with(PREFIX))
 }

@@ -18,7 +18,7 @@ use crate::scripted::{Cue, Scripted, answer, shared, start};
 use crate::support::{House, Raw, Way, addressed, ask, hello, path, post, raw};
 
 /// Every surface but `/healthz`, and what is none: how it is asked, and the status of its answer.
-const OTHERS: [(&str, &str, u16); 11] = [
+const OTHERS: [(&str, &str, u16); 13] = [
     ("HEAD", "/", 200),
     ("GET", "/api/hello", 200),
     ("GET", "/metrics", 200),
@@ -28,6 +28,9 @@ const OTHERS: [(&str, &str, u16); 11] = [
     ("GET", "/v1/models", 200),
     ("GET", "/v1/models/m", 200),
     ("GET", "/v1beta/models", 200),
+    // Without a body they are bad requests, but only for those who may ask.
+    ("POST", "/v1/messages/count_tokens", 400),
+    ("POST", "/v1beta/models/m:countTokens", 400),
     ("GET", "/nothing", 404),
     ("POST", "/v1/messages/nothing", 404),
 ];
@@ -179,8 +182,8 @@ fn told_to_wait(refused: &Raw, wait: &str, words: &str) {
     assert!(message.contains(words), "{message}");
 }
 
-/// One client may not take all places, nor keep others from theirs.
-#[tokio::test]
+/// One client may not take all places, nor keep others from theirs. No time passes but what is waited for.
+#[tokio::test(start_paused = true)]
 async fn so_many_requests_of_one_client_at_a_time() {
     for wire in Wire::ALL {
         let provider = shared([start(), Cue::Hang]);

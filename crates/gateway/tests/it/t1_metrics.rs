@@ -67,7 +67,7 @@ async fn calls_are_counted_by_surface_route_and_status() {
     assert!(!metrics.text().contains("renamed"), "models that clients may choose are no labels");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_runs_is_seen_while_it_runs() {
     let provider = shared([start(), Cue::Hang]);
     let gateway = Gateway::builder().route("*", Target::new("s", provider.clone())).build().unwrap();

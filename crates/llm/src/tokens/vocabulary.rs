@@ -21,6 +21,8 @@ const BYTES: u32 = 256;
 const NONE: u32 = u32::MAX;
 /// Up to this many parts, looking through all of them for the next merge is quicker than keeping a queue.
 const SHORT: usize = 48;
+/// Longer pieces are counted in parts, so that the room to work in stays small. A cut costs a token at most.
+const LONG: usize = 64 * 1024;
 
 /// The vocabulary, read when first asked for: it takes some milliseconds.
 pub(super) static O200K: LazyLock<Vocabulary> = LazyLock::new(Vocabulary::load);
@@ -80,7 +82,7 @@ impl Vocabulary {
         match piece.len() {
             0 | 1 => piece.len() as u64,
             length if length <= SHORT => scratch.short(self, piece),
-            _ => scratch.long(self, piece),
+            _ => piece.chunks(LONG).map(|part| scratch.long(self, part)).sum(),
         }
     }
 }
@@ -217,7 +219,8 @@ mod tests {
     fn a_piece_without_an_end() {
         let mut scratch = Scratch::default();
         let text = "x".repeat(300_000);
+        let whole = scratch.long(&O200K, text.as_bytes());
         let tokens = O200K.count(text.as_bytes(), &mut scratch);
-        assert!((1..100_000).contains(&tokens), "{tokens}");
+        assert!((whole..=whole + 5).contains(&tokens), "{tokens} {whole}");
     }
 }

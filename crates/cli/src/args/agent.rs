@@ -32,7 +32,6 @@ time; what it is told meanwhile waits on the disk.";
 
 /// The commands below `junto agent`.
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "there is one in a process")]
 pub(crate) enum AgentCommand {
     /// Give a command-line agent a name, a workspace and a memory
     Add(AddArgs),

@@ -49,7 +49,7 @@ fn answers_come_in_the_order_of_the_tasks() {
     assert_eq!(began.len(), 3, "{began:?}");
     assert!(began.iter().all(|line| line.contains("--output-format text")), "{began:?}");
     let sessions: Value = serde_json::from_str(&machine.run(&["sessions", "--json"]).ok()).unwrap();
-    assert_eq!(each(&sessions, "kind"), vec![json!("claude"); 3], "{sessions:#}");
+    assert_eq!(each(&sessions["sessions"], "kind"), vec![json!("claude"); 3], "{sessions:#}");
 }
 
 #[test]

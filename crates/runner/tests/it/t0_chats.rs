@@ -21,7 +21,7 @@ fn answer(id: &str, total: u64) -> Value {
 fn put(home: &TempDir, path: &str, lines: &[Value]) {
     let path = home.path().join(".gemini/tmp").join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let text: Vec<u8> = lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect();
     fs::write(path, text).unwrap();
 }
 

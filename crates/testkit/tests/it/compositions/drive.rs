@@ -50,8 +50,11 @@ async fn play(stage: Stage) {
         Event::Cancel => run.stopped().await,
     };
     let expected = match (mind, host, event) {
-        // Nothing of its answer was handed on when it was killed: the session in front asks again.
-        (Mind::Cli, Host::Gateway, Event::Crash) if program.is_some() => End::Done,
+        // Nothing was handed on when it was killed: the session in front asks again. (Codex has said before that it
+        // does not know the model that the gateway is asked for.)
+        (Mind::Cli, Host::Gateway, Event::Crash) if matches!(program, Some(Who::Claude | Who::Gemini)) => {
+            End::Done
+        }
         _ => expected_end(mind, event),
     };
     assert_eq!(end, expected, "{text}");

@@ -16,7 +16,7 @@ pub(super) const REFUSAL: &str = "a command-line agent that Junto has started do
 /// parent's work again, without an end.
 pub(super) fn is_marked(headers: &HeaderMap) -> bool {
     let is_below = |name: &&str| headers.get_all(*name).iter().any(|depth| depth.as_bytes() != b"0");
-    MARKS.iter().any(|name| headers.contains_key(*name)) || DEPTHS.iter().any(|name| is_below(&name))
+    MARKS.iter().any(|name| headers.contains_key(*name)) || DEPTHS.iter().any(is_below)
 }
 
 #[cfg(test)]

@@ -121,7 +121,7 @@ impl Clients {
 fn on_pace(even: Instant, now: Instant, rate: NonZeroU32) -> Result<Instant, Duration> {
     let each = WINDOW / rate.get();
     let ahead = even.saturating_duration_since(now);
-    match ahead.checked_sub(WINDOW - each) {
+    match ahead.checked_sub(WINDOW.saturating_sub(each)) {
         Some(wait) if !wait.is_zero() => Err(wait),
         _ => Ok(even.max(now) + each),
     }

@@ -20,14 +20,16 @@ fn play() -> Play {
 /// What the twin said of each request's input: how much it was, and how much of it was in the cache.
 async fn session(s: &Stand, surface: Wire, model: &str) -> Vec<(u64, u64)> {
     let client = s.house.client(surface);
-    let rules: String = (0..200).map(|n| format!("Rule {n}: look twice before you answer.\n")).collect();
+    let rules = (0..200)
+        .fold(String::new(), |rules, n| rules + &format!("Rule {n}: look twice before you answer.\n"));
     let mut messages = vec![Message::system(rules), Message::user("How is the weather, from now on?")];
     for round in 0..ROUNDS {
         let request = Request { reasoning_effort: Some(Effort::High), ..Request::of(messages.clone()) };
         let way = Way::BOTH[round % 2];
         let answer = way.ask(&client, request.model(model).tools([weather()])).await;
         let answer = answer.unwrap_or_else(|e| panic!("{surface:?}, round {round}: {e}"));
-        let report: String = (0..20).map(|hour| format!("{round}-{hour}:00 rain, {hour} mm\n")).collect();
+        let report = (0..20)
+            .fold(String::new(), |report, hour| report + &format!("{round}-{hour}:00 rain, {hour} mm\n"));
         let results = answer.tool_calls().map(|call| ToolResult::text(&call.id, report.as_str()));
         let results: Vec<ToolResult> = results.collect();
         assert_eq!(results.len(), 1, "{surface:?}, round {round}: {answer:?}");

@@ -110,7 +110,7 @@ async fn work_that_goes_on_in_silence_is_said_to_go_on() {
     for wire in Wire::ALL {
         let silence = || Cue::Wait(Duration::from_secs(22));
         let cues = answer([progress("asking two members"), silence()], "42");
-        let settings = Settings { keep_alive: Duration::from_secs(60), ..Settings::default() };
+        let settings = Settings { keep_alive: Duration::from_mins(1), ..Settings::default() };
         let told = pieces(cues, settings.clone(), wire).await;
         // The end of an item repeats what was said.
         let beats = told.iter().filter(|(_, piece)| piece.contains("still working") && !piece.contains("42"));

@@ -324,16 +324,27 @@ fn upstream_items_are_handed_on_in_a_stream_too() {
     let id = SegmentId(0);
     let item = json!({"id": "rs_up", "type": "reasoning", "summary": [], "encrypted_content": "e"});
     let search = json!({"id": "ws_up", "type": "web_search_call", "status": "completed"});
-    let frames = write_stream(&[
-        start(Some(origin())),
-        StreamEvent::ReasoningStart { id },
-        StreamEvent::ReasoningEnd { id, signature: Some("e".into()), raw: Some(item.clone()) },
-        StreamEvent::Part {
-            part: Part::received(Content::Other(search.clone()), origin(), Some(search.clone())),
-        },
-        finish(Finish::Stop),
-    ]);
-    assert_eq!(frames.last().unwrap()["response"]["output"], json!([item, search]));
+    let written = |ahead: &[StreamEvent]| {
+        let events = [
+            StreamEvent::ReasoningStart { id },
+            StreamEvent::ReasoningEnd { id, signature: Some("e".into()), raw: Some(item.clone()) },
+            StreamEvent::Part {
+                part: Part::received(Content::Other(search.clone()), origin(), Some(search.clone())),
+            },
+            finish(Finish::Stop),
+        ];
+        let frames = write_stream(&[&[start(Some(origin()))], ahead, &events].concat());
+        let output = frames.last().unwrap()["response"]["output"].clone();
+        let added = frames.iter().find(|f| f["type"] == "response.output_item.added").unwrap();
+        assert_eq!(added["item"]["id"], output[0]["id"], "an item has one id from first to last");
+        output
+    };
+    // Whoever knows the item's own id tells it beforehand; else it is one of ours.
+    let raw = json!({"type": "response.output_item.added", "item": {"id": "rs_up"}});
+    assert_eq!(written(&[StreamEvent::ProviderEvent { raw }]), json!([item, search]));
+    let mut renamed = item.clone();
+    renamed["id"] = "rs_7_0".into();
+    assert_eq!(written(&[]), json!([renamed, search]));
 }
 
 #[test]

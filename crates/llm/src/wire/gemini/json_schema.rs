@@ -82,10 +82,14 @@ fn each(schema: &mut Value, visit: &mut impl FnMut(&mut Map<String, Value>)) {
     for (key, value) in node.iter_mut() {
         match (key.as_str(), value) {
             ("properties" | "$defs" | "definitions", Value::Object(named)) => {
-                named.values_mut().for_each(|schema| each(schema, visit));
+                for schema in named.values_mut() {
+                    each(schema, visit);
+                }
             }
             ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(members)) => {
-                members.iter_mut().for_each(|schema| each(schema, visit));
+                for schema in members {
+                    each(schema, visit);
+                }
             }
             ("items", value) => each(value, visit),
             _ => {}

@@ -51,14 +51,14 @@ def chat(url: str) -> None:
     api = openai.OpenAI(base_url=f"{url}/v1", api_key=KEY, max_retries=0)
     request = {"model": MODEL, "max_tokens": LIMIT, "messages": [{"role": "user", "content": PROMPT}]}
     whole = api.chat.completions.create(**request)
-    with api.chat.completions.stream(**request, stream_options={"include_usage": True}) as stream:
-        pieces = [event.delta for event in stream if event.type == "content.delta"]
-        streamed = stream.get_final_completion()
-    for name, answer in [("whole", whole), ("streamed", streamed)]:
-        usage = answer.usage
-        check(f"chat, {name}", answer.choices[0].message.content, usage.prompt_tokens, usage.completion_tokens)
+    chunks = list(api.chat.completions.create(**request, stream=True, stream_options={"include_usage": True}))
+    pieces = [chunk.choices[0].delta.content for chunk in chunks if chunk.choices and chunk.choices[0].delta.content]
+    for name, text, answer in [
+        ("whole", whole.choices[0].message.content, whole), ("streamed", "".join(pieces), chunks[-1]),
+    ]:
+        check(f"chat, {name}", text, answer.usage.prompt_tokens, answer.usage.completion_tokens)
         equal(f"chat, {name}: model", answer.model, MODEL)
-    check_pieces("chat", pieces, streamed.choices[0].message.content)
+    check_pieces("chat", pieces, "".join(pieces))
 
 
 def generate(url: str) -> None:

@@ -152,7 +152,8 @@ impl Done {
 pub(crate) struct Ran {
     pub(crate) exit: Exit,
     pub(crate) output: String,
-    pub(crate) errors: String,
+    #[expect(dead_code, reason = "it is shown when a test fails")]
+    errors: String,
 }
 
 /// Runs a command with these variables to its end.

@@ -23,7 +23,7 @@ use crate::Outcome;
 use crate::command::{cargo, root, run};
 
 /// Turns at a fixed rate and their length in seconds; a turn at full speed is as long.
-const RATE_TURNS: usize = 9;
+const RATE_TURNS: usize = 5;
 const FULL_TURNS: usize = 3;
 const SECONDS: u32 = 2;
 const RATE: u32 = 1000;

@@ -297,7 +297,7 @@ async fn keys_are_in_no_log_report_or_answer() {
             write!(answers, "{:?}", response.headers()).unwrap();
             answers += &String::from_utf8_lossy(&response.into_body().collect().await.unwrap().to_bytes());
         }
-        answers += &format!("{gateway:?}");
+        write!(answers, "{gateway:?}").unwrap();
     }
     let (log, told) = (log.0.lock().unwrap().clone(), told.0.lock().unwrap().clone());
     assert!(log.contains("a call begins") && log.contains("failed before"), "something was logged: {log}");

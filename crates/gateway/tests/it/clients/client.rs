@@ -150,7 +150,7 @@ pub(crate) fn read(who: Who, output: &str) -> Option<Said> {
             let usage = &last("turn.completed")?["usage"];
             let items =
                 lines.iter().filter(|line| line["type"] == "item.completed").map(|line| &line["item"]);
-            let answer = items.filter(|item| item["type"] == "agent_message").last()?;
+            let answer = items.rev().find(|item| item["type"] == "agent_message")?;
             let tokens = (usage["input_tokens"].as_u64()?, usage["output_tokens"].as_u64()?);
             (text(&answer["text"])?, text(&last("thread.started")?["thread_id"])?, tokens)
         }

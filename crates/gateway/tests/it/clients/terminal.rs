@@ -139,9 +139,8 @@ impl Terminal {
             }
             let piece = tokio::time::timeout(LONG, self.tmux.output()).await.expect("tmux says something");
             let piece = piece.unwrap().unwrap_or_else(|| panic!("tmux has gone:\n{}", self.screen));
-            if piece.stream == OutputStream::Stderr {
-                panic!("tmux: {}", String::from_utf8_lossy(&piece.bytes));
-            }
+            let is_error = piece.stream == OutputStream::Stderr;
+            assert!(!is_error, "tmux: {}", String::from_utf8_lossy(&piece.bytes));
             for byte in piece.bytes {
                 if byte == b'\n' {
                     self.lines

@@ -24,8 +24,9 @@ Examples:
   junto gateway setup claude --write             point Claude Code here
   junto gateway install --now                    keep it running
 
-A request for PROVIDER/MODEL goes to that provider, whatever else is chosen. A request for junto-council
-goes to the council. Everything here, and more, can be set in [gateway] of the configuration.";
+A request for PROVIDER/MODEL goes to that provider, whatever else is chosen. A request for
+junto-council goes to the council. Everything here, and more, can be set in [gateway] of the
+configuration.";
 
 /// The commands below `junto gateway`.
 #[derive(Debug, Subcommand)]
@@ -141,8 +142,8 @@ pub(crate) struct InstallArgs {
 
 const INSTALL_HELP: &str = "\
 The service is a user unit of systemd, or of launchd on macOS. It runs `junto gateway` as the
-configuration says. It holds no keys: they are in ~/.config/junto/gateway.env, one VARIABLE=VALUE in a
-line, which only you can read.";
+configuration says. It holds no keys: they are in ~/.config/junto/gateway.env, one VARIABLE=VALUE
+in a line, which only you can read.";
 
 /// What `junto gateway status` takes.
 #[derive(Debug, Args)]

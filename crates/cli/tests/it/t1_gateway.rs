@@ -109,7 +109,17 @@ impl Gateway {
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         interrupt(&self.child);
         self.err.read_to_string(&mut self.said).unwrap();
-        (self.child.wait().unwrap().code(), self.said)
+        (self.child.wait().unwrap().code(), std::mem::take(&mut self.said))
+    }
+}
+
+impl Drop for Gateway {
+    /// One that a test has not ended, because it failed, serves nobody.
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
     }
 }
 
@@ -231,8 +241,8 @@ fn strangers_need_a_key() {
         .fails(2, &["could use your keys", "JUNTO_GATEWAY_TOKEN", "--key-env"]);
     stage.machine.run(&["gateway", "--key-env", "NOT_SET"]).fails(2, &["NOT_SET is empty or not set"]);
     stage.machine.variables.push(("CLIENT_KEY".to_owned(), "open-sesame".to_owned()));
-    let gateway = Gateway::start(&stage.machine, &["--host", "0.0.0.0", "--key-env", "CLIENT_KEY"]);
-    let local = Gateway { url: gateway.url.replace("0.0.0.0", "127.0.0.1"), ..gateway };
+    let mut local = Gateway::start(&stage.machine, &["--host", "0.0.0.0", "--key-env", "CLIENT_KEY"]);
+    local.url = local.url.replace("0.0.0.0", "127.0.0.1");
     let ask = |key: &str| {
         let client = local.client(Wire::Anthropic, key);
         run(client.complete(Request::prompt("Hello.").model("m-1"), &CallCx::new()))

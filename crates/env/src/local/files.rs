@@ -1,11 +1,10 @@
 //! Reading, listing, removing and renaming files.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 
-use nix::libc;
 use sha2::{Digest, Sha256};
 
 use super::anchor::{self, Anchor};
@@ -17,14 +16,7 @@ pub(super) const DIGEST_LIMIT: u64 = 64 << 20;
 
 /// Opens a regular file. Anything else is refused without waiting for it, as a pipe would make us.
 fn open_regular(path: &RealPath) -> Result<(File, Metadata)> {
-    let opened = Anchor::of(path).and_then(|anchor| {
-        OpenOptions::new()
-            .read(true)
-            // The path was resolved: a link in its place is a change, and not to be followed.
-            .custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_NOCTTY)
-            .open(anchor.path())
-    });
-    let file = opened.map_err(|e| not_opened(path, e))?;
+    let file = anchor::open_to_read(path).map_err(|e| not_opened(path, e))?;
     let metadata = file.metadata().map_err(|e| Error::io(path, e))?;
     regular(path, &metadata)?;
     Ok((file, metadata))

@@ -140,6 +140,15 @@ mod tests {
     }
 
     #[test]
+    fn what_is_far_behind_is_not_looked_at() {
+        let sought = "let total = count(&items);";
+        let behind = |bytes: usize| format!("{}\n{sought}\n", "-".repeat(bytes - 1));
+        let found = |text: String| nearest(&Lines::new(&text), sought).map(|near| near.line);
+        assert_eq!(found(behind(LOOKED_AT)), Some(2));
+        assert_eq!(found(format!("\n{}", behind(LOOKED_AT))), None);
+    }
+
+    #[test]
     fn long_lines_are_shortened() {
         let near = nearest(&Lines::new(&"ä".repeat(500)), &"ä".repeat(400)).unwrap();
         assert_eq!(near.text, format!("{}…", "ä".repeat(120)));

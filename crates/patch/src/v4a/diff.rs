@@ -208,3 +208,24 @@ fn cut(steps: &[Step], old: &Lines<'_>, new: &Lines<'_>, around: usize) -> Vec<H
     };
     groups.into_iter().map(hunk).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_lines_are_paired_at_both_ends_and_between() {
+        let check = |old: &[u32], new: &[u32], pairs: &[(usize, usize)]| {
+            assert_eq!(common(&[old.to_vec(), new.to_vec()]), pairs, "{old:?} {new:?}");
+        };
+        check(&[], &[1], &[]);
+        // Lines that repeat are told apart by the ends alone.
+        check(&[1, 1, 2, 1, 1], &[1, 1, 3, 1, 1], &[(0, 0), (1, 1), (3, 3), (4, 4)]);
+        check(&[1, 1, 1], &[1, 1, 1, 1], &[(0, 0), (1, 1), (2, 2)]);
+        // Lines that occur once part the rest, and what repeats is found in the parts.
+        check(&[5, 1, 6, 2, 7], &[8, 1, 9, 2, 4], &[(1, 1), (3, 3)]);
+        check(&[5, 1, 3, 3, 2, 7], &[8, 1, 3, 3, 2, 4], &[(1, 1), (2, 2), (3, 3), (4, 4)]);
+        // Of lines that changed places the most stay.
+        check(&[9, 1, 2, 3, 7], &[8, 2, 3, 1, 6], &[(2, 1), (3, 2)]);
+    }
+}

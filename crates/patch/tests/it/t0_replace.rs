@@ -75,6 +75,13 @@ fn by_words() {
     check("  a(\n    1,\n    2,\n  )\n", "a(1, 2,)", "a(\n  1,\n)", "  a(\n    1,\n  )\n");
     check("say(\u{201C}hi\u{201D}) \u{2013} now\n", "say(\"hi\") - now", "hush()", "hush()\n");
     check("a  b\r\n", "a b", "x\ny", "x\r\ny\r\n");
+    // Each line says how it is indented, also where the old text begins with an empty one.
+    check(
+        "f {\n    a( 1 );\n        b;\n}\n",
+        "\na(1);\n  b;",
+        "\na(1);\n  c;",
+        "f {\n    a(1);\n        c;\n}\n",
+    );
     check_all(Strategy::Whitespace, "f(a,b) f(a,  b)", "f(a, b)", "g", "g g", 2);
 }
 
@@ -157,6 +164,14 @@ fn what_cannot_be_done_is_explained() {
         Which::TheOne,
         "the text to replace is nearly in the file 6 times:\nline 1: \"  a\"\nline 2: \"  a\"\nline 3: \"  a\"\n\
          line 4: \"  a\"\nline 5: \"  a\"\n…\nadd lines around it until it is there once, or replace all of them",
+    );
+    refused(
+        "q\na\nb\na\nb\na\n",
+        "a\nb\na",
+        "x",
+        Which::TheOne,
+        "the text to replace is in the file 2 times:\nline 2: \"a\"\nline 4: \"a\"\n\
+         add lines around it until it is there once, or replace all of them",
     );
     refused(
         "aaa",

@@ -27,7 +27,10 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 #[tokio::main]
 async fn main() -> Outcome<ExitCode> {
-    let dir = tempfile::tempdir()?;
+    // Not among temporary files, of which there may be thousands: without bubblewrap whatever is beside something hidden
+    // needs a rule of its own.
+    let beside = std::env::current_exe()?.parent().ok_or("no parent")?.to_owned();
+    let dir = tempfile::tempdir_in(beside)?;
     // As a project has it: a repository, something secret, a home with keys.
     for (path, content) in [("work/.git/config", ""), ("work/.env", "A=b"), (".ssh/id_rsa", "key")] {
         let path = dir.path().join(path);

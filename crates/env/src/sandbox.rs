@@ -45,7 +45,7 @@ use std::path::PathBuf;
 
 pub use self::environment::SandboxedEnvironment;
 pub use self::gap::Gap;
-pub(crate) use self::jail::{Held, Jail};
+pub(crate) use self::jail::{Held, Jail, Settled};
 pub use self::means::Means;
 
 /// What commands and file operations are kept from.

@@ -1,5 +1,6 @@
 //! `junto gateway`: the configured providers behind the APIs that clients know.
 
+mod clerk;
 mod keys;
 mod log;
 mod report;

@@ -22,7 +22,7 @@ use super::proc_table::Stream;
 use super::pty::{self, Terminal, Wanted};
 use super::tree::Tree;
 use crate::Exit;
-use crate::sandbox::{Held, Jail};
+use crate::sandbox::{Held, Jail, Settled};
 
 /// A child that was started, with our ends of what it reads and writes.
 pub(super) struct Started {
@@ -115,7 +115,7 @@ impl Child {
     ) -> (Self, watch::Receiver<Option<Exit>>) {
         let tree = Tree::new(pid, mark, streams, wrapped);
         let (sender, exit) = watch::channel(None);
-        let life = Mutex::new(Life { exit: None, released: false });
+        let life = Mutex::new(Life { exit: None, empty: false, released: false });
         (Self(Arc::new(Shared { pid, tree, life, exit: sender })), exit)
     }
 
@@ -142,8 +142,11 @@ impl Child {
 
     /// Whether the child has ended and is known to have left nothing. Quick; `false` is no answer.
     pub(super) fn left_nothing(&self) -> bool {
-        let ended = self.0.life().exit.is_some();
-        ended && self.0.tree.is_root_alone()
+        let (ended, empty) = {
+            let life = self.0.life();
+            (life.exit.is_some(), life.empty)
+        };
+        ended && (empty || self.0.tree.is_root_alone())
     }
 
     /// Lets go of a tree of which nothing lives any more.
@@ -182,6 +185,8 @@ struct Shared {
 struct Life {
     /// Set once the child has ended.
     exit: Option<Exit>,
+    /// Whether it is known that nothing that it started lives.
+    empty: bool,
     /// Set once the tree is done with. Until then a dead child is not reaped, so that its number,
     /// which is also that of its session and group, remains its own.
     released: bool,
@@ -196,6 +201,8 @@ impl Shared {
     fn watch(&self, held: Option<Held>) {
         let held = held.map(Held::settle);
         let seen = end_of(self.pid);
+        // Before anything is let go of: what dies in these moments would see the way free.
+        let empty = held.as_ref().is_some_and(Settled::is_left_empty);
         drop(held);
         let mut life = self.life();
         let exit = seen.unwrap_or(Exit { code: None, signal: None });
@@ -203,6 +210,7 @@ impl Shared {
             reap(self.pid);
         }
         life.exit = Some(exit);
+        life.empty = empty;
         drop(life);
         self.exit.send_replace(Some(exit));
     }

@@ -86,8 +86,7 @@ pub(crate) struct Held {
 impl Held {
     /// Waits until the command runs, and gives what is to be kept until it has ended.
     pub(crate) fn settle(self) -> Settled {
-        let told = self.told.as_ref().filter(|_| !self.stand_ins.is_empty());
-        Settled { first: told.and_then(bwrap::first_inside), _held: self }
+        Settled { first: self.told.as_ref().and_then(bwrap::first_inside), _held: self }
     }
 }
 
@@ -98,12 +97,12 @@ pub(crate) struct Settled {
     _held: Held,
 }
 
-impl Drop for Settled {
-    fn drop(&mut self) {
-        // What the command has left running dies in these moments, and would see the way free.
-        if let Some(first) = &self.first {
-            let _ =
-                rustix::io::retry_on_intr(|| poll(&mut [PollFd::new(first, PollFlags::IN)], Some(&DEATH)));
-        }
+impl Settled {
+    /// Called when the command has ended: waits for what it has left running, which dies in these
+    /// moments. Says whether it is known that nothing is left; nothing leaves a namespace of processes.
+    pub(crate) fn is_left_empty(&self) -> bool {
+        let Some(first) = &self.first else { return false };
+        let dead = rustix::io::retry_on_intr(|| poll(&mut [PollFd::new(first, PollFlags::IN)], Some(&DEATH)));
+        dead == Ok(1)
     }
 }

@@ -7,6 +7,7 @@ use junto::gateway::{Builder, Gateway, SessionFile};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use super::clerk::Clerk;
 use super::log::Log;
 use super::report::Reporter;
 use super::routes::{self, Routed};
@@ -45,7 +46,7 @@ pub(crate) async fn run(
     let prices = Arc::clone(&reporter);
     let book = saved::book("gateway", &config, environment, output);
     let told = log.clone();
-    let builder = builder.on_call(move |report| {
+    let clerk = Clerk::start(move |report| {
         if let Some(book) = &book
             && let Err(error) = reporter.book(&report, book)
         {
@@ -53,6 +54,14 @@ pub(crate) async fn run(
         }
         told.call(&report, &reporter);
     });
+    let clerk = clerk.map_err(|error| {
+        Failure::new(
+            Exit::Failed,
+            format!("cannot start a thread: {error}"),
+            "is the machine out of threads?",
+        )
+    })?;
+    let builder = builder.on_call(clerk.desk());
     let builder = builder.settings(settings(&config, environment)).prices(move |report| prices.price(report));
     let builder = match sessions(&config, environment, &log) {
         Some(file) => builder.session_store(file),

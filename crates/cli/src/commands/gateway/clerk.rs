@@ -1,0 +1,48 @@
+//! Writes down what became of calls, on a thread of its own: no answer waits for the disk, nor for whoever reads
+//! the log.
+
+use std::io;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use junto::gateway::CallReport;
+
+/// How many reports may wait to be written. Whoever brings another then waits: none is lost.
+const MOST: usize = 1024;
+
+/// Dropping it writes what is left.
+pub(super) struct Clerk {
+    /// None in it says that there will be no more.
+    reports: SyncSender<Option<CallReport>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Clerk {
+    /// One that does this with each report, in the order in which they come.
+    pub(super) fn start(write: impl FnMut(CallReport) + Send + 'static) -> io::Result<Self> {
+        let (reports, received) = sync_channel(MOST);
+        let thread = thread::Builder::new().name("junto-clerk".into()).spawn(|| work(received, write))?;
+        Ok(Self { reports, thread: Some(thread) })
+    }
+
+    /// Takes reports for it.
+    pub(super) fn desk(&self) -> impl Fn(CallReport) + Send + Sync + 'static {
+        let reports = self.reports.clone();
+        // If it is gone, so is everybody who would have read.
+        move |report| drop(reports.send(Some(report)))
+    }
+}
+
+impl Drop for Clerk {
+    fn drop(&mut self) {
+        drop(self.reports.send(None));
+        if let Some(thread) = self.thread.take() {
+            // Should it have panicked, that was said.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(reports: Receiver<Option<CallReport>>, write: impl FnMut(CallReport)) {
+    reports.iter().map_while(|report| report).for_each(write);
+}

@@ -160,15 +160,17 @@ fn environ(pid: Pid) -> io::Result<Vec<u8>> {
     /// More than any environment the kernel lets a program start with by default.
     const LONGEST: usize = 8 << 20;
     let mut file = File::open(format!("/proc/{pid}/environ"))?;
-    let mut environ = Vec::new();
+    // Zeroed by the kernel: that costs nothing for what is then not used, and most environments are small.
+    let mut environ = vec![0; PIECE];
+    let mut length = 0;
     loop {
-        let start = environ.len();
-        environ.resize(start + PIECE, 0);
-        let length = file.read(&mut environ[start..])?;
-        environ.truncate(start + length);
-        if length < PIECE || environ.len() >= LONGEST {
+        let read = file.read(&mut environ[length..])?;
+        length += read;
+        if length < environ.len() || length >= LONGEST {
+            environ.truncate(length);
             return Ok(environ);
         }
+        environ.resize(length + PIECE, 0);
     }
 }
 

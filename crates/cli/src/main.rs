@@ -13,6 +13,7 @@ mod failure;
 mod guard;
 mod interrupts;
 mod output;
+mod reach;
 mod runners;
 mod saved;
 mod when;

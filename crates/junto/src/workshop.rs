@@ -282,6 +282,7 @@ impl Workshop {
                 None => tools::standard().into(),
             },
             profile: native.profile.clone(),
+            reach: native.reach.clone(),
             policy: Arc::clone(&inner.policy),
             on_reject: inner.on_reject,
             approval_timeout: inner.approval_timeout,

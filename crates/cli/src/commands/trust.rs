@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::args::TrustArgs;
 use crate::config::{
-    Config, Files, Layer, Problem, Project, ProjectFile, Settings, Standing, Trust, digest, in_order,
+    CONFIG, Config, Files, Layer, Problem, Project, ProjectFiles, Settings, Standing, Trust, in_order,
     of_project, problems_failure,
 };
 use crate::consent;
@@ -53,7 +53,8 @@ pub(crate) async fn trust(
             "a project is a folder that has .junto or .git",
         ));
     };
-    let Some(file) = of_project(&files).map_err(problem)? else {
+    let brought = of_project(&files).map_err(problem)?;
+    let Some(file) = brought.filter(ProjectFiles::needs_trust) else {
         return Err(Failure::usage(
             format!("{} has no configuration of its own to trust", project.root.display()),
             format!("it would be {}", project.file.display()),
@@ -84,10 +85,10 @@ pub(crate) async fn trust(
 ///
 /// # Errors
 /// If the list cannot be written.
-pub(crate) fn add(files: &Files, file: &ProjectFile) -> Result<(), Failure> {
+pub(crate) fn add(files: &Files, file: &ProjectFiles) -> Result<(), Failure> {
     let list = list_file(files)?;
     let mut trust = Trust::read(list).map_err(problem)?;
-    trust.add(&file.project.root, &digest(&file.text)).map_err(|error| not_written(list, &error))?;
+    trust.add(&file.project.root, &file.digest()).map_err(|error| not_written(list, &error))?;
     Ok(())
 }
 
@@ -95,19 +96,30 @@ pub(crate) fn add(files: &Files, file: &ProjectFile) -> Result<(), Failure> {
 ///
 /// # Errors
 /// If something in it is wrong.
-pub(crate) fn shown(file: &ProjectFile, environment: &Environment) -> Result<String, Failure> {
+pub(crate) fn shown(file: &ProjectFiles, environment: &Environment) -> Result<String, Failure> {
     let without = Config::load(environment, &[])?;
     let layer = file.layer();
     if !layer.problems.is_empty() {
         return Err(problems_failure(&layer.problems));
     }
-    let changes = differences(&without.settings, &layer);
-    let file = file.project.file.display();
-    if changes.is_empty() {
-        return Ok(format!("{file} changes nothing"));
+    let lines = |lines: Vec<String>| -> Vec<String> {
+        lines.iter().map(|line| format!("    {}", visible(&line.replace('\n', " ⏎ ")))).collect()
+    };
+    let mut parts = Vec::new();
+    if file.text(CONFIG).is_some() {
+        let changes = lines(differences(&without.settings, &layer));
+        let path = file.project.file.display();
+        parts.push(if changes.is_empty() {
+            format!("{path} changes nothing")
+        } else {
+            format!("{path} would change this:\n{}", changes.join("\n"))
+        });
     }
-    let lines: Vec<String> = changes.iter().map(|line| format!("    {}", visible(line))).collect();
-    Ok(format!("{file} would change this:\n{}", lines.join("\n")))
+    let brought = lines(file.told());
+    if !brought.is_empty() {
+        parts.push(format!("{} brings this:\n{}", file.project.root.display(), brought.join("\n")));
+    }
+    Ok(parts.join("\n"))
 }
 
 /// What a layer changes, line by line: `-` is taken away, `+` comes.
@@ -156,6 +168,7 @@ fn list(environment: &Environment, as_json: bool) -> Result<String, Failure> {
         let there =
             Files { project: Project::around(&root).filter(|project| project.root == root), ..files.clone() };
         let state = match of_project(&there) {
+            Ok(Some(file)) if !file.needs_trust() => "has no file",
             Ok(Some(file)) if file.standing == Standing::Trusted => "in force",
             Ok(Some(_)) => "changed since",
             Ok(None) => "has no file",

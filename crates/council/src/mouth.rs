@@ -34,7 +34,7 @@ impl<'a> Mouth<'a> {
             event => event.clone(),
         };
         self.is_shut |= matches!(event, StreamEvent::ToolCallStart { .. });
-        if self.is_shut || !(self.has_spoken || event.is_content()) {
+        if self.is_shut || !(self.has_spoken || says_something(&event)) {
             self.held.push(event);
             return;
         }
@@ -58,6 +58,16 @@ impl<'a> Mouth<'a> {
     /// Whether something was handed on.
     pub(crate) fn has_spoken(&self) -> bool {
         self.has_spoken
+    }
+}
+
+/// Whether somebody who hears this has heard something. Starts, ends and blanks are nothing yet.
+fn says_something(event: &StreamEvent) -> bool {
+    match event {
+        StreamEvent::TextDelta { text, .. } => !text.trim().is_empty(),
+        StreamEvent::ReasoningDelta { text, .. } => !text.is_empty(),
+        StreamEvent::Part { .. } => true,
+        _ => false,
     }
 }
 

@@ -4,12 +4,14 @@ use junto_llm::{CallCx, Error, ErrorKind, Request, Response, Warning};
 use tokio::time::sleep;
 
 use crate::address::{addressed, for_member};
+use crate::choose::Choice;
 use crate::council::{Inner, PROVIDER};
 use crate::fan_out::{self, Look};
+use crate::fuse::Fusion;
 use crate::gather::Panel;
 use crate::hearing::{Hearing, Question};
 use crate::voice::Voice;
-use crate::{Decision, Duty, Manner, Member, Mode, Outcome, Why, actions, choose, failure, proposal};
+use crate::{Decision, Duty, Manner, Member, Mode, Outcome, Why, actions, failure, proposal};
 
 /// An answer, and whether it was heard while it was made.
 #[derive(Debug)]
@@ -122,7 +124,7 @@ impl Hearing<'_> {
             .await;
         self.set_weak_ones_aside(&mut round, Duty::Member).await;
         let groups = self.count(self.request, &round.proposals);
-        let first = |outcome, reason: String| choose::Choice { index: 0, outcome, reason, warning: None };
+        let first = |outcome, reason: String| Choice { index: 0, outcome, reason, warning: None };
         let choice = match (round.proposals.as_slice(), groups.as_slice()) {
             ([], _) => return Err(self.nobody(&round.failures)),
             ([only], _) => first(Outcome::Only, format!("{} alone answered", only.member.name)),
@@ -132,26 +134,9 @@ impl Hearing<'_> {
                 first(Outcome::Agreed, said)
             }
             (proposals, groups) if self.may_fuse(proposals) => {
-                let written = self.fuse(proposals).await;
-                match written.result {
-                    Ok(response) => {
-                        self.minutes
-                            .proposed(self.council.bench(), Duty::Synthesizer, |asked| asked.chosen = true);
-                        self.minutes.ended(Outcome::Fused, format!("written out of {}", proposals.len()));
-                        return Ok(self.conclude(response, &round.failures, None, written.has_spoken));
-                    }
-                    Err(error) if written.has_spoken => {
-                        self.minutes.ended(Outcome::Failed, error.to_string());
-                        return Err(error.with_provider(&options.name).after_content());
-                    }
-                    Err(error) => {
-                        let index = choose::best_ranked(groups);
-                        let name = proposals.get(index).map_or("", |best| best.member.name.as_str());
-                        let reason = format!("nothing was written ({error}): taking {name}, the best-ranked");
-                        self.voice.say(&reason).await;
-                        let warning = Some(Warning::new("synthesis_failed", error.to_string()));
-                        choose::Choice { index, outcome: Outcome::Ranked, reason, warning }
-                    }
+                match self.fuse(proposals, groups, &round.failures).await? {
+                    Fusion::Written(spoken) => return Ok(*spoken),
+                    Fusion::Nothing(choice) => choice,
                 }
             }
             (proposals, groups) => self.choose(proposals, groups).await,

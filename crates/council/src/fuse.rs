@@ -1,22 +1,25 @@
 //! One answer written out of several.
 
-use junto_llm::{Error, ErrorKind, Response};
+use junto_llm::{Error, ErrorKind, Response, Warning};
 use serde_json::{Value, json};
 
 use crate::address::to_write;
+use crate::choose::{Choice, Group, best_ranked};
+use crate::deliberate::Spoken;
 use crate::gather::Proposal;
 use crate::hearing::{Hearing, Question};
 use crate::mouth::Mouth;
 use crate::proposal::{is_formal, is_weak};
-use crate::{Duty, Mode, view};
+use crate::{Duty, Mode, Outcome, view};
 
 const INSTRUCTION: &str = include_str!("fuse.md");
 
 /// What came of writing.
-pub(crate) struct Written {
-    pub(crate) result: Result<Response, Error>,
-    /// Whether some of it was handed on already.
-    pub(crate) has_spoken: bool,
+pub(crate) enum Fusion {
+    /// An answer.
+    Written(Box<Spoken>),
+    /// Nothing that anybody heard: one of the proposals is taken.
+    Nothing(Choice),
 }
 
 impl Hearing<'_> {
@@ -30,13 +33,20 @@ impl Hearing<'_> {
     }
 
     /// Has one answer written out of these, and hands it on while it is written.
-    pub(crate) async fn fuse(&self, proposals: &[Proposal<'_>]) -> Written {
+    ///
+    /// # Errors
+    /// The synthesizer's, if it broke off after something of it was heard.
+    pub(crate) async fn fuse(
+        &self,
+        proposals: &[Proposal<'_>],
+        groups: &[Group],
+        failures: &[(&str, Error)],
+    ) -> Result<Fusion, Error> {
         let council = self.council;
         let Some(member) =
             council.synthesizer.as_ref().or(council.judge.as_ref()).or(council.members.first())
         else {
-            let result = Err(Error::configuration("there is nobody to write"));
-            return Written { result, has_spoken: false };
+            return Err(Error::configuration("there is nobody to write"));
         };
         self.voice.say(format!("they differ: {} writes one answer", member.name)).await;
         let answers: Vec<Value> =
@@ -44,9 +54,29 @@ impl Hearing<'_> {
         let last = format!("{INSTRUCTION}\n{}", json!({"answers": answers}));
         let request = to_write(self.request, member, last);
         let mut mouth = Mouth::new(self.voice, &request);
-        let question = Question { member, duty: Duty::Synthesizer, place: council.bench(), request };
+        let (duty, place) = (Duty::Synthesizer, council.bench());
+        let question = Question { member, duty, place, request };
         let answer = self.ask(question, std::future::pending(), Some(&mut mouth), text_only).await;
-        Written { result: answer.result, has_spoken: mouth.has_spoken() }
+        match answer.result {
+            Ok(response) => {
+                self.minutes.proposed(place, duty, |asked| asked.chosen = true);
+                self.minutes.ended(Outcome::Fused, format!("written out of {}", proposals.len()));
+                let spoken = self.conclude(response, failures, None, mouth.has_spoken());
+                Ok(Fusion::Written(Box::new(spoken)))
+            }
+            Err(error) if mouth.has_spoken() => {
+                self.minutes.ended(Outcome::Failed, error.to_string());
+                Err(error.with_provider(&council.options.name).after_content())
+            }
+            Err(error) => {
+                let index = best_ranked(groups);
+                let name = proposals.get(index).map_or("", |best| best.member.name.as_str());
+                let reason = format!("nothing was written ({error}): taking {name}, the best-ranked");
+                self.voice.say(&reason).await;
+                let warning = Some(Warning::new("synthesis_failed", error.to_string()));
+                Ok(Fusion::Nothing(Choice { index, outcome: Outcome::Ranked, reason, warning }))
+            }
+        }
     }
 }
 

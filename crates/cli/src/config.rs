@@ -7,6 +7,7 @@
 
 mod aliases;
 mod check;
+mod councils;
 mod files;
 mod gateway;
 mod problem;
@@ -33,6 +34,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 
 pub(crate) use aliases::circles;
+pub(crate) use councils::{CouncilSettings, PREFIX as COUNCIL_PREFIX, SeatSettings};
 pub(crate) use files::{Files, Project};
 pub(crate) use gateway::{COUNCIL_IDS, Route, Who, rank};
 pub(crate) use junto::llm::vendor::VENDORS;
@@ -145,7 +147,8 @@ impl Config {
         let (providers, runners) =
             (config.incomplete_providers(&layer.spoiled), config.impossible_runners(&layer.spoiled));
         let (_, routes) = config.routes();
-        let problems = [layer.problems, providers, runners, circles, routes].concat();
+        let councils = config.impossible_councils(&layer.spoiled);
+        let problems = [layer.problems, providers, runners, circles, councils, routes].concat();
         if problems.is_empty() { Ok(config) } else { Err(problems_failure(&problems)) }
     }
 

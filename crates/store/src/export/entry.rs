@@ -184,6 +184,7 @@ fn of_body(body: Body, turn: u32) -> Option<What> {
         ),
         Body::TurnLimit { limit, reached } => remark("limit", format!("{limit}; {reached} reached.")),
         Body::LoopDetection { message, .. } => remark("loop", message),
+        Body::Deliberation { minutes } => remark("council", deliberated(&minutes)),
         Body::Retry { attempt, error, .. } => {
             remark("retry", format!("Attempt {attempt}: {}", error.message))
         }

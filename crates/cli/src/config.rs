@@ -40,6 +40,8 @@ pub(crate) use gateway::{COUNCIL_IDS, Route, Who, rank};
 pub(crate) use junto::llm::vendor::VENDORS;
 pub(crate) use problem::{Problem, failure as problems_failure};
 pub(crate) use runners::RunnerSettings;
+#[cfg(test)]
+pub(crate) use schema::{COUNCIL_MODES, FAN_OUTS, SCOPES};
 pub(crate) use schema::{DIALECTS, ENV_POLICIES, MODES, OVERFLOWS, SANDBOXES};
 pub(crate) use settings::{KeyPath, Layer, Origin, Setting, Settings, in_order};
 pub(crate) use trust::{Standing, Trust, digest};

@@ -27,6 +27,10 @@ pub(crate) struct CouncilSettings {
     pub(crate) judge: Option<String>,
     /// Who writes an answer of several.
     pub(crate) synthesizer: Option<String>,
+    /// Who says whether a question is worth several minds.
+    pub(crate) triage: Option<String>,
+    /// Who does a client's chores.
+    pub(crate) chores: Option<String>,
     /// How an answer is made of several.
     pub(crate) mode: Option<String>,
     /// When more than one is asked.
@@ -47,7 +51,7 @@ pub(crate) struct CouncilSettings {
     pub(crate) max_usd: Option<f64>,
     /// The most tokens of one turn.
     pub(crate) max_tokens: Option<u64>,
-    /// How thorough members shall be, in words; empty: nothing is said of it.
+    /// How thorough members shall be, in words, or the word for ours; empty: nothing is said of it.
     pub(crate) directive: Option<String>,
 }
 
@@ -70,6 +74,25 @@ pub(crate) struct SeatSettings {
     pub(crate) within: Option<Duration>,
     /// How long it may be silent.
     pub(crate) silence: Option<Duration>,
+}
+
+impl CouncilSettings {
+    /// A council of these, of which nothing else is said.
+    pub(crate) fn of(name: &str, members: &[String]) -> Self {
+        let members = members.iter().map(|member| SeatSettings::of(member)).collect();
+        Self { name: name.to_owned(), members, ..Self::default() }
+    }
+
+    /// Those who are asked beside the members, each with the key that names them.
+    fn others(&self) -> impl Iterator<Item = (&'static str, &String)> {
+        let others = [
+            ("judge", &self.judge),
+            ("synthesizer", &self.synthesizer),
+            ("triage", &self.triage),
+            ("chores", &self.chores),
+        ];
+        others.into_iter().filter_map(|(key, who)| Some((key, who.as_ref()?)))
+    }
 }
 
 impl SeatSettings {
@@ -127,6 +150,8 @@ impl Config {
             members: members.iter().map(seat).collect(),
             judge: table.text("judge"),
             synthesizer: table.text("synthesizer"),
+            triage: table.text("triage"),
+            chores: table.text("chores"),
             mode: table.text("mode"),
             fan_out: table.text("fan_out"),
             scope: table.text("scope"),
@@ -208,10 +233,10 @@ impl Config {
         {
             problems.push(problem(at(&["quorum"]), format!("only {n} are asked, so {quorum} never answer")));
         }
-        for (key, who) in [("judge", &council.judge), ("synthesizer", &council.synthesizer)] {
-            let Some(who) = who.as_ref().filter(|who| seats.iter().all(|seat| seat.name != **who)) else {
+        for (key, who) in council.others() {
+            if seats.iter().any(|seat| seat.name == *who) {
                 continue;
-            };
+            }
             if let Err(message) = self.member(who) {
                 problems.push(problem(at(&[key]), message));
             }
@@ -250,9 +275,9 @@ impl Config {
     /// The councils that are asked by this one, be it as its judge.
     fn councils_in(&self, name: &str) -> Vec<String> {
         let council = self.council(name);
-        let members = council.members.into_iter().map(|seat| seat.who);
-        let asked = members.chain(council.judge).chain(council.synthesizer);
-        asked.filter_map(|who| self.alias(&who).unwrap_or(&who).strip_prefix(PREFIX).map(str::to_owned)).collect()
+        let members = council.members.iter().map(|seat| &seat.who);
+        let asked = members.chain(council.others().map(|(_, who)| who));
+        asked.filter_map(|who| self.alias(who).unwrap_or(who).strip_prefix(PREFIX).map(str::to_owned)).collect()
     }
 }
 

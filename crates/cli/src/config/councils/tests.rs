@@ -15,7 +15,7 @@ fn load(text: &str) -> Result<Config, Vec<String>> {
 fn all_settings_are_read() {
     let config = load(
         "[council.deep]\nmembers = [\"terse\", \"codex\", \"council:pair\"]\njudge = \"terse\"\n\
-         synthesizer = \"openai/b\"\nmode = \"fuse\"\nfan_out = \"necessary\"\nscope = \"per-turn\"\nn = 3\n\
+         synthesizer = \"openai/b\"\ntriage = \"codex\"\nchores = \"openai/small\"\nmode = \"fuse\"\nfan_out = \"necessary\"\nscope = \"per-turn\"\nn = 3\n\
          quorum = 2\nstraggler = \"10s\"\nwithin = \"5m\"\njudge_within = \"20s\"\nmax_usd = 1.5\n\
          max_tokens = 9000\ndirective = \"\"\n\
          [council.deep.member.terse]\nwho = \"openai/a\"\nframing = \"The smallest change.\"\neffort = \"high\"\n\
@@ -42,6 +42,8 @@ fn all_settings_are_read() {
         members: vec![terse, SeatSettings::of("codex"), SeatSettings::of("council:pair")],
         judge: text("terse"),
         synthesizer: text("openai/b"),
+        triage: text("codex"),
+        chores: text("openai/small"),
         mode: text("fuse"),
         fan_out: text("necessary"),
         scope: text("per-turn"),

@@ -25,14 +25,18 @@ mod member;
 mod narrator;
 mod options;
 mod proposal;
+mod recap;
 #[cfg(test)]
 mod scripted;
+mod telemetry;
 mod view;
 
 pub use council::Council;
 pub use deliberation::{Asked, Decision, Deliberation, Duty, Ended, Outcome, Why};
 pub use member::{Manner, Member};
 pub use options::{FanOut, Mode, Options, Report, Scope, THOROUGHNESS};
+pub use recap::Recap;
+pub use telemetry::Telemetry;
 
 /// The examples of the README, compiled.
 #[cfg(doctest)]

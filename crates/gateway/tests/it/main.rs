@@ -30,6 +30,7 @@ mod t1_reports;
 mod t1_sessions;
 mod t1_stream;
 mod t2_clients;
+mod t2_council;
 mod t2_differential;
 mod t2_model;
 mod t2_schema;

@@ -86,7 +86,11 @@ mod tests {
         let options = Options { fan_out, scope: Scope::PerTurn, ..Options::default() };
         let council = Council::new(vec![member("a"), member("b")], None, options).unwrap();
         let recap = Recap::new(council, Catalog::empty());
-        let request = Request::prompt("?").tools([junto_llm::ToolSpec::foreign("f", "", serde_json::json!({"type": "object"}))]);
+        let request = Request::prompt("?").tools([junto_llm::ToolSpec::foreign(
+            "f",
+            "",
+            serde_json::json!({"type": "object"}),
+        )]);
         let mut events = recap.stream(request, &CallCx::new()).await.unwrap();
         let mut seen = String::new();
         while let Some(event) = events.next().await {

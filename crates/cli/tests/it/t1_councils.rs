@@ -72,7 +72,10 @@ fn how_it_came_to_its_answer_is_in_the_log_and_in_the_ledger() {
         let asked = minutes["asked"].as_array().unwrap();
         asked.iter().find(|asked| asked["name"] == name).unwrap().clone()
     };
-    assert_eq!((&member("local/a-1")["chosen"], &member("local/b-1")["chosen"]), (&json!(false), &json!(true)));
+    assert_eq!(
+        (&member("local/a-1")["chosen"], &member("local/b-1")["chosen"]),
+        (&json!(false), &json!(true))
+    );
     assert_eq!(events[at]["corr"], events[at + 1]["corr"]);
 
     let table = stage.machine.run(&["cost", "--by", "council"]).ok();
@@ -80,7 +83,8 @@ fn how_it_came_to_its_answer_is_in_the_log_and_in_the_ledger() {
         assert!(table.contains(row), "{row} in {table}");
     }
     assert!(table.contains("pair answered 1 time: asked several 1, selected 1"), "{table}");
-    let json: Value = serde_json::from_str(&stage.machine.run(&["cost", "--by", "council", "--json"]).ok()).unwrap();
+    let json: Value =
+        serde_json::from_str(&stage.machine.run(&["cost", "--by", "council", "--json"]).ok()).unwrap();
     assert_eq!(json["deliberations"][0]["minutes"]["council"], "pair", "{json}");
 }
 
@@ -131,7 +135,11 @@ fn councils_that_cannot_be_are_refused() {
     check("", &["-m", "council:pair"], &["there is no council \"pair\"; [council.pair]"]);
     check(&format!("{PAIR}n = 0\n"), &["-m", "council:pair"], &["`council.pair.n`: expected 1 to 2"]);
     check(&format!("{PAIR}n = 1000\n"), &["-m", "council:pair"], &["`council.pair.n`: expected 1 to 2"]);
-    check(PAIR, &["-m", "council:pair", "--provider", "local"], &["--provider does nothing beside --council"]);
+    check(
+        PAIR,
+        &["-m", "council:pair", "--provider", "local"],
+        &["--provider does nothing beside --council"],
+    );
     let stage = stage(PAIR);
     stage.machine.run(&["ask", "-m", "council:pair", PLAIN]).fails(2, &["council:pair is a council"]);
 }
@@ -170,7 +178,11 @@ fn the_gateway_fans_out_where_it_pays() {
             .collect();
         before += models.len();
         models.sort();
-        assert_eq!((models, text.as_str()), (expected.iter().map(ToString::to_string).collect(), said), "{thought}");
+        assert_eq!(
+            (models, text.as_str()),
+            (expected.iter().map(ToString::to_string).collect(), said),
+            "{thought}"
+        );
         thought
     };
     check(Request::prompt(PLAIN).model("junto-council"), &["a-1"], "I am a.");

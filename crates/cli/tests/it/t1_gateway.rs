@@ -60,8 +60,13 @@ impl Gateway {
 
     /// Asks for a text, whole and streamed; both must be the same.
     pub(crate) fn ask(&self, wire: Wire, model: &str) -> Result<String, Error> {
+        self.put(wire, model, "Hello.")
+    }
+
+    /// The same with this question.
+    pub(crate) fn put(&self, wire: Wire, model: &str, question: &str) -> Result<String, Error> {
         let client = self.client(wire, "any");
-        let request = Request::prompt("Hello.").model(model);
+        let request = Request::prompt(question).model(model);
         run(async {
             let whole = client.complete(request.clone(), &CallCx::new()).await?.text();
             let mut streamed = String::new();

@@ -16,6 +16,7 @@ mod t1_bad_input;
 mod t1_caches;
 mod t1_cancel;
 mod t1_clients;
+mod t1_council;
 mod t1_count;
 mod t1_differential;
 mod t1_errors;

@@ -79,7 +79,8 @@ mod tests {
 
     #[test]
     fn outcomes_and_those_left_out_are_counted() {
-        let failed = json!([{"name": "a", "ended": {"how": "answered"}}, {"name": "b", "ended": {"how": "left_out"}}]);
+        let failed =
+            json!([{"name": "a", "ended": {"how": "answered"}}, {"name": "b", "ended": {"how": "left_out"}}]);
         let rows = [
             row("fan_out", "agreed", json!([])),
             row("fan_out", "selected", failed),

@@ -143,7 +143,8 @@ impl Scene<'_> {
         let telemetry = config.duration("gateway.telemetry");
         let (client, directory, minutes) = (client.as_ref(), environment.directory(), Some(*minutes));
         let Seated { council, notes: noted } =
-            Hall { client, directory, config, environment, minutes, telemetry }.council(members, Habit::Usual)?;
+            Hall { client, directory, config, environment, minutes, telemetry }
+                .council(members, Habit::Usual)?;
         let mut notes = notes.borrow_mut();
         for note in noted {
             if !notes.contains(&note) {
@@ -167,7 +168,9 @@ impl Scene<'_> {
                 };
                 Ok(model.into_iter().fold(target, Target::model))
             }
-            Who::Council(members) => self.council(members).map(|council| council_target(&council, self.config)),
+            Who::Council(members) => {
+                self.council(members).map(|council| council_target(&council, self.config))
+            }
         }
     }
 
@@ -269,8 +272,9 @@ struct Nobody;
 
 impl Nobody {
     fn refusal() -> Error {
-        Error::new(ErrorKind::NotFound, "this gateway has no council")
-            .with_hint("start it with --council, or set `gateway.council` or [council.NAME] in the configuration")
+        Error::new(ErrorKind::NotFound, "this gateway has no council").with_hint(
+            "start it with --council, or set `gateway.council` or [council.NAME] in the configuration",
+        )
     }
 }
 

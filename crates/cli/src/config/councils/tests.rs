@@ -65,7 +65,8 @@ fn all_settings_are_read() {
 
 #[test]
 fn whoever_answers_may_be_a_member() {
-    let config = load("aliases.big = \"anthropic/b\"\n[council.pair]\nmembers = [\"big\", \"claude\"]").unwrap();
+    let config =
+        load("aliases.big = \"anthropic/b\"\n[council.pair]\nmembers = [\"big\", \"claude\"]").unwrap();
     let provider = |name: &str, model: &str| Ok(Who::Provider(name.to_owned(), Some(model.to_owned())));
     assert_eq!(config.member("openai/a"), provider("openai", "a"));
     assert_eq!(config.member("big"), provider("anthropic", "b"));
@@ -119,7 +120,23 @@ fn a_circle_of_councils_is_named_at_each_of_them() {
          [council.c]\nmembers = [\"council:a\"]\n",
     )
     .unwrap_err();
-    let said: Vec<&str> = errors.iter().filter_map(|error| error.split_once(": ").map(|(_, said)| said)).collect();
+    let said: Vec<&str> =
+        errors.iter().filter_map(|error| error.split_once(": ").map(|(_, said)| said)).collect();
     let itself = |name: &str| format!("`council.{name}.members`: this council sits in itself");
     assert_eq!(said, [itself("a"), itself("b")], "who leads into a circle has not made it");
+}
+
+/// What the guide shows is a configuration, and it names every key.
+#[test]
+fn the_guide_is_right() {
+    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/councils.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
+    let (_, rest) = guide.split_once("```toml\n").unwrap();
+    let (example, _) = rest.split_once("```").unwrap();
+    assert_eq!(load(example).unwrap().council_names(), ["deep", "wide"]);
+    let keys = crate::config::schema::KEYS.iter().filter(|key| key.path.starts_with("council."));
+    for key in keys {
+        let name = if key.path.contains("member.*.who") { "member.NAME.who" } else { key.name() };
+        assert!(guide.contains(&format!("`{name}`")), "{}", key.path);
+    }
 }

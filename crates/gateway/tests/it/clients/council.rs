@@ -95,8 +95,12 @@ impl Bench {
         let council = seat(&members, &judge, STRAGGLER, &minutes);
         let reports = Reports::default();
         let target = Target::new("council", Arc::new(Recap::new(council, Catalog::builtin())));
-        let gateway =
-            Gateway::builder().route("*", target).client_key(CLIENT_KEY).on_call(reports.sink()).build().unwrap();
+        let gateway = Gateway::builder()
+            .route("*", target)
+            .client_key(CLIENT_KEY)
+            .on_call(reports.sink())
+            .build()
+            .unwrap();
         let house = House::open(&gateway).await;
         let (name, text) = client::files(who, &house.url, &work);
         let file = home.join(name);
@@ -134,7 +138,8 @@ impl Bench {
         assert_eq!(left, [], "nothing survives");
         for twin in self.members.iter().chain([&self.judge]) {
             twin.wait_until_idle().await;
-            let refused: Vec<_> = twin.requests().into_iter().filter(|r| (400..500).contains(&r.status)).collect();
+            let refused: Vec<_> =
+                twin.requests().into_iter().filter(|r| (400..500).contains(&r.status)).collect();
             assert!(refused.is_empty(), "{refused:#?}");
         }
         self.house.close().await;

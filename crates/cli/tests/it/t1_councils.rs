@@ -51,7 +51,7 @@ fn a_council_that_has_a_name_is_a_model() {
     assert!(run.err.starts_with("native · council pair of local/a-1, local/b-1 · "), "{run:#?}");
     assert_eq!(asked(&stage), ["a-1", "b-1", "judge-1"]);
     // The session knows whom it asked.
-    let again = stage.machine.run(&["run", "--resume", "Again."]).ok();
+    let again = stage.machine.run(&["resume", "And now again."]).ok();
     assert_eq!(again, "I am b.\n");
     assert_eq!(asked(&stage).len(), 6);
 }
@@ -131,7 +131,7 @@ fn councils_that_cannot_be_are_refused() {
     check(nobody, &["-m", "council:c"], &without);
     let few = "[council.c]\nmembers = [\"local/a-1\", \"codex\"]\nquorum = 2\n";
     check(few, &["-m", "council:c"], &["1 in the council \"c\" can be asked, and its quorum is 2"]);
-    check(PAIR, &["-m", "council:pare"], &["there is no council \"pare\"; did you mean \"pair\"?"]);
+    check(PAIR, &["-m", "council:pairs"], &["there is no council \"pairs\"; did you mean \"pair\"?"]);
     check("", &["-m", "council:pair"], &["there is no council \"pair\"; [council.pair]"]);
     check(&format!("{PAIR}n = 0\n"), &["-m", "council:pair"], &["`council.pair.n`: expected 1 to 2"]);
     check(&format!("{PAIR}n = 1000\n"), &["-m", "council:pair"], &["`council.pair.n`: expected 1 to 2"]);

@@ -266,7 +266,7 @@ fn wrong_calls_end_with_2() {
     let check = |flags: &[&str], said: &str| {
         stage.machine.run(&[&["gateway"], flags].concat()).fails(2, &[said]);
     };
-    check(&["--council", "small"], "is no PROVIDER/MODEL");
+    check(&["--council", "small"], "nobody knows");
     check(&["--council", "gone/tiny"], "unknown provider \"gone\"");
     check(&["--council", "local/a,local/a"], "two members");
     check(&["--host", "no.such.host.invalid"], "cannot listen on");

@@ -67,7 +67,7 @@ fn how_it_came_to_its_answer_is_in_the_log_and_in_the_ledger() {
     assert_eq!(at + 1, place("call").unwrap(), "it stands before its call");
     let minutes = &events[at]["minutes"];
     assert_eq!((&minutes["council"], &minutes["outcome"]), (&json!("pair"), &json!("selected")), "{minutes}");
-    assert_eq!(minutes["reason"], "it is the second");
+    assert_eq!(minutes["reason"], "local/judge-1 chose local/b-1: it is the second");
     let member = |name: &str| {
         let asked = minutes["asked"].as_array().unwrap();
         asked.iter().find(|asked| asked["name"] == name).unwrap().clone()

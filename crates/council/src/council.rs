@@ -6,7 +6,7 @@ use std::sync::Arc;
 use junto_llm::{CallCx, Error, EventStream, Fut, Provider, Request, Response, ToolChoice};
 
 use crate::voice::Voice;
-use crate::{Member, Options, live};
+use crate::{Manner, Member, Options, live};
 
 /// The provider that answers, as callers see it.
 pub(crate) const PROVIDER: &str = "council";
@@ -125,9 +125,12 @@ impl Provider for Council {
         })
     }
 
-    /// One member that can is enough: the others fail and are left out.
+    /// One member that can is enough: the others fail and are left out. One who can only write can be told.
     fn supports_tool_choice(&self, choice: &ToolChoice) -> bool {
-        self.0.members.iter().any(|member| member.provider.supports_tool_choice(choice))
+        let can = |member: &Member| {
+            member.manner == Manner::Actions || member.provider.supports_tool_choice(choice)
+        };
+        self.0.members.iter().any(can)
     }
 }
 

@@ -24,6 +24,9 @@ impl<'a> Mouth<'a> {
 
     /// Takes in an event of the answer.
     pub(crate) async fn take(&mut self, event: &StreamEvent) {
+        if !self.voice.is_heard() {
+            return;
+        }
         let event = match event {
             StreamEvent::StreamStart { origin: None, .. }
             | StreamEvent::Progress { .. }
@@ -34,7 +37,7 @@ impl<'a> Mouth<'a> {
             event => event.clone(),
         };
         self.is_shut |= matches!(event, StreamEvent::ToolCallStart { .. });
-        if self.is_shut || !(self.has_spoken || event.is_content()) {
+        if self.is_shut || !(self.has_spoken || says_something(&event)) {
             self.held.push(event);
             return;
         }
@@ -44,7 +47,7 @@ impl<'a> Mouth<'a> {
 
     /// Hands on what was held back.
     pub(crate) async fn open(&mut self) {
-        self.has_spoken = true;
+        self.has_spoken = self.voice.is_heard();
         for event in std::mem::take(&mut self.held) {
             self.voice.utter(event).await;
         }
@@ -55,9 +58,19 @@ impl<'a> Mouth<'a> {
         self.held.clear();
     }
 
-    /// Whether something was handed on.
+    /// Whether something was handed on to somebody.
     pub(crate) fn has_spoken(&self) -> bool {
         self.has_spoken
+    }
+}
+
+/// Whether somebody who hears this has heard something. Starts, ends and blanks are nothing yet.
+fn says_something(event: &StreamEvent) -> bool {
+    match event {
+        StreamEvent::TextDelta { text, .. } => !text.trim().is_empty(),
+        StreamEvent::ReasoningDelta { text, .. } => !text.is_empty(),
+        StreamEvent::Part { .. } => true,
+        _ => false,
     }
 }
 

@@ -13,11 +13,9 @@ use sha2::{Digest, Sha256};
 /// # Errors
 /// `invalid_tool_call` or `no_object`, naming what does not fit.
 pub(crate) fn check(request: &Request, response: &Response) -> Result<(), Error> {
+    check_choice(request, response)?;
     let mut calls = response.tool_calls().peekable();
     if calls.peek().is_some() {
-        if request.tool_choice == Some(ToolChoice::None) {
-            return Err(Error::new(ErrorKind::InvalidToolCall, "it calls a tool where none may be called"));
-        }
         return calls.try_for_each(|call| check_call(request, call));
     }
     match &request.response_format {
@@ -27,6 +25,25 @@ pub(crate) fn check(request: &Request, response: &Response) -> Result<(), Error>
             };
             let object = serde_json::from_str(&response.text()).map_err(fault)?;
             fits(name, schema, &object, ErrorKind::NoObject, "the answer")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether tools were called as the client demanded.
+fn check_choice(request: &Request, response: &Response) -> Result<(), Error> {
+    let mut names = response.tool_calls().map(|call| call.name.as_str()).peekable();
+    let fault = |message: String| Err(Error::new(ErrorKind::InvalidToolCall, message));
+    match &request.tool_choice {
+        Some(ToolChoice::None) if names.peek().is_some() => {
+            fault("it calls a tool where none may be called".to_owned())
+        }
+        // Who refuses calls nothing, and is weighed as a refusal.
+        Some(ToolChoice::Required | ToolChoice::Named(_)) if names.peek().is_none() && !is_weak(response) => {
+            fault("it calls nothing where a call was demanded".to_owned())
+        }
+        Some(ToolChoice::Named(name)) if names.any(|called| called != name) => {
+            fault(format!("it calls something else than `{name}`"))
         }
         _ => Ok(()),
     }
@@ -167,6 +184,14 @@ mod tests {
         check(&structured(), &text(r#"{"n": 1}"#), None);
         check(&structured(), &text(r#"{"n": "x"}"#), Some("does not fit"));
         check(&structured(), &text("n is 1"), Some("not JSON"));
+        let choosing = |choice| Request { tool_choice: Some(choice), ..request() };
+        let rome = || call("weather", r#"{"city": "Rome"}"#);
+        check(&choosing(ToolChoice::None), &rome(), Some("none may be called"));
+        check(&choosing(ToolChoice::None), &text("so"), None);
+        check(&choosing(ToolChoice::Required), &text("so"), Some("a call was demanded"));
+        check(&choosing(ToolChoice::Required), &rome(), None);
+        check(&choosing(ToolChoice::Named("weather".into())), &rome(), None);
+        check(&choosing(ToolChoice::Named("odd".into())), &rome(), Some("something else than `odd`"));
         let refusal = Response { finish_reason: FinishReason::new(Finish::ContentFilter), ..text("No.") };
         check(&structured(), &refusal, None);
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use junto_llm::{
-    Allowance, CallCx, Content, Cost, Entry, Error, EventStream, Finish, FinishReason, Fut, Message, Part, Provider, Replay, Request,
-    Response, StreamEvent, ToolCall, ToolResult, Usage,
+    Allowance, CallCx, Content, Cost, Entry, Error, EventStream, Finish, FinishReason, Fut, Message, Part,
+    Provider, Replay, Request, Response, StreamEvent, ToolCall, ToolResult, Usage,
 };
 use tokio_util::sync::CancellationToken;
 

@@ -28,6 +28,11 @@ impl Voice {
         (Self { out: Some(sender), narration }, receiver)
     }
 
+    /// Whether somebody listens.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.out.is_some()
+    }
+
     /// How much it narrates.
     pub(crate) fn narration(&self) -> Narration {
         self.narration

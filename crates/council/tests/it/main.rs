@@ -1,8 +1,11 @@
 //! Councils of twins, through the public interface. The tier of a module is in its name.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod actor;
 mod stand;
+mod t0_properties;
 mod t1_cancel;
 mod t1_choice;
 mod t1_origin;
+mod t1_request;
 mod t1_stream;

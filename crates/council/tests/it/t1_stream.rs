@@ -88,7 +88,9 @@ async fn the_narration_tells_the_whole_story() {
     let mut lines: Vec<&str> = (events.iter())
         .filter_map(|event| match event {
             // Without the time and the tokens it took.
-            StreamEvent::Progress { text } => Some(text.split_once(" (").map_or(text.as_str(), |(line, _)| line)),
+            StreamEvent::Progress { text } => {
+                Some(text.split_once(" (").map_or(text.as_str(), |(line, _)| line))
+            }
             _ => None,
         })
         .collect();

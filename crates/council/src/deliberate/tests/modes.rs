@@ -98,7 +98,11 @@ async fn advisors_write_notes_and_the_first_acts_with_them_in_sight() {
     without_notes.messages.pop();
     assert_eq!(without_notes, ask(), "but for the notes it is the client's request");
     let (advisor, _) = table.members[1].requests.lock().unwrap()[0].clone();
-    assert_eq!((advisor.tool_choice, advisor.tools.len()), (Some(ToolChoice::None), 2), "it can call nothing");
+    assert_eq!(
+        (advisor.tool_choice, advisor.tools.len()),
+        (Some(ToolChoice::None), 2),
+        "it can call nothing"
+    );
     assert_eq!(table.members[2].asked(), 0);
 }
 

@@ -6,6 +6,7 @@ mod stand;
 mod t0_properties;
 mod t1_cancel;
 mod t1_choice;
+mod t1_faults;
 mod t1_origin;
 mod t1_request;
 mod t1_stream;

@@ -119,7 +119,7 @@ async fn drive(script: &str) {
     let target = Target::new("council", Arc::new(Served::new(council, Catalog::builtin())));
     let gateway = Gateway::builder().route("*", target).client_key(key()).build().unwrap();
     let house = House::open(&gateway).await;
-    peer::run(script, &[&house.url, "across"]).await;
+    peer::run(script, &[&house.url, "council"]).await;
     house.close().await;
 }
 

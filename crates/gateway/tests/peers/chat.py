@@ -8,8 +8,8 @@ import sdk_openai as sdk
 from sdk_checks import ADA, CHAIN_ANSWER, HELLO, WEATHER_ANSWER, equal, raises, true
 
 
-def check_across(api, wire, name: str, ask) -> None:
-    """What holds whatever wire the answer came from."""
+def check_across(api, wire, name: str, ask, late: bool) -> None:
+    """What holds whatever wire the answer came from. Where an answer has begun, a failure comes late: in the stream."""
     hello = ask(api, sdk.user("Hello"))
     equal(f"{name}: text", wire.text(hello), HELLO)
     equal(f"{name}: the model is the one asked for", hello.model, sdk.MODEL)
@@ -25,6 +25,10 @@ def check_across(api, wire, name: str, ask) -> None:
     equal(f"{name}: three rounds and an answer", len(answers), 4)
     equal(f"{name}: the answer after the chain", wire.text(answers[-1]), CHAIN_ANSWER)
 
+    if late:
+        error = raises(f"{name}: a rate limit", openai.APIError, ask, api, sdk.user("Over the limit"))
+        true(f"{name}: the failure is told", "429" in str(error), error)
+        return
     error = raises(f"{name}: a rate limit", openai.RateLimitError, ask, api, sdk.user("Over the limit"))
     equal(f"{name}: the time to wait", error.response.headers["retry-after"], "7")
     true(f"{name}: an id to ask about", error.request_id, error.response.headers)
@@ -34,7 +38,7 @@ def main() -> None:
     url, mode = sys.argv[1], sys.argv[2]
     api, wire = sdk.client(url), sdk.Chat()
     for name, ask in [("whole", wire.whole), ("streamed", wire.streamed)]:
-        check_across(api, wire, name, ask)
+        check_across(api, wire, name, ask, late=mode == "council" and name == "streamed")
     equal("structured output", wire.parse(api, "A person, please"), ADA)
     if mode == "same":
         sdk.check_wire(url, api, wire)

@@ -8,8 +8,8 @@ import sdk_anthropic as sdk
 from sdk_checks import CHAIN_ANSWER, HELLO, WEATHER_ANSWER, equal, raises, true
 
 
-def check_across(api, name: str, ask) -> None:
-    """What holds whatever wire the answer came from."""
+def check_across(api, name: str, ask, late: bool) -> None:
+    """What holds whatever wire the answer came from. Where an answer has begun, a failure comes late: in the stream."""
     hello = ask(api, messages=[{"role": "user", "content": "Hello"}])
     equal(f"{name}: text", sdk.text_of(hello), HELLO)
     equal(f"{name}: the model is the one asked for", hello.model, sdk.MODEL)
@@ -26,6 +26,10 @@ def check_across(api, name: str, ask) -> None:
     equal(f"{name}: the answer after the chain", sdk.text_of(answers[-1]), CHAIN_ANSWER)
 
     limited = [{"role": "user", "content": "Over the limit"}]
+    if late:
+        error = raises(f"{name}: a rate limit", anthropic.APIStatusError, ask, api, messages=limited)
+        equal(f"{name}: the kind of failure", error.body["error"]["type"], "rate_limit_error")
+        return
     error = raises(f"{name}: a rate limit", anthropic.RateLimitError, ask, api, messages=limited)
     equal(f"{name}: the time to wait", error.response.headers["retry-after"], "7")
     true(f"{name}: an id to ask about", error.request_id, error.response.headers)
@@ -35,7 +39,7 @@ def main() -> None:
     url, mode = sys.argv[1], sys.argv[2]
     api = sdk.client(url)
     for name, ask in [("whole", sdk.whole), ("streamed", sdk.streamed)]:
-        check_across(api, name, ask)
+        check_across(api, name, ask, late=mode == "council" and name == "streamed")
         if mode == "same":
             sdk.check_mode(api, name, ask)
     if mode == "same":

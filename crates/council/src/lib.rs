@@ -17,6 +17,7 @@
 mod ask;
 mod council;
 mod deliberate;
+pub mod eval;
 mod failure;
 mod judge;
 mod live;

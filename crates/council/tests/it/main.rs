@@ -4,5 +4,6 @@
 mod stand;
 mod t1_cancel;
 mod t1_choice;
+mod t1_eval;
 mod t1_origin;
 mod t1_stream;

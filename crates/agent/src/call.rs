@@ -211,6 +211,7 @@ impl Telling<'_> {
                 self.emit(Body::Progress { text: text.clone() }).await.map(drop)
             }
             StreamEvent::StreamStart { .. }
+            | StreamEvent::Origin { .. }
             | StreamEvent::ToolCallStart { .. }
             | StreamEvent::ToolCallDelta { .. }
             | StreamEvent::ToolCallEnd { .. }

@@ -1,89 +1,17 @@
-//! Who sits in a council and within which limits.
+//! Several providers as one.
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use junto_llm::{CallCx, Error, EventStream, Fut, Provider, Request, Response, ToolChoice};
 
-use crate::live;
 use crate::narrator::Narrator;
+use crate::{Member, Options, live};
 
 /// The provider that answers, as callers see it.
 pub(crate) const PROVIDER: &str = "council";
 /// The most members a council may have: each holds a copy of the request and an answer.
-const MOST_MEMBERS: usize = 16;
-
-/// Somebody who is asked: a provider, and how to address it.
-#[derive(Clone)]
-pub struct Member {
-    /// What it is called in progress, warnings and errors.
-    pub name: String,
-    /// Who answers.
-    pub provider: Arc<dyn Provider>,
-    /// The model to ask for. Absent: the provider's own choice; a bare
-    /// [`HttpProvider`](junto_llm::HttpProvider) has none and needs this.
-    pub model: Option<String>,
-    /// The provider to name in the request, where `provider` is a [`Client`](junto_llm::Client)
-    /// that holds several.
-    pub provider_name: Option<String>,
-}
-
-impl Member {
-    /// A member that chooses its model by itself.
-    pub fn new(name: impl Into<String>, provider: Arc<dyn Provider>) -> Self {
-        Self { name: name.into(), provider, model: None, provider_name: None }
-    }
-
-    /// This member with a model.
-    pub fn model(mut self, model: impl Into<String>) -> Self {
-        self.model = Some(model.into());
-        self
-    }
-
-    /// This member with a provider's name for the request.
-    pub fn provider_name(mut self, name: impl Into<String>) -> Self {
-        self.provider_name = Some(name.into());
-        self
-    }
-}
-
-impl fmt::Debug for Member {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Member")
-            .field("name", &self.name)
-            .field("model", &self.model)
-            .field("provider_name", &self.provider_name)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The limits of a council.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The council's name: the model that answers, as callers see it.
-    pub name: String,
-    /// How long the others may take once one usable answer is there.
-    pub straggler: Duration,
-    /// How long the judge may take.
-    pub judge_within: Duration,
-    /// The most bytes of one member's answer.
-    pub max_answer: usize,
-    /// How deep calls may be nested before a council refuses: one that contains itself must end.
-    pub max_depth: u8,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            name: "council".to_owned(),
-            straggler: Duration::from_mins(1),
-            judge_within: Duration::from_mins(1),
-            max_answer: 16 * 1024 * 1024,
-            max_depth: 4,
-        }
-    }
-}
+pub(crate) const MOST_MEMBERS: usize = 16;
 
 /// Several providers as one. Cheap to clone.
 ///
@@ -97,9 +25,13 @@ impl Default for Options {
 #[derive(Clone)]
 pub struct Council(pub(crate) Arc<Inner>);
 
+#[derive(Clone)]
 pub(crate) struct Inner {
     pub(crate) members: Vec<Member>,
     pub(crate) judge: Option<Member>,
+    pub(crate) synthesizer: Option<Member>,
+    pub(crate) triage: Option<Member>,
+    pub(crate) chores: Option<Member>,
     pub(crate) options: Options,
 }
 
@@ -108,7 +40,8 @@ impl Council {
     /// they differ.
     ///
     /// # Errors
-    /// `configuration` for no members, more than 16, or two of the same name.
+    /// `configuration` for no members, more than 16, or two of the same name; for options that ask
+    /// nobody, more than 16, or have a quorum of nobody.
     pub fn new(members: Vec<Member>, judge: Option<Member>, options: Options) -> Result<Self, Error> {
         if members.is_empty() || members.len() > MOST_MEMBERS {
             let message = format!("a council has 1 to {MOST_MEMBERS} members, not {}", members.len());
@@ -122,7 +55,34 @@ impl Council {
                 )));
             }
         }
-        Ok(Self(Arc::new(Inner { members, judge, options })))
+        options.check()?;
+        let inner = Inner { members, judge, synthesizer: None, triage: None, chores: None, options };
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// This council with somebody who writes the answer in the mode [`Fuse`](crate::Mode::Fuse).
+    /// Without one the judge does, and without a judge the first member.
+    pub fn synthesizer(self, member: Member) -> Self {
+        self.with(|inner| inner.synthesizer = Some(member))
+    }
+
+    /// This council with somebody cheap who says, under the policy [`Auto`](crate::FanOut::Auto), whether a
+    /// question that looks hard is worth several minds. One who fails or says neither means it is not.
+    /// Without one the look of the question decides.
+    pub fn triage(self, member: Member) -> Self {
+        self.with(|inner| inner.triage = Some(member))
+    }
+
+    /// This council with somebody who does the client's chores, and is asked for exactly the model that
+    /// the client names. A member of exactly that model comes first; without either it is the first
+    /// member, with its own model.
+    pub fn chores(self, member: Member) -> Self {
+        self.with(|inner| inner.chores = Some(member))
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Inner)) -> Self {
+        change(Arc::make_mut(&mut self.0));
+        self
     }
 
     /// The council's name.

@@ -7,9 +7,9 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::ask::{addressed, ask};
-use crate::council::{Inner, Member, PROVIDER};
+use crate::council::{Inner, PROVIDER};
 use crate::narrator::Narrator;
-use crate::{failure, judge, proposal};
+use crate::{Member, failure, judge, proposal};
 
 /// A sound answer, and whose it is.
 pub(crate) struct Proposal<'a> {

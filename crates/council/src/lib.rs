@@ -17,17 +17,23 @@
 mod ask;
 mod council;
 mod deliberate;
+mod deliberation;
 pub mod eval;
 mod failure;
 mod judge;
 mod live;
+mod member;
 mod narrator;
+mod options;
 mod proposal;
 #[cfg(test)]
 mod scripted;
 mod view;
 
-pub use council::{Council, Member, Options};
+pub use council::Council;
+pub use deliberation::{Asked, Decision, Deliberation, Duty, Ended, Outcome, Why};
+pub use member::{Manner, Member};
+pub use options::{FanOut, Mode, Options, Report, Scope, THOROUGHNESS};
 
 /// The examples of the README, compiled.
 #[cfg(doctest)]

@@ -16,9 +16,10 @@ use crate::{
 #[derive(Debug)]
 pub struct Accumulator {
     response: Response,
+    /// Whose the parts are that begin now.
     origin: Option<Arc<Origin>>,
-    /// In the order of their starts.
-    slots: Vec<Slot>,
+    /// In the order of their starts, with their origins.
+    slots: Vec<(Slot, Option<Arc<Origin>>)>,
     /// Where each open segment's slot is.
     open: BTreeMap<SegmentId, usize>,
 }
@@ -57,6 +58,7 @@ impl Accumulator {
                 self.response.warnings.extend(warnings.iter().cloned());
                 self.response.rate_limit.clone_from(rate_limit);
             }
+            StreamEvent::Origin { origin } => self.origin.clone_from(origin),
             StreamEvent::TextStart { id } => self.start(*id, Slot::Text { text: String::new(), raw: None }),
             StreamEvent::ReasoningStart { id } => {
                 self.start(*id, Slot::Reasoning { thinking: Thinking::default(), raw: None });
@@ -94,13 +96,13 @@ impl Accumulator {
                 self.open.remove(id);
             }
             StreamEvent::ToolCallEnd { id, call, raw } => {
-                let part = self.part(Content::ToolCall(call.clone()), raw.clone());
-                if let Some(slot) = self.slot(*id) {
+                let started = self.open.remove(id).and_then(|index| self.slots.get_mut(index));
+                if let Some((slot, origin)) = started {
+                    let part = part(Content::ToolCall(call.clone()), origin.as_ref(), raw.clone());
                     *slot = Slot::Done(part);
                 }
-                self.open.remove(id);
             }
-            StreamEvent::Part { part } => self.slots.push(Slot::Done(part.clone())),
+            StreamEvent::Part { part } => self.slots.push((Slot::Done(part.clone()), None)),
             StreamEvent::Finish { reason, usage, .. } => {
                 self.response.finish_reason = reason.clone();
                 self.response.usage = usage.clone();
@@ -116,16 +118,19 @@ impl Accumulator {
         let slots = std::mem::take(&mut self.slots);
         let parts: Vec<Part> = slots
             .into_iter()
-            .map(|slot| match slot {
-                Slot::Done(part) => part,
-                Slot::Text { text, raw } => self.part(Content::Text(text), raw),
-                Slot::Reasoning { thinking, raw } => self.part(Content::Thinking(thinking), raw),
-                Slot::Call { id, name, kind: ToolCallKind::Function, arguments } => {
-                    self.part(Content::ToolCall(ToolCall::function(id, name, arguments)), None)
-                }
-                Slot::Call { id, name, kind: ToolCallKind::Custom, arguments } => {
-                    self.part(Content::ToolCall(ToolCall::custom(id, name, arguments)), None)
-                }
+            .map(|(slot, origin)| {
+                let (content, raw) = match slot {
+                    Slot::Done(part) => return part,
+                    Slot::Text { text, raw } => (Content::Text(text), raw),
+                    Slot::Reasoning { thinking, raw } => (Content::Thinking(thinking), raw),
+                    Slot::Call { id, name, kind: ToolCallKind::Function, arguments } => {
+                        (Content::ToolCall(ToolCall::function(id, name, arguments)), None)
+                    }
+                    Slot::Call { id, name, kind: ToolCallKind::Custom, arguments } => {
+                        (Content::ToolCall(ToolCall::custom(id, name, arguments)), None)
+                    }
+                };
+                part(content, origin.as_ref(), raw)
             })
             .collect();
         self.response.message.content = parts;
@@ -141,19 +146,19 @@ impl Accumulator {
 
     fn start(&mut self, id: SegmentId, slot: Slot) {
         self.open.insert(id, self.slots.len());
-        self.slots.push(slot);
+        self.slots.push((slot, self.origin.clone()));
     }
 
     fn slot(&mut self, id: SegmentId) -> Option<&mut Slot> {
         let index = *self.open.get(&id)?;
-        self.slots.get_mut(index)
+        self.slots.get_mut(index).map(|(slot, _)| slot)
     }
+}
 
-    fn part(&self, content: Content, raw: Option<Value>) -> Part {
-        match &self.origin {
-            Some(origin) => Part::received(content, Arc::clone(origin), raw),
-            None => Part::new(content),
-        }
+fn part(content: Content, origin: Option<&Arc<Origin>>, raw: Option<Value>) -> Part {
+    match origin {
+        Some(origin) => Part::received(content, Arc::clone(origin), raw),
+        None => Part::new(content),
     }
 }
 

@@ -42,6 +42,13 @@ pub enum StreamEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rate_limit: Option<RateLimit>,
     },
+    /// Who makes the parts that begin after this, instead of the origin that the start gave: a council's
+    /// stream starts before it is known whose answer it will be.
+    Origin {
+        /// Their origin; absent if they come off no wire.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<Arc<Origin>>,
+    },
     /// A text begins.
     TextStart {
         /// Its segment.
@@ -154,6 +161,7 @@ impl StreamEvent {
     pub fn is_content(&self) -> bool {
         match self {
             Self::StreamStart { .. }
+            | Self::Origin { .. }
             | Self::TextStart { .. }
             | Self::ReasoningStart { .. }
             | Self::Progress { .. }

@@ -49,7 +49,7 @@ impl Sealer {
     /// in order.
     pub(crate) fn seal(&mut self, event: StreamEvent, mut emit: impl FnMut(StreamEvent)) {
         match event {
-            StreamEvent::StreamStart { ref origin, .. } => {
+            StreamEvent::StreamStart { ref origin, .. } | StreamEvent::Origin { ref origin } => {
                 self.maker.clone_from(origin);
                 emit(event);
             }

@@ -232,6 +232,7 @@ impl StreamEncoder for Encoder {
                 self.over = true;
             }
             StreamEvent::Progress { .. }
+            | StreamEvent::Origin { .. }
             | StreamEvent::StepFinish { .. }
             | StreamEvent::ProviderEvent { .. } => {}
         }

@@ -303,6 +303,7 @@ impl StreamEncoder for Encoder {
             | StreamEvent::ReasoningStart { .. }
             | StreamEvent::ReasoningEnd { .. }
             | StreamEvent::Progress { .. }
+            | StreamEvent::Origin { .. }
             | StreamEvent::StepFinish { .. }
             | StreamEvent::ProviderEvent { .. } => {}
         }

@@ -212,6 +212,7 @@ impl StreamEncoder for Encoder {
             | StreamEvent::ReasoningStart { .. }
             | StreamEvent::ReasoningEnd { .. }
             | StreamEvent::Progress { .. }
+            | StreamEvent::Origin { .. }
             | StreamEvent::StepFinish { .. }
             | StreamEvent::ProviderEvent { .. } => {}
         }

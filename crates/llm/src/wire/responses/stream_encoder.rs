@@ -94,6 +94,7 @@ impl StreamEncoder for Encoder {
                 self.announced = id.map(str::to_owned);
             }
             StreamEvent::Progress { .. }
+            | StreamEvent::Origin { .. }
             | StreamEvent::StepFinish { .. }
             | StreamEvent::ProviderEvent { .. } => {}
         }

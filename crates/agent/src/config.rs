@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use junto_core::{AgentSpec, EventLog, Fut, Limits, OnReject, Open, Parent, Policy, Spawner, Unread};
+use junto_core::{AgentSpec, EventLog, Fut, Limits, Minutes, OnReject, Open, Parent, Policy, Spawner, Unread};
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;
 use junto_llm::{Allowance, Budget, Effort, Provider, Unlimited, retry};
@@ -58,6 +58,9 @@ pub struct SessionConfig {
     pub log: EventLog,
     /// What models cost.
     pub catalog: Catalog,
+    /// Where the provider says how it came to its answers, if it is a council that does: the log has it beside
+    /// each call.
+    pub minutes: Option<Minutes>,
     /// The provider to ask, where `provider` holds several; absent: its default.
     pub provider_name: Option<String>,
     /// The model to ask; absent: the provider's default.
@@ -145,6 +148,7 @@ impl SessionConfig {
             env,
             log,
             catalog: Catalog::builtin(),
+            minutes: None,
             provider_name: None,
             model: None,
             effort: None,

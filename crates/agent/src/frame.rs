@@ -192,6 +192,7 @@ impl Frame {
                 provider: Arc::clone(&config.provider),
                 profile: config.profile,
                 catalog: config.catalog,
+                minutes: config.minutes,
                 retry: config.retry,
                 budget: wallet.clone(),
                 counts: Counts::default(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use junto_core::{
-    Body, CallPurpose, EndReason, EventError, EventLog, JournalError, Limits, OnReject, Prefix,
+    Body, CallPurpose, EndReason, EventError, EventLog, JournalError, Limits, Minutes, OnReject, Prefix,
 };
 use junto_llm::catalog::{Catalog, ModelInfo};
 use junto_llm::{
@@ -45,6 +45,8 @@ pub(crate) struct State {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) profile: Option<Profile>,
     pub(crate) catalog: Catalog,
+    /// Where a council says how it came to its answers.
+    pub(crate) minutes: Option<Minutes>,
     pub(crate) retry: retry::Policy,
     pub(crate) budget: Arc<dyn Budget>,
     /// What providers counted in the last requests.
@@ -268,6 +270,10 @@ impl State {
         cx: &CallCx,
         prefix: Option<Prefix>,
     ) -> Result<(), JournalError> {
+        let said = self.minutes.as_ref().map(|minutes| minutes.take(&cx.call)).unwrap_or_default();
+        for minutes in said {
+            self.log.emit_for(&cx.call, Body::Deliberation { minutes }).await?;
+        }
         let made = cx.tally.as_ref().map(Tally::take).unwrap_or_default();
         let Some(booked) = Booked::of(answer, made, &self.catalog, asked.model.as_deref()) else {
             return Ok(());

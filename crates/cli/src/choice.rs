@@ -5,7 +5,7 @@ use junto::llm::catalog::Catalog;
 use junto::llm::names::nearest;
 
 use crate::config::{Config, Origin, ProviderSettings};
-use crate::connect;
+use crate::{connect, council};
 use crate::environment::Environment;
 use crate::failure::Failure;
 
@@ -27,8 +27,14 @@ impl Choice {
 /// Which provider and model are asked, both checked as far as they can be without asking.
 ///
 /// # Errors
-/// As [`choose`]; also if the provider is unknown or has no key.
+/// As [`choose`]; also if the provider is unknown or has no key, or a council is meant.
 pub(crate) fn settle(config: &Config, environment: &Environment) -> Result<Choice, Failure> {
+    if let Some(name) = council::meant(config) {
+        return Err(Failure::usage(
+            format!("{name} is a council, and this command asks one model"),
+            "ask it with `junto run --model`, or through `junto gateway`",
+        ));
+    }
     let usable = connect::usable(config, environment);
     let choice = choose(config, &connect::catalog(config), &usable)?;
     if let Some(name) = &choice.provider {

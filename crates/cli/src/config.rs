@@ -7,6 +7,7 @@
 
 mod aliases;
 mod check;
+mod councils;
 mod files;
 mod gateway;
 mod problem;
@@ -33,11 +34,14 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 
 pub(crate) use aliases::circles;
+pub(crate) use councils::{CouncilSettings, PREFIX as COUNCIL_PREFIX, SeatSettings};
 pub(crate) use files::{Files, Project};
 pub(crate) use gateway::{COUNCIL_IDS, Route, Who, rank};
 pub(crate) use junto::llm::vendor::VENDORS;
 pub(crate) use problem::{Problem, failure as problems_failure};
 pub(crate) use runners::RunnerSettings;
+#[cfg(test)]
+pub(crate) use schema::{COUNCIL_MODES, FAN_OUTS, SCOPES};
 pub(crate) use schema::{DIALECTS, ENV_POLICIES, MODES, OVERFLOWS, SANDBOXES};
 pub(crate) use settings::{KeyPath, Layer, Origin, Setting, Settings, in_order};
 pub(crate) use trust::{Standing, Trust, digest};
@@ -145,7 +149,8 @@ impl Config {
         let (providers, runners) =
             (config.incomplete_providers(&layer.spoiled), config.impossible_runners(&layer.spoiled));
         let (_, routes) = config.routes();
-        let problems = [layer.problems, providers, runners, circles, routes].concat();
+        let councils = config.impossible_councils(&layer.spoiled);
+        let problems = [layer.problems, providers, runners, circles, councils, routes].concat();
         if problems.is_empty() { Ok(config) } else { Err(problems_failure(&problems)) }
     }
 

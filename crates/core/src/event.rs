@@ -250,6 +250,12 @@ pub enum Body {
         /// The line.
         text: String,
     },
+    /// Several were asked for one model call, whose `call` event follows: who they were, what became of each, whose
+    /// answer was taken and why.
+    Deliberation {
+        /// As the council tells it.
+        minutes: serde_json::Value,
+    },
     /// A model call is made again.
     Retry {
         /// Which retry, from 1.
@@ -360,6 +366,7 @@ impl Body {
             Self::TurnLimit { .. } => "turn_limit",
             Self::LoopDetection { .. } => "loop_detection",
             Self::Progress { .. } => "progress",
+            Self::Deliberation { .. } => "deliberation",
             Self::Retry { .. } => "retry",
             Self::Warning { .. } => "warning",
             Self::Error { .. } => "error",

@@ -29,12 +29,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use junto_core::Event;
 use junto_llm::SessionId;
 use rusqlite::Connection;
+use serde_json::Value;
 
 use self::database::Place;
 use self::note::Note;
 use self::refresh::Trust;
 use self::writer::Writer;
-use crate::ledger::{By, CallRow, CostRow, table};
+use crate::ledger::{By, CallRow, CostRow, DeliberationRow, table};
 use crate::{Error, Redactor, Result, Store, Watch};
 
 pub use self::database::Renewed;
@@ -162,6 +163,19 @@ impl Index {
         let mut calls = Vec::new();
         self.ask(|db| query::each_call(db, filter, |call| calls.push(call)))?;
         Ok(calls)
+    }
+
+    /// How councils came to their answers, in the order of their ends.
+    ///
+    /// # Errors
+    /// As [`Index::sessions`].
+    pub fn deliberations(&self, filter: &CallFilter) -> Result<Vec<DeliberationRow>> {
+        self.ask(|db| query::deliberations(db, filter))
+    }
+
+    /// The same without secrets, as the journals have it.
+    pub(crate) fn masked(&self, minutes: &Value) -> Value {
+        note::masked(minutes, &self.inner.redact)
     }
 
     /// What all calls used and cost, summed up.

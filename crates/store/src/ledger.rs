@@ -13,4 +13,4 @@ pub use book::{Book, Booking};
 pub(crate) use book::{Page, page};
 pub use cache::{CacheVerdict, PrefixPart, explain, verdict};
 pub use cost::{By, CostRow, table};
-pub use row::CallRow;
+pub use row::{CallRow, DeliberationRow};

@@ -33,7 +33,9 @@ pub use error::{Error, ErrorKind, Result};
 pub use export::Format;
 pub use index::{CallFilter, Filter, Index, Refreshed, Renewed, RunRow, SessionRow, Standing, TurnRow};
 pub use journal::{Cut, Damage, DiskJournal, Header, Recovery, Watch};
-pub use ledger::{Book, Booking, By, CacheVerdict, CallRow, CostRow, PrefixPart, explain, table, verdict};
+pub use ledger::{
+    Book, Booking, By, CacheVerdict, CallRow, CostRow, DeliberationRow, PrefixPart, explain, table, verdict,
+};
 pub use redact::Redactor;
 pub use snapshot::{Extent, FileChange, Kind as ChangeKind, Snapshots, Tree, Undone};
 pub use store::{Events, Opened, Options, Recorded, Store, Sync};

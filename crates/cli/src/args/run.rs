@@ -57,7 +57,8 @@ pub(crate) struct WorkArgs {
     /// What you want of the agent whatever the task is, over everything else it is told
     #[arg(long, value_name = "TEXT")]
     pub(crate) instructions: Option<String>,
-    /// Ask a council of these instead of one model, each PROVIDER/MODEL or claude, separated by commas
+    /// Ask a council of these instead of one model, each PROVIDER/MODEL or a command-line agent, separated by
+    /// commas; --model council:NAME asks one that is configured
     #[arg(long, value_name = "MEMBERS", value_delimiter = ',')]
     pub(crate) council: Vec<String>,
     /// What is done when the conversation gets too long for the model: its older part is summed up, the

@@ -200,6 +200,8 @@ pub(crate) enum CostBy {
     Model,
     /// Each kind of agent
     Agent,
+    /// Each council, and in it each model
+    Council,
 }
 
 const COST_EXAMPLES: &str = "\

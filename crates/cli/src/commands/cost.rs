@@ -58,6 +58,7 @@ fn by(by: CostBy) -> By {
         CostBy::Session => By::Session,
         CostBy::Model => By::Model,
         CostBy::Agent => By::Agent,
+        CostBy::Council => By::Council,
     }
 }
 
@@ -68,6 +69,7 @@ fn name(by: CostBy) -> &'static str {
         CostBy::Session => "session",
         CostBy::Model => "model",
         CostBy::Agent => "agent",
+        CostBy::Council => "council",
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) enum Who {
     Provider(String, Option<String>),
     /// A command-line agent, asked for this model, or for its own.
     Cli(String, Option<String>),
-    /// A council of these.
+    /// A council of these; or, if that is all it is, the one of this name (`council:NAME`).
     Council(Vec<String>),
 }
 
@@ -98,8 +98,8 @@ impl Config {
         Ok(who)
     }
 
-    /// One who answers alone.
-    fn one(&self, text: &str) -> Result<Who, String> {
+    /// One who is meant by this text: a model, a command-line agent, or a council that has a name.
+    pub(super) fn one(&self, text: &str) -> Result<Who, String> {
         if let Some(agent) = text.strip_prefix(CLI) {
             let (name, model) = match agent.split_once('/') {
                 Some((name, model)) => (name, Some(model.to_owned())),
@@ -112,6 +112,9 @@ impl Config {
             return Ok(Who::Cli(name.to_owned(), model));
         }
         let target = self.alias(text).unwrap_or(text);
+        if let Some(council) = self.council_named(target) {
+            return council.map(|_| Who::Council(vec![target.to_owned()]));
+        }
         let providers = self.provider_names();
         if let Some((name, model)) = target.split_once('/') {
             if !providers.iter().any(|known| known == name) {
@@ -128,7 +131,8 @@ impl Config {
     }
 }
 
-fn perhaps(name: &str, known: &[String]) -> String {
+/// A guess at what was meant.
+pub(super) fn perhaps(name: &str, known: &[String]) -> String {
     let near = nearest(name, known.iter().map(String::as_str));
     near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default()
 }

@@ -86,6 +86,15 @@ pub(crate) const DETAILS: &[&str] = &["telemetry", "interleaved"];
 /// What the gateway notes, from the most to the least.
 pub(crate) const LOG_LEVELS: &[&str] = &["debug", "info", "warn", "error"];
 
+/// How a council makes one answer of several.
+pub(crate) const COUNCIL_MODES: &[&str] = &["select", "fuse", "advise"];
+
+/// When a council asks more than one of its members.
+pub(crate) const FAN_OUTS: &[&str] = &["never", "always", "necessary", "auto"];
+
+/// Which turns of a tool loop a council may ask several for.
+pub(crate) const SCOPES: &[&str] = &["first-turn", "per-turn"];
+
 /// When the files of a project are kept turn by turn.
 pub(crate) const SNAPSHOTS: &[&str] = &["auto", "on", "off"];
 
@@ -304,6 +313,33 @@ pub(crate) static KEYS: &[Key] = &[
         Kind::Variable,
         "the environment variable that holds the key for that server",
     ),
+    Key::new(
+        "council.*.members",
+        Kind::Texts,
+        "who sits in it: PROVIDER/MODEL, a command-line agent, council:NAME, or a name of yours",
+    ),
+    Key::new("council.*.judge", Kind::Text, "who chooses where they differ: a member, or another"),
+    Key::new("council.*.synthesizer", Kind::Text, "who writes one answer of several in the mode fuse"),
+    Key::new("council.*.triage", Kind::Text, "who says, cheaply, whether a question is worth several minds"),
+    Key::new("council.*.chores", Kind::Text, "who does a client's chores; else the model that it names"),
+    Key::new("council.*.mode", Kind::Choice(COUNCIL_MODES), "how one answer is made of several"),
+    Key::new("council.*.fan_out", Kind::Choice(FAN_OUTS), "when more than one of them is asked"),
+    Key::new("council.*.scope", Kind::Choice(SCOPES), "for which turns of a tool loop that may be"),
+    Key::new("council.*.n", Kind::Count, "how many a turn asks, from the first"),
+    Key::new("council.*.quorum", Kind::Count, "how many sound answers are there before the others are late"),
+    Key::new("council.*.straggler", Kind::Timeout, "how long the others may take then"),
+    Key::new("council.*.within", Kind::Timeout, "how long a turn may take in all"),
+    Key::new("council.*.judge_within", Kind::Timeout, "how long the judge may take"),
+    Key::new("council.*.max_usd", Kind::Number, "the most dollars that a turn may cost"),
+    Key::new("council.*.max_tokens", Kind::Count, "the most tokens that a turn may use"),
+    Key::new("council.*.directive", Kind::Words, "how thorough members shall be: your words, or thorough for ours"),
+    Key::new("council.*.member.*.who", Kind::Text, "who sits there, if the member's name does not say it"),
+    Key::new("council.*.member.*.framing", Kind::Text, "what this member is told beside the request"),
+    Key::new("council.*.member.*.effort", Kind::Text, "how hard it thinks"),
+    Key::new("council.*.member.*.max_usd", Kind::Number, "the most dollars of its answer"),
+    Key::new("council.*.member.*.max_tokens", Kind::Count, "the most tokens of its answer, in and out"),
+    Key::new("council.*.member.*.within", Kind::Timeout, "how long its answer may take"),
+    Key::new("council.*.member.*.silence", Kind::Timeout, "how long it may be silent"),
     Key::new("aliases.*", Kind::Text, "another name for a model: \"PROVIDER/MODEL\" or \"MODEL\""),
     Key::new("models.*.id", Kind::Text, "the provider's own id"),
     Key::new("models.*.provider", Kind::Text, "the provider"),

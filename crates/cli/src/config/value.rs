@@ -11,6 +11,8 @@ use toml_edit::{Item, Value as Toml};
 pub(crate) enum Kind {
     /// Any text.
     Text,
+    /// Any text, also none.
+    Words,
     /// A whole number, zero or more.
     Count,
     /// A port.
@@ -77,7 +79,7 @@ impl Kind {
     /// What is expected, in words.
     pub(crate) fn expected(self) -> String {
         match self {
-            Self::Text | Self::Header => "a string".to_owned(),
+            Self::Text | Self::Words | Self::Header => "a string".to_owned(),
             Self::Count => "a whole number, zero or more".to_owned(),
             Self::Port => "a port, 0 to 65535".to_owned(),
             Self::Number => "a number, zero or more".to_owned(),
@@ -91,7 +93,8 @@ impl Kind {
             Self::Url => "an address that starts with http:// or https://".to_owned(),
             Self::Variable => "the name of an environment variable".to_owned(),
             Self::Route => {
-                "\"PROVIDER/MODEL\", \"PROVIDER/*\", \"cli:NAME\", \"council\" or a list of members"
+                "\"PROVIDER/MODEL\", \"PROVIDER/*\", \"cli:NAME\", \"council\", \"council:NAME\" or a list of \
+                 members"
                     .to_owned()
             }
         }
@@ -152,7 +155,7 @@ impl Kind {
             return Err("must not be empty".to_owned());
         }
         let value = match self {
-            Self::Text | Self::Header => Some(Value::Text(text.to_owned())),
+            Self::Text | Self::Words | Self::Header => Some(Value::Text(text.to_owned())),
             Self::Count => text.parse().ok().map(Value::Count),
             Self::Number => text.parse().ok().filter(|n: &f64| *n >= 0.0 && n.is_finite()).map(Value::Number),
             Self::Port => text.parse().ok().map(|port: u16| Value::Count(port.into())),

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::Timestamp;
 use junto_core::{AgentId, Body, Change, Decision, EndReason, Event, Input, Plan, Reply, Seq};
 use junto_llm::{Cost, ToolCall, Usage, Usd};
+use serde_json::Value;
 
 use crate::Recovery;
 
@@ -184,6 +185,7 @@ fn of_body(body: Body, turn: u32) -> Option<What> {
         ),
         Body::TurnLimit { limit, reached } => remark("limit", format!("{limit}; {reached} reached.")),
         Body::LoopDetection { message, .. } => remark("loop", message),
+        Body::Deliberation { minutes } => remark("council", deliberated(&minutes)),
         Body::Retry { attempt, error, .. } => {
             remark("retry", format!("Attempt {attempt}: {}", error.message))
         }
@@ -198,6 +200,13 @@ fn of_body(body: Body, turn: u32) -> Option<What> {
         Body::InputEnd { reason, .. } => ending(reason).and_then(|text| remark("end", text)),
         _ => None,
     }
+}
+
+/// How a council came to an answer, as far as it says so in the usual way.
+fn deliberated(minutes: &Value) -> String {
+    let word = |field: &str| minutes[field].as_str().unwrap_or_default();
+    let asked = minutes["asked"].as_array().map_or(0, Vec::len);
+    format!("{}: {asked} asked, {}. {}", word("council"), word("outcome"), word("reason")).trim_end().to_owned()
 }
 
 /// How an input ended, if not well.

@@ -95,6 +95,7 @@ pub(super) fn forget(tables: &mut Tables<'_>, session: &SessionId) -> rusqlite::
         "DELETE FROM runs WHERE session = ?1",
         "DELETE FROM turns WHERE session = ?1",
         "DELETE FROM calls WHERE session = ?1",
+        "DELETE FROM deliberations WHERE session = ?1",
     ] {
         tables.execute(sql, params![session.0])?;
     }
@@ -168,7 +169,11 @@ fn write(tables: &mut Tables<'_>, note: &Note) -> rusqlite::Result<()> {
                 params![session, agent, turn, at, reason],
             )?;
         }
-        Change::Called { id, model, calls, prefix } => {
+        Change::Deliberated { id, minutes } => {
+            let who = Caller { session: Some(session), agent: Some(agent), source: "", client: None, turn };
+            deliberated(tables, id, who, at, minutes)?;
+        }
+        Change::Called { id, model, calls, prefix, council } => {
             if note.is_root() {
                 run(
                     "UPDATE sessions SET model = ?2 WHERE id = ?1 AND model IS NULL",
@@ -176,7 +181,8 @@ fn write(tables: &mut Tables<'_>, note: &Note) -> rusqlite::Result<()> {
                 )?;
             }
             let who = Caller { session: Some(session), agent: Some(agent), source: "", client: None, turn };
-            book(tables, id, who, note.seq, at, calls, prefix.as_ref())?;
+            let made = Made { calls, prefix: prefix.as_ref(), council: council.as_deref() };
+            book(tables, id, who, note.seq, at, made)?;
         }
         Change::Configured { model } => {
             if note.is_root() {
@@ -218,6 +224,29 @@ pub(super) struct Caller<'a> {
     pub(super) turn: u32,
 }
 
+/// What was called.
+#[derive(Clone, Copy)]
+pub(super) struct Made<'a> {
+    pub(super) calls: &'a [LeafCall],
+    pub(super) prefix: Option<&'a Prefix>,
+    pub(super) council: Option<&'a str>,
+}
+
+/// Writes down how a council came to an answer. What several journals hold belongs to the oldest of the sessions.
+pub(super) fn deliberated(
+    tables: &mut Tables<'_>,
+    id: &str,
+    who: Caller<'_>,
+    at: i64,
+    minutes: &str,
+) -> rusqlite::Result<()> {
+    tables.execute(
+        "INSERT INTO deliberations (id, at, session, source, minutes) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT DO UPDATE SET session = ?3 WHERE ?3 < session",
+        params![id, at, who.session, who.source, minutes],
+    )
+}
+
 /// Writes the rows of a call. One that several journals hold belongs to the oldest of the sessions; ids of
 /// sessions sort by age.
 pub(super) fn book(
@@ -226,14 +255,14 @@ pub(super) fn book(
     who: Caller<'_>,
     place: u64,
     at: i64,
-    calls: &[LeafCall],
-    prefix: Option<&Prefix>,
+    made: Made<'_>,
 ) -> rusqlite::Result<()> {
+    let Made { calls, prefix, council } = made;
     let prefix = prefix.and_then(|prefix| serde_json::to_string(prefix).ok());
     let insert = tables.prepare(
         "INSERT INTO calls (id, leaf, session, place, agent, source, client, turn, at, provider, model, input,
-            output, total, reasoning, cache_read, cache_write, basis, cost, prefix)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)
+            output, total, reasoning, cache_read, cache_write, basis, cost, prefix, council)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)
          ON CONFLICT DO UPDATE SET session = ?3, place = ?4 WHERE ?3 < session",
     )?;
     for (leaf, LeafCall { provider, model, usage, cost }) in calls.iter().enumerate() {
@@ -263,6 +292,7 @@ pub(super) fn book(
             basis,
             nano,
             prefix,
+            council,
         ])?;
     }
     Ok(())

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use junto_core::{AgentId, Body, EndReason, Event, Prefix};
 use junto_llm::{CallId, Cost, LeafCall, SessionId, Usage};
+use serde_json::Value;
 
 use super::title::title;
 use crate::Redactor;
@@ -56,6 +57,11 @@ pub(crate) enum Change {
         model: String,
         calls: Vec<LeafCall>,
         prefix: Option<Prefix>,
+        council: Option<String>,
+    },
+    Deliberated {
+        id: String,
+        minutes: String,
     },
     Configured {
         model: String,
@@ -97,6 +103,11 @@ impl Note {
                 model: model.clone(),
                 calls: leaves(provider, model, usage, *cost),
                 prefix: *prefix,
+                council: council(provider, model, usage),
+            },
+            Body::Deliberation { minutes } => Change::Deliberated {
+                id: call_id(event, ""),
+                minutes: masked(minutes, redact).to_string(),
             },
             Body::Configured { change } => match &change.model {
                 Some(model) => Change::Configured { model: model.clone() },
@@ -131,6 +142,13 @@ fn redacted(text: &str, redact: &Redactor) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// The same without secrets. A mask is as long as what it hides, and has nothing in it that JSON would mind.
+pub(crate) fn masked(minutes: &Value, redact: &Redactor) -> Value {
+    let mut text = minutes.to_string().into_bytes();
+    redact.mask(&mut text);
+    serde_json::from_slice(&text).unwrap_or_default()
+}
+
 /// Names a call the same in every journal that holds it: a session that was forked off another begins with
 /// copies of the other's events, and nothing may be paid twice.
 fn call_id(event: &Event, model: &str) -> String {
@@ -154,6 +172,12 @@ pub(crate) fn leaves(provider: &str, model: &str, usage: &Usage, cost: Cost) -> 
         call.usage.raw = None;
     }
     calls
+}
+
+/// The council that answered a call, if it was one: an answer that is made of calls of others.
+pub(crate) fn council(provider: &str, model: &str, usage: &Usage) -> Option<String> {
+    let is_of_others = usage.calls.iter().any(|call| call.provider != provider);
+    is_of_others.then(|| model.to_owned())
 }
 
 /// A time as the index keeps it.

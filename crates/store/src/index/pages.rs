@@ -2,9 +2,9 @@
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::apply::{Caller, book, count, int};
+use super::apply::{Caller, Made, book, count, deliberated, int};
 use super::database::Place;
-use super::note::{leaves, micros};
+use super::note::{council, leaves, micros};
 use super::tables::Tables;
 use crate::Result;
 use crate::ledger::{Page, page};
@@ -34,7 +34,10 @@ fn known(db: &Connection) -> rusqlite::Result<u64> {
 
 /// Begins the book anew.
 pub(super) fn forget(db: &Connection) -> rusqlite::Result<()> {
-    db.execute_batch("DELETE FROM calls WHERE session IS NULL; UPDATE book SET read = 0;")
+    db.execute_batch(
+        "DELETE FROM calls WHERE session IS NULL; DELETE FROM deliberations WHERE session IS NULL;
+         UPDATE book SET read = 0;",
+    )
 }
 
 fn take(db: &Transaction<'_>, page: &Page) -> rusqlite::Result<()> {
@@ -50,8 +53,15 @@ fn take(db: &Transaction<'_>, page: &Page) -> rusqlite::Result<()> {
             client: booking.client.as_ref().map(|client| &client.0),
             turn: 0,
         };
-        let calls = leaves(&booking.provider, &booking.model, &booking.usage, booking.cost);
-        book(tables, &booking.call.0, who, *place, micros(booking.at), &calls, None)?;
+        let (provider, model, at) = (&booking.provider, &booking.model, micros(booking.at));
+        let calls = leaves(provider, model, &booking.usage, booking.cost);
+        let council = council(provider, model, &booking.usage);
+        let made = Made { calls: &calls, prefix: None, council: council.as_deref() };
+        book(tables, &booking.call.0, who, *place, at, made)?;
+        for (number, minutes) in (0..).zip(&booking.minutes) {
+            // Tries of one call are told apart by their time, and a line has one.
+            deliberated(tables, &booking.call.0, who, at + number, &minutes.to_string())?;
+        }
     }
     tables.execute("UPDATE book SET read = ?1", &[&int(page.next)])
 }

@@ -9,13 +9,14 @@ use rusqlite::{Connection, Row, params_from_iter};
 use super::apply::{count, int};
 use super::note::micros;
 use super::rows::{CallFilter, Filter, RunRow, SessionRow, Standing, TurnRow};
-use crate::ledger::{CallRow, CostRow};
+use crate::ledger::{CallRow, CostRow, DeliberationRow};
 
 /// A call that a client made for a session of ours counts there, not where it went through.
 const CALLS: &str = "
     SELECT c.id, c.leaf, c.session, c.agent, c.turn, c.at, c.provider, c.model, c.input, c.output, c.total,
         c.reasoning, c.cache_read, c.cache_write, c.basis, c.cost, c.prefix,
-        CASE WHEN c.session IS NULL THEN c.source WHEN r.name <> '' THEN r.name ELSE coalesce(r.kind, '') END
+        CASE WHEN c.session IS NULL THEN c.source WHEN r.name <> '' THEN r.name ELSE coalesce(r.kind, '') END,
+        c.council
     FROM calls c LEFT JOIN runs r ON r.session = c.session AND r.agent = c.agent
     WHERE (c.client IS NULL OR c.client NOT IN (SELECT id FROM sessions))";
 
@@ -150,6 +151,33 @@ pub(super) fn each_call(
     Ok(())
 }
 
+/// How councils came to their answers, in the order of their ends.
+pub(super) fn deliberations(db: &Connection, filter: &CallFilter) -> rusqlite::Result<Vec<DeliberationRow>> {
+    let mut wanted = Wanted::default();
+    wanted.add("session = ?", filter.session.as_ref().map(|session| session.0.clone()));
+    wanted.add("at >= ?", filter.since.map(micros));
+    wanted.add("at < ?", filter.until.map(micros));
+    let sql = format!(
+        "SELECT id, at, session, source, minutes FROM deliberations WHERE {} ORDER BY at DESC, id DESC {}",
+        wanted.condition(),
+        limited(filter.limit),
+    );
+    let mut statement = db.prepare(&sql)?;
+    let rows = statement.query_map(params_from_iter(wanted.values), |row| {
+        let minutes: String = row.get(4)?;
+        Ok(DeliberationRow {
+            call: row.get(0)?,
+            at: time(row.get(1)?),
+            session: row.get::<_, Option<String>>(2)?.map(SessionId),
+            source: row.get(3)?,
+            minutes: serde_json::from_str(&minutes).unwrap_or_default(),
+        })
+    })?;
+    let mut rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    rows.reverse();
+    Ok(rows)
+}
+
 fn call(row: &Row<'_>) -> rusqlite::Result<CallRow> {
     let optional = |column: usize| row.get::<_, Option<i64>>(column).map(|value| value.map(count));
     let (basis, nano): (String, Option<i64>) = (row.get(14)?, row.get(15)?);
@@ -180,6 +208,7 @@ fn call(row: &Row<'_>) -> rusqlite::Result<CallRow> {
         },
         cost,
         prefix: prefix.and_then(|json| serde_json::from_str(&json).ok()),
+        council: row.get(18)?,
     })
 }
 

@@ -75,10 +75,26 @@ CREATE TABLE calls (
     cost        INTEGER,
     -- A core Prefix, as JSON.
     prefix      TEXT,
+    -- The council whose answer it was made for.
+    council     TEXT,
     PRIMARY KEY (id, leaf)
 ) WITHOUT ROWID;
 CREATE INDEX calls_session ON calls (session, place, leaf);
 CREATE INDEX calls_at ON calls (at);
+
+-- How councils came to their answers.
+CREATE TABLE deliberations (
+    -- The call that was answered, and when. One that was tried again has several.
+    id      TEXT NOT NULL,
+    at      INTEGER NOT NULL,
+    -- As in calls.
+    session TEXT,
+    source  TEXT NOT NULL,
+    -- What the council said of it, as JSON.
+    minutes TEXT NOT NULL,
+    PRIMARY KEY (id, at)
+) WITHOUT ROWID;
+CREATE INDEX deliberations_at ON deliberations (at);
 
 -- How much of the book of calls was read, in bytes.
 CREATE TABLE book (

@@ -14,6 +14,7 @@ use junto_core::Clock;
 use junto_llm::middleware::Entry;
 use junto_llm::{CallId, Cost, SessionId, Usage};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{Error, Index, Result};
 
@@ -42,6 +43,9 @@ pub struct Booking {
     pub usage: Usage,
     /// Money.
     pub cost: Cost,
+    /// How a council came to the answer, if one gave it; once for each time that it was tried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub minutes: Vec<Value>,
 }
 
 /// Writes down calls that are made outside of sessions, so that the ledger has them too.
@@ -74,11 +78,28 @@ impl Book {
         usage: &Usage,
         cost: Cost,
     ) -> Result<()> {
+        self.record_deliberated(call, client, (provider, model), usage, cost, &[])
+    }
+
+    /// Writes a call down that a council answered, and how it came to that.
+    ///
+    /// # Errors
+    /// As [`Book::record`].
+    pub fn record_deliberated(
+        &self,
+        call: CallId,
+        client: Option<SessionId>,
+        (provider, model): (&str, &str),
+        usage: &Usage,
+        cost: Cost,
+        minutes: &[Value],
+    ) -> Result<()> {
         let mut usage = Usage { raw: None, ..usage.clone() };
         usage.calls.iter_mut().for_each(|leaf| leaf.usage.raw = None);
         let (provider, model) = (provider.to_owned(), model.to_owned());
         let (at, source) = ((self.clock)(), self.source.clone());
-        self.append(&Booking { call, at, source, client, provider, model, usage, cost })
+        let minutes = minutes.iter().map(|minutes| self.index.masked(minutes)).collect();
+        self.append(&Booking { call, at, source, client, provider, model, usage, cost, minutes })
     }
 
     /// Writes down what a client's [`junto_llm::middleware::Ledger`] tells. A call that failed before it
@@ -202,6 +223,7 @@ mod tests {
             model: "m".into(),
             usage: Usage::new(n, 1),
             cost: Cost::Unknown,
+            minutes: Vec::new(),
         }
     }
 

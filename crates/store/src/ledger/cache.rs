@@ -202,6 +202,7 @@ mod tests {
             usage: Usage { cache_read: Some(read), cache_write: Some(write), ..Usage::new(input, 1) },
             cost: Cost::Unknown,
             prefix: Some(prefix),
+            council: None,
         }
     }
 

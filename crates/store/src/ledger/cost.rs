@@ -20,6 +20,8 @@ pub enum By {
     Model,
     /// By what whoever made them is called.
     Agent,
+    /// By the council they were made for, and within it by provider and model.
+    Council,
 }
 
 /// What some calls used and cost together. Amounts are exact sums.
@@ -107,6 +109,10 @@ fn key(call: &CallRow, by: By) -> String {
         By::Session => call.session.as_ref().map_or_else(|| call.who.clone(), |session| session.0.clone()),
         By::Model => format!("{}/{}", call.provider, call.model),
         By::Agent => call.who.clone(),
+        By::Council => match &call.council {
+            Some(council) => format!("{council}: {}/{}", call.provider, call.model),
+            None => "no council".to_owned(),
+        },
     }
 }
 
@@ -130,6 +136,7 @@ mod tests {
             usage: Usage { cache_read: Some(1), ..Usage::new(10, 5) },
             cost,
             prefix: None,
+            council: (who == "gateway").then(|| "deep".into()),
         }
     }
 
@@ -172,6 +179,7 @@ mod tests {
                 ("gateway", 1, 0, 0, 1),
             ],
         );
+        check(By::Council, &[("no council", 3, 1_000_000_000, 3, 0), ("deep: p/x", 1, 0, 0, 1)]);
     }
 
     #[test]

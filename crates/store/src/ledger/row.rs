@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use junto_core::{AgentId, Prefix};
 use junto_llm::{Cost, SessionId, Usage};
 use serde::Serialize;
+use serde_json::Value;
 
 /// One model call. It is no sum of others.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -36,4 +37,24 @@ pub struct CallRow {
     /// What its request began with, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Prefix>,
+    /// The council whose answer it was made for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub council: Option<String>,
+}
+
+/// How a council came to one answer. What that used and cost is in the rows of the calls with the same id.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeliberationRow {
+    /// The call that was answered.
+    pub call: String,
+    /// When that was.
+    pub at: Timestamp,
+    /// The session it was made in; absent for one that was made outside of sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// What made it that is no session, such as `gateway`; else empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub source: String,
+    /// What the council said of it.
+    pub minutes: Value,
 }

@@ -4,7 +4,7 @@ use junto::gateway::{CallEnd, CallReport};
 use junto::llm::catalog::Catalog;
 use junto::llm::{Cost, Error, ErrorKind, Usage, Usd};
 use junto::store::{self, Book};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::config::ProviderSettings;
 use crate::failure::Failure;
@@ -74,10 +74,10 @@ impl Reporter {
         })
     }
 
-    /// Writes down what a call used, if anything is known of that.
-    pub(super) fn book(&self, report: &CallReport, book: &Book) -> store::Result<()> {
+    /// Writes down what a call used, and how a council answered it, if anything is known of that.
+    pub(super) fn book(&self, report: &CallReport, minutes: &[Value], book: &Book) -> store::Result<()> {
         let Some(provider) = report.provider.as_deref() else { return Ok(()) };
-        if report.usage.total == 0 {
+        if report.usage.total == 0 && minutes.is_empty() {
             return Ok(());
         }
         let CallReport { call, session, usage, .. } = report;
@@ -87,7 +87,7 @@ impl Reporter {
             CallEnd::Complete => self.catalog.cost(provider, model, usage),
             _ => Cost::Unknown,
         };
-        book.record(call.clone(), session.clone(), provider, model, usage, cost)
+        book.record_deliberated(call.clone(), session.clone(), (provider, model), usage, cost, minutes)
     }
 
     /// What to do about a failure.

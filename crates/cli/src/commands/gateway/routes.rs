@@ -1,15 +1,18 @@
 //! Which provider answers which request.
 
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use junto::core::Minutes;
 use junto::council::Council;
 use junto::gateway::{Builder, ModelEntry, Target};
 use junto::llm::{
     CallCx, Client, Error, ErrorKind, EventStream, Fut, Provider, Request, Response, ToolChoice,
 };
 
-use crate::config::{COUNCIL_IDS, Config, Route, Who, rank};
+use crate::config::{COUNCIL_IDS, COUNCIL_PREFIX, Config, Route, Who, rank};
+use crate::council::{Habit, Hall, Seated};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::{choice, connect, council, runners};
@@ -20,11 +23,13 @@ pub(super) struct Routed {
     pub(super) builder: Builder,
     /// Who answers what nobody else does, in words.
     pub(super) words: String,
+    /// Who cannot be asked, and is left out.
+    pub(super) notes: Vec<String>,
 }
 
-/// Adds the routes, the special before the general: what is configured, the council under its own names and
-/// `PROVIDER/MODEL` for each provider that can be asked; then the council or the chosen provider for everything
-/// else.
+/// Adds the routes, the special before the general: what is configured, the council under its own names, every
+/// council that has a name as `council:NAME`, and `PROVIDER/MODEL` for each provider that can be asked; then the
+/// council or the chosen provider for everything else. Councils write down how they come to their answers.
 ///
 /// # Errors
 /// If somebody cannot be asked, or no model is known.
@@ -32,42 +37,60 @@ pub(super) fn routes(
     mut builder: Builder,
     config: &Config,
     environment: &Environment,
+    minutes: &Minutes,
 ) -> Result<Routed, Failure> {
     let has_provider = !connect::usable(config, environment).is_empty();
     let client = if has_provider { Some(connect::client(config, environment)?) } else { None };
-    let scene = Scene { client, config, environment };
-    let members = config.texts("gateway.council").unwrap_or_default();
+    let scene = Scene { client, config, environment, minutes, notes: RefCell::default() };
+    let meant: Vec<String> = council::meant(config).into_iter().collect();
+    let members = config.texts("gateway.council").unwrap_or(&meant);
     let council = if members.is_empty() { None } else { Some(scene.council(members)?) };
     let (configured, _) = config.routes();
     let mut special = Vec::new();
     for route in &configured {
         special.push((route.pattern.clone(), scene.target(route)?));
     }
-    special.extend(COUNCIL_IDS.map(|id| match &council {
+    let mut named = Vec::new();
+    for name in config.council_names() {
+        let id = format!("{COUNCIL_PREFIX}{name}");
+        // One that nobody asks for may be as it likes.
+        match scene.council(std::slice::from_ref(&id)) {
+            Ok(council) => named.push((id, council)),
+            Err(failure) => scene.notes.borrow_mut().extend(failure.errors),
+        }
+    }
+    // Where nobody says which council is meant, the only one is.
+    let meant = council.as_ref().or(match &named[..] {
+        [(_, only)] => Some(only),
+        _ => None,
+    });
+    special.extend(COUNCIL_IDS.map(|id| match meant {
         Some(council) => (id.to_owned(), council_target(council)),
         // What has a star is not listed.
         None => (format!("{id}*"), Target::new("council", Arc::new(Nobody))),
     }));
+    special.extend(named.iter().map(|(id, council)| (id.clone(), council_target(council))));
     if let Some(client) = &scene.client {
-        special.extend(client.provider_names().map(|name| named(client, name, members)));
+        special.extend(client.provider_names().map(|name| self::named(client, name, members)));
     }
     // What is configured stays before what is as special and was not.
     special.sort_by_key(|(pattern, _)| Reverse(rank(pattern)));
     for (pattern, target) in special {
         builder = builder.route(pattern, target);
     }
-    match (configured.iter().find(|route| route.pattern == "*"), council) {
+    let (builder, words) = match (configured.iter().find(|route| route.pattern == "*"), council) {
         // It is among the special ones, and the last of them.
-        (Some(route), _) => Ok(Routed { builder, words: format!("{} answers", words(&route.who)) }),
-        (None, Some(council)) => Ok(Routed {
-            builder: builder.route("*", council_target(&council)),
-            words: format!("a {} answers", council::words(&council)),
-        }),
-        (None, None) if scene.client.is_none() && !configured.is_empty() => {
-            Ok(Routed { builder, words: "only what [gateway.routes] names is answered".to_owned() })
+        (Some(route), _) => (builder, format!("{} answers", words(&route.who))),
+        (None, Some(council)) => {
+            let words = format!("a {} answers", council::words(&council));
+            (builder.route("*", council_target(&council)), words)
         }
-        (None, None) => scene.chosen(builder),
-    }
+        (None, None) if scene.client.is_none() && !(configured.is_empty() && named.is_empty()) => {
+            (builder, "only councils, and what [gateway.routes] names, are answered".to_owned())
+        }
+        (None, None) => scene.chosen(builder)?,
+    };
+    Ok(Routed { builder, words, notes: scene.notes.into_inner() })
 }
 
 /// Who answers, in words.
@@ -77,7 +100,10 @@ fn words(who: &Who) -> String {
         Who::Provider(name, None) => name.clone(),
         Who::Cli(name, Some(model)) => format!("the command-line agent {name} with {model}"),
         Who::Cli(name, None) => format!("the command-line agent {name}"),
-        Who::Council(members) => format!("a council of {}", members.join(", ")),
+        Who::Council(members) => match &members[..] {
+            [name] if name.starts_with(COUNCIL_PREFIX) => format!("the {name}"),
+            members => format!("a council of {}", members.join(", ")),
+        },
     }
 }
 
@@ -101,6 +127,9 @@ struct Scene<'a> {
     client: Option<Client>,
     config: &'a Config,
     environment: &'a Environment,
+    minutes: &'a Minutes,
+    /// Who is left out.
+    notes: RefCell<Vec<String>>,
 }
 
 impl Scene<'_> {
@@ -109,8 +138,17 @@ impl Scene<'_> {
     }
 
     fn council(&self, members: &[String]) -> Result<Council, Failure> {
-        let Self { client, config, environment } = self;
-        council::council(members, client.as_ref(), environment.directory(), config, environment)
+        let Self { client, config, environment, minutes, notes } = self;
+        let (client, directory, minutes) = (client.as_ref(), environment.directory(), Some(*minutes));
+        let Seated { council, notes: noted } =
+            Hall { client, directory, config, environment, minutes }.council(members, Habit::Usual)?;
+        let mut notes = notes.borrow_mut();
+        for note in noted {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        Ok(council)
     }
 
     /// Who answers for a configured name or pattern.
@@ -148,7 +186,7 @@ impl Scene<'_> {
     }
 
     /// The chosen provider for everything. Its own models may be asked for by their names if none is chosen.
-    fn chosen(&self, mut builder: Builder) -> Result<Routed, Failure> {
+    fn chosen(&self, mut builder: Builder) -> Result<(Builder, String), Failure> {
         let client = self.client()?;
         let choice = choice::settle(self.config, self.environment)?;
         let asked = Request { provider: choice.provider, ..Request::of(Vec::new()) };
@@ -170,7 +208,7 @@ impl Scene<'_> {
         let words = format!("{name}/{model} answers");
         let only =
             client.catalog().of(name, &model).map_or_else(|| ModelEntry::new(&model), ModelEntry::from);
-        Ok(Routed { builder: builder.route("*", target.model(model).lists([only])), words })
+        Ok((builder.route("*", target.model(model).lists([only])), words))
     }
 }
 
@@ -230,7 +268,7 @@ struct Nobody;
 impl Nobody {
     fn refusal() -> Error {
         Error::new(ErrorKind::NotFound, "this gateway has no council")
-            .with_hint("start it with --council, or set `gateway.council` in the configuration")
+            .with_hint("start it with --council, or set `gateway.council` or [council.NAME] in the configuration")
     }
 }
 

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use junto::core::Minutes;
 use junto::gateway::{Builder, Gateway, SessionFile};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -40,14 +41,18 @@ pub(crate) async fn run(
     for note in &config.notes {
         log.always(note);
     }
-    let Routed { builder, words } = routes::routes(Gateway::builder(), &config, environment)?;
+    let minutes = Minutes::default();
+    let Routed { builder, words, notes } = routes::routes(Gateway::builder(), &config, environment, &minutes)?;
+    for note in &notes {
+        log.warning(note);
+    }
     let reporter = Arc::new(Reporter { catalog: connect::catalog(&config), providers: config.providers() });
     let prices = Arc::clone(&reporter);
     let book = saved::book("gateway", &config, environment, output);
     let told = log.clone();
     let builder = builder.on_call(move |report| {
         if let Some(book) = &book
-            && let Err(error) = reporter.book(&report, book)
+            && let Err(error) = reporter.book(&report, &minutes.take(&report.call), book)
         {
             told.warning(&format!("`junto cost` will not know of this call: {error}"));
         }

@@ -4,15 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use junto::Native;
-use junto::agent::Overflow;
+use junto::agent::{Overflow, SessionConfig};
 use junto::agent::profile::{Dialect, Profile};
 use junto::agent::tools::{self, AskUser, Timeouts, WebFetch, WebSearch};
+use junto::core::Minutes;
 use junto::llm::names::nearest;
 use junto::llm::{Effort, Wire};
 
 use super::host::Presence;
 use crate::args::WorkArgs;
 use crate::config::{Config, Origin, duration_text};
+use crate::council::{Habit, Hall, Seated};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::{choice, commands, connect, council};
@@ -47,7 +49,12 @@ pub(super) fn mind(
     if let Some(model) = chosen.as_ref().and_then(|profile| profile.model.as_deref()) {
         config.suppose("model", model);
     }
-    let (native, who, provider, wire) = if args.council.is_empty() {
+    let members = match council::meant(&config) {
+        Some(name) if args.council.is_empty() => vec![name],
+        _ => args.council.clone(),
+    };
+    let mut warnings = Vec::new();
+    let (native, who, provider, wire) = if members.is_empty() {
         let choice = choice::settle(&config, environment)?;
         let client = connect::client(&config, environment)?;
         let provider =
@@ -61,15 +68,23 @@ pub(super) fn mind(
         let native = Native { provider_name: named, model: model.clone(), ..Native::new(Arc::new(client)) };
         (native, format!("{provider}/{}", model.as_deref().unwrap_or("no model")), provider, wire)
     } else {
-        let client = connect::client(&config, environment)?;
-        let council = council::council(&args.council, Some(&client), directory, &config, environment)?;
+        let has_provider = !connect::usable(&config, environment).is_empty();
+        let client = if has_provider { Some(connect::client(&config, environment)?) } else { None };
+        let minutes = Minutes::default();
+        let (config, client) = (&config, client.as_ref());
+        let hall = Hall { client, directory, config, environment, minutes: Some(&minutes) };
+        let Seated { council, notes } = hall.council(&members, Habit::Always)?;
+        warnings.extend(notes);
         let who = council::words(&council);
-        (Native::new(Arc::new(council)), who, String::new(), None)
+        let native = Native::new(Arc::new(council));
+        let native =
+            native.adjusted(move |config| SessionConfig { minutes: Some(minutes.clone()), ..config });
+        (native, who, String::new(), None)
     };
     let profile = chosen.unwrap_or_else(|| Profile::for_provider(&provider, wire.unwrap_or(Wire::Chat)));
     let mut profile = with_settings(profile, &config)?;
     let has_children = switch_tools(&mut profile, args, presence, wire)?;
-    let warnings = warnings(&profile, &config, environment);
+    warnings.extend(doubts(&profile, &config, environment));
     let text = |key: &str| config.text(key).map(|(text, _)| text.to_owned());
     let native = Native {
         effort: text("effort").map(Effort::from),
@@ -86,7 +101,7 @@ pub(super) fn mind(
 }
 
 /// What the user may not expect of the profile.
-fn warnings(profile: &Profile, config: &Config, environment: &Environment) -> Vec<String> {
+fn doubts(profile: &Profile, config: &Config, environment: &Environment) -> Vec<String> {
     let id = &profile.id;
     let mut warnings = Vec::new();
     if !profile.left_out.is_empty() {

@@ -19,7 +19,7 @@ use super::past::{Asked, Past};
 use super::terms::{self, Terms};
 use super::{From, Presence, Save, Wish, presence};
 use crate::args::{AgentKind, WorkArgs};
-use crate::config::{Config, ProviderSettings};
+use crate::config::{COUNCIL_PREFIX, Config, ProviderSettings};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -106,6 +106,7 @@ impl Job {
 /// What is wrong with the flags, the configuration or the session.
 pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Output) -> Result<Job, Failure> {
     let mut args = wish.args.clone();
+    seat_model(&mut args);
     let begin = match &wish.from {
         From::Nothing { kind, .. } => Begin::New(kind.clone()),
         From::Session(wanted) => Begin::Again(Box::new(Past::open(wanted, environment, output)?)),
@@ -211,6 +212,13 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
     let flags = Flags::of(&args, environment);
     let workshop = workshop.build();
     Ok(Job { workshop, spec, args, asked, begin, flags, time, providers, kept: saves, line, gaps, on_reject })
+}
+
+/// A council that is named as the model is one that is asked for as a council, so that its session remembers it.
+fn seat_model(args: &mut WorkArgs) {
+    if args.council.is_empty() {
+        args.council.extend(args.model.model.take_if(|model| model.starts_with(COUNCIL_PREFIX)));
+    }
 }
 
 /// The command-line agent that is meant, and those that are there, to which our own may hand work. What former runs left

@@ -2,6 +2,7 @@
 
 mod agent;
 mod demo;
+mod eval;
 mod gateway;
 mod policy;
 mod profile;
@@ -20,6 +21,7 @@ pub(crate) use self::agent::{
     StatusArgs, Unset,
 };
 pub(crate) use self::demo::{DemoArgs, DemoProfile};
+pub(crate) use self::eval::EvalArgs;
 pub(crate) use self::gateway::{
     ClientName, GatewayArgs, GatewayCommand, InstallArgs, ServeArgs, SetupClientArgs, StatusOfGatewayArgs,
 };
@@ -54,6 +56,7 @@ Examples:
   junto ask \"What is a junto?\"             ask the default model
   git diff | junto ask \"Review this.\"      ask about what is piped in
   junto models                             what is known, and which keys are there
+  junto eval --with claude --with codex    who does better on the same tasks, and for how much
   junto profile list                       the tools and prompts that models work with
   junto config show                        what is set, and where it came from
   junto policy explain \"git push\"          what would become of a command, and why
@@ -94,6 +97,8 @@ pub(crate) enum Command {
     Gateway(GatewayArgs),
     /// Watch agents mend a program, one for each profile; their models are scripted, so this needs no key
     Demo(DemoArgs),
+    /// Let models, agents and councils work on a folder of tasks, and tell which of them pays
+    Eval(EvalArgs),
     /// List, show and capture profiles: what a model is told and which tools it has
     Profile(ProfileArgs),
     /// Explain, check and show what agents may do

@@ -5,9 +5,9 @@ use junto::llm::catalog::Catalog;
 use junto::llm::names::nearest;
 
 use crate::config::{Config, Origin, ProviderSettings};
-use crate::{connect, council};
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::{connect, council};
 
 /// What to ask. Absent parts are the client's to settle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,6 +6,7 @@ mod config;
 mod cost;
 mod demo;
 mod doctor;
+mod eval;
 mod export;
 mod fork;
 mod gateway;
@@ -64,6 +65,7 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
             on(&mut Builder::new_multi_thread(), gateway::serve(serve, environment, &output))
         }
         Some(Command::Demo(args)) => on_runtime(demo::run(&args, environment, &output)),
+        Some(Command::Eval(args)) => on_runtime(eval::run(args, environment, &output)),
         Some(Command::Sandbox(args)) => on_runtime(sandbox::run(args, environment, &output)),
         Some(Command::SandboxDoor(args)) => sandbox::open_door(args),
         Some(Command::Doctor(args)) => interruptible(doctor::run(&args, environment, &output)),

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::Config;
 use super::gateway::{Who, perhaps};
 use super::problem::Problem;
 use super::settings::{KeyPath, Setting};
 use super::value::Value;
-use super::Config;
 
 /// How a council is written where one says who answers.
 pub(crate) const PREFIX: &str = "council:";
@@ -211,8 +211,10 @@ impl Config {
         }
         for (place, seat) in seats.iter().enumerate() {
             if seats.iter().take(place).any(|other| other.name == seat.name) {
-                let message =
-                    format!("\"{}\" sits there twice; give one another name, and `who` in its table", seat.name);
+                let message = format!(
+                    "\"{}\" sits there twice; give one another name, and `who` in its table",
+                    seat.name
+                );
                 problems.push(problem(members.clone(), message));
             }
             if let Err(message) = self.member(&seat.who) {
@@ -277,7 +279,9 @@ impl Config {
         let council = self.council(name);
         let members = council.members.iter().map(|seat| &seat.who);
         let asked = members.chain(council.others().map(|(_, who)| who));
-        asked.filter_map(|who| self.alias(who).unwrap_or(who).strip_prefix(PREFIX).map(str::to_owned)).collect()
+        asked
+            .filter_map(|who| self.alias(who).unwrap_or(who).strip_prefix(PREFIX).map(str::to_owned))
+            .collect()
     }
 }
 

@@ -332,7 +332,11 @@ pub(crate) static KEYS: &[Key] = &[
     Key::new("council.*.judge_within", Kind::Timeout, "how long the judge may take"),
     Key::new("council.*.max_usd", Kind::Number, "the most dollars that a turn may cost"),
     Key::new("council.*.max_tokens", Kind::Count, "the most tokens that a turn may use"),
-    Key::new("council.*.directive", Kind::Words, "how thorough members shall be: your words, or thorough for ours"),
+    Key::new(
+        "council.*.directive",
+        Kind::Words,
+        "how thorough members shall be: your words, or thorough for ours",
+    ),
     Key::new("council.*.member.*.who", Kind::Text, "who sits there, if the member's name does not say it"),
     Key::new("council.*.member.*.framing", Kind::Text, "what this member is told beside the request"),
     Key::new("council.*.member.*.effort", Kind::Text, "how hard it thinks"),

@@ -56,8 +56,7 @@ mod tests {
     fn every_word_means_something() {
         let word = |value: serde_json::Value| value.as_str().map(str::to_owned);
         for text in COUNCIL_MODES {
-            let settings =
-                CouncilSettings { mode: Some((*text).to_owned()), ..CouncilSettings::default() };
+            let settings = CouncilSettings { mode: Some((*text).to_owned()), ..CouncilSettings::default() };
             assert_eq!(word(serde_json::json!(options(&settings).mode)).as_deref(), Some(*text));
         }
         for text in FAN_OUTS {
@@ -66,8 +65,7 @@ mod tests {
             assert_eq!(word(serde_json::json!(options(&settings).fan_out)).as_deref(), Some(*text));
         }
         for text in SCOPES {
-            let settings =
-                CouncilSettings { scope: Some((*text).to_owned()), ..CouncilSettings::default() };
+            let settings = CouncilSettings { scope: Some((*text).to_owned()), ..CouncilSettings::default() };
             assert_eq!(word(serde_json::json!(options(&settings).scope)).as_deref(), Some(*text));
         }
     }

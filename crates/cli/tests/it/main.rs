@@ -13,6 +13,7 @@ mod t1_commands;
 mod t1_config;
 mod t1_demo;
 mod t1_doctor;
+mod t1_eval;
 mod t1_gateway;
 mod t1_gateway_limits;
 mod t1_gateway_routes;

@@ -134,8 +134,11 @@ impl Arena {
                 self.git(&work, &unpack).await?;
             }
         }
-        self.git(&work, "git init -q -b main && git add -A -f && git commit -q --allow-empty -m base")
-            .await?;
+        self.git(
+            &work,
+            "git init -q --template= -b main && git add -A -f && git commit -q --allow-empty -m base",
+        )
+        .await?;
         Ok(Place { root, work })
     }
 

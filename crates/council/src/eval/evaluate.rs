@@ -150,16 +150,13 @@ async fn perform(
     };
     let began = Instant::now();
     let mut work = contender.work(job);
-    let attempt = match timeout(terms.within, &mut work).await {
-        Ok(attempt) => attempt,
-        Err(_) => {
-            own.cancel();
-            let told = format!("it took longer than {} s", terms.within.as_secs());
-            match timeout(LAST, &mut work).await {
-                Ok(attempt) => Attempt { ended: Ended::Troubled(told), ..attempt },
-                Err(_) => Attempt::ended(Ended::Troubled(told)),
-            }
-        }
+    let attempt = if let Ok(attempt) = timeout(terms.within, &mut work).await {
+        attempt
+    } else {
+        own.cancel();
+        let last = timeout(LAST, &mut work).await;
+        let ended = Ended::Troubled(format!("it took longer than {} s", terms.within.as_secs()));
+        last.map_or_else(|_| Attempt::ended(ended.clone()), |last| Attempt { ended: ended.clone(), ..last })
     };
     drop(work);
     let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);

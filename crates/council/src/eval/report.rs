@@ -1,5 +1,6 @@
 //! What runs say, put side by side.
 
+use junto_llm::Usd;
 use serde::Serialize;
 
 use super::keep::Runs;
@@ -159,7 +160,7 @@ fn count(runs: usize) -> u64 {
 
 fn row(name: &str, members: Vec<String>, runs: &[&Run]) -> Row {
     let passes = count(runs.iter().filter(|run| has_passed(run)).count());
-    let known: Vec<f64> = runs.iter().filter_map(|run| run.cost.amount()).map(|usd| usd.dollars()).collect();
+    let known: Vec<f64> = runs.iter().filter_map(|run| run.cost.amount()).map(Usd::dollars).collect();
     let usd: f64 = known.iter().sum();
     let unknown_costs = runs.len() - known.len();
     let usd_per_run = mean(&known).filter(|_| unknown_costs == 0);

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use junto_llm::Cost;
 
+use crate::{Decision, Deliberation, Outcome};
+
 /// What became of a contender's work on a task, once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
@@ -74,11 +76,24 @@ pub struct Deliberations {
     pub selected: u64,
     /// Of these: an answer was written from several.
     pub synthesized: u64,
-    /// Turns that one member answered alone.
+    /// Turns that one member answered alone: nobody else was asked, or nobody else was left.
     pub alone: u64,
 }
 
 impl Deliberations {
+    /// What one call of a council counts as.
+    pub fn of(call: &Deliberation) -> Self {
+        let fanned_out = u64::from(matches!(call.fan_out, Decision::FanOut(_)));
+        let counted = Self { fanned_out, ..Self::default() };
+        match call.outcome {
+            Outcome::Agreed => Self { agreed: 1, ..counted },
+            Outcome::Selected | Outcome::Ranked => Self { selected: 1, ..counted },
+            Outcome::Fused | Outcome::Advised => Self { synthesized: 1, ..counted },
+            Outcome::Only => Self { alone: 1, ..counted },
+            Outcome::Failed | Outcome::Cancelled => counted,
+        }
+    }
+
     /// Whether no council decided anything.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

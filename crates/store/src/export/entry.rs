@@ -206,7 +206,9 @@ fn of_body(body: Body, turn: u32) -> Option<What> {
 fn deliberated(minutes: &Value) -> String {
     let word = |field: &str| minutes[field].as_str().unwrap_or_default();
     let asked = minutes["asked"].as_array().map_or(0, Vec::len);
-    format!("{}: {asked} asked, {}. {}", word("council"), word("outcome"), word("reason")).trim_end().to_owned()
+    format!("{}: {asked} asked, {}. {}", word("council"), word("outcome"), word("reason"))
+        .trim_end()
+        .to_owned()
 }
 
 /// How an input ended, if not well.

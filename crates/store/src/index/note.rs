@@ -105,10 +105,9 @@ impl Note {
                 prefix: *prefix,
                 council: council(provider, model, usage),
             },
-            Body::Deliberation { minutes } => Change::Deliberated {
-                id: call_id(event, ""),
-                minutes: masked(minutes, redact).to_string(),
-            },
+            Body::Deliberation { minutes } => {
+                Change::Deliberated { id: call_id(event, ""), minutes: masked(minutes, redact).to_string() }
+            }
             Body::Configured { change } => match &change.model {
                 Some(model) => Change::Configured { model: model.clone() },
                 None => Change::None,

@@ -267,8 +267,9 @@ struct Nobody;
 
 impl Nobody {
     fn refusal() -> Error {
-        Error::new(ErrorKind::NotFound, "this gateway has no council")
-            .with_hint("start it with --council, or set `gateway.council` or [council.NAME] in the configuration")
+        Error::new(ErrorKind::NotFound, "this gateway has no council").with_hint(
+            "start it with --council, or set `gateway.council` or [council.NAME] in the configuration",
+        )
     }
 }
 

@@ -42,7 +42,8 @@ pub(crate) async fn run(
         log.always(note);
     }
     let minutes = Minutes::default();
-    let Routed { builder, words, notes } = routes::routes(Gateway::builder(), &config, environment, &minutes)?;
+    let Routed { builder, words, notes } =
+        routes::routes(Gateway::builder(), &config, environment, &minutes)?;
     for note in &notes {
         log.warning(note);
     }

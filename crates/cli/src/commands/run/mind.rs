@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use junto::Native;
-use junto::agent::{Overflow, SessionConfig};
 use junto::agent::profile::{Dialect, Profile};
 use junto::agent::tools::{self, AskUser, Timeouts, WebFetch, WebSearch};
+use junto::agent::{Overflow, SessionConfig};
 use junto::core::Minutes;
 use junto::llm::names::nearest;
 use junto::llm::{Effort, Wire};

@@ -65,7 +65,8 @@ fn all_settings_are_read() {
 
 #[test]
 fn whoever_answers_may_be_a_member() {
-    let config = load("aliases.big = \"anthropic/b\"\n[council.pair]\nmembers = [\"big\", \"claude\"]").unwrap();
+    let config =
+        load("aliases.big = \"anthropic/b\"\n[council.pair]\nmembers = [\"big\", \"claude\"]").unwrap();
     let provider = |name: &str, model: &str| Ok(Who::Provider(name.to_owned(), Some(model.to_owned())));
     assert_eq!(config.member("openai/a"), provider("openai", "a"));
     assert_eq!(config.member("big"), provider("anthropic", "b"));
@@ -119,7 +120,8 @@ fn a_circle_of_councils_is_named_at_each_of_them() {
          [council.c]\nmembers = [\"council:a\"]\n",
     )
     .unwrap_err();
-    let said: Vec<&str> = errors.iter().filter_map(|error| error.split_once(": ").map(|(_, said)| said)).collect();
+    let said: Vec<&str> =
+        errors.iter().filter_map(|error| error.split_once(": ").map(|(_, said)| said)).collect();
     let itself = |name: &str| format!("`council.{name}.members`: this council sits in itself");
     assert_eq!(said, [itself("a"), itself("b")], "who leads into a circle has not made it");
 }

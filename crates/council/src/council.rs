@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use junto_llm::{CallCx, Error, EventStream, Fut, Provider, Request, Response, ToolChoice};
 
-use crate::narrator::Narrator;
-use crate::{Member, Options, live};
+use crate::voice::Voice;
+use crate::{Manner, Member, Options, live};
 
 /// The provider that answers, as callers see it.
 pub(crate) const PROVIDER: &str = "council";
@@ -15,13 +15,17 @@ pub(crate) const MOST_MEMBERS: usize = 16;
 
 /// Several providers as one. Cheap to clone.
 ///
-/// - All members get the request as it came, but for provider and model, in a child context: one
-///   deeper, cancelled together. They are streamed, so that silence ends a member and length does
-///   not.
-/// - The answer is one member's: its message and finish reason untouched; `provider` is `council`,
-///   `model` the council's name, `id` the call's, `usage` the sum of all calls made.
-/// - A stream's `Finish` carries the whole [`Response`], since only that can hold the origin of the
-///   parts: the stream starts before it is known whose they will be.
+/// - A native member gets the request as it came, but for provider and model and for its own framing and
+///   effort, in a child context: one deeper, within the council's budget and its own, cancelled
+///   together. Members are streamed, so that silence ends a member and length does not.
+/// - Every call that a member proposes is checked against the tools of the request and their schemas
+///   before anybody else sees it, whether the member was asked alone or beside others.
+/// - Where an answer is selected, its message and finish reason are as its member gave them.
+///   `provider` is `council`, `model` the council's name, `id` the call's, `usage` the sum of all
+///   calls made.
+/// - What one member or the synthesizer writes alone is streamed as it is written; what was chosen
+///   comes when it is chosen. Before the parts, [`StreamEvent::Origin`](junto_llm::StreamEvent::Origin)
+///   says whose they are, and `Finish` carries the whole [`Response`].
 #[derive(Clone)]
 pub struct Council(pub(crate) Arc<Inner>);
 
@@ -111,7 +115,7 @@ impl Inner {
 
 impl Provider for Council {
     fn complete<'a>(&'a self, request: Request, cx: &'a CallCx) -> Fut<'a, Result<Response, Error>> {
-        Box::pin(async move { self.0.deliberate(&request, cx, &Narrator::silent()).await })
+        Box::pin(async move { Ok(self.0.deliberate(&request, cx, &Voice::unheard()).await?.response) })
     }
 
     fn stream<'a>(&'a self, request: Request, cx: &'a CallCx) -> Fut<'a, Result<EventStream, Error>> {
@@ -121,9 +125,12 @@ impl Provider for Council {
         })
     }
 
-    /// One member that can is enough: the others fail and are left out.
+    /// One member that can is enough: the others fail and are left out. One who can only write can be told.
     fn supports_tool_choice(&self, choice: &ToolChoice) -> bool {
-        self.0.members.iter().any(|member| member.provider.supports_tool_choice(choice))
+        let can = |member: &Member| {
+            member.manner == Manner::Actions || member.provider.supports_tool_choice(choice)
+        };
+        self.0.members.iter().any(can)
     }
 }
 

@@ -1,32 +1,25 @@
-//! From a request to one answer: everybody is asked, what is unsound is left out, one is chosen.
+//! From a request to one answer.
 
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
-use junto_llm::{CallCx, Error, ErrorKind, LeafCall, Request, Response, Usage, Warning};
-use tokio::time::{Instant, sleep, sleep_until};
-use tokio_util::sync::CancellationToken;
+use junto_llm::{CallCx, Error, ErrorKind, Request, Response, Warning};
+use tokio::time::sleep;
 
-use crate::ask::{addressed, ask};
+use crate::address::{addressed, for_member};
 use crate::council::{Inner, PROVIDER};
-use crate::narrator::Narrator;
-use crate::{Member, failure, judge, proposal};
+use crate::fan_out::{self, Look};
+use crate::gather::Panel;
+use crate::hearing::{Hearing, Question};
+use crate::voice::Voice;
+use crate::{Decision, Duty, Manner, Member, Mode, Outcome, Why, actions, choose, failure, proposal};
 
-/// A sound answer, and whose it is.
-pub(crate) struct Proposal<'a> {
-    pub(crate) member: &'a Member,
+/// An answer, and whether it was heard while it was made.
+#[derive(Debug)]
+pub(crate) struct Spoken {
     pub(crate) response: Response,
-}
-
-/// What came of asking everybody; both lists in the order of the members.
-struct Round<'a> {
-    proposals: Vec<Proposal<'a>>,
-    failures: Vec<(&'a str, Error)>,
-    /// What was asked of models, for the answer and for choosing it.
-    calls: Vec<LeafCall>,
+    pub(crate) was_heard: bool,
 }
 
 impl Inner {
-    /// Asks everybody and gives one answer.
+    /// Gives one answer.
     ///
     /// # Errors
     /// `configuration` if calls are nested too deep, `aborted` if it was cancelled, and the most
@@ -35,186 +28,182 @@ impl Inner {
         &self,
         request: &Request,
         cx: &CallCx,
-        narrator: &Narrator,
-    ) -> Result<Response, Error> {
+        voice: &Voice,
+    ) -> Result<Spoken, Error> {
         self.check_depth(cx)?;
+        let hearing = Hearing::new(self, request, cx, voice);
         tokio::select! {
             biased;
             () = cx.cancel.cancelled() => {
                 Err(Error::new(ErrorKind::Aborted, "the call was cancelled").with_provider(&self.options.name))
             }
-            result = self.decide(request, cx, narrator) => result,
+            result = hearing.decide() => result,
         }
     }
 
-    async fn decide(&self, request: &Request, cx: &CallCx, narrator: &Narrator) -> Result<Response, Error> {
-        let cancel = cx.cancel.child_token();
-        // Whatever is still under way when this ends, or is dropped, ends with it.
-        let _together = cancel.clone().drop_guard();
-        let child = || CallCx { cancel: cancel.child_token(), ..cx.child() };
+    /// Where whoever decides over the members stands in the minutes: behind them.
+    pub(crate) fn bench(&self) -> usize {
+        self.members.len()
+    }
 
-        let mut round = self.gather(request, child, narrator).await;
-        round.set_weak_ones_aside(narrator).await;
-        let mut warnings: Vec<Warning> = round.failures.iter().map(left_out).collect();
-        let (index, fault) =
-            self.choose(request, &round.proposals, &mut round.calls, &child(), narrator).await;
-        warnings.extend(fault.map(|error| Warning::new("judge_failed", error.to_string())));
-        let Some(chosen) = round.proposals.into_iter().nth(index) else {
-            return Err(failure::of_all(&self.options.name, &round.failures));
+    /// Who does a chore: see [`Council::chores`](crate::Council::chores). It is told nothing beside it.
+    pub(crate) fn pinned(&self, request: &Request) -> Option<Member> {
+        let model = request.model.as_deref().filter(|model| *model != self.options.name);
+        let exact = self.members.iter().find(|member| model.is_some() && member.model.as_deref() == model);
+        let chores = || {
+            let chores = self.chores.clone()?;
+            let pinned =
+                Member { model: model.map(str::to_owned).or_else(|| chores.model.clone()), ..chores };
+            let named = addressed(request.clone(), &pinned);
+            (named.model.is_some() && pinned.provider.check_names(&named).is_ok()).then_some(pinned)
         };
-        let mut response = chosen.response;
-        response.id.clone_from(&cx.call.0);
-        PROVIDER.clone_into(&mut response.provider);
-        response.model.clone_from(&self.options.name);
-        response.usage = sum(round.calls);
-        response.warnings.extend(warnings);
-        Ok(response)
+        let pinned = exact.cloned().or_else(chores).or_else(|| self.members.first().cloned());
+        pinned.map(|member| Member { framing: None, ..member })
     }
+}
 
-    /// Asks all members side by side. Once one sound answer is there, the others have until the
-    /// straggler deadline.
-    async fn gather(&self, request: &Request, child: impl Fn() -> CallCx, narrator: &Narrator) -> Round<'_> {
-        let names: Vec<&str> = self.members.iter().map(|member| member.name.as_str()).collect();
-        narrator.say(format!("asking {}", names.join(", "))).await;
-        let late = CancellationToken::new();
-        let (limit, max_answer) = (self.options.straggler, self.options.max_answer);
-        let mut asked: FuturesUnordered<_> = (self.members.iter().enumerate())
-            .map(|(place, member)| {
-                let (cx, late) = (child(), late.clone());
-                async move {
-                    let too_late = async {
-                        late.cancelled().await;
-                        let message = format!("no answer within {limit:?} of the first (straggler deadline)");
-                        Error::new(ErrorKind::Timeout, message)
-                    };
-                    let request = addressed(request, member);
-                    (place, member, ask(member, request, &cx, narrator, max_answer, too_late).await)
-                }
-            })
-            .collect();
-
-        let mut deadline = None;
-        let (mut proposals, mut failures, mut calls) = (Vec::new(), Vec::new(), Vec::new());
-        loop {
-            let (place, member, answer) = tokio::select! {
-                biased;
-                next = asked.next() => match next {
-                    Some(next) => next,
-                    None => break,
-                },
-                () = sleep_until(deadline.unwrap_or_else(Instant::now)),
-                    if deadline.is_some() && !late.is_cancelled() =>
-                {
-                    late.cancel();
-                    continue;
-                }
-            };
-            calls.push((place, answer.calls(member)));
-            let name = member.name.as_str();
-            match answer.result.and_then(|r| proposal::check(request, &r).map(|()| r)) {
-                Ok(response) => {
-                    narrator.say(announced(name, &response)).await;
-                    deadline.get_or_insert_with(|| Instant::now() + limit);
-                    proposals.push((place, Proposal { member, response }));
-                }
-                Err(error) => {
-                    narrator.say(format!("{name} is left out: {error}")).await;
-                    failures.push((place, (name, error)));
-                }
-            }
-        }
-        Round {
-            proposals: in_order(proposals),
-            failures: in_order(failures),
-            calls: in_order(calls).concat(),
+impl Hearing<'_> {
+    async fn decide(&self) -> Result<Spoken, Error> {
+        let decision = self.fan_out().await;
+        self.minutes.decided(decision);
+        match (decision, self.council.options.mode) {
+            (Decision::Single(why), _) => self.alone(why).await,
+            (Decision::FanOut(_), Mode::Advise) => self.advise().await,
+            (Decision::FanOut(_), Mode::Select | Mode::Fuse) => self.convene().await,
         }
     }
 
-    /// The index of the answer to use; 0 where there is nothing to choose from. The error is the
-    /// judge's, if it was asked and gave no verdict.
-    async fn choose(
-        &self,
-        request: &Request,
-        proposals: &[Proposal<'_>],
-        calls: &mut Vec<LeafCall>,
-        cx: &CallCx,
-        narrator: &Narrator,
-    ) -> (usize, Option<Error>) {
-        let [first, _, ..] = proposals else { return (0, None) };
-        let first = &first.member.name;
-        if proposal::agree(request, proposals.iter().map(|proposal| &proposal.response)) {
-            narrator.say(format!("all {} agree: taking {first}", proposals.len())).await;
-            return (0, None);
-        }
-        let Some(judge) = &self.judge else {
-            narrator.say(format!("they differ and there is no judge: taking {first}, the first")).await;
-            return (0, None);
+    /// Whether several are asked. Whoever triages is asked only where the request looks hard, and no word
+    /// from it means no.
+    async fn fan_out(&self) -> Decision {
+        let council = self.council;
+        let why = match fan_out::look(self.request, self.cx, &council.options, council.members.len()) {
+            Look::Decided(decision) => return decision,
+            Look::Hard(why) => why,
         };
-        narrator.say(format!("they differ: asking {} to choose", judge.name)).await;
-        let limit = self.options.judge_within;
+        let Some(member) = &council.triage else { return Decision::FanOut(why) };
+        self.voice.say(format!("asking {} whether this needs several minds", member.name)).await;
+        let limit = council.options.judge_within;
         let too_late = async {
             sleep(limit).await;
-            Error::new(ErrorKind::Timeout, format!("no verdict within {limit:?} (judge timeout)"))
+            Error::new(ErrorKind::Timeout, format!("no word within {limit:?} (judge timeout)"))
         };
-        let question = addressed(&judge::question(request, proposals), judge);
-        let answer = ask(judge, question, cx, narrator, self.options.max_answer, too_late).await;
-        calls.extend(answer.calls(judge));
-        match answer.result.and_then(|response| judge::verdict(&response, proposals)) {
-            Ok((index, chosen, reason)) => {
-                let name = &chosen.member.name;
-                narrator.say(format!("{} chose {name}: {reason}", judge.name)).await;
-                (index, None)
+        let asked = fan_out::triage_question(&fan_out::last_user_text(self.request));
+        let question = Question {
+            member,
+            duty: Duty::Triage,
+            place: council.bench(),
+            request: addressed(asked, member),
+        };
+        let answer = self.ask(question, too_late, None, Ok).await;
+        let decision = match answer.result {
+            Ok(response) => fan_out::triage_verdict(&response.text()),
+            Err(_) => Decision::Single(Why::TriageFailed),
+        };
+        let said = match decision {
+            Decision::FanOut(_) => "several",
+            Decision::Single(Why::Triage) => "one is enough",
+            Decision::Single(_) => "no clear word, so one",
+        };
+        self.voice.say(format!("{}: {said}", member.name)).await;
+        decision
+    }
+
+    /// Asks several side by side, and makes one answer of what is sound.
+    async fn convene(&self) -> Result<Spoken, Error> {
+        let options = &self.council.options;
+        let panel = Panel { members: &self.council.members, first: 0, duty: Duty::Member, ask: options.ask };
+        let mut round = self
+            .gather(
+                &panel,
+                |member| for_member(self.request, member, self.directive()),
+                |member, response| sound(self.request, member, response),
+            )
+            .await;
+        self.set_weak_ones_aside(&mut round, Duty::Member).await;
+        let groups = self.count(self.request, &round.proposals);
+        let first = |outcome, reason: String| choose::Choice { index: 0, outcome, reason, warning: None };
+        let choice = match (round.proposals.as_slice(), groups.as_slice()) {
+            ([], _) => return Err(self.nobody(&round.failures)),
+            ([only], _) => first(Outcome::Only, format!("{} alone answered", only.member.name)),
+            ([one, ..], [_]) => {
+                let said = format!("all {} agree: taking {}", round.proposals.len(), one.member.name);
+                self.voice.say(&said).await;
+                first(Outcome::Agreed, said)
             }
-            Err(error) => {
-                let said = format!("{} gave no verdict ({error}): taking {first}, the first", judge.name);
-                narrator.say(said).await;
-                (0, Some(error))
+            (proposals, groups) if self.may_fuse(proposals) => {
+                let written = self.fuse(proposals).await;
+                match written.result {
+                    Ok(response) => {
+                        self.minutes
+                            .proposed(self.council.bench(), Duty::Synthesizer, |asked| asked.chosen = true);
+                        self.minutes.ended(Outcome::Fused, format!("written out of {}", proposals.len()));
+                        return Ok(self.conclude(response, &round.failures, None, written.has_spoken));
+                    }
+                    Err(error) if written.has_spoken => {
+                        self.minutes.ended(Outcome::Failed, error.to_string());
+                        return Err(error.with_provider(&options.name).after_content());
+                    }
+                    Err(error) => {
+                        let index = choose::best_ranked(groups);
+                        let name = proposals.get(index).map_or("", |best| best.member.name.as_str());
+                        let reason = format!("nothing was written ({error}): taking {name}, the best-ranked");
+                        self.voice.say(&reason).await;
+                        let warning = Some(Warning::new("synthesis_failed", error.to_string()));
+                        choose::Choice { index, outcome: Outcome::Ranked, reason, warning }
+                    }
+                }
             }
-        }
+            (proposals, groups) => self.choose(proposals, groups).await,
+        };
+        let Some(chosen) = round.proposals.into_iter().nth(choice.index) else {
+            return Err(self.nobody(&round.failures));
+        };
+        self.minutes.proposed(chosen.place, Duty::Member, |asked| asked.chosen = true);
+        self.minutes.ended(choice.outcome, choice.reason);
+        Ok(self.conclude(chosen.response, &round.failures, choice.warning, false))
+    }
+
+    /// The answer as the caller sees it: the council's, with what everybody used.
+    pub(crate) fn conclude(
+        &self,
+        mut response: Response,
+        failures: &[(&str, Error)],
+        warning: Option<Warning>,
+        was_heard: bool,
+    ) -> Spoken {
+        response.id.clone_from(&self.cx.call.0);
+        PROVIDER.clone_into(&mut response.provider);
+        response.model.clone_from(&self.council.options.name);
+        response.usage = self.minutes.usage();
+        let left_out =
+            |(name, error): &(&str, Error)| Warning::new("member_left_out", format!("{name}: {error}"));
+        response.warnings.extend(failures.iter().map(left_out).chain(warning));
+        Spoken { response, was_heard }
+    }
+
+    /// The error where nobody has answered.
+    pub(crate) fn nobody(&self, failures: &[(&str, Error)]) -> Error {
+        let error = if failures.is_empty() && self.is_over() {
+            Error::new(ErrorKind::Timeout, "the council's time was over before anybody was asked")
+                .with_provider(&self.council.options.name)
+        } else {
+            failure::of_all(&self.council.options.name, failures)
+        };
+        self.minutes.ended(Outcome::Failed, error.message());
+        error
     }
 }
 
-impl Round<'_> {
-    /// Leaves out refusals and silence where somebody has a better answer.
-    async fn set_weak_ones_aside(&mut self, narrator: &Narrator) {
-        let is_weak = |proposal: &Proposal<'_>| proposal::is_weak(&proposal.response);
-        if self.proposals.iter().all(is_weak) {
-            return;
-        }
-        for weak in self.proposals.extract_if(.., |proposal| is_weak(proposal)) {
-            let error = Error::new(ErrorKind::ContentFilter, "it refused, or said nothing");
-            let name = weak.member.name.as_str();
-            narrator.say(format!("{name} is left out: {error}")).await;
-            self.failures.push((name, error));
-        }
-    }
-}
-
-fn announced(name: &str, response: &Response) -> String {
-    let calls: Vec<&str> = response.tool_calls().map(|call| call.name.as_str()).collect();
-    if calls.is_empty() {
-        format!("{name} answered")
-    } else {
-        format!("{name} proposes {}", calls.join(", "))
-    }
-}
-
-fn left_out((name, error): &(&str, Error)) -> Warning {
-    Warning::new("member_left_out", format!("{name}: {error}"))
-}
-
-/// What these calls used together.
-fn sum(calls: Vec<LeafCall>) -> Usage {
-    let mut usage = Usage::default();
-    for call in &calls {
-        usage += &call.usage;
-    }
-    Usage { calls, ..usage }
-}
-
-fn in_order<T>(mut places: Vec<(usize, T)>) -> Vec<T> {
-    places.sort_by_key(|(place, _)| *place);
-    places.into_iter().map(|(_, item)| item).collect()
+/// What a member answered, if it can be used: read if it was written as an action, and every call and
+/// every form checked. Nothing reaches anybody else before this.
+pub(crate) fn sound(request: &Request, member: &Member, response: Response) -> Result<Response, Error> {
+    let response = match member.manner {
+        Manner::Actions if actions::is_needed(request) => actions::read(request, response)?,
+        Manner::Actions | Manner::Native => response,
+    };
+    proposal::check(request, &response)?;
+    Ok(response)
 }
 
 #[cfg(test)]

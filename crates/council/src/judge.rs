@@ -4,15 +4,20 @@ use junto_llm::{Error, ErrorKind, Message, Request, Response, ResponseFormat};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::deliberate::Proposal;
+use crate::choose::Group;
+use crate::gather::Proposal;
 use crate::view;
 
 const INSTRUCTION: &str = include_str!("judge.md");
 
-/// Asks which of these proposals to take. Members are not named: it is their words that count.
-pub(crate) fn question(request: &Request, proposals: &[Proposal<'_>]) -> Request {
-    let numbered: Vec<Value> = (proposals.iter().enumerate())
-        .map(|(index, proposal)| view::proposal(index, &proposal.response))
+/// Asks which of these proposals to take. Those that say the same are shown once, and members are not named:
+/// it is their words that count.
+pub(crate) fn question(request: &Request, proposals: &[Proposal<'_>], groups: &[Group]) -> Request {
+    let numbered: Vec<Value> = (groups.iter().enumerate())
+        .filter_map(|(index, group)| {
+            let proposal = proposals.get(group.first)?;
+            Some(view::proposal(index, group.votes, &proposal.response))
+        })
         .collect();
     let material = json!({
         "conversation": view::conversation(&request.messages),
@@ -37,14 +42,11 @@ fn schema() -> Value {
     })
 }
 
-/// The chosen index, its proposal, and why.
+/// The chosen index out of so many, and why.
 ///
 /// # Errors
 /// `no_object` if the answer names no proposal.
-pub(crate) fn verdict<'a, 'b>(
-    response: &Response,
-    proposals: &'a [Proposal<'b>],
-) -> Result<(usize, &'a Proposal<'b>, String), Error> {
+pub(crate) fn verdict(response: &Response, count: usize) -> Result<(usize, String), Error> {
     #[derive(Deserialize)]
     struct Verdict {
         index: usize,
@@ -55,11 +57,10 @@ pub(crate) fn verdict<'a, 'b>(
     let text = response.text();
     let Verdict { index, reason } = serde_json::from_str(object_in(&text))
         .map_err(|e| fault(format!("the verdict is not the object that was asked for: {e}")))?;
-    let Some(chosen) = proposals.get(index) else {
-        let count = proposals.len();
+    if index >= count {
         return Err(fault(format!("the verdict names proposal {index}; there are {count}, from 0")));
-    };
-    Ok((index, chosen, reason))
+    }
+    Ok((index, reason))
 }
 
 /// The JSON object in a text: providers that do not enforce the format put fences or words around it.
@@ -80,14 +81,11 @@ mod tests {
 
     #[test]
     fn verdicts_are_checked() {
-        let member = Member::new("a", Arc::new(Scripted::answers(text(""))));
-        let proposals = ["x", "y"].map(|said| Proposal { member: &member, response: text(said) });
-        let check =
-            |said: &str, expected: Result<usize, &str>| match (verdict(&text(said), &proposals), expected) {
-                (Ok((index, ..)), expected) => assert_eq!(Ok(index), expected, "{said}"),
-                (Err(error), Err(part)) => assert!(error.message().contains(part), "{said}: {error}"),
-                (Err(error), Ok(_)) => panic!("{said}: {error}"),
-            };
+        let check = |said: &str, expected: Result<usize, &str>| match (verdict(&text(said), 2), expected) {
+            (Ok((index, ..)), expected) => assert_eq!(Ok(index), expected, "{said}"),
+            (Err(error), Err(part)) => assert!(error.message().contains(part), "{said}: {error}"),
+            (Err(error), Ok(_)) => panic!("{said}: {error}"),
+        };
         check(r#"{"index": 1, "reason": "better"}"#, Ok(1));
         check(r#"{"index": 0}"#, Ok(0));
         check("Here you are:\n```json\n{\"index\": 1, \"reason\": \"}\"}\n```", Ok(1));
@@ -102,9 +100,10 @@ mod tests {
     #[test]
     fn the_judge_sees_numbered_proposals_without_names() {
         let member = Member::new("somebody", Arc::new(Scripted::answers(text(""))));
-        let responses = [text("It rains."), call("weather", r#"{"city": "Rome"}"#)];
-        let proposals = responses.map(|response| Proposal { member: &member, response });
-        let asked = question(&Request::prompt("Does it rain?"), &proposals);
+        let responses = [text("It rains."), call("weather", r#"{"city": "Rome"}"#), text("It rains.")];
+        let proposals = responses.map(|response| Proposal { member: &member, place: 0, response });
+        let groups = [Group { first: 0, votes: 2 }, Group { first: 1, votes: 1 }];
+        let asked = question(&Request::prompt("Does it rain?"), &proposals, &groups);
         assert!(asked.tools.is_empty() && asked.model.is_none());
         let material: Value = serde_json::from_str(&asked.messages[1].text()).unwrap();
         assert_eq!(
@@ -112,8 +111,8 @@ mod tests {
             json!({
                 "conversation": [{"role": "user", "text": "Does it rain?"}],
                 "proposals": [
-                    {"index": 0, "text": "It rains."},
-                    {"index": 1, "calls": [{"name": "weather", "arguments": "{\"city\": \"Rome\"}"}]},
+                    {"index": 0, "votes": 2, "text": "It rains."},
+                    {"index": 1, "votes": 1, "calls": [{"name": "weather", "arguments": "{\"city\": \"Rome\"}"}]},
                 ],
             })
         );

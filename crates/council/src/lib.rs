@@ -1,34 +1,49 @@
 //! Several minds behind one [`Provider`](junto_llm::Provider).
 //!
-//! A [`Council`] hands a request to all its members side by side and answers with one of their
-//! answers. Evidence comes first: members that fail, are late or propose what cannot be done are
-//! left out; if those that remain agree, the first of them speaks; only if they differ is a judge
-//! asked, and it names an **index**. Whatever is chosen is used as its member gave it: nothing is
-//! rewritten, parallel calls stay together, and reasoning keeps the origin it has to go back to.
+//! A [`Council`] first looks whether a request is worth several minds ([`FanOut`], [`Scope`]); one that
+//! is not is its first member's, and streams as that member streams. Else it hands the request to
+//! several members side by side. Evidence comes first: members that fail, are late or propose what
+//! cannot be done are left out; if those that remain agree, the first of them speaks, and nobody is
+//! asked to judge. Where they want to call tools, a judge names an **index**, and the chosen calls are
+//! used as their member gave them. Where they answer, the [`Mode`] says whether one is selected or one
+//! is written out of all, or whether the others had only advised.
 //!
-//! A council speaks of its work through [`StreamEvent::Progress`](junto_llm::StreamEvent::Progress).
-//! It is a provider itself, so it can be a member of another one.
+//! A council speaks of its work through [`StreamEvent::Progress`](junto_llm::StreamEvent::Progress),
+//! and tells a [`Report`] what it did when it has ended. It is a provider itself, so it can be a
+//! member of another one.
 //!
-//! How the parts follow each other: `ask` gets one member's answer, `deliberate` asks all of them
-//! and decides, `proposal` says what is sound and what agrees, `judge` writes the question for the
-//! judge and reads the verdict, `live` turns all of it into a stream.
+//! How the parts follow each other: `deliberate` is the way from a request to an answer. `fan_out` says
+//! whether several are asked; `hearing` asks one of them, within limits, and `address` and `actions`
+//! write what it is asked; `gather` asks several; `proposal` says what is sound and what is the same;
+//! `choose` and `judge` choose, `fuse` and `advise` have it written, `speak` lets one answer alone;
+//! `minutes` writes all of it down, and `live` turns it into a stream.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
-mod ask;
+mod actions;
+mod address;
+mod advise;
+mod choose;
 mod council;
 mod deliberate;
 mod deliberation;
 pub mod eval;
 mod failure;
+mod fan_out;
+mod fuse;
+mod gather;
+mod hearing;
 mod judge;
 mod live;
 mod member;
-mod narrator;
+mod minutes;
+mod mouth;
 mod options;
 mod proposal;
 #[cfg(test)]
 mod scripted;
+mod speak;
 mod view;
+mod voice;
 
 pub use council::Council;
 pub use deliberation::{Asked, Decision, Deliberation, Duty, Ended, Outcome, Why};

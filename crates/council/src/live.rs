@@ -1,12 +1,13 @@
-//! A council's work as a stream: its narration while it works, then the answer.
+//! A council's work as a stream: its narration while it works, then the answer, at once or as it comes.
 
 use futures_util::{StreamExt, stream};
-use junto_llm::{CallCx, Error, EventStream, Fut, Replay, Request, Response, StreamEvent};
+use junto_llm::{CallCx, Error, EventStream, Fut, Replay, Request, StreamEvent};
 use tokio::sync::mpsc;
 
 use crate::Council;
 use crate::council::PROVIDER;
-use crate::narrator::Narrator;
+use crate::deliberate::Spoken;
+use crate::voice::Voice;
 
 /// The events of a call. Nothing runs but while the stream is read, and dropping it ends everything.
 pub(crate) fn events(council: Council, request: Request, cx: CallCx) -> EventStream {
@@ -14,15 +15,15 @@ pub(crate) fn events(council: Council, request: Request, cx: CallCx) -> EventStr
         id: cx.call.0.clone(),
         model: council.name().to_owned(),
         provider: PROVIDER.to_owned(),
-        // Nobody knows yet whose parts they will be.
+        // Nobody knows yet whose parts they will be; an event before them will say.
         origin: None,
         usage: None,
         warnings: Vec::new(),
         rate_limit: None,
     };
-    let (narrator, lines) = Narrator::heard();
-    let work = Box::pin(async move { council.0.deliberate(&request, &cx, &narrator).await });
-    let live = Live { lines, phase: Phase::Working(work) };
+    let (voice, heard) = Voice::heard(cx.narration);
+    let work = Box::pin(async move { council.0.deliberate(&request, &cx, &voice).await });
+    let live = Live { heard, phase: Phase::Working(work) };
     let rest = stream::unfold(live, |mut live| async move {
         let item = live.next().await?;
         Some((item, live))
@@ -31,14 +32,14 @@ pub(crate) fn events(council: Council, request: Request, cx: CallCx) -> EventStr
 }
 
 struct Live {
-    lines: mpsc::Receiver<String>,
+    heard: mpsc::Receiver<StreamEvent>,
     phase: Phase,
 }
 
 enum Phase {
-    Working(Fut<'static, Result<Response, Error>>),
-    /// The work is over; lines may still wait.
-    Worked(Result<Box<Replay>, Error>),
+    Working(Fut<'static, Result<Spoken, Error>>),
+    /// The work is over; events may still wait.
+    Worked(Result<Box<Spoken>, Error>),
     Answering(Box<Replay>),
     Over,
 }
@@ -49,17 +50,18 @@ impl Live {
             match &mut self.phase {
                 Phase::Working(work) => tokio::select! {
                     biased;
-                    Some(text) = self.lines.recv() => return Some(Ok(StreamEvent::Progress { text })),
-                    result = work => {
-                        self.phase = Phase::Worked(result.map(|response| Box::new(Replay::new(response))));
-                    }
+                    Some(event) = self.heard.recv() => return Some(Ok(event)),
+                    result = work => self.phase = Phase::Worked(result.map(Box::new)),
                 },
                 Phase::Worked(_) => {
-                    if let Some(text) = self.lines.recv().await {
-                        return Some(Ok(StreamEvent::Progress { text }));
+                    if let Some(event) = self.heard.recv().await {
+                        return Some(Ok(event));
                     }
                     match std::mem::replace(&mut self.phase, Phase::Over) {
-                        Phase::Worked(Ok(replay)) => self.phase = Phase::Answering(replay),
+                        Phase::Worked(Ok(spoken)) if spoken.was_heard => return Some(Ok(finish(*spoken))),
+                        Phase::Worked(Ok(spoken)) => {
+                            self.phase = Phase::Answering(Box::new(Replay::new(spoken.response)));
+                        }
                         Phase::Worked(Err(error)) => return Some(Err(error)),
                         _ => return None,
                     }
@@ -68,5 +70,15 @@ impl Live {
                 Phase::Over => return None,
             }
         }
+    }
+}
+
+/// The end of an answer whose parts were heard.
+fn finish(spoken: Spoken) -> StreamEvent {
+    let response = spoken.response;
+    StreamEvent::Finish {
+        reason: response.finish_reason.clone(),
+        usage: response.usage.clone(),
+        response: Some(Box::new(response)),
     }
 }

@@ -1,9 +1,11 @@
 //! What members propose: whether it can be done, and whether they agree.
 
 use junto_llm::{
-    Error, ErrorKind, Finish, Request, Response, ResponseFormat, ToolCall, ToolCallKind, schema,
+    Error, ErrorKind, Finish, Request, Response, ResponseFormat, ToolCall, ToolCallKind, ToolChoice,
+    ToolSpec, schema,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 /// Checks that every call is of a declared tool with arguments that fit, and that a structured
 /// answer fits its schema.
@@ -11,6 +13,7 @@ use serde_json::Value;
 /// # Errors
 /// `invalid_tool_call` or `no_object`, naming what does not fit.
 pub(crate) fn check(request: &Request, response: &Response) -> Result<(), Error> {
+    check_choice(request, response)?;
     let mut calls = response.tool_calls().peekable();
     if calls.peek().is_some() {
         return calls.try_for_each(|call| check_call(request, call));
@@ -22,6 +25,25 @@ pub(crate) fn check(request: &Request, response: &Response) -> Result<(), Error>
             };
             let object = serde_json::from_str(&response.text()).map_err(fault)?;
             fits(name, schema, &object, ErrorKind::NoObject, "the answer")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether tools were called as the client demanded.
+fn check_choice(request: &Request, response: &Response) -> Result<(), Error> {
+    let mut names = response.tool_calls().map(|call| call.name.as_str()).peekable();
+    let fault = |message: String| Err(Error::new(ErrorKind::InvalidToolCall, message));
+    match &request.tool_choice {
+        Some(ToolChoice::None) if names.peek().is_some() => {
+            fault("it calls a tool where none may be called".to_owned())
+        }
+        // Who refuses calls nothing, and is weighed as a refusal.
+        Some(ToolChoice::Required | ToolChoice::Named(_)) if names.peek().is_none() && !is_weak(response) => {
+            fault("it calls nothing where a call was demanded".to_owned())
+        }
+        Some(ToolChoice::Named(name)) if names.any(|called| called != name) => {
+            fault(format!("it calls something else than `{name}`"))
         }
         _ => Ok(()),
     }
@@ -59,52 +81,77 @@ pub(crate) fn is_weak(response: &Response) -> bool {
         || (response.tool_calls().next().is_none() && response.text().trim().is_empty())
 }
 
-/// Whether all of these say the same: the same calls, or without calls the same text or object.
-pub(crate) fn agree<'a>(request: &Request, responses: impl IntoIterator<Item = &'a Response>) -> bool {
-    let mut substances = responses.into_iter().map(|response| Substance::of(request, response));
-    let Some(first) = substances.next() else { return true };
-    substances.all(|other| other == first)
+/// What of an answer matters, as text: equal for answers that agree. Spacing of prose does not matter, nor
+/// does the order of an object's keys, how a number is written, or whether an argument that has its default
+/// is given; everything else inside an argument does.
+pub(crate) fn substance(request: &Request, response: &Response) -> String {
+    let calls: Vec<Value> =
+        response.tool_calls().map(|call| json!([call.name, arguments(request, call)])).collect();
+    if !calls.is_empty() {
+        return json!({"calls": calls}).to_string();
+    }
+    let text = response.text();
+    let is_formal = matches!(
+        request.response_format,
+        Some(ResponseFormat::JsonObject | ResponseFormat::JsonSchema { .. })
+    );
+    match serde_json::from_str(&text) {
+        Ok(object) if is_formal => json!({"object": canonical(&object)}).to_string(),
+        _ => json!({"text": text.split_whitespace().collect::<Vec<_>>().join(" ")}).to_string(),
+    }
 }
 
-/// What of an answer matters. Spacing of prose does not; the order of an object's keys does not
-/// either (that is how JSON values compare); everything inside an argument does.
-#[derive(Debug, PartialEq)]
-enum Substance {
-    Calls(Vec<(String, Value)>),
-    Object(Value),
-    Text(String),
+/// What stands for an answer's substance in the books.
+pub(crate) fn digest(substance: &str) -> String {
+    let hash = Sha256::digest(substance.as_bytes());
+    hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-impl Substance {
-    fn of(request: &Request, response: &Response) -> Self {
-        let calls: Vec<_> =
-            response.tool_calls().map(|call| (call.name.clone(), call.arguments.clone())).collect();
-        if !calls.is_empty() {
-            return Self::Calls(calls);
+fn arguments(request: &Request, call: &ToolCall) -> Value {
+    let mut arguments = canonical(&call.arguments);
+    let spec = request.tools.iter().find(|spec| spec.name == call.name);
+    if let (Value::Object(fields), Some(parameters)) = (&mut arguments, spec.and_then(ToolSpec::parameters)) {
+        fields.retain(|name, value| {
+            let default = parameters["properties"][name.as_str()].get("default");
+            default.is_none_or(|default| canonical(default) != *value)
+        });
+    }
+    arguments
+}
+
+/// A value with its keys in order and its whole numbers as such.
+fn canonical(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<_> =
+                fields.iter().map(|(name, value)| (name.clone(), canonical(value))).collect();
+            fields.sort_by(|a, b| a.0.cmp(&b.0));
+            Value::Object(fields.into_iter().collect())
         }
-        let text = response.text();
-        let structured = matches!(
-            request.response_format,
-            Some(ResponseFormat::JsonObject | ResponseFormat::JsonSchema { .. })
-        );
-        match serde_json::from_str(&text) {
-            Ok(object) if structured => Self::Object(object),
-            _ => Self::Text(text.split_whitespace().collect::<Vec<_>>().join(" ")),
-        }
+        Value::Array(items) => items.iter().map(canonical).collect(),
+        Value::Number(number) => match number.as_f64() {
+            // Beyond this a float cannot tell whole numbers apart.
+            #[expect(clippy::cast_possible_truncation, reason = "it is whole, and small enough")]
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
+                (float as i64).into()
+            }
+            _ => value.clone(),
+        },
+        value => value.clone(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use junto_llm::{FinishReason, ToolSpec};
-    use serde_json::json;
+    use junto_llm::FinishReason;
 
     use super::*;
     use crate::scripted::{call, calls, text};
 
     fn request() -> Request {
-        let schema =
-            json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+        let schema = json!({"type": "object", "properties": {
+                "city": {"type": "string"}, "unit": {"type": "string", "default": "C"},
+            }, "required": ["city"]});
         Request::prompt("?").tools([
             ToolSpec::new("weather", "", schema).unwrap(),
             ToolSpec::foreign("odd", "", json!({"type": "no such type"})),
@@ -137,6 +184,14 @@ mod tests {
         check(&structured(), &text(r#"{"n": 1}"#), None);
         check(&structured(), &text(r#"{"n": "x"}"#), Some("does not fit"));
         check(&structured(), &text("n is 1"), Some("not JSON"));
+        let choosing = |choice| Request { tool_choice: Some(choice), ..request() };
+        let rome = || call("weather", r#"{"city": "Rome"}"#);
+        check(&choosing(ToolChoice::None), &rome(), Some("none may be called"));
+        check(&choosing(ToolChoice::None), &text("so"), None);
+        check(&choosing(ToolChoice::Required), &text("so"), Some("a call was demanded"));
+        check(&choosing(ToolChoice::Required), &rome(), None);
+        check(&choosing(ToolChoice::Named("weather".into())), &rome(), None);
+        check(&choosing(ToolChoice::Named("odd".into())), &rome(), Some("something else than `odd`"));
         let refusal = Response { finish_reason: FinishReason::new(Finish::ContentFilter), ..text("No.") };
         check(&structured(), &refusal, None);
     }
@@ -144,7 +199,7 @@ mod tests {
     #[test]
     fn agreement_is_about_substance() {
         let check = |request: &Request, a: Response, b: Response, expected: bool| {
-            assert_eq!(agree(request, [&a, &b]), expected, "{a:?} and {b:?}");
+            assert_eq!(substance(request, &a) == substance(request, &b), expected, "{a:?} and {b:?}");
         };
         let free = request();
         check(&free, text("It is  so.\n"), text(" It is so."), true);
@@ -155,6 +210,11 @@ mod tests {
             call("f", r#"{ "b": {"d":3, "c":2}, "a": 1 }"#),
             true,
         );
+        check(&free, call("f", r#"{"n":1.0}"#), call("f", r#"{"n":1}"#), true);
+        check(&free, call("f", r#"{"n":1.5}"#), call("f", r#"{"n":1}"#), false);
+        let unit = |city: &str, more: &str| call("weather", &format!(r#"{{"city":"{city}"{more}}}"#));
+        check(&free, unit("Rome", r#","unit":"C""#), unit("Rome", ""), true);
+        check(&free, unit("Rome", r#","unit":"F""#), unit("Rome", ""), false);
         check(&free, call("f", r#"{"code":"a  b"}"#), call("f", r#"{"code":"a b"}"#), false);
         check(&free, call("f", "{}"), call("g", "{}"), false);
         check(&free, calls(&[("f", "{}"), ("g", "{}")]), call("f", "{}"), false);

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use junto_llm::{
-    CallCx, Content, Error, EventStream, Finish, FinishReason, Fut, Part, Provider, Replay, Request,
-    Response, StreamEvent, ToolCall, Usage,
+    Allowance, CallCx, Content, Cost, Entry, Error, EventStream, Finish, FinishReason, Fut, Message, Part,
+    Provider, Replay, Request, Response, StreamEvent, ToolCall, ToolResult, Usage,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -40,7 +40,10 @@ pub(crate) fn calls(calls: &[(&str, &str)]) -> Response {
 pub(crate) struct Scripted {
     act: Act,
     delay: Duration,
+    cost: Option<Cost>,
     pub(crate) requests: Mutex<Vec<(Request, u8)>>,
+    /// What it could have spent.
+    pub(crate) allowed: Mutex<Vec<Allowance>>,
     /// Cancelled when a call that never answers is dropped.
     pub(crate) dropped: CancellationToken,
 }
@@ -54,7 +57,14 @@ enum Act {
 
 impl Scripted {
     fn new(act: Act) -> Self {
-        Self { act, delay: Duration::ZERO, requests: Mutex::default(), dropped: CancellationToken::new() }
+        Self {
+            act,
+            delay: Duration::ZERO,
+            cost: None,
+            requests: Mutex::default(),
+            allowed: Mutex::default(),
+            dropped: CancellationToken::new(),
+        }
     }
 
     pub(crate) fn answers(response: Response) -> Self {
@@ -80,6 +90,12 @@ impl Scripted {
         self
     }
 
+    /// This provider, writing into the books that each call cost this much.
+    pub(crate) fn costs(mut self, cost: Cost) -> Self {
+        self.cost = Some(cost);
+        self
+    }
+
     pub(crate) fn asked(&self) -> usize {
         self.requests.lock().unwrap().len()
     }
@@ -93,6 +109,10 @@ impl Provider for Scripted {
     fn stream<'a>(&'a self, request: Request, cx: &'a CallCx) -> Fut<'a, Result<EventStream, Error>> {
         Box::pin(async move {
             self.requests.lock().unwrap().push((request, cx.depth));
+            self.allowed.lock().unwrap().push(cx.budget.left());
+            if let (Some(cost), Some(tally)) = (self.cost, &cx.tally) {
+                tally.add(Entry::new(cx, "scripted", "model", Usage::new(10, 5), cost));
+            }
             // Even a sleep of no time waits for the timer.
             if !self.delay.is_zero() {
                 tokio::time::sleep(self.delay).await;
@@ -128,4 +148,10 @@ impl Provider for Scripted {
             }
         })
     }
+}
+
+/// A request in the middle of a tool loop that began with this question.
+pub(crate) fn results(question: &str) -> Request {
+    let asked = call("f", "{}").message;
+    Request::of([Message::user(question), asked, Message::tool_results([ToolResult::text("call-f", "ok")])])
 }

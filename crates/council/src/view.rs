@@ -1,21 +1,37 @@
-//! Conversations and proposals as a judge sees them: as data, and never longer than a judge can read.
+//! Conversations and proposals as data, for those who judge them or can only write: never longer than they
+//! can read.
 
 use junto_llm::{Content, Message, Response};
 use serde_json::{Map, Value, json};
 
-/// The most bytes of a conversation that is shown; the latest messages go first.
-const CONVERSATION: usize = 64 * 1024;
-/// The most bytes of one text in it.
-const TEXT: usize = 16 * 1024;
+/// How many bytes are shown: of a conversation, whose latest messages go first, and of one text in it.
+#[derive(Clone, Copy)]
+struct Room {
+    all: usize,
+    text: usize,
+}
+
+/// For one who judges.
+const GLIMPSE: Room = Room { all: 64 * 1024, text: 16 * 1024 };
+/// For one who takes part.
+const WHOLE: Room = Room { all: 2 * 1024 * 1024, text: 512 * 1024 };
 /// The most bytes of each text of a proposal.
 const PROPOSED: usize = 32 * 1024;
 
-/// The end of a conversation, as far back as there is room.
+/// The end of a conversation, as far back as one who judges needs it.
 pub(crate) fn conversation(messages: &[Message]) -> Value {
-    let mut room = CONVERSATION;
+    shown(messages, GLIMPSE)
+}
+
+/// A conversation for one who takes part in it; only what no model could read is left out.
+pub(crate) fn whole_conversation(messages: &[Message]) -> Value {
+    shown(messages, WHOLE)
+}
+
+fn shown(messages: &[Message], Room { all: mut room, text }: Room) -> Value {
     let mut shown: Vec<Value> = Vec::new();
     for message in messages.iter().rev() {
-        let view = view(message, TEXT);
+        let view = view(message, text);
         let size = view.to_string().len();
         // The last message is what is asked, and is shown in any case.
         if size > room && !shown.is_empty() {
@@ -29,14 +45,20 @@ pub(crate) fn conversation(messages: &[Message]) -> Value {
     Value::Array(shown)
 }
 
-/// A proposal under its index.
-pub(crate) fn proposal(index: usize, response: &Response) -> Value {
+/// A proposal under its index, and how many made it.
+pub(crate) fn proposal(index: usize, votes: usize, response: &Response) -> Value {
     let mut fields = Map::new();
     fields.insert("index".to_owned(), index.into());
+    fields.insert("votes".to_owned(), votes.into());
     if let Value::Object(said) = view(&response.message, PROPOSED) {
         fields.extend(said.into_iter().filter(|(name, _)| name != "role"));
     }
     Value::Object(fields)
+}
+
+/// What somebody wrote, as much of it as others are shown.
+pub(crate) fn written(response: &Response) -> String {
+    cut(response.text().trim(), PROPOSED)
 }
 
 /// What a message says to others. Reasoning and a provider's own items are not for them.
@@ -106,7 +128,7 @@ mod tests {
         assert!(shown[1]["text"].as_str().unwrap().starts_with("14 "), "six of them fit");
         assert!(shown.last().unwrap()["text"].as_str().unwrap().starts_with("19 "));
         let huge = [Message::user("y".repeat(200_000))];
-        assert!(conversation(&huge).to_string().len() < CONVERSATION, "one message is cut, too");
+        assert!(conversation(&huge).to_string().len() < GLIMPSE.all, "one message is cut, too");
     }
 
     #[test]

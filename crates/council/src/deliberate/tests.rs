@@ -10,7 +10,12 @@ use junto_llm::{
 use serde_json::json;
 
 use crate::scripted::{Scripted, call, calls, text};
-use crate::{Council, Member, Options};
+use crate::{Council, FanOut, Member, Options};
+
+mod limits;
+mod modes;
+mod policy;
+mod report;
 
 /// A council of `a`, `b`, … and perhaps a judge.
 struct Table {
@@ -29,7 +34,17 @@ fn table_with<const N: usize>(members: [Scripted; N], judge: Option<Scripted>, o
 }
 
 fn table<const N: usize>(members: [Scripted; N], judge: Option<Scripted>) -> Table {
-    table_with(members, judge, Options::default())
+    table_with(members, judge, all())
+}
+
+/// Everybody is always asked.
+fn all() -> Options {
+    Options { fan_out: FanOut::Always, ask: 3, ..Options::default() }
+}
+
+/// A line without what it says about time and tokens.
+fn short(line: &str) -> &str {
+    line.split_once(" (").map_or(line, |(line, _)| line)
 }
 
 fn ask() -> Request {
@@ -83,7 +98,9 @@ async fn agreement_needs_no_judge() {
     assert_eq!((response.provider.as_str(), response.model.as_str()), ("council", "council"));
     assert_eq!(tokens(&response.usage), (20, 10));
     assert_eq!(table.judge.as_ref().unwrap().asked(), 0);
-    assert_eq!(lines, ["asking a, b", "a proposes f, g", "b proposes f, g", "all 2 agree: taking a"]);
+    let short: Vec<&str> = lines.iter().map(|line| short(line)).collect();
+    assert_eq!(short, ["asking a, b", "a proposes f, g", "b proposes f, g", "all 2 agree: taking a"]);
+    assert_eq!(lines[1], "a proposes f, g (0.0s, 10 tokens in, 5 out)");
 }
 
 #[tokio::test]
@@ -177,7 +194,7 @@ async fn stragglers_are_left_behind() {
         Scripted::answers(text("soon")),
         Scripted::answers(text("soon")).after(Duration::from_secs(20)),
     ];
-    let options = Options { straggler: Duration::from_secs(30), ..Options::default() };
+    let options = Options { straggler: Duration::from_secs(30), ..all() };
     let table = table_with(members, None, options);
     let began = tokio::time::Instant::now();
     let response = table.complete().await.unwrap();
@@ -231,7 +248,7 @@ async fn a_council_can_be_a_member_and_its_narration_is_heard() {
     let inner = table([Scripted::answers(text("x")), Scripted::answers(text("x"))], None);
     let single = Arc::new(Scripted::answers(text("x")));
     let seats = vec![Member::new("inner", Arc::new(inner.council)), Member::new("single", single)];
-    let outer = Council::new(seats, None, Options { name: "outer".into(), ..Options::default() }).unwrap();
+    let outer = Council::new(seats, None, Options { name: "outer".into(), ..all() }).unwrap();
     let mut events = outer.stream(ask(), &CallCx::new()).await.unwrap();
     let mut lines = Vec::new();
     let mut whole = None;

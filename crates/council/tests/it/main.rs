@@ -2,9 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![allow(clippy::disallowed_methods, reason = "tests call git as a user does")]
 
+mod actor;
 mod stand;
+mod t0_properties;
 mod t1_cancel;
 mod t1_choice;
 mod t1_eval;
 mod t1_origin;
+mod t1_request;
 mod t1_stream;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use junto_council::{Council, Member, Options};
+use junto_council::{Council, FanOut, Member, Options, Scope};
 use junto_llm::{CallCx, Effort, Endpoint, HttpProvider, Request, SessionId, ToolSpec, Usage, Wire};
 use junto_twin::{Play, Twin};
 use serde_json::json;
@@ -22,7 +22,8 @@ pub(crate) fn stand(a: Play, b: Play, judge: Play) -> Stand {
         member("b", &b, Wire::Responses, "gpt-5.5"),
     ];
     let bench = member("judge", &judge, Wire::Gemini, "gemini-3.1-pro-preview");
-    let council = Council::new(members, Some(bench), Options::default()).unwrap();
+    let options = Options { fan_out: FanOut::Always, scope: Scope::PerTurn, ..Options::default() };
+    let council = Council::new(members, Some(bench), options).unwrap();
     Stand { a, b, judge, council }
 }
 

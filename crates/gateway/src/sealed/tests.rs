@@ -182,22 +182,29 @@ fn on_geminis_wire_an_empty_text_can_be_the_slot() {
 #[test]
 fn streams_are_sealed_alike() {
     let id = SegmentId(0);
-    let start = |maker: &Arc<Origin>| StreamEvent::StreamStart {
+    let start = |origin: Option<&Arc<Origin>>| StreamEvent::StreamStart {
         id: "r".into(),
         model: "m".into(),
         provider: "p".into(),
-        origin: Some(Arc::clone(maker)),
+        origin: origin.cloned(),
         usage: None,
         warnings: Vec::new(),
         rate_limit: None,
     };
     let run = |surface, maker: &Arc<Origin>, events: Vec<StreamEvent>| -> Vec<StreamEvent> {
-        let mut sealer = Sealer::new(origin(surface, "route"));
-        let mut out = Vec::new();
-        for event in [vec![start(maker)], events].concat() {
-            sealer.seal(event, |event| out.push(event));
-        }
-        out.split_off(1)
+        let sealed = |begins: Vec<StreamEvent>| {
+            let mut sealer = Sealer::new(origin(surface, "route"));
+            let (mut out, begun) = (Vec::new(), begins.len());
+            for event in [begins, events.clone()].concat() {
+                sealer.seal(event, |event| out.push(event));
+            }
+            out.split_off(begun)
+        };
+        let out = sealed(vec![start(Some(maker))]);
+        // A council's stream says only later whose parts follow.
+        let late = StreamEvent::Origin { origin: Some(Arc::clone(maker)) };
+        assert_eq!(sealed(vec![start(None), late]), out);
+        out
     };
     let end = |signature: Option<&str>, raw: Option<Value>| StreamEvent::ReasoningEnd {
         id,

@@ -179,6 +179,9 @@ impl StreamEncoder for Encoder {
                 self.same_wire = origin.as_ref().is_some_and(|origin| origin.wire == Wire::Anthropic);
                 self.start(id, model, usage.as_ref(), out);
             }
+            StreamEvent::Origin { origin } => {
+                self.same_wire = origin.as_ref().is_some_and(|origin| origin.wire == Wire::Anthropic);
+            }
             StreamEvent::TextStart { id } => {
                 self.open(Segment::new(*id, Kind::Text, json!({"type": "text", "text": ""})), out);
             }
@@ -232,7 +235,6 @@ impl StreamEncoder for Encoder {
                 self.over = true;
             }
             StreamEvent::Progress { .. }
-            | StreamEvent::Origin { .. }
             | StreamEvent::StepFinish { .. }
             | StreamEvent::ProviderEvent { .. } => {}
         }

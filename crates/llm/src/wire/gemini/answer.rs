@@ -159,6 +159,9 @@ impl StreamEncoder for Encoder {
                     self.model.clone_from(model);
                 }
             }
+            StreamEvent::Origin { origin } => {
+                self.from_here = origin.as_ref().is_some_and(|origin| origin.wire == Wire::Gemini);
+            }
             // A part that says nothing makes clients drop the whole turn.
             StreamEvent::TextDelta { text, .. } | StreamEvent::ReasoningDelta { text, .. }
                 if text.is_empty() => {}
@@ -212,7 +215,6 @@ impl StreamEncoder for Encoder {
             | StreamEvent::ReasoningStart { .. }
             | StreamEvent::ReasoningEnd { .. }
             | StreamEvent::Progress { .. }
-            | StreamEvent::Origin { .. }
             | StreamEvent::StepFinish { .. }
             | StreamEvent::ProviderEvent { .. } => {}
         }

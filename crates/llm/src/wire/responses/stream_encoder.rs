@@ -64,6 +64,9 @@ impl StreamEncoder for Encoder {
                     self.start(out);
                 }
             }
+            StreamEvent::Origin { origin } => {
+                self.raw_is_ours = origin.as_ref().is_some_and(|o| o.wire == Wire::Responses);
+            }
             StreamEvent::TextStart { id } => self.begin(*id, Class::Text, out),
             StreamEvent::ReasoningStart { id } => self.begin(*id, Class::Reasoning, out),
             StreamEvent::ToolCallStart { id, call_id, name, kind } => {
@@ -94,7 +97,6 @@ impl StreamEncoder for Encoder {
                 self.announced = id.map(str::to_owned);
             }
             StreamEvent::Progress { .. }
-            | StreamEvent::Origin { .. }
             | StreamEvent::StepFinish { .. }
             | StreamEvent::ProviderEvent { .. } => {}
         }

@@ -174,6 +174,9 @@ fn citations_of_this_wire_are_kept() {
     let mut foreign = vec![begin(Wire::Gemini)];
     foreign.extend(events());
     assert_eq!(frames(&foreign).len(), 4);
+    let origin = Some(Arc::new(Origin { wire: Wire::Anthropic, provider: "p".into(), model: "m".into() }));
+    foreign.insert(1, StreamEvent::Origin { origin });
+    assert_eq!(frames(&foreign).len(), 5, "whose they are is said late");
 }
 
 #[test]

@@ -5,10 +5,11 @@ mod settings;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use junto::core::Minutes;
-use junto::council::{Council, FanOut, Manner, Member, Options, Report, Scope};
-use junto::llm::{Allowance, Client, Effort, Usd};
+use junto::council::{Council, FanOut, Manner, Member, Options, Report, Scope, Telemetry};
+use junto::llm::{Allowance, Client, Effort, Provider, Usd};
 
 use crate::config::{COUNCIL_PREFIX, Config, CouncilSettings, SeatSettings, Who};
 use crate::environment::Environment;
@@ -30,6 +31,8 @@ pub(crate) struct Hall<'a> {
     pub(crate) environment: &'a Environment,
     /// Where it is written down how they come to their answers.
     pub(crate) minutes: Option<&'a Minutes>,
+    /// How often it is told how far a member's answer is; absent: never.
+    pub(crate) telemetry: Option<Duration>,
 }
 
 /// When a council that is only a list of members asks them.
@@ -161,6 +164,7 @@ impl Hall<'_> {
     fn seat(&self, seat: &SeatSettings) -> Result<(Member, Vec<String>), Failure> {
         let Self { config, environment, .. } = self;
         let who = config.member(&seat.who).map_err(|message| unknown(message, config))?;
+        let is_council = matches!(who, Who::Council(_));
         let mut notes = Vec::new();
         let member = match who {
             Who::Provider(name, model) => {
@@ -184,7 +188,16 @@ impl Hall<'_> {
                 Member::new(&seat.name, Arc::new(seated.council))
             }
         };
+        let provider = match self.telemetry {
+            // What a council within another says of its own members is more than enough.
+            Some(pace) if !is_council => {
+                let catalog = connect::catalog(config);
+                Arc::new(Telemetry::new(member.provider, pace, catalog)) as Arc<dyn Provider>
+            }
+            _ => member.provider,
+        };
         let member = Member {
+            provider,
             framing: seat.framing.clone(),
             effort: seat.effort.clone().map(Effort::from),
             budget: allowance(seat.max_usd, seat.max_tokens),

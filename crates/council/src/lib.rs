@@ -39,9 +39,11 @@ mod minutes;
 mod mouth;
 mod options;
 mod proposal;
+mod recap;
 #[cfg(test)]
 mod scripted;
 mod speak;
+mod telemetry;
 mod view;
 mod voice;
 
@@ -49,6 +51,8 @@ pub use council::Council;
 pub use deliberation::{Asked, Decision, Deliberation, Duty, Ended, Outcome, Why};
 pub use member::{Manner, Member};
 pub use options::{FanOut, Mode, Options, Report, Scope, THOROUGHNESS};
+pub use recap::Recap;
+pub use telemetry::Telemetry;
 
 /// The examples of the README, compiled.
 #[cfg(doctest)]

@@ -15,8 +15,12 @@ use view::{Speaker, View};
 const SESSION_HEADERS: [&str; 3] = ["x-claude-code-session-id", "session-id", "thread-id"];
 /// Where a client says which of a session's agents asks.
 const AGENT_HEADER: &str = "x-claude-code-agent-id";
+/// What the work of an agent below a client's own is called.
+const SUBAGENT: &str = "subagent";
+/// Where clients say that an agent below their own asks.
+const SUBAGENT_HEADERS: [&str; 2] = [AGENT_HEADER, "x-openai-subagent"];
 /// Words in the names of models that clients choose for their own housekeeping.
-const SMALL: [&str; 3] = ["haiku", "small", "fast"];
+const SMALL: [&str; 6] = ["haiku", "small", "fast", "mini", "nano", "lite"];
 /// What requests for a summary say beside `<summary>`: the answer shall be text, and no call.
 const TEXT_ONLY: [&str; 4] = ["text only", "only text", "plain text", "not call any tool"];
 /// What a request for a summary says where it is to be handed to the next model.
@@ -48,17 +52,30 @@ impl Classified {
 /// question about which nothing is known.
 pub fn classify(wire: Wire, model: &str, headers: &HeaderMap, body: &Value) -> Classified {
     let view = View::of(wire, model, body);
-    Classified { traffic: traffic(&view), session: session(headers, body), workdir: workdir::find(&view) }
+    Classified {
+        traffic: traffic(&view, headers),
+        session: session(headers, body),
+        workdir: workdir::find(&view),
+    }
 }
 
-fn traffic(view: &View<'_>) -> Traffic {
+fn traffic(view: &View<'_>, headers: &HeaderMap) -> Traffic {
     if let Some(chore) = chore(view) {
         return Traffic::Background(chore);
+    }
+    if SUBAGENT_HEADERS.iter().any(|name| headers.contains_key(*name)) {
+        return Traffic::Background(Chore::Other(SUBAGENT.to_owned()));
     }
     match view.last_input() {
         Some(turn) if turn.has_results => Traffic::Continuation,
         _ => Traffic::Ask,
     }
+}
+
+/// Whether a session is free to ask for this as often as it likes: chores are few, but what an agent below the
+/// client's own does is work like the client's.
+pub(crate) fn is_free(traffic: &Traffic) -> bool {
+    matches!(traffic, Traffic::Background(chore) if !matches!(chore, Chore::Other(name) if name == SUBAGENT))
 }
 
 /// The chore, if the request has the shape of one. Clients do them with any model, so the shape

@@ -1,5 +1,7 @@
 //! `junto cost`: what model calls used and cost, and why caches were missed.
 
+mod councils;
+
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
@@ -19,12 +21,13 @@ use crate::{connect, saved, when};
 pub(crate) fn run(args: &CostArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let since = args.since.as_deref().map(|text| when::since(text, Environment::now())).transpose()?;
     let config = Config::load(environment, &[])?;
-    let calls = match saved::open_existing(&config, environment)? {
+    let filter = CallFilter { since, ..CallFilter::default() };
+    let (calls, deliberations) = match saved::open_existing(&config, environment)? {
         Some(store) => store
             .index()
-            .and_then(|index| index.calls(&CallFilter::default()))
+            .and_then(|index| Ok((index.calls(&CallFilter::default())?, index.deliberations(&filter)?)))
             .map_err(|error| saved::failure(&error))?,
-        None => Vec::new(),
+        None => (Vec::new(), Vec::new()),
     };
     let verdicts = explain(&calls, &connect::catalog(&config));
     let recent = |call: &CallRow| since.is_none_or(|since| call.at >= since);
@@ -41,6 +44,9 @@ pub(crate) fn run(args: &CostArgs, environment: &Environment, output: &Output) -
         if let (true, Some(fields)) = (args.cache, report.as_object_mut()) {
             fields.insert("missed".to_owned(), missed.iter().map(Missed::to_json).collect());
         }
+        if let (CostBy::Council, Some(fields)) = (args.by, report.as_object_mut()) {
+            fields.insert("deliberations".to_owned(), json!(deliberations));
+        }
         output.data(&format!("{report:#}\n"))?;
     } else if rows.is_empty() {
         output.data("no model was asked\n")?;
@@ -48,6 +54,9 @@ pub(crate) fn run(args: &CostArgs, environment: &Environment, output: &Output) -
         output.data(&missed_table(&missed))?;
     } else {
         output.data(&cost_table(args.by, &rows))?;
+        if args.by == CostBy::Council {
+            output.data(&councils::sums(&deliberations))?;
+        }
     }
     Ok(Exit::Done)
 }

@@ -1,11 +1,12 @@
 //! The councils that have a name, as they are configured.
 
+mod faults;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::Config;
 use super::gateway::{Who, perhaps};
-use super::problem::Problem;
 use super::settings::{KeyPath, Setting};
 use super::value::Value;
 
@@ -13,8 +14,6 @@ use super::value::Value;
 pub(crate) const PREFIX: &str = "council:";
 /// The section of the configuration.
 const SECTION: &str = "council";
-/// The most members a council may have, and may ask.
-const MOST: u64 = 16;
 
 /// A council as it is configured. What is absent is the library's to settle.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -178,110 +177,6 @@ impl Config {
             Who::Provider(name, None) => Err(format!("\"{name}/*\" names no model, and a member has one")),
             who => Ok(who),
         }
-    }
-
-    /// What is wrong with the councils: nobody sits in one, somebody sits there whom nobody knows, one sits in
-    /// itself, or a number makes no sense.
-    pub(super) fn impossible_councils(&self, spoiled: &BTreeSet<KeyPath>) -> Vec<Problem> {
-        let names = self.council_names();
-        names.iter().flat_map(|name| self.council_problems(name, spoiled)).collect()
-    }
-
-    fn council_problems(&self, name: &str, spoiled: &BTreeSet<KeyPath>) -> Vec<Problem> {
-        let at = |rest: &[&str]| KeyPath::of(&[&[SECTION, name], rest].concat());
-        let of_it = |path: &KeyPath| matches!(path.segments(), [section, owner, ..] if section == SECTION && *owner == name);
-        let any = self.settings.iter().find(|(path, _)| of_it(path)).map(|(_, setting)| setting);
-        let problem = |path: KeyPath, message: String| {
-            let origin = self.settings.get(&path).or(any).map(|setting| &setting.origin)?;
-            Some(Problem::at(origin, format!("`{path}`: {message}")))
-        };
-        let members = at(&["members"]);
-        if spoiled.contains(&members) {
-            return Vec::new();
-        }
-        let council = self.council(name);
-        let seats = &council.members;
-        let count = seats.len() as u64;
-        let mut problems = Vec::new();
-        if seats.is_empty() {
-            problems.push(problem(members.clone(), "a council has members".to_owned()));
-        }
-        if count > MOST {
-            problems.push(problem(members.clone(), format!("a council has at most {MOST} members")));
-        }
-        for (place, seat) in seats.iter().enumerate() {
-            if seats.iter().take(place).any(|other| other.name == seat.name) {
-                let message = format!(
-                    "\"{}\" sits there twice; give one another name, and `who` in its table",
-                    seat.name
-                );
-                problems.push(problem(members.clone(), message));
-            }
-            if let Err(message) = self.member(&seat.who) {
-                let own = at(&["member", &seat.name, "who"]);
-                let path = if self.settings.contains_key(&own) { own } else { members.clone() };
-                problems.push(problem(path, message));
-            }
-        }
-        for (key, given) in [("n", council.n), ("quorum", council.quorum)] {
-            let most = count.min(MOST);
-            if given.is_some_and(|given| !(1..=most).contains(&(given as u64))) && most > 0 {
-                let message = format!("expected 1 to {most}, as many as the council has members");
-                problems.push(problem(at(&[key]), message));
-            }
-        }
-        if let (Some(quorum), Some(n)) = (council.quorum, council.n)
-            && quorum > n
-        {
-            problems.push(problem(at(&["quorum"]), format!("only {n} are asked, so {quorum} never answer")));
-        }
-        for (key, who) in council.others() {
-            if seats.iter().any(|seat| seat.name == *who) {
-                continue;
-            }
-            if let Err(message) = self.member(who) {
-                problems.push(problem(at(&[key]), message));
-            }
-        }
-        for path in self.settings.keys().filter(|path| of_it(path)) {
-            if let [_, _, table, member, ..] = path.segments()
-                && table == "member"
-                && seats.iter().all(|seat| seat.name != *member)
-            {
-                let known: Vec<String> = seats.iter().map(|seat| seat.name.clone()).collect();
-                let near = perhaps(member, &known);
-                problems.push(problem(path.clone(), format!("\"{member}\" is not among the members{near}")));
-            }
-        }
-        if self.sits_in_itself(name) {
-            problems.push(problem(members, "this council sits in itself".to_owned()));
-        }
-        problems.into_iter().flatten().collect()
-    }
-
-    /// Whether a council is reached from its own members.
-    fn sits_in_itself(&self, name: &str) -> bool {
-        let mut seen = BTreeSet::new();
-        let mut next = self.councils_in(name);
-        while let Some(other) = next.pop() {
-            if other == name {
-                return true;
-            }
-            if seen.insert(other.clone()) {
-                next.extend(self.councils_in(&other));
-            }
-        }
-        false
-    }
-
-    /// The councils that are asked by this one, be it as its judge.
-    fn councils_in(&self, name: &str) -> Vec<String> {
-        let council = self.council(name);
-        let members = council.members.iter().map(|seat| &seat.who);
-        let asked = members.chain(council.others().map(|(_, who)| who));
-        asked
-            .filter_map(|who| self.alias(who).unwrap_or(who).strip_prefix(PREFIX).map(str::to_owned))
-            .collect()
     }
 }
 

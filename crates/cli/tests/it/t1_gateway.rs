@@ -60,8 +60,13 @@ impl Gateway {
 
     /// Asks for a text, whole and streamed; both must be the same.
     pub(crate) fn ask(&self, wire: Wire, model: &str) -> Result<String, Error> {
+        self.put(wire, model, "Hello.")
+    }
+
+    /// The same with this question.
+    pub(crate) fn put(&self, wire: Wire, model: &str, question: &str) -> Result<String, Error> {
         let client = self.client(wire, "any");
-        let request = Request::prompt("Hello.").model(model);
+        let request = Request::prompt(question).model(model);
         run(async {
             let whole = client.complete(request.clone(), &CallCx::new()).await?.text();
             let mut streamed = String::new();
@@ -261,7 +266,7 @@ fn wrong_calls_end_with_2() {
     let check = |flags: &[&str], said: &str| {
         stage.machine.run(&[&["gateway"], flags].concat()).fails(2, &[said]);
     };
-    check(&["--council", "small"], "is no PROVIDER/MODEL");
+    check(&["--council", "small"], "nobody knows");
     check(&["--council", "gone/tiny"], "unknown provider \"gone\"");
     check(&["--council", "local/a,local/a"], "two members");
     check(&["--host", "no.such.host.invalid"], "cannot listen on");

@@ -310,13 +310,17 @@ fn councils_that_cannot_be_end_with_2() {
     let check = |flags: &[&str], said: &str| {
         stage.machine.run(&[&["run", "Hi.", "--council"], flags].concat()).fails(2, &[said, "hint: "]);
     };
-    check(&["tiny"], "is no PROVIDER/MODEL");
-    check(&["gone/tiny,claude"], "unknown provider \"gone\"");
+    check(&["tiny"], "nobody knows \"tiny\"");
+    check(&["gone/tiny,claude"], "there is no provider \"gone\"");
     check(&["local/a,local/a"], "two members");
     check(&["local/a", "--model", "local/b"], "--model does nothing beside --council");
     check(&["local/a", "--provider", "local"], "--provider does nothing beside --council");
     check(&["local/a", "--kind", "claude"], "--council does nothing for agents of the kind claude");
-    Machine::new().run(&["run", "--council", "claude", "Hi."]).fails(2, &["no model provider is configured"]);
+    check(&["council:deep"], "there is no council \"deep\"");
+    let none = Machine::new();
+    none.run(&["run", "--council", "claude", "Hi."])
+        .fails(2, &["the command-line agent claude is not installed"]);
+    none.run(&["run", "--council", "openai/x", "Hi."]).fails(2, &["provider \"openai\" has no key"]);
     assert!(stage.requests().is_empty());
 }
 

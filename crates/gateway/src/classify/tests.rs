@@ -77,6 +77,26 @@ fn traffic_on_messages() {
 }
 
 #[test]
+fn small_models_are_known_by_whole_words() {
+    let traffic = |model: &str| of(Wire::Chat, &json!({"model": model, "messages": [user("hi")]})).traffic;
+    for small in ["claude-haiku-4-5", "gpt-5.5-mini", "GPT-6-Nano", "gemini-3-flash-lite", "fast"] {
+        assert_eq!(traffic(small), background("small_model"), "{small}");
+    }
+    for large in ["minimax-m2", "elite", "nanotron", "gpt-5.5"] {
+        assert_eq!(traffic(large), Traffic::Ask, "{large}");
+    }
+}
+
+#[test]
+fn agents_below_a_clients_own_are_known_by_their_headers() {
+    let body = json!({"model": "claude-opus-5-5", "messages": [user("hi"), called(), result("ok")]});
+    for header in ["x-claude-code-agent-id", "x-openai-subagent"] {
+        let found = classify(Wire::Anthropic, "claude-opus-5-5", &headers(&[(header, "a-1")]), &body);
+        assert_eq!(found.traffic, background("subagent"), "{header}");
+    }
+}
+
+#[test]
 fn traffic_on_responses() {
     let check = |fields: Value, expected: Traffic| {
         let mut body = json!({"model": "gpt-5.5", "tools": [{"type": "function", "name": "f"}]});

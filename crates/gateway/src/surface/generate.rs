@@ -6,12 +6,13 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{StatusCode, header};
-use junto_llm::{CallCx, CallId, ErrorKind, Traffic, Wire};
+use junto_llm::{CallCx, CallId, ErrorKind, Wire};
 use serde_json::Value;
 
 use super::Request;
 use crate::admit::Place;
 use crate::call::{Call, Held};
+use crate::classify::is_free;
 use crate::gateway::Gateway;
 use crate::guard::{self, Client};
 use crate::reply::{self, Failure};
@@ -112,7 +113,7 @@ fn in_session(
     meter: &Meter,
 ) -> Result<Target, Failure> {
     let key = Key::of(wire, cx.session.as_ref(), body);
-    let turn = if matches!(cx.traffic, Traffic::Background(_)) { Turn::Free } else { target.turns };
+    let turn = if is_free(&cx.traffic) { Turn::Free } else { target.turns };
     let (ticket, verdict) = gateway.0.books.sessions.begin(key, turn);
     meter.session(ticket);
     match verdict {

@@ -4,6 +4,7 @@
 //! is started and read is in [`client`], and what must hold of every scenario is checked in one place, [`desk`].
 
 pub(crate) mod client;
+pub(crate) mod council;
 pub(crate) mod desk;
 pub(crate) mod scenarios;
 pub(crate) mod terminal;

@@ -3,6 +3,7 @@
 use junto_core::{AgentId, Body, Change, Event};
 use junto_llm::{CallId, Cost, LeafCall, SessionId, Usage, Usd};
 use junto_store::{By, CallFilter, Filter, Index, Options, Redactor, Standing, Store};
+use serde_json::json;
 
 use crate::life::{Life, body_call, body_fork, body_input, body_input_end, body_start, second};
 
@@ -217,6 +218,50 @@ fn calls_outside_of_sessions_are_in_the_ledger() {
     let rows = index.calls(&CallFilter::default()).unwrap();
     assert_eq!(rows.iter().map(|row| row.usage.input).collect::<Vec<_>>(), [5, 6, 100]);
     assert!(rows.iter().all(|row| row.session.is_none() && row.usage.raw.is_none()));
+}
+
+/// A council's answer, made of two calls.
+fn council_usage() -> Usage {
+    let leaf = |provider: &str, cost: i64| LeafCall {
+        provider: provider.into(),
+        model: "m".into(),
+        usage: Usage::new(10, 1),
+        cost: Cost::Estimated(Usd(cost)),
+    };
+    Usage { calls: vec![leaf("p", 3), leaf("q", 4)], ..Usage::new(20, 2) }
+}
+
+#[test]
+fn how_a_council_came_to_an_answer_is_in_the_ledger_with_what_it_cost() {
+    let scene = scene();
+    let minutes = |secret: &str| json!({"council": "deep", "outcome": "agreed", "reason": secret});
+    let mut life = Life::new("s1", "/project", 0);
+    life.push(Body::Deliberation { minutes: minutes("of a session") });
+    scene.tell(&life);
+    let kept = scene.index.deliberations(&CallFilter::default()).unwrap();
+    let [row] = &kept[..] else { panic!("{kept:?}") };
+    assert_eq!(
+        (row.session.as_ref().map(|id| id.0.as_str()), &row.minutes),
+        (Some("s1"), &minutes("of a session"))
+    );
+    // Told again, as by a fork, it is there once.
+    scene.tell(&life);
+    assert_eq!(scene.index.deliberations(&CallFilter::default()).unwrap(), kept);
+
+    let book = scene.store.book("gateway");
+    let (id, cost) = (CallId("g1".into()), Cost::Estimated(Usd(7)));
+    let key = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789";
+    let twice = [minutes("first"), minutes(key)];
+    book.record_deliberated(id, None, ("council", "deep"), &council_usage(), cost, &twice).unwrap();
+    let index = scene.store.index().unwrap();
+    let rows: Vec<_> = index.deliberations(&CallFilter::default()).unwrap();
+    let rows: Vec<_> = rows.iter().filter(|row| row.source == "gateway").collect();
+    assert_eq!(rows.len(), 2, "once for each try");
+    assert_eq!((rows[0].call.as_str(), &rows[0].minutes), ("g1", &minutes("first")));
+    assert!(!rows[1].minutes.to_string().contains(key) && rows[1].minutes["council"] == "deep", "{rows:?}");
+    let cost = index.cost(By::Council).unwrap();
+    let cost: Vec<_> = cost.iter().map(|row| (row.key.as_str(), row.known())).collect();
+    assert_eq!(cost, [("deep: q/m", Usd(4)), ("deep: p/m", Usd(3))]);
 }
 
 #[test]

@@ -13,6 +13,9 @@ use crate::output::paint::fit;
 /// The most columns of what a provider says of its failure.
 const MESSAGE: usize = 200;
 
+/// What councils are called where a provider is named.
+const COUNCIL: &str = "council";
+
 /// Makes a line of each report.
 pub(super) struct Reporter {
     /// Prices.
@@ -81,7 +84,9 @@ impl Reporter {
             return Ok(());
         }
         let CallReport { call, session, usage, .. } = report;
-        let model = model(report);
+        // A council is known by its own name, whatever its client calls it.
+        let council = minutes.first().and_then(|minutes| minutes["council"].as_str());
+        let (provider, model) = council.map_or((provider, model(report)), |name| (COUNCIL, name));
         // What a call that was broken off has cost, its provider alone knows.
         let cost = match report.end {
             CallEnd::Complete => self.catalog.cost(provider, model, usage),

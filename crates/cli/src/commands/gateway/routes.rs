@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use junto::core::Minutes;
-use junto::council::Council;
+use junto::council::{Council, Recap};
 use junto::gateway::{Builder, ModelEntry, Target};
 use junto::llm::{
     CallCx, Client, Error, ErrorKind, EventStream, Fut, Provider, Request, Response, ToolChoice,
@@ -65,11 +65,11 @@ pub(super) fn routes(
         _ => None,
     });
     special.extend(COUNCIL_IDS.map(|id| match meant {
-        Some(council) => (id.to_owned(), council_target(council)),
+        Some(council) => (id.to_owned(), council_target(council, config)),
         // What has a star is not listed.
         None => (format!("{id}*"), Target::new("council", Arc::new(Nobody))),
     }));
-    special.extend(named.iter().map(|(id, council)| (id.clone(), council_target(council))));
+    special.extend(named.iter().map(|(id, council)| (id.clone(), council_target(council, config))));
     if let Some(client) = &scene.client {
         special.extend(client.provider_names().map(|name| self::named(client, name, members)));
     }
@@ -83,7 +83,7 @@ pub(super) fn routes(
         (Some(route), _) => (builder, format!("{} answers", words(&route.who))),
         (None, Some(council)) => {
             let words = format!("a {} answers", council::words(&council));
-            (builder.route("*", council_target(&council)), words)
+            (builder.route("*", council_target(&council, config)), words)
         }
         (None, None) if scene.client.is_none() && !(configured.is_empty() && named.is_empty()) => {
             (builder, "only councils, and what [gateway.routes] names, are answered".to_owned())
@@ -107,8 +107,9 @@ fn words(who: &Who) -> String {
     }
 }
 
-fn council_target(council: &Council) -> Target {
-    Target::new(council.name(), Arc::new(council.clone())).counts_turns()
+fn council_target(council: &Council, config: &Config) -> Target {
+    let recap = Recap::new(council.clone(), connect::catalog(config));
+    Target::new(council.name(), Arc::new(recap)).counts_turns()
 }
 
 /// A provider's route for `PROVIDER/MODEL`. It lists what the catalog has, and who sits in the council.
@@ -139,9 +140,11 @@ impl Scene<'_> {
 
     fn council(&self, members: &[String]) -> Result<Council, Failure> {
         let Self { client, config, environment, minutes, notes } = self;
+        let telemetry = config.duration("gateway.telemetry");
         let (client, directory, minutes) = (client.as_ref(), environment.directory(), Some(*minutes));
         let Seated { council, notes: noted } =
-            Hall { client, directory, config, environment, minutes }.council(members, Habit::Usual)?;
+            Hall { client, directory, config, environment, minutes, telemetry }
+                .council(members, Habit::Usual)?;
         let mut notes = notes.borrow_mut();
         for note in noted {
             if !notes.contains(&note) {
@@ -165,7 +168,9 @@ impl Scene<'_> {
                 };
                 Ok(model.into_iter().fold(target, Target::model))
             }
-            Who::Council(members) => self.council(members).map(|council| council_target(&council)),
+            Who::Council(members) => {
+                self.council(members).map(|council| council_target(&council, self.config))
+            }
         }
     }
 

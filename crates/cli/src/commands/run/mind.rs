@@ -72,7 +72,7 @@ pub(super) fn mind(
         let client = if has_provider { Some(connect::client(&config, environment)?) } else { None };
         let minutes = Minutes::default();
         let (config, client) = (&config, client.as_ref());
-        let hall = Hall { client, directory, config, environment, minutes: Some(&minutes) };
+        let hall = Hall { client, directory, config, environment, minutes: Some(&minutes), telemetry: None };
         let Seated { council, notes } = hall.council(&members, Habit::Always)?;
         warnings.extend(notes);
         let who = council::words(&council);

@@ -125,3 +125,18 @@ fn a_circle_of_councils_is_named_at_each_of_them() {
     let itself = |name: &str| format!("`council.{name}.members`: this council sits in itself");
     assert_eq!(said, [itself("a"), itself("b")], "who leads into a circle has not made it");
 }
+
+/// What the guide shows is a configuration, and it names every key.
+#[test]
+fn the_guide_is_right() {
+    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/councils.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
+    let (_, rest) = guide.split_once("```toml\n").unwrap();
+    let (example, _) = rest.split_once("```").unwrap();
+    assert_eq!(load(example).unwrap().council_names(), ["deep", "wide"]);
+    let keys = crate::config::schema::KEYS.iter().filter(|key| key.path.starts_with("council."));
+    for key in keys {
+        let name = if key.path.contains("member.*.who") { "member.NAME.who" } else { key.name() };
+        assert!(guide.contains(&format!("`{name}`")), "{}", key.path);
+    }
+}

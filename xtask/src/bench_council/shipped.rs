@@ -18,8 +18,11 @@ const SOME: &str = "claude-sonnet-5";
 const REPEAT: &str = "2";
 
 /// Where two differ the first is taken: the worse, so that a loss is seen, and then the better.
-const COUNCILS: [(&str, [&str; 2], &str); 3] =
-    [("some-first", [SOME, ALL], "select"), ("all-first", [ALL, SOME], "select"), ("fuse", [SOME, ALL], "fuse")];
+const COUNCILS: [(&str, [&str; 2], &str); 3] = [
+    ("some-first", [SOME, ALL], "select"),
+    ("all-first", [ALL, SOME], "select"),
+    ("fuse", [SOME, ALL], "fuse"),
+];
 
 /// Lets the binary evaluate models and councils, prints its report, and checks what is known of it.
 pub(super) fn evaluate(release: &Path, scratch: &Path) -> Outcome {
@@ -134,7 +137,8 @@ fn calls(folder: &Path, below: &Path) -> Outcome<Vec<Value>> {
         let name = path.strip_prefix(below).unwrap_or(&path).display().to_string();
         let text = fs::read_to_string(&path).map_err(cannot)?;
         // Over what is there, as a model does that has read it.
-        let command = format!("mkdir -p \"$(dirname {name})\" && cat > {name} <<'END-OF-FILE'\n{text}END-OF-FILE");
+        let command =
+            format!("mkdir -p \"$(dirname {name})\" && cat > {name} <<'END-OF-FILE'\n{text}END-OF-FILE");
         all.push(json!({"tool": "shell", "args": {"command": command}}));
     }
     Ok(all)

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests call git as a user does")]
 
 mod actor;
+mod eval_stand;
 mod stand;
 mod t0_properties;
 mod t1_cancel;

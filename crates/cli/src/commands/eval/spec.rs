@@ -119,3 +119,67 @@ fn council_of_agents(text: &str, agents: &str) -> Result<Spec, Failure> {
     let members = agents.iter().map(|agent| agent.strip_prefix(NATIVE).unwrap_or(agent).to_owned()).collect();
     Ok(Spec { name: text.to_owned(), command: Command::Council(agents), members, settings: String::new() })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::environment::Environment;
+
+    fn config() -> Config {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.toml");
+        std::fs::write(&path, "[council.pair]\nmembers = [\"openai/a\", \"anthropic/b\"]\nmode = \"fuse\"\n")
+            .unwrap();
+        let environment = Environment::of(Path::new("/"), &[("JUNTO_CONFIG", path.to_str().unwrap())]);
+        Config::load(&environment, &[]).unwrap()
+    }
+
+    #[test]
+    fn everybody_is_a_command_and_councils_have_members() {
+        let config = config();
+        let check = |text: &str, name: &str, command: &str, members: &[&str]| {
+            let spec = read(text, &config).unwrap_or_else(|failure| panic!("{text}: {failure:?}"));
+            let words = match &spec.command {
+                Command::Run(flags) => format!("run {}", flags.join(" ")),
+                Command::Council(agents) => format!("council {}", agents.join(" ")),
+            };
+            let members: Vec<String> = members.iter().map(|&member| member.to_owned()).collect();
+            assert_eq!((spec.name.as_str(), words.trim(), spec.members), (name, command, members), "{text}");
+        };
+        check("native", "native", "run", &[]);
+        check("claude", "claude", "run --agent claude", &[]);
+        check("openai/a", "openai/a", "run --model openai/a", &[]);
+        check("native:openai/a", "openai/a", "run --model openai/a", &[]);
+        check("low=-m openai/a --effort low", "low", "run -m openai/a --effort low", &[]);
+        let pair = ["openai/a", "anthropic/b"];
+        check("council:pair", "council:pair", "run --model council:pair", &pair);
+        check("p=--model=council:pair --web", "p", "run --model=council:pair --web", &pair);
+        check("c=--council openai/a,anthropic/b", "c", "run --council openai/a,anthropic/b", &pair);
+        let agents = "agents:claude, native:openai/a,claude";
+        check(agents, agents, "council claude native:openai/a claude", &["claude", "openai/a", "claude"]);
+    }
+
+    #[test]
+    fn a_council_is_what_it_is_configured_as() {
+        let spec = read("council:pair", &config()).unwrap();
+        assert!(spec.settings.contains("fuse"), "another mode is another contender: {spec:?}");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let many = format!("agents:{}", ["claude"; 17].join(","));
+        for (text, said) in [
+            ("", "nobody is named"),
+            ("agents:", "names nobody"),
+            (many.as_str(), "more than 16"),
+            ("x=", "no flags"),
+            ("x=openai/a", "no flags"),
+            ("council:par", "did you mean \"pair\"?"),
+        ] {
+            let failure = read(text, &config()).unwrap_err();
+            assert!(failure.errors[0].contains(said) && failure.hint.is_some(), "{text}: {failure:?}");
+        }
+    }
+}

@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 use crate::Run;
 use crate::stage::{SETUPS, Stage};
 
-/// What the models of the twin are called: one that only does what is easy, one that does all, one that writes.
+/// What the models of the twin are called: one that only does what is easy, one that does all.
 const WEAK: &str = "anthropic/claude-sonnet-5";
 const STRONG: &str = "anthropic/claude-opus-5-5";
-const WRITER: &str = "anthropic/claude-haiku-5-5";
 
 fn when(model: &str, round: u32, contains: &str) -> When {
     let model = model.split('/').next_back().map(str::to_owned);
@@ -193,7 +192,7 @@ fn what_cannot_be_evaluated_is_said() {
     check(&["tasks", "--with", "x=y"], 2, &["has no flags"]);
     check(&["tasks", "--with", "agents:,"], 2, &["names nobody"]);
     check(&["tasks", "--timeout", "soon"], 2, &["no duration"]);
-    check(&["tasks", "--max-usd", "-1"], 2, &["no amount"]);
+    check(&["tasks", "--max-usd", "0"], 2, &["no amount"]);
     check(&["tasks", "--max-usd", "1", "--run-usd", "2"], 2, &["more than all of them"]);
     check(&["tasks", "--repeat", "0"], 2, &["--repeat"]);
     check(

@@ -9,6 +9,7 @@ use junto_llm::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::proposal::is_formal;
 use crate::view;
 use reply::{Proposed, Reply};
 
@@ -16,7 +17,7 @@ const INSTRUCTION: &str = include_str!("actions.md");
 
 /// Whether a request has something in it that plain writing cannot answer.
 pub(crate) fn is_needed(request: &Request) -> bool {
-    tools(request).next().is_some() || form(request).is_some()
+    tools(request).next().is_some() || is_formal(request)
 }
 
 /// The document for this request, with something more among the instructions.
@@ -27,7 +28,7 @@ pub(crate) fn question(request: &Request, told: &str) -> Request {
     if !rules.is_empty() {
         document.insert("rules".to_owned(), rules.into());
     }
-    if let Some(Some(schema)) = form(request) {
+    if let Some(schema) = schema(request) {
         document.insert("answer_schema".to_owned(), schema.clone());
     }
     // Last, since it grows: what stands before it is the same in every turn.
@@ -49,7 +50,6 @@ pub(crate) fn question(request: &Request, told: &str) -> Request {
 /// `invalid_tool_call` if it means to be an action and is none, or calls more than it may.
 pub(crate) fn read(request: &Request, response: Response) -> Result<Response, Error> {
     let text = response.text();
-    let is_formal = form(request).is_some();
     let parts = match reply::read(&text) {
         Some(Reply::Answer(answer)) => vec![Part::text(answer)],
         Some(Reply::Calls(calls)) if calls.len() > 1 && request.parallel_tool_calls == Some(false) => {
@@ -57,7 +57,7 @@ pub(crate) fn read(request: &Request, response: Response) -> Result<Response, Er
             return Err(Error::new(ErrorKind::InvalidToolCall, message));
         }
         Some(Reply::Calls(calls)) => calls.into_iter().map(|call| part(request, call)).collect(),
-        None if reply::means_to_act(&text) && !is_formal => {
+        None if reply::means_to_act(&text) && !is_formal(request) => {
             let message = "what it wrote is not the JSON action that was asked for";
             return Err(Error::new(ErrorKind::InvalidToolCall, message));
         }
@@ -76,12 +76,11 @@ fn tools(request: &Request) -> impl Iterator<Item = &ToolSpec> {
     request.tools.iter().filter(move |tool| allowed && !matches!(tool.kind, ToolKind::Hosted { .. }))
 }
 
-/// The form that an answer must have, if one is asked for, and its schema, if it has one.
-fn form(request: &Request) -> Option<Option<&Value>> {
+/// The schema that an answer must fit, if there is one.
+fn schema(request: &Request) -> Option<&Value> {
     match &request.response_format {
-        Some(ResponseFormat::JsonObject) => Some(None),
-        Some(ResponseFormat::JsonSchema { schema, .. }) => Some(Some(schema)),
-        Some(ResponseFormat::Text) | None => None,
+        Some(ResponseFormat::JsonSchema { schema, .. }) => Some(schema),
+        Some(ResponseFormat::JsonObject | ResponseFormat::Text) | None => None,
     }
 }
 
@@ -111,7 +110,7 @@ fn rules(request: &Request) -> Vec<Value> {
     if request.parallel_tool_calls == Some(false) {
         rules.push(json!("no more than one call in the reply"));
     }
-    if form(request).is_some() {
+    if is_formal(request) {
         rules.push(json!("the text of an answer must be one JSON object"));
     }
     rules

@@ -13,7 +13,7 @@ use crate::{Duty, Member, Outcome, view};
 const ADVISE: &str = include_str!("advise.md");
 const ADVISED: &str = include_str!("advised.md");
 
-impl<'a> Hearing<'a> {
+impl Hearing<'_> {
     /// Asks the others for notes, and then the first member to act with them in sight. If it fails before it
     /// has said anything, the next member acts.
     pub(crate) async fn advise(&self) -> Result<Spoken, junto_llm::Error> {

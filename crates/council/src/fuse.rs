@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use crate::address::to_write;
 use crate::gather::Proposal;
 use crate::hearing::{Hearing, Question};
-use crate::mouth::{Mouth, is_formal};
+use crate::mouth::Mouth;
+use crate::proposal::{is_formal, is_weak};
 use crate::{Duty, Mode, view};
 
 const INSTRUCTION: &str = include_str!("fuse.md");
@@ -54,7 +55,7 @@ pub(crate) fn text_only(response: Response) -> Result<Response, Error> {
     if response.tool_calls().next().is_some() {
         return Err(Error::new(ErrorKind::InvalidToolCall, "it calls a tool where it shall write"));
     }
-    if crate::proposal::is_weak(&response) {
+    if is_weak(&response) {
         return Err(Error::new(ErrorKind::ContentFilter, "it refused, or said nothing"));
     }
     Ok(response)

@@ -201,7 +201,9 @@ impl Drop for Entry<'_> {
             (usage, cost) = (self.usage.clone(), Cost::Unknown);
         }
         if let Some(outer) = &self.outer {
-            entries.into_iter().for_each(|entry| outer.add(entry));
+            for entry in entries {
+                outer.add(entry);
+            }
         }
         let millis = millis(self.began);
         if let Some(row) = self.minutes.state().rows.get_mut(self.row) {

@@ -1,7 +1,8 @@
 //! An answer that is handed on while it is made, as far as it may be seen before it is whole.
 
-use junto_llm::{Request, ResponseFormat, StreamEvent};
+use junto_llm::{Request, StreamEvent};
 
+use crate::proposal::is_formal;
 use crate::voice::Voice;
 
 /// Hands an answer on as it comes. What must be checked first is held back until it was: calls of
@@ -72,9 +73,4 @@ fn says_something(event: &StreamEvent) -> bool {
         StreamEvent::Part { .. } => true,
         _ => false,
     }
-}
-
-/// Whether the answer must have a form, which only the whole of it has.
-pub(crate) fn is_formal(request: &Request) -> bool {
-    matches!(request.response_format, Some(ResponseFormat::JsonObject | ResponseFormat::JsonSchema { .. }))
 }

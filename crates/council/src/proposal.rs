@@ -1,5 +1,7 @@
 //! What members propose: whether it can be done, and whether they agree.
 
+use std::fmt::Write as _;
+
 use junto_llm::{
     Error, ErrorKind, Finish, Request, Response, ResponseFormat, ToolCall, ToolCallKind, ToolChoice,
     ToolSpec, schema,
@@ -81,6 +83,11 @@ pub(crate) fn is_weak(response: &Response) -> bool {
         || (response.tool_calls().next().is_none() && response.text().trim().is_empty())
 }
 
+/// Whether the answer must have a form, which only the whole of it has.
+pub(crate) fn is_formal(request: &Request) -> bool {
+    matches!(request.response_format, Some(ResponseFormat::JsonObject | ResponseFormat::JsonSchema { .. }))
+}
+
 /// What of an answer matters, as text: equal for answers that agree. Spacing of prose does not matter, nor
 /// does the order of an object's keys, how a number is written, or whether an argument that has its default
 /// is given; everything else inside an argument does.
@@ -91,12 +98,8 @@ pub(crate) fn substance(request: &Request, response: &Response) -> String {
         return json!({"calls": calls}).to_string();
     }
     let text = response.text();
-    let is_formal = matches!(
-        request.response_format,
-        Some(ResponseFormat::JsonObject | ResponseFormat::JsonSchema { .. })
-    );
     match serde_json::from_str(&text) {
-        Ok(object) if is_formal => json!({"object": canonical(&object)}).to_string(),
+        Ok(object) if is_formal(request) => json!({"object": canonical(&object)}).to_string(),
         _ => json!({"text": text.split_whitespace().collect::<Vec<_>>().join(" ")}).to_string(),
     }
 }
@@ -104,7 +107,10 @@ pub(crate) fn substance(request: &Request, response: &Response) -> String {
 /// What stands for an answer's substance in the books.
 pub(crate) fn digest(substance: &str) -> String {
     let hash = Sha256::digest(substance.as_bytes());
-    hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hash.iter().take(8).fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 fn arguments(request: &Request, call: &ToolCall) -> Value {

@@ -161,22 +161,22 @@ mod tests {
 
     use super::*;
 
-    fn calls(calls: &[(&str, Value)]) -> Option<Reply> {
+    fn calls(calls: &[(&str, Value)]) -> Reply {
         let call = |(name, arguments): &(&str, Value)| Proposed {
             name: (*name).to_owned(),
             arguments: arguments.clone(),
         };
-        Some(Reply::Calls(calls.iter().map(call).collect()))
+        Reply::Calls(calls.iter().map(call).collect())
     }
 
-    fn answer(text: &str) -> Option<Reply> {
-        Some(Reply::Answer(text.to_owned()))
+    fn answer(text: &str) -> Reply {
+        Reply::Answer(text.to_owned())
     }
 
     #[test]
     fn actions_are_found_in_what_is_written() {
         let check = |text: &str, expected: Option<Reply>| assert_eq!(read(text), expected, "{text}");
-        let f = || calls(&[("f", json!({"n": 1}))]);
+        let f = || Some(calls(&[("f", json!({"n": 1}))]));
         check(r#"{"action":"call","calls":[{"name":"f","arguments":{"n":1}}]}"#, f());
         check(r#"{"calls":[{"name":"f","arguments":{"n":1}}]}"#, f());
         check(r#"{"name":"f","arguments":{"n":1}}"#, f());
@@ -188,14 +188,14 @@ mod tests {
         check("I would do this: {\"action\":\"call\",\"name\":\"f\",\"arguments\":{\"n\":1}} and so on", f());
         check(
             r#"First {braces}, a "quote" and then {"action":"answer","text":"a } in it"}"#,
-            answer("a } in it"),
+            Some(answer("a } in it")),
         );
         check(
             r#"{"action":"call","calls":[{"name":"f","arguments":{}},{"name":"g","arguments":"{}"}]}"#,
-            calls(&[("f", json!({})), ("g", json!("{}"))]),
+            Some(calls(&[("f", json!({})), ("g", json!("{}"))])),
         );
-        check(r#"{"action":"answer","text":"Done, truly.","reason":"x"}"#, answer("Done, truly."));
-        check(r#"{"text":"Done."}"#, answer("Done."));
+        check(r#"{"action":"answer","text":"Done, truly.","reason":"x"}"#, Some(answer("Done, truly.")));
+        check(r#"{"text":"Done."}"#, Some(answer("Done.")));
         check(r#"{"text":"Done.","more":1}"#, None);
         check(r#"{"action":"call","calls":[]}"#, None);
         check(r#"{"action":"call","calls":[{"name":"f"}]}"#, None);

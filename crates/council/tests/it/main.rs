@@ -9,6 +9,7 @@ mod t0_properties;
 mod t1_cancel;
 mod t1_choice;
 mod t1_eval;
+mod t1_faults;
 mod t1_origin;
 mod t1_request;
 mod t1_stream;

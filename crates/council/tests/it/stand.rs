@@ -14,7 +14,13 @@ pub(crate) struct Stand {
     pub(crate) council: Council,
 }
 
+/// A council that always asks both.
 pub(crate) fn stand(a: Play, b: Play, judge: Play) -> Stand {
+    let options = Options { fan_out: FanOut::Always, scope: Scope::PerTurn, ..Options::default() };
+    stand_with(a, b, judge, options)
+}
+
+pub(crate) fn stand_with(a: Play, b: Play, judge: Play, options: Options) -> Stand {
     let start = |play| Twin::start(play, junto_twin::Options::default()).unwrap();
     let (a, b, judge) = (start(a), start(b), start(judge));
     let members = vec![
@@ -22,7 +28,6 @@ pub(crate) fn stand(a: Play, b: Play, judge: Play) -> Stand {
         member("b", &b, Wire::Responses, "gpt-5.5"),
     ];
     let bench = member("judge", &judge, Wire::Gemini, "gemini-3.1-pro-preview");
-    let options = Options { fan_out: FanOut::Always, scope: Scope::PerTurn, ..Options::default() };
     let council = Council::new(members, Some(bench), options).unwrap();
     Stand { a, b, judge, council }
 }

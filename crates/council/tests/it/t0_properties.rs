@@ -151,7 +151,7 @@ async fn play(case: &Case) -> Ran {
             assert_eq!(ends, 0, "{item:?} after the end");
             match item {
                 Ok(StreamEvent::Finish { response, .. }) => {
-                    (ends, result) = (ends + 1, Ok(*response.unwrap()))
+                    (ends, result) = (ends + 1, Ok(*response.unwrap()));
                 }
                 Ok(StreamEvent::ToolCallEnd { call, .. }) => called.push(call.raw_arguments),
                 Ok(_) => {}

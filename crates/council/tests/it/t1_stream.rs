@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use futures_util::StreamExt;
+use junto_council::{FanOut, Mode, Options};
 use junto_llm::{Accumulator, Provider, SegmentId, StreamEvent};
 use junto_twin::{Call, Fault, Play, Step};
 use serde_json::json;
 
-use crate::stand::{Stand, ask, session, stand};
+use crate::stand::{Stand, ask, session, stand, stand_with};
 
 async fn events(stand: &Stand) -> Vec<StreamEvent> {
     let stream = stand.council.stream(ask("?"), &session()).await.unwrap();
@@ -67,6 +68,8 @@ async fn a_stream_folds_into_the_answer_that_complete_gives() {
     let folded = folded.into_response();
     let Some(StreamEvent::Finish { response: Some(last), .. }) = events.last() else { panic!("no response") };
     assert_eq!(folded.id, last.id, "the start and the end name the same answer");
+    assert_eq!(folded.message, last.message, "with the origin of every part");
+    assert!(last.message.content.iter().all(|part| part.origin().is_some_and(|o| o.provider == "a")));
     for response in [&folded, last] {
         assert_eq!((response.text(), response.reasoning()), (whole.text(), whole.reasoning()));
         let calls = |r: &junto_llm::Response| {
@@ -118,4 +121,31 @@ async fn a_failure_comes_after_the_narration_and_ends_the_stream() {
     assert!(last.as_ref().is_err_and(|error| error.is_retryable() && error.status() == Some(503)));
     assert!(matches!(before[0], Ok(StreamEvent::StreamStart { .. })));
     assert_eq!(before.len(), 4, "start, asking, and one line for each: {before:?}");
+}
+
+/// Whose answer is heard while it is made is known before its first part.
+#[tokio::test]
+async fn what_is_heard_live_folds_into_the_answer_as_well() {
+    let never = Options { fan_out: FanOut::Never, ..Options::default() };
+    let alone = stand_with(play(), play(), Play::text("unasked"), never);
+    let fuse = Options { mode: Mode::Fuse, fan_out: FanOut::Always, ..Options::default() };
+    let fused = stand_with(Play::text("One."), Play::text("Two."), Play::text("Both of them."), fuse);
+    for (stand, counts, maker, text) in
+        [(alone, [1, 0, 0], "a", "Let me look."), (fused, [1, 1, 1], "judge", "Both of them.")]
+    {
+        let events = events(&stand).await;
+        check_grammar(&events);
+        let mut folded = Accumulator::new();
+        for event in &events {
+            folded.push(event);
+        }
+        let Some(StreamEvent::Finish { response: Some(last), .. }) = events.last() else {
+            panic!("no response")
+        };
+        assert_eq!(folded.into_response().message, last.message);
+        assert_eq!((last.text().as_str(), stand.counts()), (text, counts));
+        assert!(last.message.content.iter().all(|part| part.origin().is_some_and(|o| o.provider == maker)));
+        stand.check_usage(&last.usage);
+        assert_eq!(last.usage.calls.len(), counts.iter().sum::<usize>());
+    }
 }

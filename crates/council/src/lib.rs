@@ -17,6 +17,9 @@
 //! write what it is asked; `gather` asks several; `proposal` says what is sound and what is the same;
 //! `choose` and `judge` choose, `fuse` and `advise` have it written, `speak` lets one answer alone;
 //! `minutes` writes all of it down, and `live` turns it into a stream.
+//!
+//! For hosts that show what happens, [`Telemetry`] around a member tells how far its answer is, and [`Served`]
+//! around a council sums each call up.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod actions;
@@ -39,9 +42,9 @@ mod minutes;
 mod mouth;
 mod options;
 mod proposal;
-mod recap;
 #[cfg(test)]
 mod scripted;
+mod served;
 mod speak;
 mod telemetry;
 mod view;
@@ -51,7 +54,7 @@ pub use council::Council;
 pub use deliberation::{Asked, Decision, Deliberation, Duty, Ended, Outcome, Why};
 pub use member::{Manner, Member};
 pub use options::{FanOut, Mode, Options, Report, Scope, THOROUGHNESS};
-pub use recap::Recap;
+pub use served::Served;
 pub use telemetry::Telemetry;
 
 /// The examples of the README, compiled.

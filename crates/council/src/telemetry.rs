@@ -14,7 +14,7 @@ use tokio::time::Instant;
 const TOKEN: usize = 4;
 
 /// A provider that tells, through [`StreamEvent::Progress`], how far its answer is: while it writes no more often
-/// than a pace, and once when it has ended, with what it took, used and cost. It says nothing where nobody
+/// than a pace, and once when it has ended, with what it cost and what of its input was cached. It says nothing where nobody
 /// listens ([`Narration::Silent`]), and nothing while its provider is silent: whoever waits for a sign of life
 /// must not be misled.
 pub struct Telemetry {
@@ -90,7 +90,7 @@ impl Meter {
             StreamEvent::ToolCallDelta { arguments, .. } => {
                 self.written = self.written.saturating_add(arguments.len());
             }
-            StreamEvent::Finish { usage, .. } => return Some(self.end(usage)),
+            StreamEvent::Finish { usage, .. } => return self.end(usage),
             _ => return None,
         }
         if self.told.elapsed() < self.pace {
@@ -102,12 +102,13 @@ impl Meter {
         Some(format!("{known}~{output} out · {}s", self.began.elapsed().as_secs()))
     }
 
-    fn end(&self, usage: &Usage) -> String {
+    /// What a council does not tell of its members by itself, if anything of it is known.
+    fn end(&self, usage: &Usage) -> Option<String> {
         let cached = usage.cache_read.filter(|read| *read > 0);
-        let cached = cached.map(|read| format!(" ({read} cached)")).unwrap_or_default();
+        let cached = cached.map(|read| format!("{read} of {} tokens in were cached", usage.input));
         let cost = self.catalog.cost(&self.provider, &self.model, usage);
-        let seconds = self.began.elapsed().as_secs_f32();
-        format!("{seconds:.1}s · {} in{cached} → {} out · {cost}", usage.input, usage.output)
+        let cost = cost.amount().is_some().then(|| cost.to_string());
+        cost.into_iter().chain(cached).reduce(|cost, cached| format!("{cost} · {cached}"))
     }
 }
 
@@ -157,17 +158,18 @@ mod tests {
             (9, StreamEvent::Finish { reason, usage, response: None }),
         ])
         .await;
-        let expected = [
-            "100 in → ~3 out · 2s",
-            "100 in → ~3 out · 4s",
-            "13.0s · 100 in (40 cached) → 12 out · cost unknown",
-        ];
+        let expected = ["100 in → ~3 out · 2s", "100 in → ~3 out · 4s", "40 of 100 tokens in were cached"];
         assert_eq!(lines, expected);
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_not_known_is_not_told() {
-        let lines = told(vec![(0, start(None)), (5, text("ab"))]).await;
+        let end = StreamEvent::Finish {
+            reason: FinishReason::new(Finish::Stop),
+            usage: Usage::new(1, 1),
+            response: None,
+        };
+        let lines = told(vec![(0, start(None)), (5, text("ab")), (0, end)]).await;
         assert_eq!(lines, ["~1 out · 5s"]);
     }
 }

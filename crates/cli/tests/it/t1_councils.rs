@@ -67,7 +67,7 @@ fn how_it_came_to_its_answer_is_in_the_log_and_in_the_ledger() {
     assert_eq!(at + 1, place("call").unwrap(), "it stands before its call");
     let minutes = &events[at]["minutes"];
     assert_eq!((&minutes["council"], &minutes["outcome"]), (&json!("pair"), &json!("selected")), "{minutes}");
-    assert_eq!(minutes["reason"], "it is the second");
+    assert_eq!(minutes["reason"], "local/judge-1 chose local/b-1: it is the second");
     let member = |name: &str| {
         let asked = minutes["asked"].as_array().unwrap();
         asked.iter().find(|asked| asked["name"] == name).unwrap().clone()
@@ -166,7 +166,7 @@ fn the_gateway_fans_out_where_it_pays() {
     let more = "[gateway]\ncouncil = [\"council:pair\"]\n[council.pair]\nmembers = [\"local/a-1\", \"local/b-1\"]\n\
                 judge = \"local/judge-1\"\n";
     let stage = stage(more);
-    stage.price(&["small-haiku-1"]);
+    stage.price(&["small-haiku-1", "a-1", "b-1"]);
     let gateway = Gateway::start(&stage.machine, &[]);
     let tool = || ToolSpec::foreign("look", "", json!({"type": "object"}));
     let mut before = 0;
@@ -188,7 +188,7 @@ fn the_gateway_fans_out_where_it_pays() {
     check(Request::prompt(PLAIN).model("junto-council"), &["a-1"], "I am a.");
     let several = ["a-1", "b-1", "judge-1"];
     let thought = check(Request::prompt(HARD).model("junto-council"), &several, "I am b.");
-    for part in ["local/a-1", "local/b-1", "pair: 3 calls · "] {
+    for part in ["local/a-1: about $", "local/b-1: about $", "pair: 3 calls · "] {
         assert!(thought.contains(part), "{part} in {thought}");
     }
     check(Request::prompt(HARD).model("frites-council"), &several, "I am b.");
@@ -214,7 +214,6 @@ fn counters_are_told_in_the_pace_of_the_variable() {
         let gateway = Gateway::start(&stage.machine, &[]);
         let (thought, _) = ask(&gateway, Request::prompt(PLAIN).model("junto-council"));
         assert_eq!(gateway.end().0, Some(0));
-        assert!(thought.contains(" out · cost unknown"), "how each ended is told: {thought}");
         thought.matches(" out · 0s").count()
     };
     assert_eq!(counters(&stage), 0, "two seconds have not passed");

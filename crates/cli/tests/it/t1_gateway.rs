@@ -170,7 +170,7 @@ fn a_request_can_name_its_provider() {
 fn a_council_can_answer() {
     let stage = Stage::new(&SETUPS[3], Play::of([Step::text("We agree.")]));
     let gateway = Gateway::start(&stage.machine, &["--council", "local/a-1,local/b-1", "--no-progress"]);
-    assert_eq!(gateway.ask(Wire::Anthropic, "any-1").unwrap(), "We agree.");
+    assert_eq!(gateway.put(Wire::Anthropic, "any-1", "Explain why.").unwrap(), "We agree.");
     let (code, said) = gateway.end();
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("a council of local/a-1, local/b-1 answers"), "{said}");
@@ -183,7 +183,7 @@ fn a_council_costs_what_its_members_cost() {
     let stage = Stage::new(&SETUPS[3], Play::of([Step::text("We agree.")]));
     stage.price(&["a-1", "b-1"]);
     let gateway = Gateway::start(&stage.machine, &["--council", "local/a-1,local/b-1", "--no-progress"]);
-    gateway.ask(Wire::Anthropic, "any-1").unwrap();
+    gateway.put(Wire::Anthropic, "any-1", "Explain why.").unwrap();
     let (_, said) = gateway.end();
     // Whole and streamed, each the half.
     let half = stage.tokens() / 2;
@@ -267,7 +267,7 @@ fn wrong_calls_end_with_2() {
         stage.machine.run(&[&["gateway"], flags].concat()).fails(2, &[said]);
     };
     check(&["--council", "small"], "nobody knows");
-    check(&["--council", "gone/tiny"], "unknown provider \"gone\"");
+    check(&["--council", "gone/tiny"], "there is no provider \"gone\"");
     check(&["--council", "local/a,local/a"], "two members");
     check(&["--host", "no.such.host.invalid"], "cannot listen on");
     Machine::new().run(&["gateway"]).fails(2, &["no model provider is configured"]);

@@ -77,8 +77,8 @@ impl Sealer {
                         if let Some(part) = signed.and_then(ahead) {
                             emit(StreamEvent::Part { part });
                         }
-                    } else if self.expected.wire == Wire::Chat {
-                        raw = self.extra(signed);
+                    } else {
+                        raw = self.on_call(signed, raw);
                     }
                 }
                 self.taken();
@@ -134,10 +134,9 @@ impl Sealer {
                         emit(ahead);
                     }
                     part
-                } else if self.expected.wire == Wire::Chat {
-                    Part::received(part.content().clone(), maker, self.extra(signed))
                 } else {
-                    part
+                    let raw = self.on_call(signed, raw);
+                    Part::received(part.content().clone(), maker, raw)
                 };
                 self.taken();
                 emit(part);
@@ -165,6 +164,22 @@ impl Sealer {
             self.taken();
         }
         slot
+    }
+
+    /// The raw item that a client gets with a call, where the slot is on the call itself.
+    fn on_call(&mut self, signed: Option<Sealed>, raw: Option<Value>) -> Option<Value> {
+        match (self.expected.wire, signed, raw) {
+            (Wire::Chat, signed, _) => self.extra(signed),
+            // Another's call of the client's own wire has its signature where the slot is.
+            (_, Some(signed), Some(mut raw)) => {
+                self.waiting.push(signed);
+                if let (Some(slot), Some(item)) = (write(&self.waiting), raw.as_object_mut()) {
+                    item.insert("thoughtSignature".to_owned(), slot.into());
+                }
+                Some(raw)
+            }
+            (_, _, raw) => raw,
+        }
     }
 
     /// What a client of Chat Completions keeps beside a call.

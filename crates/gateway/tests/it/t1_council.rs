@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use junto_council::Recap;
+use junto_council::Served;
 use junto_gateway::{Gateway, Target};
 use junto_llm::catalog::Catalog;
 use junto_llm::{Effort, Message, Request, ToolResult, Wire};
@@ -34,7 +34,7 @@ async fn goes_back(surface: Wire, chosen: usize, way: Way) {
     let judge = start(Play::of([Step::text(verdict)]));
     let minutes = Minutes::default();
     let council = seat(&members, &judge, Duration::from_mins(1), &minutes);
-    let target = Target::new("council", Arc::new(Recap::new(council, Catalog::builtin())));
+    let target = Target::new("council", Arc::new(Served::new(council, Catalog::builtin())));
     let gateway = Gateway::builder().route("*", target).build().unwrap();
     let house = House::open(&gateway).await;
     let client = house.client(surface);

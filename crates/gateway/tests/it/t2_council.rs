@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use junto_council::{Ended, Outcome, Recap};
+use junto_council::{Ended, Outcome, Served};
 use junto_gateway::{Gateway, Target};
 use junto_llm::catalog::Catalog;
 use junto_testkit::cast::Who;
@@ -116,7 +116,7 @@ async fn drive(script: &str) {
     let judge = start(Play::of([fails()]));
     // Only one is ever right, so it does not matter when the others are given up.
     let council = seat(&members, &judge, Duration::from_millis(100), &Minutes::default());
-    let target = Target::new("council", Arc::new(Recap::new(council, Catalog::builtin())));
+    let target = Target::new("council", Arc::new(Served::new(council, Catalog::builtin())));
     let gateway = Gateway::builder().route("*", target).client_key(key()).build().unwrap();
     let house = House::open(&gateway).await;
     peer::run(script, &[&house.url, "across"]).await;

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use junto::core::Minutes;
-use junto::council::{Council, Recap};
+use junto::council::{Council, Served};
 use junto::gateway::{Builder, ModelEntry, Target};
 use junto::llm::{
     CallCx, Client, Error, ErrorKind, EventStream, Fut, Provider, Request, Response, ToolChoice,
@@ -108,8 +108,8 @@ fn words(who: &Who) -> String {
 }
 
 fn council_target(council: &Council, config: &Config) -> Target {
-    let recap = Recap::new(council.clone(), connect::catalog(config));
-    Target::new(council.name(), Arc::new(recap)).counts_turns()
+    let served = Served::new(council.clone(), connect::catalog(config));
+    Target::new(council.name(), Arc::new(served)).counts_turns()
 }
 
 /// A provider's route for `PROVIDER/MODEL`. It lists what the catalog has, and who sits in the council.

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use junto_council::{Council, Deliberation, FanOut, Member, Options, Recap, Report, Scope};
+use junto_council::{Council, Deliberation, FanOut, Member, Options, Report, Scope, Served};
 use junto_env::{LocalEnvironment, survivors};
 use junto_gateway::{CallEnd, Gateway, Target};
 use junto_llm::catalog::Catalog;
 use junto_llm::{Endpoint, HttpProvider, Wire};
 use junto_testkit::cast::Who;
-use junto_twin::{Play, Step, Twin, When};
+use junto_twin::{Play, Step, Twin};
 use tempfile::TempDir;
 
 use super::client::{self, Said};
@@ -80,12 +80,9 @@ impl Bench {
         std::fs::create_dir(&work).unwrap();
         let rounds = rounds(&work);
         let start = |play| Twin::start(play, junto_twin::Options::default()).unwrap();
+        // Each is asked once in every round.
         let plays = [0, 1, 2].map(|member| {
-            let step = |(round, said): (usize, &Round)| {
-                let when = When { round: u32::try_from(round).ok(), ..When::default() };
-                Step { when: Some(when), ..said.says[member].clone() }
-            };
-            Play::of(rounds.iter().enumerate().map(step).collect::<Vec<_>>())
+            Play::of(rounds.iter().map(|round| round.says[member].clone()).collect::<Vec<_>>())
         });
         let verdicts = rounds.iter().filter_map(|round| round.verdict);
         let verdict = |index: usize| Step::text(format!(r#"{{"index": {index}, "reason": "as I like it"}}"#));
@@ -94,7 +91,7 @@ impl Bench {
         let minutes = Minutes::default();
         let council = seat(&members, &judge, STRAGGLER, &minutes);
         let reports = Reports::default();
-        let target = Target::new("council", Arc::new(Recap::new(council, Catalog::builtin())));
+        let target = Target::new("council", Arc::new(Served::new(council, Catalog::builtin())));
         let gateway = Gateway::builder()
             .route("*", target)
             .client_key(CLIENT_KEY)

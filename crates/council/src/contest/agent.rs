@@ -1,5 +1,7 @@
 //! A contest as an agent: its members are its children.
 
+use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use junto_core::{
@@ -235,7 +237,8 @@ impl Session {
         let outcome = match held {
             Ok(record) => {
                 self.book(&record);
-                told(&record)
+                let diff = record.winner.and_then(|winner| self.setup.runs.diff_file(&record.run, winner).ok());
+                told(&record, diff)
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {
                 Outcome { reason: EndReason::Interrupted, text: String::new() }
@@ -310,8 +313,11 @@ fn checked(input: &Input) -> Result<(), AgentError> {
 }
 
 /// What a run comes to.
-fn told(record: &Record) -> Outcome {
-    let text = record.words();
+fn told(record: &Record, diff: Option<PathBuf>) -> Outcome {
+    let mut text = record.words();
+    if let Some(diff) = diff {
+        let _ = writeln!(text, "its diff, for `git apply`: {}", diff.display());
+    }
     let reason = if record.error.is_some() {
         EndReason::Interrupted
     } else if record.winner.is_none() && record.oracle.is_some() {

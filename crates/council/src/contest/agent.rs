@@ -25,6 +25,26 @@ const COMMANDS: usize = 16;
 /// nothing of it is in the user's tree. An input that nobody's candidate passes ends as failed, with the same
 /// answer. It can be interrupted: what its members had done until then is kept.
 ///
+/// ```no_run
+/// # use std::sync::Arc;
+/// # use junto_core::{AgentError, EventLog, Parent};
+/// # use junto_council::contest::Crew;
+/// # async fn example(crew: Arc<dyn Crew>, parent: Parent, log: EventLog) -> Result<(), AgentError> {
+/// use junto_core::{Agent as _, AgentSpec, Command, Input};
+/// use junto_council::contest::{Contest, ContestSetup, Member, Runs};
+///
+/// let member = |kind: &str| Member {
+///     name: kind.into(),
+///     spec: AgentSpec { kind: kind.into(), ..AgentSpec::default() },
+/// };
+/// let members = vec![member("claude"), member("codex")];
+/// let setup = ContestSetup::new("project", Runs::new("state/contests"), crew, members);
+/// let contest = Contest::start(setup, parent, log).await?;
+/// contest.send(Command::Submit { input: Input::text("Fix the failing test.") }).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
 /// Closing or dropping it stops its members. The processes that they and the oracle started end with them.
 pub struct Contest {
     log: EventLog,

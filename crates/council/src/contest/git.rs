@@ -16,6 +16,9 @@ const LIMIT: Duration = Duration::from_mins(10);
 /// The longest list that is read of git, in bytes. Diffs go to files.
 const LONGEST: usize = 64 << 20;
 
+/// How a sandbox says that there is no such program.
+const NOT_FOUND: i32 = 127;
+
 /// What git does not do in repositories of ours, whoever configured what.
 const CONFIGURATION: &[(&str, &str)] = &[
     ("core.hooksPath", "/dev/null"),
@@ -127,6 +130,9 @@ impl Git {
             junto_env::ErrorKind::NotFound if self.directory.is_dir() => no_git(),
             _ => Error::new(ErrorKind::Failed, format!("git cannot be run: {error}")),
         })?;
+        if ended.exit.code == Some(NOT_FOUND) {
+            return Err(no_git());
+        }
         if ended.timed_out {
             return Err(Error::new(
                 ErrorKind::Failed,

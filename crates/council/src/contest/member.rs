@@ -26,11 +26,9 @@ impl Living {
 
     /// The agent of this id among the members and their children.
     pub(super) fn find(&self, id: &AgentId) -> Option<Arc<dyn Agent>> {
-        let members: Vec<Arc<dyn Agent>> = match self.all().get(id) {
-            Some(member) => return Some(Arc::clone(member)),
-            None => self.all().values().cloned().collect(),
-        };
-        members.iter().find_map(|member| member.child(id))
+        // A copy: a member may be asked for its children, and may take its time.
+        let all = self.all().clone();
+        all.get(id).cloned().or_else(|| all.values().find_map(|member| member.child(id)))
     }
 }
 

@@ -15,8 +15,8 @@ use super::git::{Git, plain};
 use super::repository::{Nested, Repository};
 use super::{Error, ErrorKind, Result};
 
-/// Bytes are kept as they are, whatever the project says of its files.
-const ATTRIBUTES: &str = "* -text -eol -ident -filter -working-tree-encoding\n";
+/// What the project says of its files counts, but for programs that they are to be sent through.
+const ATTRIBUTES: &str = "* -filter\n";
 /// How long a copy of what a checkout needs may take.
 const COPY: Duration = Duration::from_mins(10);
 
@@ -190,15 +190,16 @@ impl Scratch {
 
 impl Checkout {
     /// Removes it with everything in it, also what somebody has write-protected.
-    pub(super) fn remove(&self) -> Result<()> {
-        let gone = match fs::remove_dir_all(&self.top) {
+    pub(super) async fn remove(&self) -> Result<()> {
+        let top = self.top.clone();
+        let gone = tokio::task::spawn_blocking(move || match fs::remove_dir_all(&top) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                open_up(&self.top);
-                fs::remove_dir_all(&self.top)
+                open_up(&top);
+                fs::remove_dir_all(&top)
             }
             gone => gone,
-        };
-        match gone {
+        });
+        match gone.await.unwrap_or_else(|crashed| Err(io::Error::other(crashed))) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(Error::io(self.top.display(), &error))
             }
@@ -217,7 +218,7 @@ fn open_up(folder: &Path) {
     }
 }
 
-/// Lets a repository borrow objects, keep bytes as they are, and ignore what the user ignores.
+/// Lets a repository borrow objects and ignore what the user ignores, and run no programs over its files.
 fn furnish(folder: &Path, objects: &[PathBuf], shallow: Option<&[u8]>, excludes: &[u8]) -> Result<()> {
     let lines: Vec<&[u8]> = objects.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\n"]).collect();
     let files = [

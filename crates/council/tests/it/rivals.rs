@@ -43,7 +43,7 @@ impl Ground {
         fs::create_dir(folder.path().join("project")).unwrap();
         fs::create_dir(folder.path().join("home")).unwrap();
         let home = folder.path().join("home");
-        Self { crew: Arc::new(ShellCrew { home, made: Mutex::default() }), folder }
+        Self { crew: Arc::new(ShellCrew { home, path: Mutex::new("/usr/bin:/bin"), made: Mutex::default() }), folder }
     }
 
     pub(crate) fn project(&self) -> PathBuf {
@@ -190,7 +190,7 @@ pub(crate) fn git(directory: &Path, args: &[&str]) -> String {
 }
 
 /// Every file below a folder but git's own, with its mode and its content or target.
-pub(crate) fn listing(folder: &Path) -> String {
+fn listing(folder: &Path) -> String {
     let mut lines = Vec::new();
     let mut waiting = vec![folder.to_owned()];
     while let Some(at) = waiting.pop() {
@@ -219,12 +219,14 @@ pub(crate) fn listing(folder: &Path) -> String {
 /// Makes agents that run a line of shell, and remembers where.
 pub(crate) struct ShellCrew {
     home: PathBuf,
+    /// Where programs are.
+    pub(crate) path: Mutex<&'static str>,
     made: Mutex<Vec<Arc<LocalEnvironment>>>,
 }
 
 impl ShellCrew {
     fn local(&self, directory: &Path) -> Result<Arc<LocalEnvironment>, junto_env::Error> {
-        let variables = [("PATH", "/usr/bin:/bin"), ("SECRET_TOKEN", "s3cr3t")];
+        let variables = [("PATH", *self.path.lock().unwrap()), ("SECRET_TOKEN", "s3cr3t")];
         let env = LocalEnvironment::builder(directory).variables(variables).home(&self.home).build()?;
         let env = Arc::new(env);
         self.made.lock().unwrap().push(Arc::clone(&env));

@@ -5,7 +5,7 @@ use std::fs;
 use junto_council::contest::{ContestSetup, Dirty, Ended, ErrorKind, Mark, Oracle, OracleChoice, Record, apply};
 use junto_env::LocalEnvironment;
 
-use crate::rivals::{Ground, git, listing};
+use crate::rivals::{Ground, git};
 
 /// A contest of one that passes whatever it does.
 fn alone(ground: &Ground, line: &str) -> ContestSetup {
@@ -36,12 +36,13 @@ async fn same_as_by_hand(ground: &Ground, line: &str) -> Record {
     let branch = applied(ground, &record, None).await.unwrap();
     assert_eq!(ground.git(&["branch", "--show-current"]).trim(), branch);
     assert_eq!(ground.git(&["status", "--porcelain"]), "");
-    let made = listing(&ground.project());
+    let made = ground.git(&["rev-parse", "HEAD^{tree}"]);
     ground.git(&["checkout", "--quiet", "trunk"]);
     assert_eq!(ground.git(&["rev-parse", "trunk"]).trim(), record.base.commit, "only the branch is new");
     let by_hand = std::process::Command::new("sh").args(["-c", line]).current_dir(ground.project()).status();
     assert!(by_hand.unwrap().success());
-    assert_eq!(made, listing(&ground.project()), "{line}");
+    ground.git(&["add", "--all"]);
+    assert_eq!(made, ground.git(&["write-tree"]), "{line}");
     ground.git(&["reset", "--quiet", "--hard"]);
     ground.git(&["clean", "--quiet", "-d", "--force"]);
     record
@@ -167,7 +168,7 @@ async fn submodules_are_there_and_changes_in_them_are_refused() {
         "echo 1 >lib/answer",
         "cd lib && echo 1 >answer && git commit -qam inner",
         "rm lib/answer; rm -rf lib/.git",
-        "mkdir own && cd own && git init -q && echo x >x && git add x && git commit -qm x",
+        "mkdir own && cd own && git init -q && echo x >x && git add x && git -c user.name=a -c user.email=a@b commit -qm x",
     ] {
         let (record, _) = ground.hold(alone(&ground, &format!("echo 42 >answer; {line}"))).await;
         let candidate = &record.candidates[0];
@@ -222,6 +223,10 @@ async fn no_repository_and_no_commit_and_no_git_are_told() {
     ground.git(&["init", "--quiet"]);
     let error = ground.refused(alone(&ground, "true")).await;
     assert!(error.message.contains("no commit"), "{}", error.message);
+    let ground = Ground::new();
+    *ground.crew.path.lock().unwrap() = "/nonexistent";
+    let error = ground.refused(alone(&ground, "true")).await;
+    assert!(error.message.contains("there is no git") && error.hint.is_some(), "{}", error.message);
 }
 
 #[tokio::test]

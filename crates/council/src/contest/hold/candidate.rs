@@ -57,7 +57,7 @@ impl Run<'_> {
             Ok(checkout) => checkout,
             Err(error) => {
                 // Nobody has worked in it.
-                Checkout { top }.remove()?;
+                Checkout { top }.remove().await?;
                 return Err(error);
             }
         };
@@ -84,7 +84,7 @@ impl Run<'_> {
         let is_saved =
             kept && captured.as_ref().is_ok_and(|captured| !captured.marks.iter().any(Mark::forbids));
         if is_saved {
-            checkout.remove()?;
+            checkout.remove().await?;
         } else if checkout.top.exists() {
             let left = checkout.top.clone();
             self.set(number, |candidate| candidate.left = Some(left));
@@ -144,7 +144,7 @@ impl Run<'_> {
             Ok(oracle.judge(&*env, self.setup.oracle_time, self.stop).await)
         };
         let judged = judged.await;
-        checkout.remove()?;
+        checkout.remove().await?;
         judged
     }
 

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use junto_agent::{Environments, Past, Session, SessionConfig, ToolRegistry, tools};
-use junto_council::contest::Contest;
 use junto_core::{
     Agent, AgentError, AgentErrorKind, AgentKind, AgentSpec, Body, EventLog, Fut, Journal, OnReject, Open,
     Parent, Policy, ResumeHandle, Spawner, Unread, Workdir,
 };
+use junto_council::contest::Contest;
 use junto_env::{ExecutionEnvironment, LocalBuilder};
 use junto_llm::catalog::Catalog;
 use junto_llm::{Allowance, Budget, SessionId, Unlimited, retry};

@@ -22,9 +22,11 @@ pub(crate) async fn run(
 ) -> Result<Exit, Failure> {
     let runs = runs(environment)?;
     let run = match args.run.as_str() {
-        LATEST => runs.list().map_err(|error| failure(&error))?.pop().ok_or_else(|| {
-            Failure::usage("no run was kept yet", "`junto council \"…\"` makes one")
-        })?,
+        LATEST => runs
+            .list()
+            .map_err(|error| failure(&error))?
+            .pop()
+            .ok_or_else(|| Failure::usage("no run was kept yet", "`junto council \"…\"` makes one"))?,
         name => runs.find(name).map_err(|error| failure(&error))?,
     };
     if args.show {
@@ -63,7 +65,9 @@ fn show(runs: &Runs, run: &RunId, candidate: Option<u32>, output: &Output) -> Re
         Failure::usage(format!("run {run} has no winner"), "name a candidate by its number")
     })?;
     let file = runs.diff_file(run, number).map_err(|error| failure(&error))?;
-    let fault = |error: std::io::Error| Failure::new(Exit::Failed, format!("{}: {error}", file.display()), "run it again");
+    let fault = |error: std::io::Error| {
+        Failure::new(Exit::Failed, format!("{}: {error}", file.display()), "run it again")
+    };
     if output.out().terminal {
         output.data(&String::from_utf8_lossy(&std::fs::read(&file).map_err(fault)?))?;
         return Ok(Exit::Done);

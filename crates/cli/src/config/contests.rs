@@ -22,7 +22,8 @@ impl Config {
         if !self.contest_names().iter().any(|known| known == name) {
             return None;
         }
-        let value = |key: &str| self.settings.get(&KeyPath::of(&["contests", name, key])).map(|set| &set.value);
+        let value =
+            |key: &str| self.settings.get(&KeyPath::of(&["contests", name, key])).map(|set| &set.value);
         let text = |key: &str| match value(key) {
             Some(Value::Text(text)) => Some(text.clone()),
             _ => None,

@@ -304,7 +304,11 @@ pub(crate) static KEYS: &[Key] = &[
         Kind::Variable,
         "the environment variable that holds the key for that server",
     ),
-    Key::new("contests.*.agents", Kind::Texts, "who sits in a council of agents: claude, codex, native:MODEL"),
+    Key::new(
+        "contests.*.agents",
+        Kind::Texts,
+        "who sits in a council of agents: claude, codex, native:MODEL",
+    ),
     Key::new("contests.*.candidates", Kind::Count, "how many candidates there are; the agents take turns"),
     Key::new("contests.*.oracle", Kind::Text, "the checks that decide, as a line for the shell"),
     Key::new("contests.*.synthesis", Kind::Text, "who makes one of several that pass"),

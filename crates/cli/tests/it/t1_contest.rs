@@ -69,7 +69,9 @@ fn the_one_that_passes_wins_and_is_applied_when_somebody_says_so() {
         assert!(run.err.contains(part), "no {part:?} in {run:#?}");
     }
     let said = run.ok();
-    for part in ["1. wrong: fails: exit 1 (test) · 2 files", "2. right: passes · 1 file, +1 −1 ← winner", "M answer"] {
+    for part in
+        ["1. wrong: fails: exit 1 (test) · 2 files", "2. right: passes · 1 file, +1 −1 ← winner", "M answer"]
+    {
         assert!(said.contains(part), "no {part:?} in {said}");
     }
     assert_eq!(before, [git(&machine, &["for-each-ref"]), git(&machine, &["status", "--porcelain"])]);
@@ -101,7 +103,7 @@ fn json_has_everything_and_apply_may_come_at_once() {
     assert_eq!(record["winner"], 2);
     assert_eq!(record["candidates"].as_array().unwrap().len(), 3);
     assert_eq!(record["candidates"][0]["verdict"]["proof"]["proof"], "failed");
-    assert_eq!(record["candidates"][1]["cost"]["reported"].is_null(), false, "{record}");
+    assert_eq!(record["candidates"][1]["cost"]["basis"], "reported");
     assert_eq!(git(&machine, &["branch", "--show-current"]).trim(), run.out.lines().nth(1).unwrap());
 }
 
@@ -124,9 +126,10 @@ fn a_council_is_an_agent_of_a_run() {
     let machine = machine();
     let said = machine.run(&["run", "--policy", "full", "--agent", "council:pair", "Make it right."]).ok();
     assert!(said.contains("2. right: passes") && said.contains("junto apply"), "{said}");
-    let wrong = machine.run(&["run", "--agent", "council:pear", "Make it right."]);
-    wrong.fails(2, &["no council of agents \"pear\"", "did you mean \"pair\""]);
-    let events = machine.run(&["run", "--json", "--policy", "full", "--agent", "council:pair", "Make it right."]).ok();
+    let wrong = machine.run(&["run", "--agent", "council:pairs", "Make it right."]);
+    wrong.fails(2, &["no council of agents \"pairs\"", "did you mean \"pair\""]);
+    let events =
+        machine.run(&["run", "--json", "--policy", "full", "--agent", "council:pair", "Make it right."]).ok();
     let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let children: Vec<&Value> = events.iter().filter(|event| event["type"] == "child").collect();
     assert_eq!(children.iter().map(|child| child["name"].as_str().unwrap()).collect::<Vec<_>>().len(), 2);
@@ -138,17 +141,20 @@ fn a_council_is_an_agent_of_a_run() {
 #[test]
 fn the_sandbox_holds_the_checks() {
     let machine = machine();
-    machine.write("project/check.sh", "echo x >\"$HOME/escaped\"; test \"$(cat answer)\" = 42\n");
-    git(&machine, &["commit", "--quiet", "-am", "A check that leaves"]);
-    machine.run(&["council", "--agents", "right", "--oracle", "sh check.sh", "Make it right."]).ok();
-    assert!(!machine.path("escaped").exists());
+    machine.write(".ssh/id_ed25519", "a key");
+    machine.write("project/check.sh", "! cat \"$HOME/.ssh/id_ed25519\" && test \"$(cat answer)\" = 42\n");
+    git(&machine, &["commit", "--quiet", "-am", "A check that looks for keys"]);
+    let flags = ["council", "--agents", "right", "--oracle", "sh check.sh", "Make it right."];
+    assert!(machine.run(&flags).ok().contains("passes"));
+    let open = machine.run(&[&flags[..], &["--policy", "full"]].concat());
+    assert!(open.out.contains("fails"), "{open:#?}");
 }
 
 #[test]
 fn what_makes_no_sense_is_told() {
     let machine = machine();
     for number in ["0", "1000", "many"] {
-        council(&machine, &["-n", number]).fails(2, &["-n"]);
+        council(&machine, &["-n", number]).fails(2, &["--candidates"]);
     }
     council(&machine, &["--agents", "wrnog"]).fails(2, &["no agent \"wrnog\"", "did you mean \"wrong\""]);
     council(&machine, &["--agents", "gemini"]).fails(2, &["gemini is not installed"]);

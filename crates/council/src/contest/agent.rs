@@ -254,10 +254,15 @@ impl Session {
                 }
             }
         };
+        if held.is_err() {
+            // It was never kept.
+            *self.latest.get() = None;
+        }
         let outcome = match held {
             Ok(record) => {
                 self.book(&record);
-                let diff = record.winner.and_then(|winner| self.setup.runs.diff_file(&record.run, winner).ok());
+                let diff =
+                    record.winner.and_then(|winner| self.setup.runs.diff_file(&record.run, winner).ok());
                 told(&record, diff)
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {

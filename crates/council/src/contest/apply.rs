@@ -95,8 +95,8 @@ async fn fitted(git: &Git, base: &str, theirs: &str) -> Result<String> {
     if here == git.word(&["rev-parse", "--verify", &tree(base)]).await? {
         return git.word(&["rev-parse", "--verify", &tree(theirs)]).await;
     }
-    let base = format!("--merge-base={base}");
-    let merge = ["merge-tree", "--write-tree", "--name-only", "--no-messages", &base, "HEAD", theirs];
+    // The candidate's commit follows the base, from which git takes what both began with.
+    let merge = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "HEAD", theirs];
     let (ended, said) = git.ask(&merge, None).await?;
     let said = String::from_utf8_lossy(&said);
     let mut lines = said.lines();

@@ -43,7 +43,10 @@ impl Ground {
         fs::create_dir(folder.path().join("project")).unwrap();
         fs::create_dir(folder.path().join("home")).unwrap();
         let home = folder.path().join("home");
-        Self { crew: Arc::new(ShellCrew { home, path: Mutex::new("/usr/bin:/bin"), made: Mutex::default() }), folder }
+        Self {
+            crew: Arc::new(ShellCrew { home, path: Mutex::new("/usr/bin:/bin"), made: Mutex::default() }),
+            folder,
+        }
     }
 
     pub(crate) fn project(&self) -> PathBuf {

@@ -20,7 +20,8 @@ async fn the_smallest_diff_that_passes_wins() {
     let (record, outcome) = ground.hold(ground.setup(&[LONG, WRONG, RIGHT, "true"])).await;
     assert_eq!((record.phase, record.winner), (Phase::Done, Some(3)));
     assert_eq!(outcome.reason, EndReason::Done);
-    let proofs: Vec<_> = record.candidates.iter().map(|c| c.verdict.as_ref().map(|v| v.proof.clone())).collect();
+    let proofs: Vec<_> =
+        record.candidates.iter().map(|c| c.verdict.as_ref().map(|v| v.proof.clone())).collect();
     let failed = Proof::Failed { exit: "exit 1".into() };
     // Who changed nothing is not judged.
     assert_eq!(proofs, [Some(Proof::Passed), Some(failed.clone()), Some(Proof::Passed), None]);
@@ -91,7 +92,9 @@ async fn an_unknown_member_is_a_candidate_that_failed() {
     let mut setup = ground.setup(&[RIGHT, RIGHT]);
     setup.members[0].spec.kind = "nobody".into();
     let (record, _) = ground.hold(setup).await;
-    assert!(matches!(&record.candidates[0].ended, Some(Ended::Failed { message }) if message.contains("nobody")));
+    assert!(
+        matches!(&record.candidates[0].ended, Some(Ended::Failed { message }) if message.contains("nobody"))
+    );
     assert_eq!(record.winner, Some(2));
 }
 
@@ -117,7 +120,8 @@ async fn an_oracle_that_cannot_be_run_is_found_out_before_anybody_works() {
 #[tokio::test]
 async fn an_oracle_that_hangs_or_forks_is_ended_with_everything_it_started() {
     let ground = Ground::new();
-    ground.write("check.sh", "if test \"$(cat answer)\" = 42; then setsid sleep 300 & sleep 300; fi; false\n");
+    ground
+        .write("check.sh", "if test \"$(cat answer)\" = 42; then setsid sleep 300 & sleep 300; fi; false\n");
     ground.commit("A check that hangs");
     let setup = ContestSetup { oracle_time: Duration::from_millis(300), ..ground.setup(&[RIGHT, WRONG]) };
     let (record, _) = ground.hold(setup).await;
@@ -146,7 +150,9 @@ async fn the_oracle_sees_no_secrets_and_nothing_that_is_not_in_the_diff() {
     let contest = Contest::start(setup, nobody(), log.clone()).await.unwrap();
     contest.send(Command::Submit { input: Input::text("x") }).await.unwrap();
     input_end(&log).await;
-    assert!(matches!(contest.close().await.reason, EndReason::Failed { error } if error.message.contains("answer")));
+    assert!(
+        matches!(contest.close().await.reason, EndReason::Failed { error } if error.message.contains("answer"))
+    );
 }
 
 #[tokio::test]
@@ -231,7 +237,10 @@ async fn a_synthesis_counts_only_if_it_passes_and_stays_small() {
     let shown = Arc::new(Mutex::new(String::new()));
     let check = async |line: &str, winner: u32, said: &str| {
         let synthesis = Member { name: "s".into(), ..ground.setup(&[line]).members.remove(0) };
-        let setup = ContestSetup { synthesis: Some(synthesis), ..ground.setup(&[LONG, "echo 42 >answer; echo x >y"]) };
+        let setup = ContestSetup {
+            synthesis: Some(synthesis),
+            ..ground.setup(&[LONG, "echo 42 >answer; echo x >y"])
+        };
         let (record, _) = ground.hold(setup).await;
         assert_eq!(record.winner, Some(winner), "{record:?}");
         assert!(record.reason.contains(said), "{}", record.reason);
@@ -243,6 +252,9 @@ async fn a_synthesis_counts_only_if_it_passes_and_stays_small() {
     check("seq 200 >more", 2, "more than 1.5 times").await;
     check("echo 1 >answer", 2, "does not pass").await;
     assert_eq!(*shown.lock().unwrap(), "x\n");
-    let one = ContestSetup { synthesis: Some(ground.setup(&[RIGHT]).members.remove(0)), ..ground.setup(&[RIGHT, WRONG]) };
+    let one = ContestSetup {
+        synthesis: Some(ground.setup(&[RIGHT]).members.remove(0)),
+        ..ground.setup(&[RIGHT, WRONG])
+    };
     assert_eq!(ground.hold(one).await.0.candidates.len(), 2, "nothing is made of one");
 }

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use junto_council::contest::{ContestSetup, Dirty, Ended, ErrorKind, Mark, Oracle, OracleChoice, Record, apply};
+use junto_council::contest::{
+    ContestSetup, Dirty, Ended, ErrorKind, Mark, Oracle, OracleChoice, Record, apply,
+};
 use junto_env::LocalEnvironment;
 
 use crate::rivals::{Ground, git};
@@ -12,7 +14,11 @@ fn alone(ground: &Ground, line: &str) -> ContestSetup {
     ContestSetup { oracle: OracleChoice::Given(Oracle::given("true")), ..ground.setup(&[line]) }
 }
 
-async fn applied(ground: &Ground, record: &Record, candidate: Option<u32>) -> Result<String, (ErrorKind, String)> {
+async fn applied(
+    ground: &Ground,
+    record: &Record,
+    candidate: Option<u32>,
+) -> Result<String, (ErrorKind, String)> {
     let env = LocalEnvironment::builder(ground.project()).variables([("PATH", "/usr/bin:/bin")]);
     let env = env.variable("GIT_AUTHOR_NAME", "user").variable("GIT_AUTHOR_EMAIL", "user@localhost");
     let env = env.variable("GIT_COMMITTER_NAME", "user").variable("GIT_COMMITTER_EMAIL", "user@localhost");
@@ -105,7 +111,9 @@ async fn commits_branches_and_a_deleted_repository_change_nothing_of_the_diff() 
 #[tokio::test]
 async fn a_large_file_is_no_problem() {
     let ground = Ground::new();
-    let record = same_as_by_hand(&ground, "head -c 30000000 /dev/zero >large && yes line | head -n 300000 >long").await;
+    let record =
+        same_as_by_hand(&ground, "head -c 30000000 /dev/zero >large && yes line | head -n 300000 >long")
+            .await;
     let diff = record.candidates[0].diff.as_ref().unwrap();
     assert_eq!((diff.files, diff.added), (2, 300_000));
     assert!(diff.size > 300_000 + 30_000_000 / 64, "{diff:?}");
@@ -131,14 +139,20 @@ async fn a_dirty_tree_is_refused_or_begun_with_or_left_out() {
     for (name, content) in [("answer", "40\n"), ("untracked", "new\n")] {
         ground.write(name, content);
         let error = ground.refused(alone(&ground, "true")).await;
-        assert!(error.message.contains(name) && error.hint.unwrap().contains("--with-changes"), "{}", error.message);
+        assert!(
+            error.message.contains(name) && error.hint.unwrap().contains("--with-changes"),
+            "{}",
+            error.message
+        );
         ground.git(&["stash", "--quiet", "--include-untracked"]);
     }
     ground.git(&["stash", "clear"]);
     ground.write("answer", "40\n");
     ground.write("untracked", "new\n");
     let line = "cat answer; cat untracked; echo 42 >answer";
-    let (record, _) = ground.hold(ContestSetup { dirty: Dirty::LeaveOut, ..alone(&ground, "cat answer; echo 42 >answer") }).await;
+    let (record, _) = ground
+        .hold(ContestSetup { dirty: Dirty::LeaveOut, ..alone(&ground, "cat answer; echo 42 >answer") })
+        .await;
     assert_eq!((record.candidates[0].said.as_str(), record.base.with_changes), ("41\n", false));
     let (record, _) = ground.hold(ContestSetup { dirty: Dirty::Include, ..alone(&ground, line) }).await;
     assert_eq!((record.candidates[0].said.as_str(), record.base.with_changes), ("40\nnew\n", true));
@@ -159,7 +173,10 @@ async fn submodules_are_there_and_changes_in_them_are_refused() {
     let url = inner.project().display().to_string();
     ground.git(&["submodule", "--quiet", "add", &url, "lib"]);
     ground.commit("A library");
-    let check = ContestSetup { oracle: OracleChoice::Given(Oracle::given("test -f lib/check.sh")), ..alone(&ground, "test -f lib/answer && git -C lib log -1 && echo 42 >answer") };
+    let check = ContestSetup {
+        oracle: OracleChoice::Given(Oracle::given("test -f lib/check.sh")),
+        ..alone(&ground, "test -f lib/answer && git -C lib log -1 && echo 42 >answer")
+    };
     let (record, _) = ground.hold(check).await;
     assert_eq!(record.winner, Some(1), "{record:?}");
     applied(&ground, &record, None).await.unwrap();
@@ -186,7 +203,10 @@ async fn a_worktree_that_is_gone_is_the_candidates_failure() {
     let ground = Ground::new();
     let setup = ground.setup(&["cd .. && rm -rf 1", "echo 42 >answer"]);
     let (record, _) = ground.hold(setup).await;
-    assert!(matches!(&record.candidates[0].ended, Some(Ended::Failed { message }) if message.contains("gone")), "{record:?}");
+    assert!(
+        matches!(&record.candidates[0].ended, Some(Ended::Failed { message }) if message.contains("gone")),
+        "{record:?}"
+    );
     assert_eq!(record.winner, Some(2));
 }
 
@@ -275,7 +295,8 @@ async fn a_run_is_applied_where_it_belongs_and_only_if_somebody_won() {
     let (record, _) = ground.hold(ground.setup(&["echo 43 >answer"])).await;
     assert_eq!(applied(&ground, &record, None).await.unwrap_err().0, ErrorKind::Invalid);
     let other = Ground::new();
-    let env = LocalEnvironment::builder(other.project()).variables([("PATH", "/usr/bin:/bin")]).build().unwrap();
+    let env =
+        LocalEnvironment::builder(other.project()).variables([("PATH", "/usr/bin:/bin")]).build().unwrap();
     let env = std::sync::Arc::new(env);
     let error = apply(&ground.runs(), &record.run, Some(1), env, &other.project()).await.unwrap_err();
     assert!(error.to_string().contains("not of") && error.advice().is_some(), "{error}");

@@ -15,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 /// A native agent that does this.
 fn native(steps: Vec<Step>) -> (Twin, Kind) {
     let twin = Twin::start(Play::of(steps), Options::default()).unwrap();
-    let endpoint = Endpoint::new("anthropic", Wire::Anthropic, twin.base_url(Wire::Anthropic)).key(twin.key());
+    let endpoint =
+        Endpoint::new("anthropic", Wire::Anthropic, twin.base_url(Wire::Anthropic)).key(twin.key());
     let provider = Arc::new(HttpProvider::new(endpoint).unwrap());
     let native = Native { model: Some("claude-opus-5-5".to_owned()), ..Native::new(provider) };
     (twin, Kind::Native(native))
@@ -72,7 +73,10 @@ async fn an_agent_hands_a_task_to_a_council() {
         .kind("right", right)
         .kind("wrong", wrong)
         .kind("council:pair", Kind::Contest(Box::new(rivals)))
-        .kind("council:nested", Kind::Contest(Box::new(Rivals::new(vec![member("council:pair")], Runs::new("runs")))))
+        .kind(
+            "council:nested",
+            Kind::Contest(Box::new(Rivals::new(vec![member("council:pair")], Runs::new("runs")))),
+        )
         .build();
     let spec = |kind: &str| AgentSpec { kind: kind.to_owned(), ..AgentSpec::default() };
     let agent = workshop.start(spec("root"), CancellationToken::new()).await.unwrap();
@@ -89,7 +93,11 @@ async fn an_agent_hands_a_task_to_a_council() {
     }
     let outcome = agent.close().await;
     assert!(outcome.text.contains("right") && outcome.text.contains("its diff"), "{outcome:?}");
-    assert_eq!(std::fs::read_to_string(project.join("answer")).unwrap(), "41\n", "nothing is applied by itself");
+    assert_eq!(
+        std::fs::read_to_string(project.join("answer")).unwrap(),
+        "41\n",
+        "nothing is applied by itself"
+    );
     let whole = agent.log().subscribe(Seq::START).rest().await.unwrap();
     junto::core::grammar::check(&whole).unwrap();
     let names = events.iter().filter_map(|event| match &event.body {

@@ -8,10 +8,10 @@ use junto::runner::background::{Background, Job};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::contest::Wanted;
 use super::drive::{End, refused};
 use super::ending::ending;
 use super::prepare::{Job as Prepared, prepare};
-use super::contest::Wanted;
 use super::{From, Save, Wish, announce};
 use crate::args::{AgentKind, BackgroundArgs, WorkArgs};
 use crate::commands::ask::with_piped;

@@ -84,7 +84,9 @@ impl Hall<'_> {
     pub(super) fn seats(&self, kind: &str, wanted: Wanted) -> Result<Seats, Failure> {
         let Wanted { args, report } = wanted;
         let args = match name_of(kind).or(args.name.as_deref()) {
-            Some(name) => self.config.contest(name, args.clone()).ok_or_else(|| unknown(name, self.config))?,
+            Some(name) => {
+                self.config.contest(name, args.clone()).ok_or_else(|| unknown(name, self.config))?
+            }
             None => args,
         };
         let names = if args.agents.is_empty() { self.everybody()? } else { args.agents.clone() };

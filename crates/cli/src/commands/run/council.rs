@@ -4,7 +4,7 @@ mod board;
 
 use std::sync::Arc;
 
-use junto::council::contest::{self, Candidate, Record};
+use junto::council::contest::{self, Candidate, Phase, Record};
 
 use self::board::Board;
 use super::contest::{UNNAMED, Wanted, runs};
@@ -37,7 +37,9 @@ pub(crate) async fn council(
     };
     let mut interrupts = Interrupts::listen()?;
     let Performed { exit, .. } = Box::pin(perform(&wish, environment, output, &mut interrupts)).await?;
-    let Some(record) = board.record() else { return exit };
+    // One that broke off before anybody worked is not kept.
+    let is_kept = |record: &Record| matches!(record.phase, Phase::Done | Phase::Failed);
+    let Some(record) = board.record().filter(is_kept) else { return exit };
     if is_json {
         let line = serde_json::to_string(&record)
             .map_err(|error| Failure::new(Exit::Failed, error.to_string(), "run it again"))?;

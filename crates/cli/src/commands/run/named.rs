@@ -7,9 +7,9 @@ use junto::named::{Detail, EndedBy, Finished, NamedHost, Next, Plan, RunFacts, T
 use junto::store::{Agents, Error, ErrorKind, InputId, InputState, MAX_ATTEMPTS, Store};
 use tokio_util::sync::CancellationToken;
 
+use super::contest::Wanted;
 use super::drive::End;
 use super::prepare::{Begun, prepare};
-use super::contest::Wanted;
 use super::view::Form;
 use super::{From, Save, Wish, announce, driven, ending};
 use crate::args::{AgentKind, WorkArgs};
@@ -288,7 +288,8 @@ impl Desk<'_> {
         let log = begun.agent.log().clone();
         host.started(turn, &log).await.map_err(|error| super::drive::refused(&error))?;
         let stop = CancellationToken::new();
-        let drive = driven(begun, (args, Form::of(args)), terms, self.environment, self.output).stopped_by(stop.clone());
+        let drive = driven(begun, (args, Form::of(args)), terms, self.environment, self.output)
+            .stopped_by(stop.clone());
         let task = Input::text(turn.plan.input.text.clone());
         let aborted = async {
             host.aborted(turn.run).await;

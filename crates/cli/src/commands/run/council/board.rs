@@ -66,7 +66,9 @@ fn changes(before: Option<&Record>, now: &Record) -> Vec<String> {
         lines.push(format!("base {}", verdict.words()));
     }
     let was_done = |number| {
-        before.and_then(|before| before.candidate(number)).is_some_and(|candidate| candidate.state == State::Done)
+        before
+            .and_then(|before| before.candidate(number))
+            .is_some_and(|candidate| candidate.state == State::Done)
     };
     let done = now.candidates.iter().filter(|candidate| candidate.state == State::Done);
     lines.extend(done.filter(|candidate| !was_done(candidate.number)).map(row));

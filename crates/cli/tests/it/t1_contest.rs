@@ -126,6 +126,7 @@ fn a_council_is_an_agent_of_a_run() {
     let machine = machine();
     let said = machine.run(&["run", "--policy", "full", "--agent", "council:pair", "Make it right."]).ok();
     assert!(said.contains("2. right: passes") && said.contains("junto apply"), "{said}");
+    machine.run(&["resume", "latest", "Go on."]).fails(1, &["a council of agents has no conversation"]);
     let wrong = machine.run(&["run", "--agent", "council:pairs", "Make it right."]);
     wrong.fails(2, &["no council of agents \"pairs\"", "did you mean \"pair\""]);
     let events =

@@ -139,6 +139,27 @@ fn known_rates_are_found_and_councils_are_put_beside_their_best_member() {
 }
 
 #[test]
+fn a_council_of_agents_is_as_good_as_the_better_of_them() {
+    let stage = stage();
+    let agents = format!("agents:native:{WEAK},native:{STRONG}");
+    let run = stage.machine.run(&[
+        "eval", "tasks", "--task", "easy", "--task", "hard", "--repeat", "1", "--json", "--with", WEAK,
+        "--with", STRONG, "--with", &agents,
+    ]);
+    let found = report(&run);
+    let council = named(&found["contenders"], "contender", &agents);
+    assert_eq!(council["pass"]["passed"].as_u64(), Some(2), "{found:#}\n{run:#?}");
+    assert_eq!(council["troubled"].as_u64(), Some(0), "{found:#}\n{run:#?}");
+    assert!(council["tokens_per_run"].as_f64() > Some(0.0), "{found:#}");
+    let lift = named(&found["lifts"], "council", &agents);
+    assert_eq!(
+        (lift["against"].as_str(), lift["possible"]["rate"].as_f64()),
+        (Some(STRONG), Some(1.0)),
+        "{lift:#}"
+    );
+}
+
+#[test]
 fn an_agent_of_ones_own_flags_and_everybodys_flags_reach_the_run() {
     let stage = stage();
     let run = stage.machine.run(&[

@@ -56,8 +56,9 @@ pub(super) fn evaluate(release: &Path, scratch: &Path) -> Outcome {
         (format!("anthropic/{SOME}"), 0.5),
         ("council:all-first".to_owned(), 1.0),
         ("council:some-first".to_owned(), 0.5),
-        // One of the two always passes, and the oracle knows which.
-        (format!("agents:native:anthropic/{SOME},native:anthropic/{ALL}"), 1.0),
+        // One of the two always passes, and the check knows which; but of twelve tasks two are questions, and where
+        // nothing is changed nobody wins.
+        (format!("agents:native:anthropic/{SOME},native:anthropic/{ALL}"), 10.0 / 12.0),
     ];
     let wrong: Vec<String> = known
         .iter()

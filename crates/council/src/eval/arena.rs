@@ -83,7 +83,7 @@ impl Arena {
     }
 
     /// Checks the task itself: what is wrong with it, in words. It must not pass as it is, and pass with its
-    /// solution, if it has one.
+    /// solution, if it has one; so must what contenders decide by.
     ///
     /// # Errors
     /// If it cannot be tried.
@@ -102,10 +102,21 @@ impl Arena {
         let answer = solved.work.join(SOLUTION_ANSWER);
         let words = fs::read_to_string(&answer).unwrap_or_default();
         let _ = fs::remove_file(&answer);
+        // Before anything that is hidden from contenders is there.
+        let seen = match &task.check {
+            Some(check) => Some(self.run(&solved.work, check, task.within).await?),
+            None => None,
+        };
         let judged = self.judge(task, &solved, &words, &none).await?;
         self.leave(&solved);
-        Ok((judged.verdict == Verdict::Failed)
-            .then(|| format!("its own solution does not pass: {}", judged.said)))
+        Ok(match (judged.verdict, seen) {
+            (Verdict::Failed, _) => Some(format!("its own solution does not pass: {}", judged.said)),
+            // A question has no more to check than the oracle, which knows the answer.
+            (_, Some(seen)) if words.is_empty() && !seen.exit.success() => {
+                Some(format!("its own solution does not pass `check`: {}", last_words(&seen)))
+            }
+            _ => None,
+        })
     }
 
     /// A fresh copy of the task, as a git repository with one commit.

@@ -34,7 +34,7 @@ pub(crate) struct Twin {
     pub(crate) way: Way,
     pub(crate) cost: Cost,
     pub(crate) members: Vec<String>,
-    worked: AtomicUsize,
+    pub(crate) worked: AtomicUsize,
     /// How many are at work, and the most there were at a time.
     pub(crate) at_work: Mutex<(usize, usize)>,
 }

@@ -74,8 +74,9 @@ async fn call(asked: &dyn Provider, word: &str) -> Outcome {
 
 fn request(word: &str) -> Outcome<Request> {
     let long = "All work and no play makes the model a dull one. ".repeat(LENGTH / 49);
-    let said =
-        |n: usize| if n % 2 == 0 { Message::user(long.clone()) } else { Message::assistant(long.clone()) };
+    let said = |n: usize| {
+        if n.is_multiple_of(2) { Message::user(long.clone()) } else { Message::assistant(long.clone()) }
+    };
     let messages: Vec<Message> = (0..MESSAGES).map(said).chain([Message::user(word)]).collect();
     let tool = |n: usize| {
         let name = if n == 0 { "shell".to_owned() } else { format!("tool_{n}") };

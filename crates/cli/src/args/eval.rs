@@ -7,6 +7,7 @@ use clap::Args;
 /// What `junto eval` takes.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct EvalArgs {
     /// A folder of tasks, or one task [default: the tasks that come with junto]
     pub(crate) tasks: Option<PathBuf>,

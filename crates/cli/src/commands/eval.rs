@@ -7,6 +7,7 @@ mod witness;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -135,17 +136,12 @@ async fn check(tasks: &[Task], arena: &Arena, output: &Output) -> Result<Exit, F
     let (tasks, _) = possible(tasks.to_vec(), arena, output).await?;
     let mut wrong = Vec::new();
     for task in &tasks {
-        match arena.check(task).await.map_err(|error| failure(&error))? {
-            Some(what) => wrong.push(format!("{}: {what}", task.name)),
-            None => {
-                let words = if task.solution.is_some() {
-                    "fails as it is, passes when solved"
-                } else {
-                    "fails as it is"
-                };
-                output.data(&format!("{}: {words}\n", task.name))?;
-            }
+        if let Some(what) = arena.check(task).await.map_err(|error| failure(&error))? {
+            wrong.push(format!("{}: {what}", task.name));
+            continue;
         }
+        let solved = if task.solution.is_some() { ", passes when solved" } else { "" };
+        output.data(&format!("{}: fails as it is{solved}\n", task.name))?;
     }
     if wrong.is_empty() {
         return Ok(Exit::Done);
@@ -260,9 +256,9 @@ impl Evaluation<'_> {
         let tasks = self.environment.directory().join(tasks);
         let tasks = tasks.canonicalize().unwrap_or(tasks);
         let digest = Sha256::digest(tasks.as_os_str().as_encoded_bytes());
-        let short: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let short = digest.iter().take(4).fold(0_u32, |sum, byte| sum << 8 | u32::from(*byte));
         let name = tasks.file_name().and_then(|name| name.to_str()).unwrap_or("tasks");
-        Ok(evals.join(format!("{name}-{short}")))
+        Ok(evals.join(format!("{name}-{short:08x}")))
     }
 
     fn announce(&self, plan: &Plan, runs: &Runs) {
@@ -276,7 +272,7 @@ impl Evaluation<'_> {
             runs.folder().display()
         );
         if kept > 0 {
-            line += &format!("; {kept} are there from before (--fresh does them again)");
+            let _ = write!(line, "; {kept} are there from before (--fresh does them again)");
         }
         self.output.note(&line);
         if runs.unreadable() > 0 {

@@ -19,7 +19,7 @@ struct Gated {
 }
 
 impl Contender for Gated {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "council"
     }
 

@@ -256,7 +256,7 @@ impl Evaluation<'_> {
         let tasks = self.environment.directory().join(tasks);
         let tasks = tasks.canonicalize().unwrap_or(tasks);
         let digest = Sha256::digest(tasks.as_os_str().as_encoded_bytes());
-        let short = digest.iter().take(4).fold(0_u32, |sum, byte| sum << 8 | u32::from(*byte));
+        let short = digest.iter().take(4).fold(0_u32, |sum, byte| (sum << 8) | u32::from(*byte));
         let name = tasks.file_name().and_then(|name| name.to_str()).unwrap_or("tasks");
         Ok(evals.join(format!("{name}-{short:08x}")))
     }

@@ -27,7 +27,7 @@ const TURNS: usize = 21;
 const ROUNDS: u32 = 20;
 
 /// What the model answers with rounds of tools: a word that hardly stands in an agent's own prompt.
-const LONG: &str = "twentyfold";
+pub(crate) const LONG: &str = "twentyfold";
 /// Nothing is written to disk, and commands run as the bare shell does, without a sandbox: the loop alone.
 const LOOSE: &[&str] = &["--no-save", "--policy", "full"];
 /// The same, and kept.
@@ -256,10 +256,15 @@ pub(crate) struct Address {
 impl Twin {
     /// Starts it; `scratch` is a folder to use.
     pub(crate) fn start(program: &Path, scratch: &Path) -> Outcome<Self> {
+        Self::playing(program, scratch, "play.toml", &play_text())
+    }
+
+    /// Starts it with another play, in a file of this name.
+    pub(crate) fn playing(program: &Path, scratch: &Path, name: &str, text: &str) -> Outcome<Self> {
         let cannot = |e: std::io::Error| format!("cannot start the model: {e}");
         fs::create_dir_all(scratch).map_err(cannot)?;
-        let play = scratch.join("play.toml");
-        fs::write(&play, play_text()).map_err(cannot)?;
+        let play = scratch.join(name);
+        fs::write(&play, text).map_err(cannot)?;
         let mut child = Command::new(program)
             .arg("--lenient")
             .arg("--play")
@@ -317,7 +322,7 @@ impl Address {
     }
 
     /// A command that asks this model, in this home, and sees nothing else of the environment.
-    fn point(&self, mut command: Command, home: &Path) -> Command {
+    pub(crate) fn point(&self, mut command: Command, home: &Path) -> Command {
         let path = std::env::var_os("PATH").unwrap_or_default();
         command.env_clear().current_dir(home).env("HOME", home).env("PATH", path);
         for (vendor, url) in

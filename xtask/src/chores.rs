@@ -7,6 +7,7 @@ use std::process::Command;
 use clap::ValueEnum;
 
 use crate::Outcome;
+use crate::bench_council;
 use crate::bench_gateway;
 use crate::bench_loop;
 use crate::bench_runner;
@@ -20,6 +21,8 @@ use crate::test::BWRAP;
 pub(crate) enum Suite {
     /// The LLM client.
     Llm,
+    /// A council whose members agree, beside one of them; and an evaluation of the tasks that are shipped.
+    Council,
     /// The gateway under load, beside bare proxies and the gateways of others.
     Gateway,
     /// A run of the command.
@@ -40,6 +43,7 @@ pub(crate) enum Suite {
 pub(crate) fn bench(suite: Suite) -> Outcome {
     match suite {
         Suite::Llm => run(cargo().args(["bench", "--workspace", "--bench", "llm"])),
+        Suite::Council => bench_council::run_all(),
         Suite::Gateway => bench_gateway::run_all(),
         Suite::Loop => bench_loop::run_all(),
         Suite::Runner => bench_runner::run_all(),

@@ -9,6 +9,7 @@
     reason = "a developer's tool: it starts programs, reads the environment and prints"
 )]
 
+mod bench_council;
 mod bench_gateway;
 mod bench_loop;
 mod bench_runner;

@@ -1,7 +1,9 @@
 //! The command line.
 
 mod agent;
+mod contest;
 mod demo;
+mod eval;
 mod gateway;
 mod policy;
 mod profile;
@@ -20,7 +22,9 @@ pub(crate) use self::agent::{
     AbortArgs, AddArgs, AgentArgs, AgentCommand, BackgroundArgs, NameArgs, SendArgs, SetArgs, SetupArgs,
     StatusArgs, Unset,
 };
+pub(crate) use self::contest::{ApplyArgs, ContestArgs, CouncilArgs};
 pub(crate) use self::demo::{DemoArgs, DemoProfile};
+pub(crate) use self::eval::EvalArgs;
 pub(crate) use self::gateway::{
     ClientName, GatewayArgs, GatewayCommand, InstallArgs, ServeArgs, SetupClientArgs, StatusOfGatewayArgs,
 };
@@ -47,6 +51,7 @@ const EXAMPLES: &str = "\
 Examples:
   junto demo                               see agents mend a program, without any key
   junto run \"Fix the failing test.\"        let an agent work in this folder
+  junto council \"Fix the failing test.\"    let several work, and the tests decide
   junto sessions                           the sessions of this folder
   junto resume                             go on with the latest of them
   junto agent add nex                      give a command-line agent a name and a memory
@@ -56,6 +61,7 @@ Examples:
   junto ask \"What is a junto?\"             ask the default model
   git diff | junto ask \"Review this.\"      ask about what is piped in
   junto models                             what is known, and which keys are there
+  junto eval --with claude --with codex    who does better on the same tasks, and for how much
   junto profile list                       the tools and prompts that models work with
   junto config show                        what is set, and where it came from
   junto policy explain \"git push\"          what would become of a command, and why
@@ -75,6 +81,10 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Let an agent work on a task in this folder
     Run(RunArgs),
+    /// Let several agents work on a task, each in a checkout of its own; the tests decide
+    Council(CouncilArgs),
+    /// Put what a candidate of a council changed on a branch
+    Apply(ApplyArgs),
     /// List the sessions of this folder, newest first
     Sessions(SessionsArgs),
     /// Go on with a session
@@ -97,6 +107,8 @@ pub(crate) enum Command {
     Gateway(GatewayArgs),
     /// Watch agents mend a program, one for each profile; their models are scripted, so this needs no key
     Demo(DemoArgs),
+    /// Let models, agents and councils work on a folder of tasks, and tell which of them pays
+    Eval(EvalArgs),
     /// List, show and capture profiles: what a model is told and which tools it has
     Profile(ProfileArgs),
     /// List the skills that agents can load here

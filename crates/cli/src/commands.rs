@@ -1,11 +1,13 @@
 //! The commands, one file for each.
 
 mod agent;
+mod apply;
 mod ask;
 mod config;
 mod cost;
 mod demo;
 mod doctor;
+mod eval;
 mod export;
 mod fork;
 mod gateway;
@@ -52,6 +54,8 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
         Some(Command::Policy(args)) => interruptible(policy::run(args.command, environment, &output)),
         Some(Command::Trust(args)) => interruptible(trust::run(args, environment, &output)),
         Some(Command::Run(args)) => on_runtime(run::run(args, environment, &output)),
+        Some(Command::Council(args)) => on_runtime(run::council(args, environment, &output)),
+        Some(Command::Apply(args)) => interruptible(apply::run(args, environment, &output)),
         Some(Command::Resume(args)) => on_runtime(run::resume(args, environment, &output)),
         Some(Command::Fork(args)) => on_runtime(run::fork(args, environment, &output)),
         Some(Command::Sessions(args)) => sessions::run(&args, environment, &output),
@@ -68,6 +72,7 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
             on(&mut Builder::new_multi_thread(), gateway::serve(serve, environment, &output))
         }
         Some(Command::Demo(args)) => on_runtime(demo::run(&args, environment, &output)),
+        Some(Command::Eval(args)) => on_runtime(eval::run(args, environment, &output)),
         Some(Command::Sandbox(args)) => on_runtime(sandbox::run(args, environment, &output)),
         Some(Command::SandboxDoor(args)) => sandbox::open_door(args),
         Some(Command::Doctor(args)) => interruptible(doctor::run(&args, environment, &output)),
@@ -83,6 +88,7 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
 fn work(command: Option<&Command>) -> Option<&WorkArgs> {
     match command? {
         Command::Run(args) => Some(&args.work),
+        Command::Council(args) => Some(&args.work),
         Command::Resume(args) => Some(&args.work),
         Command::Fork(args) => Some(&args.work),
         Command::Agent(AgentArgs { command: AgentCommand::Send(args) }) => Some(&args.work),

@@ -7,6 +7,7 @@
 
 mod aliases;
 mod check;
+mod contests;
 mod councils;
 mod files;
 mod gateway;

@@ -12,6 +12,9 @@
 //! and tells a [`Report`] what it did when it has ended. It is a provider itself, so it can be a
 //! member of another one.
 //!
+//! A council of agents, which work each in a worktree and are judged by the tests, is a [`contest`]. Whether any of it
+//! pays is for an [evaluation](eval) to tell.
+//!
 //! How the parts follow each other: `deliberate` is the way from a request to an answer. `fan_out` says
 //! whether several are asked; `hearing` asks one of them, within limits, and `address` and `actions`
 //! write what it is asked; `gather` asks several; `proposal` says what is sound and what is the same;
@@ -26,9 +29,11 @@ mod actions;
 mod address;
 mod advise;
 mod choose;
+pub mod contest;
 mod council;
 mod deliberate;
 mod deliberation;
+pub mod eval;
 mod failure;
 mod fan_out;
 mod fuse;

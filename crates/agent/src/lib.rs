@@ -31,6 +31,7 @@ mod function;
 mod history;
 mod host;
 mod kit;
+mod late;
 mod loops;
 mod output;
 mod panics;

@@ -3,6 +3,7 @@
 mod agent;
 mod demo;
 mod gateway;
+mod mcp;
 mod policy;
 mod profile;
 mod run;
@@ -23,6 +24,7 @@ pub(crate) use self::demo::{DemoArgs, DemoProfile};
 pub(crate) use self::gateway::{
     ClientName, GatewayArgs, GatewayCommand, InstallArgs, ServeArgs, SetupClientArgs, StatusOfGatewayArgs,
 };
+pub(crate) use self::mcp::{AddServerArgs, McpArgs, McpCommand};
 pub(crate) use self::policy::{PolicyArgs, PolicyCommand, TrustArgs};
 pub(crate) use self::profile::{CaptureArgs, CapturedAgent, DialectName, ProfileArgs, ProfileCommand};
 pub(crate) use self::run::{AgentKind, InputForm, RunArgs, WorkArgs};
@@ -51,6 +53,7 @@ Examples:
   junto cost                               what model calls have cost, day by day
   junto gateway                            answer clients of the model APIs
   junto gateway setup claude --write       point Claude Code at it
+  junto mcp add time -- uvx mcp-server-time   let agents use an MCP server
   junto ask \"What is a junto?\"             ask the default model
   git diff | junto ask \"Review this.\"      ask about what is piped in
   junto models                             what is known, and which keys are there
@@ -92,6 +95,8 @@ pub(crate) enum Command {
     Cost(CostArgs),
     /// Answer clients of the Anthropic, OpenAI and Gemini APIs from the configured providers
     Gateway(GatewayArgs),
+    /// Serve agents to MCP hosts, and see to the MCP servers that agents use
+    Mcp(McpArgs),
     /// Watch agents mend a program, one for each profile; their models are scripted, so this needs no key
     Demo(DemoArgs),
     /// List, show and capture profiles: what a model is told and which tools it has

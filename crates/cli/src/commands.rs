@@ -9,6 +9,7 @@ mod doctor;
 mod export;
 mod fork;
 mod gateway;
+mod mcp;
 mod models;
 mod policy;
 pub(crate) mod profile;
@@ -63,6 +64,7 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
         Some(Command::Gateway(GatewayArgs { serve, .. })) => {
             on(&mut Builder::new_multi_thread(), gateway::serve(serve, environment, &output))
         }
+        Some(Command::Mcp(args)) => on_runtime(mcp::run(args, environment, &output)),
         Some(Command::Demo(args)) => on_runtime(demo::run(&args, environment, &output)),
         Some(Command::Sandbox(args)) => on_runtime(sandbox::run(args, environment, &output)),
         Some(Command::SandboxDoor(args)) => sandbox::open_door(args),

@@ -12,7 +12,7 @@ use std::time::Duration;
 use junto_agent::{Environments, Past, Session, SessionConfig, ToolRegistry, tools};
 use junto_core::{
     Agent, AgentError, AgentErrorKind, AgentKind, AgentSpec, Body, EventLog, Fut, Journal, OnReject, Open,
-    Parent, Policy, ResumeHandle, Spawner, Unread, Workdir,
+    Parent, Policy, ResumeHandle, Spawner, ToolSource, Unread, Workdir,
 };
 use junto_env::{ExecutionEnvironment, LocalBuilder};
 use junto_llm::catalog::Catalog;
@@ -54,7 +54,12 @@ struct Inner {
     budget: Arc<dyn Budget>,
     turn_budget: Allowance,
     max_depth: u8,
+    /// Makes the tools of a session that come and go.
+    late_tools: Option<LateTools>,
 }
+
+/// Makes the tools of a session that come and go.
+type LateTools = Arc<dyn Fn() -> Arc<dyn ToolSource> + Send + Sync>;
 
 impl Workshop {
     /// A workshop whose agents work in this directory unless their spec says otherwise. `make_env`
@@ -83,6 +88,7 @@ impl Workshop {
             budget: Arc::new(Unlimited),
             turn_budget: Allowance::UNLIMITED,
             max_depth: 1,
+            late_tools: None,
         })
     }
 
@@ -281,6 +287,7 @@ impl Workshop {
                 Some(_) => ToolRegistry::default(),
                 None => tools::standard().into(),
             },
+            late_tools: inner.late_tools.as_ref().map(|make| make()),
             profile: native.profile.clone(),
             policy: Arc::clone(&inner.policy),
             on_reject: inner.on_reject,

@@ -15,9 +15,10 @@ mod view;
 mod who;
 
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::time::Duration;
 
-use junto::core::{EventLog, Input, OnReject};
+use junto::core::{Agent, EventLog, Input, OnReject};
 
 use self::drive::Drive;
 use self::host::{Host, Presence};
@@ -85,6 +86,29 @@ pub(crate) async fn run(args: RunArgs, environment: &Environment, output: &Outpu
         Wish { task, from: From::Nothing { kind: kind.unwrap_or(AgentKind::Native), save }, args }
     };
     Box::pin(fallback::work(wish, environment, output)).await
+}
+
+/// An agent for somebody else to drive: started, and told nothing yet.
+///
+/// # Errors
+/// Whatever keeps it from starting.
+pub(crate) async fn hired(
+    agent: Option<&str>,
+    args: WorkArgs,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Arc<dyn Agent>, Failure> {
+    let kind = match agent.map(|name| who::who(name, environment)).transpose()? {
+        Some(Who::Named(name)) => {
+            let message = format!("{name} is an agent that has a name, and takes its tasks in a queue");
+            return Err(Failure::usage(message, "start it with `junto agent send`"));
+        }
+        Some(Who::Kind(kind)) => kind,
+        None => AgentKind::Native,
+    };
+    let wish = Wish { task: None, from: From::Nothing { kind, save: Save::Configured }, args };
+    let job = prepare(&wish, environment, output).await?;
+    Ok(job.start().await?.agent)
 }
 
 /// Refuses flags that the setup of an agent that has a name decides.
@@ -166,11 +190,15 @@ async fn perform(
         } => prepared?,
     };
     announce(&job, output);
+    let servers = job.servers.clone();
     let (time, providers, kept, on_reject) = (job.time, job.providers.clone(), job.kept, job.on_reject);
     let begun = job.start().await?;
     let log = begun.agent.log().clone();
     let drive = driven(begun, &wish.args, (time, on_reject), environment, output);
     let end = drive.run(task.clone(), interrupts).await;
+    if let Some(hub) = servers {
+        hub.close().await;
+    }
     if kept {
         let id = log.session();
         let line = format!("session {id} · to go on: junto resume {} \"…\"", saved::short(id));

@@ -14,6 +14,7 @@ use crate::config::{
 use crate::consent;
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
+use crate::mcp;
 use crate::output::Output;
 use crate::output::paint::visible;
 
@@ -53,17 +54,27 @@ pub(crate) async fn trust(
             "a project is a folder that has .junto or .git",
         ));
     };
-    let Some(file) = of_project(&files).map_err(problem)? else {
+    let (file, servers) = (of_project(&files).map_err(problem)?, mcp::of_project(&files)?);
+    if file.is_none() && servers.is_none() {
         return Err(Failure::usage(
             format!("{} has no configuration of its own to trust", project.root.display()),
             format!("it would be {}", project.file.display()),
         ));
-    };
-    if file.standing == Standing::Trusted {
+    }
+    let file = file.filter(|file| file.standing != Standing::Trusted);
+    let servers = servers.filter(|servers| servers.standing != Standing::Trusted);
+    let mut shown_all = Vec::new();
+    if let Some(file) = &file {
+        shown_all.push(shown(file, &there)?);
+    }
+    if let Some(servers) = &servers {
+        shown_all.push(servers.shown(&there)?);
+    }
+    if shown_all.is_empty() {
         output.note(&format!("{} was trusted already, as it is", project.root.display()));
         return Ok(());
     }
-    let shown = shown(&file, &there)?;
+    let shown = shown_all.join("\n");
     if !yes && consent::is_possible() {
         if !consent::yes(output, &shown, "Trust it?").await {
             return Err(Failure::new(
@@ -75,7 +86,12 @@ pub(crate) async fn trust(
     } else {
         output.note(&shown);
     }
-    add(&files, &file)?;
+    if let Some(file) = &file {
+        add(&files, file)?;
+    }
+    if let Some(servers) = &servers {
+        add_file(&files, &servers.file, &servers.text)?;
+    }
     output.note(&format!("{} is trusted now", project.root.display()));
     Ok(())
 }
@@ -85,9 +101,14 @@ pub(crate) async fn trust(
 /// # Errors
 /// If the list cannot be written.
 pub(crate) fn add(files: &Files, file: &ProjectFile) -> Result<(), Failure> {
+    add_file(files, &file.project.root, &file.text)
+}
+
+/// Trusts what has a name of its own in the list, as its text is.
+fn add_file(files: &Files, name: &Path, text: &str) -> Result<(), Failure> {
     let list = list_file(files)?;
     let mut trust = Trust::read(list).map_err(problem)?;
-    trust.add(&file.project.root, &digest(&file.text)).map_err(|error| not_written(list, &error))?;
+    trust.add(name, &digest(text)).map_err(|error| not_written(list, &error))?;
     Ok(())
 }
 
@@ -140,8 +161,11 @@ pub(crate) fn revoke(
     let root = Project::around(&folder).map_or(folder, |project| project.root);
     let files = Files::find(environment);
     let list = list_file(&files)?;
-    let removed = Trust::read(list).map_err(problem)?.remove(&root);
-    let removed = removed.map_err(|error| not_written(list, &error))?;
+    let mut trust = Trust::read(list).map_err(problem)?;
+    let mut removed = false;
+    for name in [root.join(mcp::PROJECT_FILE), root.clone()] {
+        removed |= trust.remove(&name).map_err(|error| not_written(list, &error))?;
+    }
     let now = if removed { "is trusted no more" } else { "was not trusted" };
     output.note(&format!("{} {now}", root.display()));
     Ok(())
@@ -153,6 +177,10 @@ fn list(environment: &Environment, as_json: bool) -> Result<String, Failure> {
     let trust = Trust::read(list_file(&files)?).map_err(problem)?;
     let mut rows = Vec::new();
     for (root, _) in trust.entries() {
+        if root.file_name().is_some_and(|name| name == mcp::PROJECT_FILE) {
+            rows.push((root.clone(), state_of_servers(&files, &root)));
+            continue;
+        }
         let there =
             Files { project: Project::around(&root).filter(|project| project.root == root), ..files.clone() };
         let state = match of_project(&there) {
@@ -175,6 +203,17 @@ fn list(environment: &Environment, as_json: bool) -> Result<String, Failure> {
         let _ = writeln!(text, "{} ({state})", root.display());
     }
     Ok(if text.is_empty() { "no project is trusted\n".to_owned() } else { text })
+}
+
+/// Whether the file of a project's MCP servers is still what was trusted.
+fn state_of_servers(files: &Files, file: &Path) -> &'static str {
+    let there = Files { project: file.parent().and_then(Project::around), ..files.clone() };
+    match mcp::of_project(&there) {
+        Ok(Some(servers)) if servers.file == file && servers.standing == Standing::Trusted => "in force",
+        Ok(Some(_)) => "changed since",
+        Ok(None) => "has no file",
+        Err(_) => "cannot be read",
+    }
 }
 
 fn folder(path: Option<PathBuf>, environment: &Environment) -> PathBuf {

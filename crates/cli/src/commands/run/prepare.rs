@@ -1,11 +1,12 @@
 //! From flags and configuration to an agent that is ready to be started.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use junto::core::{Agent, AgentSpec, Limits, OnReject, Purse, Seq};
 use junto::llm::{Allowance, Usd};
+use junto::mcp::Hub;
 use junto::named::Plan;
 use junto::policy::Mode;
 use junto::store::{ErrorKind, Extent, Store};
@@ -23,6 +24,7 @@ use crate::config::{Config, ProviderSettings};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::mcp::{self, Servers};
 use crate::{connect, guard, runners, saved};
 
 /// An agent that is ready to be started.
@@ -46,6 +48,8 @@ pub(super) struct Job {
     pub(super) gaps: Option<String>,
     /// What a no does to it.
     pub(super) on_reject: OnReject,
+    /// The MCP servers that it uses.
+    pub(super) servers: Option<Hub>,
 }
 
 /// What it begins with.
@@ -178,6 +182,10 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
     let text = |key| config.text(key).map(|(text, _)| text.to_owned());
     let (effort, instructions) = (args.model.effort.clone().map(Into::into), text("instructions"));
     let mut asked = Asked::default();
+    let servers = match &kind {
+        AgentKind::Native => mcp_servers(&config, &there, &directory, output)?,
+        AgentKind::Cli(_) => None,
+    };
     let (workshop, who, limits) = match &kind {
         AgentKind::Native => {
             let Mind { native, who, has_children, warnings } =
@@ -197,6 +205,13 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
         }
     };
     let is_cli = kind != AgentKind::Native;
+    let (workshop, servers) = match servers {
+        Some(hub) => {
+            let of_session = hub.clone();
+            (workshop.late_tools(move || of_session.tools_for_session()), Some(hub))
+        }
+        None => (workshop, None),
+    };
     let spec = AgentSpec {
         kind: kind.name().to_owned(),
         model: model.filter(|_| is_cli),
@@ -210,7 +225,28 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
     let line = format!("{} · {who} · {} · {rules}", kind.name(), directory.display());
     let flags = Flags::of(&args, environment);
     let workshop = workshop.build();
-    Ok(Job { workshop, spec, args, asked, begin, flags, time, providers, kept: saves, line, gaps, on_reject })
+    Ok(Job { workshop, spec, args, asked, begin, flags, time, providers, kept: saves, line, gaps, on_reject, servers })
+}
+
+/// The MCP servers that agents here use; none if there are none. None is started.
+fn mcp_servers(
+    config: &Config,
+    there: &Environment,
+    directory: &Path,
+    output: &Output,
+) -> Result<Option<Hub>, Failure> {
+    let Servers { known, warnings, untrusted } = mcp::servers(there)?;
+    for warning in &warnings {
+        output.warning(warning);
+    }
+    if let Some(file) = untrusted {
+        output.note(&file.note());
+    }
+    let servers: Vec<_> = known.into_iter().map(|known| known.server).filter(|server| server.enabled).collect();
+    if servers.is_empty() {
+        return Ok(None);
+    }
+    mcp::hub(servers, config, there, directory).map(Some)
 }
 
 /// The command-line agent that is meant, and those that are there, to which our own may hand work. What former runs left

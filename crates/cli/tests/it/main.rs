@@ -21,6 +21,8 @@ mod t1_gateway_service;
 mod t1_gateway_setup;
 mod t1_hangup;
 mod t1_interrupt;
+mod t1_mcp;
+mod t1_mcp_serve;
 mod t1_models;
 mod t1_policy;
 mod t1_profile;
@@ -37,6 +39,7 @@ mod t1_sessions;
 mod t1_trust;
 mod t1_usage;
 mod t2_gateway_clients;
+mod t2_mcp;
 mod terminal;
 
 use std::fs;

@@ -37,3 +37,8 @@ pub mod server;
 mod transport;
 
 pub use client::{Hub, Places, Standing, Status};
+
+/// The example of the README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

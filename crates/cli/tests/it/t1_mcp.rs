@@ -91,6 +91,25 @@ fn a_call_that_no_rule_allows_is_not_made_where_nobody_can_be_asked() {
     assert!(matches!(&ends[..], [_, (_, true, said)] if !said.contains("echo says")), "{ends:?}");
 }
 
+/// A server in the sandbox changes nothing that commands in it do not, whatever the agent may do.
+#[test]
+fn a_server_that_is_kept_in_the_sandbox_does_not_leave_it() {
+    for sandbox in [false, true] {
+        let steps = vec![
+            Step::call("tool_search", json!({"query": "touch"})),
+            Step::call("faulty__touch", json!({"text": ".git/touched"})),
+            Step::text("Done."),
+        ];
+        let stage = Stage::on_any_wire(Play::of(steps));
+        let mut file: Value = serde_json::from_str(&servers(&stage.machine, &[])).unwrap();
+        file["mcpServers"]["faulty"]["sandbox"] = json!(sandbox);
+        stage.machine.write(".config/junto/mcp.json", file.to_string());
+        let run = stage.machine.run(&["run", "--json", "--policy", "full", "Use it."]).ok();
+        let (ends, touched) = (ends(&run), stage.machine.path("project/.git/touched").exists());
+        assert_eq!((ends[1].1, touched), (sandbox, !sandbox), "{ends:?}");
+    }
+}
+
 #[test]
 fn a_projects_servers_start_only_when_it_is_trusted() {
     let steps = || vec![Step::text("Done.")];

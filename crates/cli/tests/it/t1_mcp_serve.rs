@@ -113,7 +113,7 @@ fn a_host_starts_an_agent_and_takes_its_result() {
     let started = client.call("start", json!({"task": "Write it."}));
     let run = started["run"].as_str().unwrap().to_owned();
     let result = client.call("result", json!({"run": run}));
-    assert_eq!((&result["state"], &result["text"], &result["reason"]), (&json!("done"), &json!("I wrote it."), &json!({"reason": "done"})), "{result}");
+    assert_eq!((&result["state"], &result["text"], &result["end"]), (&json!("done"), &json!("I wrote it."), &json!("done")), "{result}");
     assert_eq!(std::fs::read_to_string(stage.machine.path("project/done.txt")).unwrap(), "worked\n");
 
     client.call("steer", json!({"run": run, "text": "More."}));
@@ -148,7 +148,7 @@ fn a_host_that_waits_is_told_how_far_it_is() {
 
 #[test]
 fn cancelling_stops_the_agent_and_the_server_goes_on() {
-    let silent = Step::fault(Fault { stall: Some(After::Count(0)), ..Fault::default() });
+    let silent = Step::fault(Fault { stall: Some(After(0)), ..Fault::default() });
     let stage = Stage::on_any_wire(Play::of(vec![silent, Step::text("Later.")]));
     let mut client = Client::start(&stage.machine, &[]);
     let arguments = json!({"name": "start", "arguments": {"task": "Wait.", "wait": true}});
@@ -162,7 +162,7 @@ fn cancelling_stops_the_agent_and_the_server_goes_on() {
     };
     client.write(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
     let result = client.call("result", json!({"run": run}));
-    assert_eq!((&result["state"], &result["reason"]["reason"]), (&json!("done"), &json!("interrupted")), "{result}");
+    assert_eq!((&result["state"], &result["end"]), (&json!("done"), &json!("interrupted")), "{result}");
     client.call("steer", json!({"run": run, "text": "Now?"}));
     assert_eq!(client.call("result", json!({"run": run}))["text"], "Later.");
     client.leave();

@@ -195,7 +195,7 @@ impl ServerTool {
     }
 
     fn odd(&self) -> String {
-        format!("the server {} gave an answer of another kind than was asked for", self.server())
+        format!("the server {} gave an answer that has not the form of the protocol", self.server())
     }
 }
 

@@ -109,7 +109,10 @@ impl Run {
             if state == "working" {
                 told.insert("doing".to_owned(), json!(doing));
             } else if let Some((reason, text)) = ended {
-                told.insert("reason".to_owned(), serde_json::to_value(&reason).unwrap_or_default());
+                // `end`, and with a failure what it was.
+                if let Ok(Value::Object(reason)) = serde_json::to_value(&reason) {
+                    told.extend(reason);
+                }
                 told.insert("text".to_owned(), json!(text));
             }
         }

@@ -1,7 +1,9 @@
 //! What a server says, read with some patience: a message that does not fit costs the call that it answers, not the
 //! connection.
 
-use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, NumberOrString, ServerJsonRpcMessage, Tool};
+use rmcp::model::{
+    CustomResult, ErrorCode, ErrorData, JsonRpcResponse, NumberOrString, ServerJsonRpcMessage, ServerResult, Tool,
+};
 use serde_json::Value;
 
 use super::lines::Line;
@@ -10,6 +12,9 @@ use super::lines::Line;
 pub(super) fn message(line: &Line) -> Option<ServerJsonRpcMessage> {
     match line {
         Line::Whole(bytes) => match serde_json::from_slice(bytes) {
+            Ok(ServerJsonRpcMessage::Response(JsonRpcResponse {
+                id, result: ServerResult::CustomResult(result), ..
+            })) => Some(ServerJsonRpcMessage::response(tools_in(result), id)),
             Ok(message) => Some(message),
             Err(error) => mended(bytes, &error.to_string()),
         },
@@ -23,24 +28,26 @@ pub(super) fn message(line: &Line) -> Option<ServerJsonRpcMessage> {
 
 /// What can be made of a message that does not have its form.
 fn mended(bytes: &[u8], why: &str) -> Option<ServerJsonRpcMessage> {
-    let mut value: Value = serde_json::from_slice(bytes).ok()?;
+    let value: Value = serde_json::from_slice(bytes).ok()?;
     let id: NumberOrString = serde_json::from_value(value.get("id")?.clone()).ok()?;
     value.get("result").or_else(|| value.get("error"))?;
-    // One tool that is described wrongly does not take the others with it.
-    if let Some(tools) = value.pointer_mut("/result/tools").and_then(Value::as_array_mut) {
-        tools.retain(|tool| serde_json::from_value::<Tool>(tool.clone()).is_ok());
-        if let Ok(message) = serde_json::from_value(value) {
-            return Some(message);
-        }
-    }
     Some(failed(id, format!("the answer does not have the form of the protocol: {why}")))
 }
 
+/// A list of tools, without those that are described wrongly: one does not take the others with it. Anything else of
+/// a form that is not known stays what it is.
+fn tools_in(mut result: CustomResult) -> ServerResult {
+    if let Some(tools) = result.0.get_mut("tools").and_then(Value::as_array_mut) {
+        tools.retain(|tool| serde_json::from_value::<Tool>(tool.clone()).is_ok());
+        if let Ok(list) = serde_json::from_value(result.0.clone()) {
+            return ServerResult::ListToolsResult(list);
+        }
+    }
+    ServerResult::CustomResult(result)
+}
+
 fn failed(id: NumberOrString, why: String) -> ServerJsonRpcMessage {
-    let error = ErrorData::new(ErrorCode::INTERNAL_ERROR, why, None);
-    let message = ServerJsonRpcMessage::error(error, Some(id));
-    debug_assert!(matches!(&message, ServerJsonRpcMessage::Error(JsonRpcError { .. })));
-    message
+    ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, why, None), Some(id))
 }
 
 /// The id in a piece of a message: what stands after the last `"id":`.

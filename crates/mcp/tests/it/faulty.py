@@ -44,7 +44,7 @@ def tools():
         ]
     if renamed:
         return [tool(f"echo_{renamed}", "", {"text": {"type": "string"}})]
-    names = ["echo", "die", "hang", "flood", "rename", "huge", "picture", "data", "variables", "garble", "child", "progress"]
+    names = ["echo", "die", "hang", "flood", "rename", "huge", "picture", "data", "variables", "garble", "child", "progress", "touch"]
     return [tool(name, f"It does {name}", {"text": {"type": "string"}}) for name in names]
 
 
@@ -75,6 +75,13 @@ def call(id, params):
         for n in (1, 2):
             progress = {"progressToken": token, "progress": n, "total": 2, "message": f"part {n}"}
             say({"method": "notifications/progress", "params": progress})
+    if name == "touch":
+        try:
+            with open(arguments["text"], "w") as file:
+                file.write("touched")
+        except OSError as error:
+            say({"id": id, "result": {"isError": True, **text(str(error))}})
+            return
     if name == "child":
         child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
         say({"id": id, "result": text(str(child.pid))})

@@ -7,3 +7,4 @@ mod t1_faults;
 mod t1_hub;
 mod t1_search;
 mod t2_servers;
+mod t3_storm;

@@ -12,7 +12,7 @@ use junto_llm::{Allowance, Budget, Effort, Provider, Unlimited, retry};
 use tokio_util::sync::CancellationToken;
 
 use crate::profile::Profile;
-use crate::{Compaction, ToolRegistry};
+use crate::{Compaction, Reach, ToolRegistry};
 
 /// Makes the environment for another working directory, which is absolute.
 pub type Environments =
@@ -138,6 +138,8 @@ pub struct SessionConfig {
     /// Whether an input whose answer ends in a question ends as [`junto_core::EndReason::AwaitingInput`],
     /// so that the host knows that it is asked. The next input is the reply.
     pub ask_on_question: bool,
+    /// What it has beside its tools: skills, commands, hooks, files in inputs. By default nothing.
+    pub reach: Reach,
 }
 
 impl SessionConfig {
@@ -181,6 +183,7 @@ impl SessionConfig {
             loop_detection_window: 10,
             stop_on_loop: false,
             ask_on_question: false,
+            reach: Reach::default(),
         }
     }
 

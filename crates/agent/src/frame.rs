@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use junto_core::{Abilities, AgentError, Approve, Body, EventLog, Gate, SessionState, Setup, Steer};
+use junto_core::{Abilities, AgentError, Approve, Body, EventLog, Gate, SessionState, Setup, Steer, When};
 use junto_env::ExecutionEnvironment;
 use junto_llm::Counts;
 use tokio::sync::{mpsc, watch};
@@ -12,14 +12,19 @@ use tokio_util::sync::CancellationToken;
 use crate::compact::Shortening;
 use crate::context::Gauge;
 use crate::desk::{Desk, Settings};
+use crate::ear::Ear;
 use crate::family::{Family, Home, TOO_DEEP};
 use crate::history::History;
+use crate::hooks::SessionHooks;
 use crate::host::Door;
 use crate::loops::{Loops, Rules};
 use crate::output::OutputLimits;
 use crate::prefix::Prefixes;
+use crate::reach::Reach;
 use crate::round::Calls;
+use crate::said::Said;
 use crate::session::{Handle, Session};
+use crate::skills::LoadSkill;
 use crate::state::State;
 use crate::status::Status;
 use crate::task::{Life, Reception};
@@ -50,9 +55,10 @@ pub(crate) struct Frame {
     pub(crate) totals: Arc<Totals>,
     pub(crate) family: Arc<Family>,
     pub(crate) status: Arc<Status>,
+    pub(crate) hooks: Arc<SessionHooks>,
     wallet: Arc<Wallet>,
     /// Ends everything in it.
-    cancel: CancellationToken,
+    pub(crate) cancel: CancellationToken,
 }
 
 /// What a session has in mind when it begins.
@@ -70,6 +76,8 @@ pub(crate) struct Mind {
     pub(crate) moved: bool,
     /// The input that is to be gone on with.
     pub(crate) open: Option<Unfinished>,
+    /// What it is told with the next step.
+    pub(crate) told: Option<Said>,
 }
 
 /// An input that was cut off, and how far it is.
@@ -94,7 +102,17 @@ impl Mind {
         };
         let loops = Loops::new(config.loop_rules());
         let prefixes = Prefixes::default();
-        Self { settings, history, loops, prefixes, turns: 0, answered_by: None, moved: false, open: None }
+        Self {
+            settings,
+            history,
+            loops,
+            prefixes,
+            turns: 0,
+            answered_by: None,
+            moved: false,
+            open: None,
+            told: None,
+        }
     }
 }
 
@@ -158,8 +176,10 @@ impl Frame {
             born,
         }));
         let status = Arc::new(Status::new());
-        let toolbox = Arc::new(toolbox(&config, &family, &status)?);
-        Ok(Self { config, toolbox, totals, family, status, wallet, cancel })
+        let (log, kind) = (config.log.clone(), config.kind.clone());
+        let hooks = Arc::new(SessionHooks::new(Arc::clone(&config.reach.hooks), log, config.depth, kind));
+        let toolbox = Arc::new(toolbox(&config, &family, &status, &hooks)?);
+        Ok(Self { config, toolbox, totals, family, status, hooks, wallet, cancel })
     }
 
     pub(crate) fn log(&self) -> &EventLog {
@@ -168,8 +188,8 @@ impl Frame {
 
     /// Lets it begin. Must be called within a Tokio runtime, which runs it.
     pub(crate) fn begin(self, mind: Mind) -> Session {
-        let Self { config, toolbox, totals, family, status, wallet, cancel } = self;
-        let Mind { settings, history, loops, prefixes, turns, answered_by, moved, open } = mind;
+        let Self { config, toolbox, totals, family, status, hooks, wallet, cancel } = self;
+        let Mind { settings, history, loops, prefixes, turns, answered_by, moved, open, told } = mind;
         let history = history.with_turns(turns);
         let goes_on = open.is_some();
         let Unfinished { rounds, text, left } =
@@ -179,6 +199,18 @@ impl Frame {
         }
         let log = config.log;
         let desk = Arc::new(Desk::new(cancel.clone(), settings));
+        if let Some(told) = told {
+            // There is room: nothing was said before.
+            let _ = desk.steer(told, When::Round);
+        }
+        let ear = Ear {
+            toolbox: Arc::clone(&toolbox),
+            hooks: Arc::clone(&hooks),
+            log: log.clone(),
+            // What is said to a child is its parent's.
+            reach: if config.depth == 0 { config.reach } else { Reach::default() },
+            session: cancel.clone(),
+        };
         let door = Arc::new(Door::new(cancel.clone()));
         let (orders, received) = mpsc::channel(ORDERS);
         let life = Life {
@@ -204,6 +236,8 @@ impl Frame {
                 compaction: config.compaction,
                 shortening: Shortening::default(),
                 status: Arc::clone(&status),
+                hooks,
+                stops: 0,
                 ask_on_question: config.ask_on_question,
                 depth: config.depth,
                 rounds,
@@ -217,6 +251,7 @@ impl Frame {
                 family: Arc::clone(&family),
                 provider: config.provider,
                 environments: config.environments,
+                ear,
             },
             wallet,
             door: Arc::clone(&door),
@@ -240,10 +275,14 @@ fn toolbox(
     config: &SessionConfig,
     family: &Arc<Family>,
     status: &Arc<Status>,
+    hooks: &Arc<SessionHooks>,
 ) -> Result<Toolbox, AgentError> {
     let mut tools = ToolRegistry::default();
     if family.spawner().is_some() {
         tools.extend(tools::family(family, &config.kind));
+    }
+    if config.reach.skills.are_listed() {
+        tools.register(Arc::new(LoadSkill::new(Arc::clone(&config.reach.skills))));
     }
     if let Some(profile) = &config.profile {
         tools = profile.in_dialect(&tools);
@@ -258,6 +297,7 @@ fn toolbox(
     if let Some(source) = &config.late_tools {
         toolbox.late(Arc::clone(source));
     }
+    toolbox.watched_by(Arc::clone(hooks));
     if family.is_too_deep() {
         toolbox.withhold(tools::FAMILY, TOO_DEEP);
     }

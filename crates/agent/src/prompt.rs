@@ -1,5 +1,5 @@
-//! The system prompt, in five layers: the profile's base instructions, the environment, the tools, the
-//! project's own documents, and last what the user says. A later layer wins over an earlier one.
+//! The system prompt, in layers: the profile's base instructions, the environment, the tools, the project's own
+//! documents, the skills, what hooks say, and last what the user says. A later layer wins over an earlier one.
 //!
 //! Everything is read through the [`ExecutionEnvironment`], once, when a session starts. The prompt does
 //! not change afterwards, so that a provider's prefix cache holds from one turn to the next.
@@ -14,14 +14,15 @@ mod repository;
 mod text;
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use junto_env::ExecutionEnvironment;
 use junto_llm::ToolSpec;
 use junto_llm::catalog::ModelInfo;
 
 use self::documents::Documents;
-use crate::SessionConfig;
 use crate::profile::Profile;
+use crate::{SessionConfig, Skills};
 
 /// What a prompt says that neither the profile nor the environment knows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,6 +37,10 @@ pub struct PromptFacts {
     pub instructions: Option<String>,
     /// What the model can call.
     pub tools: Vec<ToolSpec>,
+    /// The skills that it can load.
+    pub skills: Arc<Skills>,
+    /// What the user's hooks say of the session that begins.
+    pub context: Option<String>,
 }
 
 impl PromptFacts {
@@ -73,6 +78,8 @@ pub async fn build(profile: &Profile, env: &dyn ExecutionEnvironment, facts: &Pr
         git.snapshot(),
         tools(&facts.tools),
         documents.layer(),
+        facts.skills.layer(),
+        context(facts.context.as_deref()),
         user(facts.instructions.as_deref()),
     ]);
     Built { text, warnings }
@@ -91,10 +98,12 @@ pub async fn project_documents(env: &dyn ExecutionEnvironment, names: &[String])
 
 /// The system prompt of a session that has these tools: its own, else its profile's, else none; what the
 /// user says comes last.
-pub(crate) async fn of_session(config: &SessionConfig, tools: Vec<ToolSpec>) -> Built {
+pub(crate) async fn of_session(config: &SessionConfig, tools: Vec<ToolSpec>, said: Option<String>) -> Built {
     let instructions = config.instructions.clone();
+    let skills = Arc::clone(&config.reach.skills);
     let Some(profile) = config.profile.as_ref().filter(|_| config.system.is_empty()) else {
-        let text = joined([config.system.clone(), user(instructions.as_deref())]);
+        let (skills, said) = (skills.layer(), context(said.as_deref()));
+        let text = joined([config.system.clone(), skills, said, user(instructions.as_deref())]);
         return Built { text, warnings: Vec::new() };
     };
     let known = profile.model_info(&config.catalog, config.model.as_deref());
@@ -102,6 +111,8 @@ pub(crate) async fn of_session(config: &SessionConfig, tools: Vec<ToolSpec>) -> 
         today: config.log.now().strftime("%Y-%m-%d").to_string(),
         instructions,
         tools,
+        skills,
+        context: said,
         ..PromptFacts::of_model(config.model.as_deref().unwrap_or_default(), known)
     };
     // It is needed once and large; what starts a session shall not carry it along.
@@ -125,6 +136,11 @@ fn tools(tools: &[ToolSpec]) -> String {
         }
     }
     if layer.is_empty() { layer } else { format!("# Tools\n\nWhat you can call:{layer}") }
+}
+
+/// What hooks say.
+fn context(said: Option<&str>) -> String {
+    said.map(|said| format!("# Context\n\n{said}")).unwrap_or_default()
 }
 
 /// What the user says. Nothing follows it.

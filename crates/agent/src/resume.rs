@@ -14,8 +14,10 @@ use junto_llm::{Cost, Usage};
 use crate::configure::changed;
 use crate::desk::Settings;
 use crate::frame::{Frame, Mind, Unfinished};
+use crate::hooks::Source;
 use crate::prefix::Prefixes;
 use crate::restore::{self, OpenInput, PastSettings, Restored, restore};
+use crate::said::Said;
 use crate::{Session, SessionConfig, profile};
 
 /// What becomes of an input that was under way when a session was cut off.
@@ -235,7 +237,11 @@ impl Session {
         if change != Change::default() {
             frame.log().commit(Body::Configured { change }).await?;
         }
-        Ok(go_on(frame, restored, settings, moved))
+        let (context, warnings) = frame.hooks.begin(Source::Resume, &settings.env, &frame.cancel).await;
+        for message in warnings {
+            frame.log().emit(Body::Warning { code: "hook".to_owned(), message }).await?;
+        }
+        Ok(go_on(frame, restored, settings, moved, context.map(Said::note)))
     }
 }
 
@@ -254,7 +260,7 @@ async fn relearn(events: &[Event], frame: &Frame) -> Result<(), AgentError> {
 }
 
 /// Lets a session go on that was brought back.
-fn go_on(frame: Frame, restored: Restored, settings: Settings, moved: bool) -> Session {
+fn go_on(frame: Frame, restored: Restored, settings: Settings, moved: bool, told: Option<Said>) -> Session {
     let (usage, cost) = restored.totals().get();
     frame.totals.add(&usage, cost);
     if restored.last_end == Some(EndReason::AwaitingInput) {
@@ -272,7 +278,7 @@ fn go_on(frame: Frame, restored: Restored, settings: Settings, moved: bool) -> S
         frame.status.set_plan(plan);
     }
     let prefixes = Prefixes::after(prefix.as_ref());
-    frame.begin(Mind { settings, history, loops, prefixes, turns, answered_by, moved, open })
+    frame.begin(Mind { settings, history, loops, prefixes, turns, answered_by, moved, open, told })
 }
 
 /// That the events are those of the log.

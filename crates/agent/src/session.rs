@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::family::{Family, Subagent};
 use crate::frame::{ABILITIES, Frame, Mind};
 use crate::history::History;
+use crate::hooks::Source;
 use crate::host::{Door, SessionTools};
 use crate::prompt::{self, Built};
 use crate::task::Order;
@@ -80,13 +81,16 @@ impl Session {
     pub async fn start(config: SessionConfig) -> Result<Self, AgentError> {
         let frame = Frame::new(profile::apply(config))?;
         let config = &frame.config;
+        let (context, told) = frame.hooks.begin(Source::Startup, &config.env, &frame.cancel).await;
         let Built { text: system, warnings } = {
             let kit = frame.toolbox.kit();
-            prompt::of_session(config, kit.registry().definitions()).await
+            prompt::of_session(config, kit.registry().definitions(), context).await
         };
         frame.log().emit(config.session_start(&system)).await?;
-        for message in warnings {
-            frame.log().emit(Body::Warning { code: "prompt".to_owned(), message }).await?;
+        let coded = |code: &str, message| Body::Warning { code: code.to_owned(), message };
+        let warnings = warnings.into_iter().map(|message| coded("prompt", message));
+        for warning in warnings.chain(told.into_iter().map(|message| coded("hook", message))) {
+            frame.log().emit(warning).await?;
         }
         let mind = Mind::new(config, History::new(&system));
         Ok(frame.begin(mind))

@@ -20,6 +20,7 @@ use crate::config::Overflow;
 use crate::context::Gauge;
 use crate::desk::{Desk, Settings};
 use crate::history::History;
+use crate::hooks::SessionHooks;
 use crate::kit::Kit;
 use crate::loops::Loops;
 use crate::prefix::Prefixes;
@@ -60,6 +61,9 @@ pub(crate) struct State {
     pub(crate) compaction: Compaction,
     pub(crate) shortening: Shortening,
     pub(crate) status: Arc<Status>,
+    pub(crate) hooks: Arc<SessionHooks>,
+    /// How often hooks have kept the current input from ending.
+    pub(crate) stops: u32,
     /// Whether the host wants to know that an answer ends in a question.
     pub(crate) ask_on_question: bool,
     pub(crate) depth: u8,
@@ -78,6 +82,7 @@ impl State {
     pub(crate) fn begin_input(&mut self, input: &Said) {
         self.text.clear();
         self.rounds = 0;
+        self.stops = 0;
         self.history.begin(input);
         self.loops.begin_input();
     }
@@ -250,6 +255,19 @@ impl State {
         let error = EventError::from(error);
         self.log.emit(Body::Error { error: error.clone() }).await?;
         Ok(EndReason::Failed { error })
+    }
+
+    /// Whether a hook keeps the input from ending. The model is told why, and goes on.
+    pub(crate) async fn is_kept_going(&mut self, step: &CancellationToken) -> Result<bool, JournalError> {
+        let env = self.toolbox.env();
+        let Some(reason) = self.hooks.stop(self.stops, &self.text, &env, step).await? else {
+            return Ok(false);
+        };
+        self.stops += 1;
+        let told = Said::note(reason);
+        self.log.emit(told.injected()).await?;
+        self.history.say(&told);
+        Ok(true)
     }
 
     /// The end of an input whose last answer is there.

@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::config::{Environments, Overflow};
 use crate::configure::changed;
 use crate::desk::Desk;
+use crate::ear::Ear;
 use crate::family::Family;
 use crate::host::{Door, Sign};
 use crate::panics::caught;
@@ -225,6 +226,8 @@ impl Life {
             *outcome = Outcome { reason, text: String::new() };
         }
         self.reception.family.close().await;
+        // Best effort, like all of this: what cannot be written is told by what comes last.
+        let _ = self.state.hooks.end("other", &self.reception.toolbox.env()).await;
         let (usage, cost) = self.state.totals.get();
         // Nothing of it is left but this event: whoever sees it sees a closed session.
         self.status.set(SessionState::Closed);
@@ -248,6 +251,7 @@ pub(crate) struct Reception {
     pub(crate) family: Arc<Family>,
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) environments: Option<Environments>,
+    pub(crate) ear: Ear,
 }
 
 impl Reception {
@@ -312,6 +316,6 @@ impl Reception {
     }
 
     async fn hear(&self, input: Input) -> Result<Said, AgentError> {
-        Said::read(input, &*self.toolbox.env()).await
+        self.ear.hear(input).await
     }
 }

@@ -5,14 +5,15 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use junto_core::{
-    Action, AgentError, Body, EventLog, Gate, JournalError, Leash, Payload, Permit, Questions, Rejected,
-    Seen, Seq, Tool, ToolCx, ToolOutcome, ToolOutput, ToolSource, Unread, Via,
+    Action, Advice, AgentError, Body, EventLog, Gate, JournalError, Leash, Payload, Permit, Questions,
+    Rejected, Seen, Seq, Tool, ToolCx, ToolOutcome, ToolOutput, ToolSource, Unread, Via,
 };
 use junto_env::{ExecutionEnvironment, Jobs, RealPath, SeenFiles, Stamp};
 use junto_llm::{ResultOutput, ToolCall, ToolResult};
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::SessionCaller;
+use crate::hooks::{Before, SessionHooks};
 use crate::kit::{Entry, Kit};
 use crate::late::Late;
 use crate::output::OutputLimits;
@@ -52,6 +53,8 @@ pub(crate) struct Toolbox {
     unread: Unread,
     /// Tools that come and go.
     late: Option<Late>,
+    /// The user's programs that are asked before a call and told after it.
+    hooks: Option<Arc<SessionHooks>>,
     /// Tools that others have and this session has not, and why.
     withheld: Option<(&'static [&'static str], &'static str)>,
 }
@@ -99,8 +102,23 @@ impl Toolbox {
         let jobs = Arc::new(Jobs::new(ToolCx::MOST_JOBS));
         let seen = Arc::new(SeenFiles::new(ToolCx::MOST_SEEN));
         let writing = PathQueues::default();
-        let (unread, late, withheld) = (Unread::default(), None, None);
-        Ok(Self { kit, env, gate, questions, status, jobs, seen, writing, log, limits, unread, late, withheld })
+        let (unread, late, hooks, withheld) = (Unread::default(), None, None, None);
+        Ok(Self {
+            kit,
+            env,
+            gate,
+            questions,
+            status,
+            jobs,
+            seen,
+            writing,
+            log,
+            limits,
+            unread,
+            late,
+            hooks,
+            withheld,
+        })
     }
 
     /// Says whether files may be changed that were never read.
@@ -123,6 +141,22 @@ impl Toolbox {
             *kit = Arc::new(renewed);
         }
         left_out
+    }
+
+    /// Has hooks run before and after each call.
+    pub(crate) fn watched_by(&mut self, hooks: Arc<SessionHooks>) {
+        self.hooks = Some(hooks);
+    }
+
+    /// Notes that the model has seen a file whole.
+    pub(crate) fn note_seen(&self, path: &RealPath, stamp: Stamp) {
+        self.seen.note(path, stamp);
+    }
+
+    /// Whether somebody would be asked about a call.
+    pub(crate) fn would_ask(&self, prepared: &Prepared) -> bool {
+        let ready = prepared.ready.as_ref();
+        ready.is_ok_and(|(_, actions)| self.gate.would_ask(&prepared.call.name, actions))
     }
 
     /// Says why tools are not there that a model may look for.
@@ -248,10 +282,19 @@ impl Toolbox {
             let message = Rejected::Cancelled.message();
             return self.told(&call, via, None, ToolOutcome::error(message)).await;
         }
+        let Before { block, advice, context } = match &self.hooks {
+            Some(hooks) => hooks.before(&call, &actions, &env, asking).await?,
+            None => Before::default(),
+        };
+        if let Some(reason) = block {
+            let message = format!("not allowed: {reason}");
+            return self.told(&call, via, None, ToolOutcome::error(message)).await;
+        }
+        let outside = env.unconfined().unwrap_or_else(|| Arc::clone(&env));
         // What is allowed by somebody runs without the sandbox, so it is looked at without it, too.
-        let shown =
-            self.shown(&call.name, &actions, &*env.unconfined().unwrap_or_else(|| Arc::clone(&env))).await;
-        let permit = match caught(self.gate.pass(call.clone(), actions, via, asking)).await {
+        let shown = self.shown(&call.name, &actions, &advice, &*outside).await;
+        let judged = actions.clone();
+        let permit = match caught(self.gate.pass_advised(call.clone(), actions, via, advice, asking)).await {
             Ok(Ok(permit)) => permit,
             Ok(Err(Rejected::Failed(error))) => return Err(JournalError(error.to_string())),
             Ok(Err(rejected)) => {
@@ -268,9 +311,14 @@ impl Toolbox {
             }
         };
         let start = permit.start();
-        let env = place(&permit, env);
-        let outcome = self.run(&*entry.tool, permit, (env, shown), stop).await;
-        self.told(&call, via, Some(start), outcome).await
+        let place = place(&permit, Arc::clone(&env));
+        let outcome = self.run(&*entry.tool, permit, (place, shown), stop).await;
+        let after = match &self.hooks {
+            Some(hooks) => hooks.after(&call, &judged, &outcome, &env, stop).await?,
+            None => None,
+        };
+        let notes = [context, after].into_iter().flatten().collect::<Vec<_>>().join("\n");
+        self.told_with(&call, via, Some(start), outcome, &notes).await
     }
 
     /// What the files are like that a call would write, if somebody will be asked about it: what is allowed
@@ -279,10 +327,13 @@ impl Toolbox {
         &self,
         tool: &str,
         actions: &[Action],
+        advice: &Advice,
         env: &dyn ExecutionEnvironment,
     ) -> HashMap<RealPath, Option<Stamp>> {
         let mut shown = HashMap::new();
-        let asks = async { caught(async { self.gate.would_ask(tool, actions) }).await.unwrap_or(false) };
+        let advised = matches!(advice, Advice::Ask { .. });
+        let asks =
+            async { advised || caught(async { self.gate.would_ask(tool, actions) }).await.unwrap_or(false) };
         if actions.iter().any(|action| matches!(action, Action::Write { .. })) && asks.await {
             for action in actions {
                 if let Action::Write { path } = action
@@ -335,11 +386,27 @@ impl Toolbox {
         of: Option<Seq>,
         outcome: ToolOutcome,
     ) -> Result<Ran, JournalError> {
+        self.told_with(call, via, of, outcome, "").await
+    }
+
+    /// The same, with something that the model sees below the output.
+    async fn told_with(
+        &self,
+        call: &ToolCall,
+        via: Via,
+        of: Option<Seq>,
+        outcome: ToolOutcome,
+        notes: &str,
+    ) -> Result<Ran, JournalError> {
         if let Some(fault) = outcome.output.fault() {
             let message = format!("the middle of the output of {} is lost: {fault}", call.name);
             self.log.emit(Body::Warning { code: "output_lost".to_owned(), message }).await?;
         }
-        let result = self.result(call, &outcome);
+        let mut result = self.result(call, &outcome);
+        if !notes.is_empty() {
+            let text = format!("{}\n\n{notes}", result.output.to_text());
+            result.output = ResultOutput::Text(text);
+        }
         let end = Body::ToolCallEnd {
             of,
             call_id: call.id.clone(),

@@ -63,7 +63,7 @@ pub(crate) async fn turn(state: &mut State, entry: &Entry) -> Result<EndReason, 
             let calls: Vec<_> = answer.response.tool_calls().cloned().collect();
             if calls.is_empty() {
                 // Something said during the last answer is still an order for this input.
-                if answer.is_paused() || state.desk.has_steering() {
+                if answer.is_paused() || state.desk.has_steering() || state.is_kept_going(&step).await? {
                     continue;
                 }
                 return Ok(state.done());

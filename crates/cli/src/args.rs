@@ -6,6 +6,7 @@ mod gateway;
 mod mcp;
 mod policy;
 mod profile;
+mod reach;
 mod run;
 mod sandbox;
 mod sessions;
@@ -27,6 +28,7 @@ pub(crate) use self::gateway::{
 pub(crate) use self::mcp::{AddServerArgs, McpArgs, McpCommand};
 pub(crate) use self::policy::{PolicyArgs, PolicyCommand, TrustArgs};
 pub(crate) use self::profile::{CaptureArgs, CapturedAgent, DialectName, ProfileArgs, ProfileCommand};
+pub(crate) use self::reach::ListArgs;
 pub(crate) use self::run::{AgentKind, InputForm, RunArgs, WorkArgs};
 pub(crate) use self::sandbox::{DoctorArgs, DoorArgs, SandboxArgs};
 pub(crate) use self::sessions::{
@@ -60,6 +62,7 @@ Examples:
   junto profile list                       the tools and prompts that models work with
   junto config show                        what is set, and where it came from
   junto policy explain \"git push\"          what would become of a command, and why
+  junto skills                             the skills that agents can load here
   junto trust                              let this project's own configuration count
   junto sandbox -- make test               run a command that cannot leave this folder
   junto doctor                             what this machine can enforce";
@@ -101,9 +104,15 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// List, show and capture profiles: what a model is told and which tools it has
     Profile(ProfileArgs),
+    /// List the skills that agents can load here
+    Skills(ListArgs),
+    /// List the slash commands that can be called here, as in `junto run "/review src"`
+    Commands(ListArgs),
+    /// List the hooks that watch over agents here
+    Hooks(ListArgs),
     /// Explain, check and show what agents may do
     Policy(PolicyArgs),
-    /// Let a project's own .junto/config.toml count, after showing what it would change
+    /// Let what a project brings count: settings, hooks, commands, skills, servers; after showing it
     Trust(TrustArgs),
     /// Run a command that cannot leave this folder, read secrets or reach the network
     Sandbox(SandboxArgs),

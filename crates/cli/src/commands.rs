@@ -13,6 +13,7 @@ mod mcp;
 mod models;
 mod policy;
 pub(crate) mod profile;
+mod reach;
 mod replay;
 mod rewind;
 mod run;
@@ -46,6 +47,9 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
         Some(Command::Ask(args)) => interruptible(ask::run(args, environment, &output)),
         Some(Command::Models(args)) => models::run(&args, environment, &output),
         Some(Command::Config(args)) => interruptible(config::run(args.command, environment, &output)),
+        Some(Command::Skills(args)) => reach::run(reach::Listed::Skills, &args, environment, &output),
+        Some(Command::Commands(args)) => reach::run(reach::Listed::Commands, &args, environment, &output),
+        Some(Command::Hooks(args)) => reach::run(reach::Listed::Hooks, &args, environment, &output),
         Some(Command::Policy(args)) => interruptible(policy::run(args.command, environment, &output)),
         Some(Command::Trust(args)) => interruptible(trust::run(args, environment, &output)),
         Some(Command::Run(args)) => on_runtime(run::run(args, environment, &output)),

@@ -10,6 +10,7 @@ mod check;
 mod files;
 mod gateway;
 mod problem;
+mod project;
 mod runners;
 mod schema;
 mod settings;
@@ -38,10 +39,11 @@ pub(crate) use files::{Files, Project};
 pub(crate) use gateway::{COUNCIL_IDS, Route, Who, rank};
 pub(crate) use junto::llm::vendor::VENDORS;
 pub(crate) use problem::{Problem, failure as problems_failure};
+pub(crate) use project::{ProjectFiles, SERVERS, of_project};
 pub(crate) use runners::RunnerSettings;
 pub(crate) use schema::{DIALECTS, ENV_POLICIES, MODES, OVERFLOWS, SANDBOXES};
 pub(crate) use settings::{KeyPath, Layer, Origin, Setting, Settings, in_order};
-pub(crate) use trust::{Standing, Trust, digest};
+pub(crate) use trust::{CONFIG, Standing, Trust, digest};
 pub(crate) use value::{Value, duration, duration_text};
 pub(crate) use vendors::vendor;
 pub(crate) use write::{add_rule, replace_file};
@@ -84,39 +86,8 @@ pub(crate) struct Config {
     pub(crate) rules: Vec<Rules>,
     /// What the user should know of how it came about.
     pub(crate) notes: Vec<String>,
-    /// The project's file, if it is not in force because nobody has said that it shall be.
-    pub(crate) untrusted: Option<ProjectFile>,
-}
-
-/// A project's file, and what is thought of it.
-#[derive(Clone, Debug)]
-pub(crate) struct ProjectFile {
-    /// Whose it is.
-    pub(crate) project: Project,
-    /// What is in it.
-    pub(crate) text: String,
-    /// Whether it is trusted.
-    pub(crate) standing: Standing,
-}
-
-impl ProjectFile {
-    /// What the user is told of one that is not in force.
-    fn note(&self) -> String {
-        let (file, root) = (self.project.file.display(), self.project.root.display());
-        let why = match self.standing {
-            Standing::Changed => "has changed since it was trusted",
-            Standing::Trusted | Standing::Unknown => "is not trusted",
-        };
-        format!(
-            "note: {file} is not in force because it {why}; `junto trust {root}` shows what it would change, \
-             and lets it"
-        )
-    }
-
-    /// The settings and rules that it would make.
-    pub(crate) fn layer(&self) -> Layer {
-        check::check(&self.project.file, &self.text, Whose::Project)
-    }
+    /// What the project brings, if there is one.
+    pub(crate) project: Option<ProjectFiles>,
 }
 
 /// A provider as it is configured.
@@ -140,14 +111,19 @@ impl Config {
     /// # Errors
     /// All problems of all layers at once.
     pub(crate) fn load(environment: &Environment, flags: &[FlagValue]) -> Result<Self, Failure> {
-        let (layer, notes, untrusted) = layers(environment, flags);
-        let config = Self { settings: layer.settings, rules: layer.rules, notes, untrusted };
+        let (layer, notes, project) = layers(environment, flags);
+        let config = Self { settings: layer.settings, rules: layer.rules, notes, project };
         let circles = aliases::circles(&config.settings);
         let (providers, runners) =
             (config.incomplete_providers(&layer.spoiled), config.impossible_runners(&layer.spoiled));
         let (_, routes) = config.routes();
         let problems = [layer.problems, providers, runners, circles, routes].concat();
         if problems.is_empty() { Ok(config) } else { Err(problems_failure(&problems)) }
+    }
+
+    /// What the project brings, if nobody has said that it shall be in force.
+    pub(crate) fn untrusted(&self) -> Option<&ProjectFiles> {
+        self.project.as_ref().filter(|project| project.needs_trust() && !project.is_trusted())
     }
 
     /// The setting of a key without a name in its path.
@@ -348,8 +324,8 @@ pub(crate) fn file_layer(file: &Path) -> Layer {
     }
 }
 
-/// All layers over each other, notes for the user, and the project's file if it is none of them.
-fn layers(environment: &Environment, flags: &[FlagValue]) -> (Layer, Vec<String>, Option<ProjectFile>) {
+/// All layers over each other, notes for the user, and what the project brings.
+fn layers(environment: &Environment, flags: &[FlagValue]) -> (Layer, Vec<String>, Option<ProjectFiles>) {
     let files = Files::find(environment);
     let mut all = defaults(environment);
     let mut notes = Vec::new();
@@ -368,13 +344,16 @@ fn layers(environment: &Environment, flags: &[FlagValue]) -> (Layer, Vec<String>
         }
         all.under(file_layer(file));
     }
-    let mut untrusted = None;
+    let mut brought = None;
     match of_project(&files) {
         Ok(None) => {}
-        Ok(Some(file)) if file.standing == Standing::Trusted => all.under(file.layer()),
-        Ok(Some(file)) => {
-            notes.push(file.note());
-            untrusted = Some(file);
+        Ok(Some(project)) => {
+            if !project.needs_trust() || project.is_trusted() {
+                all.under(project.layer());
+            } else {
+                notes.push(project.note());
+            }
+            brought = Some(project);
         }
         Err(problem) => all.problems.push(problem),
     }
@@ -385,22 +364,7 @@ fn layers(environment: &Environment, flags: &[FlagValue]) -> (Layer, Vec<String>
         let path = KeyPath::of(&flag.key.split('.').collect::<Vec<_>>());
         all.set_text(path, &flag.text, Origin::Flag(flag.flag.to_owned()));
     }
-    (all, notes, untrusted)
-}
-
-/// The file of the project, if there is one, and what is thought of it. It is read once: what is trusted is
-/// what is used.
-///
-/// # Errors
-/// If it, or the list of trusted projects, cannot be read.
-pub(crate) fn of_project(files: &Files) -> Result<Option<ProjectFile>, Problem> {
-    let Some(project) = &files.project else { return Ok(None) };
-    let Some(text) = check::read(&project.file)? else { return Ok(None) };
-    let standing = match &files.trust {
-        Some(file) => Trust::read(file)?.standing(&project.root, &digest(&text)),
-        None => Standing::Unknown,
-    };
-    Ok(Some(ProjectFile { project: project.clone(), text, standing }))
+    (all, notes, brought)
 }
 
 fn defaults(environment: &Environment) -> Layer {

@@ -14,6 +14,7 @@ mod guard;
 mod interrupts;
 mod mcp;
 mod output;
+mod reach;
 mod runners;
 mod saved;
 mod when;

@@ -60,7 +60,23 @@ impl Gate {
         via: Via,
         cancel: &CancellationToken,
     ) -> Result<Permit, Rejected> {
-        let leash = match self.policy.decide_call(&call.name, &actions) {
+        self.pass_advised(call, actions, via, Advice::None, cancel).await
+    }
+
+    /// The same, with what somebody says of the call whom the user has set to watch over calls. What the policy
+    /// denies stays denied.
+    ///
+    /// # Errors
+    /// Why it may not run.
+    pub async fn pass_advised(
+        &self,
+        call: ToolCall,
+        actions: Vec<Action>,
+        via: Via,
+        advice: Advice,
+        cancel: &CancellationToken,
+    ) -> Result<Permit, Rejected> {
+        let leash = match advice.on(self.policy.decide_call(&call.name, &actions), &*self.policy) {
             Verdict::Allow(leash) => leash,
             Verdict::Deny { reason } => return Err(Rejected::Denied(reason)),
             Verdict::Ask { proposed, reason } => {
@@ -81,6 +97,11 @@ impl Gate {
             }
         };
         self.start(call, actions, via, leash).await
+    }
+
+    /// What the policy says of such a call of a tool now, whatever people would say.
+    pub fn verdict(&self, tool: &str, actions: &[Action]) -> Verdict {
+        self.policy.decide_call(tool, actions)
     }
 
     /// Whether somebody would be asked about such a call of a tool now.
@@ -200,6 +221,32 @@ impl Gate {
             Decision::Allow { .. } => Ok(self.policy.yes()),
             Decision::Reject { reason } => Err(Rejected::Refused(reason)),
             Decision::Unanswered { reason } => Err(Rejected::Unanswered(reason)),
+        }
+    }
+}
+
+/// What is said of a call beside the policy, by somebody whom the user has set to watch over calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Advice {
+    /// Nothing.
+    #[default]
+    None,
+    /// Nobody need be asked: it is as if a person had said yes.
+    Allow,
+    /// Somebody must be asked, also where the policy would allow it.
+    Ask {
+        /// Why, for whoever is asked.
+        reason: String,
+    },
+}
+
+impl Advice {
+    /// A verdict, with this advice.
+    fn on(self, verdict: Verdict, policy: &dyn Policy) -> Verdict {
+        match (self, verdict) {
+            (Self::Allow, Verdict::Ask { .. }) => Verdict::Allow(policy.yes()),
+            (Self::Ask { reason }, Verdict::Allow(_)) => Verdict::Ask { proposed: Vec::new(), reason },
+            (_, verdict) => verdict,
         }
     }
 }

@@ -51,7 +51,7 @@ pub use compacted::{CompactMethod, CompactReason, Dropped};
 pub use delta::Delta;
 pub use error::{AgentError, AgentErrorKind};
 pub use event::{Body, EndReason, Event, EventError, VERSION, event_schema};
-pub use gate::Gate;
+pub use gate::{Advice, Gate};
 pub use id::{AgentId, AskId, BlobId, Seq};
 pub use journal::{Durability, Journal, JournalError};
 pub use log::{Clock, Committed, EventLog, Item};

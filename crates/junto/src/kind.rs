@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use junto_agent::{Overflow, Profile, SessionConfig};
+use junto_agent::{Overflow, Profile, Reach, SessionConfig};
 use junto_env::ExecutionEnvironment;
 use junto_llm::{Effort, Provider, Secret, Usd};
 use junto_runner::sweep::Roster;
@@ -60,6 +60,8 @@ pub struct Native {
     pub instructions: Option<String>,
     /// What is done when a conversation gets too long for the model.
     pub on_overflow: Overflow,
+    /// What it has beside its tools: skills, commands, hooks, files in inputs.
+    pub reach: Reach,
     /// Sets what nothing else here sets, such as when a loop is noticed or how much of an output the model
     /// sees. It is asked last, for each session of this kind, also for children.
     pub adjust: Option<Adjust>,
@@ -77,6 +79,7 @@ impl Native {
             system: String::new(),
             instructions: None,
             on_overflow: Overflow::default(),
+            reach: Reach::default(),
             adjust: None,
         }
     }

@@ -289,6 +289,7 @@ impl Workshop {
             },
             late_tools: inner.late_tools.as_ref().map(|make| make()),
             profile: native.profile.clone(),
+            reach: native.reach.clone(),
             policy: Arc::clone(&inner.policy),
             on_reject: inner.on_reject,
             approval_timeout: inner.approval_timeout,

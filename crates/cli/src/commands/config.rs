@@ -10,8 +10,8 @@ use serde_json::json;
 use crate::args::ConfigCommand;
 use crate::commands::trust;
 use crate::config::{
-    Config, Files, KeyPath, Problem, Setting, Standing, Value, circles, file_layer, in_order, of_project,
-    problems_failure,
+    Config, Files, KeyPath, Problem, ProjectFiles, Setting, Standing, Value, circles, file_layer, in_order,
+    of_project, problems_failure,
 };
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
@@ -104,7 +104,7 @@ fn paths(files: &Files) -> Result<String, Failure> {
     match &files.project {
         Some(project) => {
             let file = of_project(files).map_err(|problem| problems_failure(&[problem]))?;
-            let trusted = match file.map(|file| file.standing) {
+            let trusted = match file.filter(ProjectFiles::needs_trust).map(|file| file.standing) {
                 Some(Standing::Trusted) => "trusted",
                 Some(Standing::Changed) => "changed since it was trusted",
                 Some(Standing::Unknown) | None => "not trusted",

@@ -39,19 +39,19 @@ pub(crate) async fn run(args: McpArgs, environment: &Environment, output: &Outpu
 }
 
 /// The servers, with a word about what does not count.
-fn found(environment: &Environment, output: &Output) -> Result<Servers, Failure> {
-    let servers = mcp::servers(environment)?;
+fn found(config: &Config, environment: &Environment, output: &Output) -> Result<Servers, Failure> {
+    for note in &config.notes {
+        output.note(note);
+    }
+    let servers = mcp::servers(config, environment)?;
     for warning in &servers.warnings {
         output.warning(warning);
-    }
-    if let Some(file) = &servers.untrusted {
-        output.note(&file.note());
     }
     Ok(servers)
 }
 
 fn list(as_json: bool, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    let servers = found(environment, output)?;
+    let servers = found(&Config::load(environment, &[])?, environment, output)?;
     if as_json {
         let rows: Vec<_> = servers
             .known
@@ -88,7 +88,8 @@ async fn test(
     environment: &Environment,
     output: &Output,
 ) -> Result<Exit, Failure> {
-    let servers = found(environment, output)?;
+    let config = Config::load(environment, &[])?;
+    let servers = found(&config, environment, output)?;
     let all = servers.known.into_iter().map(|known| known.server);
     let mut wanted: Vec<_> = match name {
         Some(name) => all.filter(|server| server.name == name).collect(),
@@ -103,7 +104,6 @@ async fn test(
     }
     // Whoever names one means it.
     wanted.iter_mut().for_each(|server| server.enabled = true);
-    let config = Config::load(environment, &[])?;
     let hub = mcp::hub(wanted, &config, environment, environment.directory())?;
     let statuses = hub.ready().await;
     hub.close().await;

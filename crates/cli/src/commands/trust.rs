@@ -8,13 +8,12 @@ use serde_json::json;
 
 use crate::args::TrustArgs;
 use crate::config::{
-    Config, Files, Layer, Problem, Project, ProjectFile, Settings, Standing, Trust, digest, in_order,
+    CONFIG, Config, Files, Layer, Problem, Project, ProjectFiles, Settings, Standing, Trust, in_order,
     of_project, problems_failure,
 };
 use crate::consent;
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
-use crate::mcp;
 use crate::output::Output;
 use crate::output::paint::visible;
 
@@ -54,27 +53,18 @@ pub(crate) async fn trust(
             "a project is a folder that has .junto or .git",
         ));
     };
-    let (file, servers) = (of_project(&files).map_err(problem)?, mcp::of_project(&files)?);
-    if file.is_none() && servers.is_none() {
+    let brought = of_project(&files).map_err(problem)?;
+    let Some(file) = brought.filter(ProjectFiles::needs_trust) else {
         return Err(Failure::usage(
             format!("{} has no configuration of its own to trust", project.root.display()),
             format!("it would be {}", project.file.display()),
         ));
-    }
-    let file = file.filter(|file| file.standing != Standing::Trusted);
-    let servers = servers.filter(|servers| servers.standing != Standing::Trusted);
-    let mut shown_all = Vec::new();
-    if let Some(file) = &file {
-        shown_all.push(shown(file, &there)?);
-    }
-    if let Some(servers) = &servers {
-        shown_all.push(servers.shown(&there)?);
-    }
-    if shown_all.is_empty() {
+    };
+    if file.standing == Standing::Trusted {
         output.note(&format!("{} was trusted already, as it is", project.root.display()));
         return Ok(());
     }
-    let shown = shown_all.join("\n");
+    let shown = shown(&file, &there)?;
     if !yes && consent::is_possible() {
         if !consent::yes(output, &shown, "Trust it?").await {
             return Err(Failure::new(
@@ -86,12 +76,7 @@ pub(crate) async fn trust(
     } else {
         output.note(&shown);
     }
-    if let Some(file) = &file {
-        add(&files, file)?;
-    }
-    if let Some(servers) = &servers {
-        add_file(&files, &servers.file, &servers.text)?;
-    }
+    add(&files, &file)?;
     output.note(&format!("{} is trusted now", project.root.display()));
     Ok(())
 }
@@ -100,15 +85,10 @@ pub(crate) async fn trust(
 ///
 /// # Errors
 /// If the list cannot be written.
-pub(crate) fn add(files: &Files, file: &ProjectFile) -> Result<(), Failure> {
-    add_file(files, &file.project.root, &file.text)
-}
-
-/// Trusts what has a name of its own in the list, as its text is.
-fn add_file(files: &Files, name: &Path, text: &str) -> Result<(), Failure> {
+pub(crate) fn add(files: &Files, file: &ProjectFiles) -> Result<(), Failure> {
     let list = list_file(files)?;
     let mut trust = Trust::read(list).map_err(problem)?;
-    trust.add(name, &digest(text)).map_err(|error| not_written(list, &error))?;
+    trust.add(&file.project.root, &file.digest()).map_err(|error| not_written(list, &error))?;
     Ok(())
 }
 
@@ -116,19 +96,30 @@ fn add_file(files: &Files, name: &Path, text: &str) -> Result<(), Failure> {
 ///
 /// # Errors
 /// If something in it is wrong.
-pub(crate) fn shown(file: &ProjectFile, environment: &Environment) -> Result<String, Failure> {
+pub(crate) fn shown(file: &ProjectFiles, environment: &Environment) -> Result<String, Failure> {
     let without = Config::load(environment, &[])?;
     let layer = file.layer();
     if !layer.problems.is_empty() {
         return Err(problems_failure(&layer.problems));
     }
-    let changes = differences(&without.settings, &layer);
-    let file = file.project.file.display();
-    if changes.is_empty() {
-        return Ok(format!("{file} changes nothing"));
+    let lines = |lines: Vec<String>| -> Vec<String> {
+        lines.iter().map(|line| format!("    {}", visible(&line.replace('\n', " ⏎ ")))).collect()
+    };
+    let mut parts = Vec::new();
+    if file.text(CONFIG).is_some() {
+        let changes = lines(differences(&without.settings, &layer));
+        let path = file.project.file.display();
+        parts.push(if changes.is_empty() {
+            format!("{path} changes nothing")
+        } else {
+            format!("{path} would change this:\n{}", changes.join("\n"))
+        });
     }
-    let lines: Vec<String> = changes.iter().map(|line| format!("    {}", visible(line))).collect();
-    Ok(format!("{file} would change this:\n{}", lines.join("\n")))
+    let brought = lines(file.told());
+    if !brought.is_empty() {
+        parts.push(format!("{} brings this:\n{}", file.project.root.display(), brought.join("\n")));
+    }
+    Ok(parts.join("\n"))
 }
 
 /// What a layer changes, line by line: `-` is taken away, `+` comes.
@@ -161,11 +152,8 @@ pub(crate) fn revoke(
     let root = Project::around(&folder).map_or(folder, |project| project.root);
     let files = Files::find(environment);
     let list = list_file(&files)?;
-    let mut trust = Trust::read(list).map_err(problem)?;
-    let mut removed = false;
-    for name in [root.join(mcp::PROJECT_FILE), root.clone()] {
-        removed |= trust.remove(&name).map_err(|error| not_written(list, &error))?;
-    }
+    let removed = Trust::read(list).map_err(problem)?.remove(&root);
+    let removed = removed.map_err(|error| not_written(list, &error))?;
     let now = if removed { "is trusted no more" } else { "was not trusted" };
     output.note(&format!("{} {now}", root.display()));
     Ok(())
@@ -177,13 +165,10 @@ fn list(environment: &Environment, as_json: bool) -> Result<String, Failure> {
     let trust = Trust::read(list_file(&files)?).map_err(problem)?;
     let mut rows = Vec::new();
     for (root, _) in trust.entries() {
-        if root.file_name().is_some_and(|name| name == mcp::PROJECT_FILE) {
-            rows.push((root.clone(), state_of_servers(&files, &root)));
-            continue;
-        }
         let there =
             Files { project: Project::around(&root).filter(|project| project.root == root), ..files.clone() };
         let state = match of_project(&there) {
+            Ok(Some(file)) if !file.needs_trust() => "has no file",
             Ok(Some(file)) if file.standing == Standing::Trusted => "in force",
             Ok(Some(_)) => "changed since",
             Ok(None) => "has no file",
@@ -203,17 +188,6 @@ fn list(environment: &Environment, as_json: bool) -> Result<String, Failure> {
         let _ = writeln!(text, "{} ({state})", root.display());
     }
     Ok(if text.is_empty() { "no project is trusted\n".to_owned() } else { text })
-}
-
-/// Whether the file of a project's MCP servers is still what was trusted.
-fn state_of_servers(files: &Files, file: &Path) -> &'static str {
-    let there = Files { project: file.parent().and_then(Project::around), ..files.clone() };
-    match mcp::of_project(&there) {
-        Ok(Some(servers)) if servers.file == file && servers.standing == Standing::Trusted => "in force",
-        Ok(Some(_)) => "changed since",
-        Ok(None) => "has no file",
-        Err(_) => "cannot be read",
-    }
 }
 
 fn folder(path: Option<PathBuf>, environment: &Environment) -> PathBuf {

@@ -25,6 +25,9 @@ pub(crate) struct Files {
     /// The list of trusted projects. No variable moves it: a project that can place a
     /// file beside the one named there must not be able to trust itself.
     pub(crate) trust: Option<PathBuf>,
+    /// The folder of the user's configuration, whatever variable names the file. It holds skills, commands and
+    /// hooks, too.
+    pub(crate) folder: Option<PathBuf>,
     /// The project one is in.
     pub(crate) project: Option<Project>,
 }
@@ -58,7 +61,8 @@ impl Files {
                 .map(|(_, path)| path)
                 .or_else(|| folder.as_ref().map(|folder| folder.join("config.toml"))),
             foreign,
-            trust: folder.map(|folder| folder.join("trusted.toml")),
+            trust: folder.as_ref().map(|folder| folder.join("trusted.toml")),
+            folder,
             project: Project::around(environment.directory()),
         }
     }

@@ -113,6 +113,8 @@ pub(crate) static KEYS: &[Key] = &[
     Key::new("on_overflow", Kind::Choice(OVERFLOWS), "what is done when a conversation gets too long")
         .or("compact")
         .var("JUNTO_ON_OVERFLOW"),
+    Key::new("hooks", Kind::Texts, "files of hooks beside your hooks.json, such as ~/.claude/settings.json")
+        .var("JUNTO_HOOKS"),
     Key::new(
         "limits.max_turns",
         Kind::Count,

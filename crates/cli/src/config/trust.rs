@@ -1,5 +1,5 @@
-//! Which projects may configure Junto, and with what. A project's file could send prompts and keys elsewhere,
-//! or allow what the user would not, so it counts only after the user said so, and only as it was then.
+//! Which projects may configure Junto, and with what. A project's files could send prompts and keys elsewhere, allow
+//! what the user would not, or run programs, so they count only after the user said so, and only as they were then.
 
 use std::fmt::Write as _;
 use std::io;
@@ -18,7 +18,7 @@ pub(crate) struct Trust {
     document: DocumentMut,
 }
 
-/// What is thought of a project's file.
+/// What is thought of what a project brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// It is trusted as it is.
@@ -29,6 +29,9 @@ pub(crate) enum Standing {
     Unknown,
 }
 
+/// The file that settings of a project are in, below its root.
+pub(crate) const CONFIG: &str = ".junto/config.toml";
+
 /// One entry for each project: its folder, and what its file was like.
 const PROJECT: &str = "project";
 const PATH: &str = "path";
@@ -37,13 +40,29 @@ const DIGEST: &str = "digest";
 /// at once more.
 const PROJECTS: &str = "projects";
 
-/// What a project's file is told by.
-pub(crate) fn digest(text: &str) -> String {
+/// What bytes are told by.
+pub(crate) fn digest(bytes: impl AsRef<[u8]>) -> String {
     let mut hex = String::from("sha256:");
-    for byte in Sha256::digest(text.as_bytes()) {
+    for byte in Sha256::digest(bytes.as_ref()) {
         let _ = write!(hex, "{byte:02x}");
     }
     hex
+}
+
+/// What several files are told by together: where each is, and what is in it. One that stands alone as the
+/// project's configuration is told by itself, as it was before there were others.
+pub(crate) fn digest_of_all<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let mut files: Vec<(&str, &str)> = files.into_iter().collect();
+    files.sort_unstable();
+    if let [(CONFIG, digest)] = &files[..] {
+        return (*digest).to_owned();
+    }
+    let mut list = String::new();
+    for (path, digest) in files {
+        // A path may have any character but this one.
+        let _ = write!(list, "{path}\0{digest}\0");
+    }
+    digest(list)
 }
 
 impl Trust {
@@ -72,7 +91,7 @@ impl Trust {
         Ok(Self { file: file.to_owned(), document })
     }
 
-    /// What is thought of a project whose file has this digest.
+    /// What is thought of a project whose files have this digest.
     pub(crate) fn standing(&self, root: &Path, digest: &str) -> Standing {
         let of_it: Vec<_> = self.entries().filter(|(path, _)| path == root).collect();
         match &of_it[..] {
@@ -195,6 +214,23 @@ mod tests {
         assert_eq!(trust.standing(Path::new("/b"), &text), Standing::Changed);
         assert!(trust.remove(Path::new("/b")).unwrap());
         assert_eq!(Trust::read(&file).unwrap().entries().count(), 1);
+    }
+
+    /// Every file counts, by its place and by what is in it; a configuration alone as it always did.
+    #[test]
+    fn a_digest_is_of_all_files() {
+        let (one, two) = (digest("one"), digest("two"));
+        assert_eq!(digest_of_all([(CONFIG, one.as_str())]), one);
+        let both = digest_of_all([(CONFIG, one.as_str()), ("b", two.as_str())]);
+        assert_eq!(digest_of_all([("b", two.as_str()), (CONFIG, one.as_str())]), both);
+        for other in [
+            digest_of_all([(CONFIG, two.as_str()), ("b", two.as_str())]),
+            digest_of_all([(CONFIG, one.as_str()), ("c", two.as_str())]),
+            digest_of_all([(CONFIG, one.as_str())]),
+            digest_of_all([("b", two.as_str())]),
+        ] {
+            assert_ne!(other, both);
+        }
     }
 
     #[test]

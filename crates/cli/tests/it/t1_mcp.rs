@@ -115,25 +115,26 @@ fn a_projects_servers_start_only_when_it_is_trusted() {
     let steps = || vec![Step::text("Done.")];
     let stage = Stage::on_any_wire(Play::of(steps()));
     let machine = &stage.machine;
-    let file = machine.write("project/.mcp.json", servers(machine, &[]));
+    machine.write("project/.mcp.json", servers(machine, &[]));
+    let root = crate::text(&machine.path("project"));
     let run = machine.run(&["run", "Work."]);
-    assert!(run.err.contains("are not started because it is not trusted"), "{run:#?}");
+    assert!(run.err.contains("is not in force because it is not trusted"), "{run:#?}");
     assert!(machine.run(&["mcp", "list"]).ok().contains("no MCP server is configured"));
     machine.run(&["mcp", "test"]).fails(2, &["no MCP server is configured"]);
     assert!(!machine.path("started").exists(), "it was started");
 
     let trusted = machine.run(&["trust", "--yes"]);
-    assert!(trusted.err.contains("+ faulty: python3") && trusted.err.contains("is trusted now"), "{trusted:#?}");
+    assert!(trusted.err.contains("+ server faulty: python3") && trusted.err.contains("is trusted now"), "{trusted:#?}");
     let tested: Value = serde_json::from_str(&machine.run(&["mcp", "test", "--json"]).ok()).unwrap();
     assert_eq!(tested["servers"][0]["error"], Value::Null, "{tested}");
     assert_eq!(std::fs::read_to_string(machine.path("started")).unwrap(), "started\n");
-    assert_eq!(machine.run(&["trust", "--list"]).ok(), format!("{} (in force)\n", file.display()));
+    assert_eq!(machine.run(&["trust", "--list"]).ok(), format!("{root} (in force)\n"));
 
     // What has changed has to be looked at again.
     machine.write("project/.mcp.json", servers(machine, &["noisy"]));
     let run = machine.run(&["run", "Work."]);
     assert!(run.err.contains("has changed since it was trusted"), "{run:#?}");
-    assert_eq!(machine.run(&["trust", "--list"]).ok(), format!("{} (changed since)\n", file.display()));
+    assert_eq!(machine.run(&["trust", "--list"]).ok(), format!("{root} (changed since)\n"));
     machine.run(&["trust", "--yes"]);
     machine.run(&["trust", "--revoke"]);
     assert!(machine.run(&["run", "Work."]).err.contains("is not trusted"));

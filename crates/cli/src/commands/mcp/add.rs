@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::args::AddServerArgs;
-use crate::config::{Files, Standing, Trust, digest, problems_failure, read_file, replace_file};
+use crate::commands::trust;
+use crate::config::{Files, SERVERS, of_project, problems_failure, read_file, replace_file};
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::mcp;
@@ -18,22 +19,18 @@ pub(super) fn add(args: &AddServerArgs, environment: &Environment, output: &Outp
     let before = read_file(&file).map_err(|problem| problems_failure(&[problem]))?;
     let entry = entry(args)?;
     let text = with_entry(&file, before.as_deref(), &args.name, entry)?;
-    // A project's file that did not count before must not count because of one server that was added to it.
-    let counts = match mcp::of_project(&files)? {
-        Some(of_project) => of_project.standing == Standing::Trusted,
-        None => true,
-    };
-    let not_written = |what: &Path, error: std::io::Error| {
-        let message = format!("cannot write {}: {error}", what.display());
+    // What a project brings that was not trusted must not count because of one server that was added to it.
+    let of_project = |files: &Files| of_project(files).map_err(|problem| problems_failure(&[problem]));
+    let counts = of_project(&files)?.is_none_or(|project| !project.needs_trust() || project.is_trusted());
+    replace_file(&file, &text).map_err(|error| {
+        let message = format!("cannot write {}: {error}", file.display());
         Failure::new(Exit::Failed, message, "check the permissions of that folder")
-    };
-    replace_file(&file, &text).map_err(|error| not_written(&file, error))?;
+    })?;
     if args.project
         && counts
-        && let Some(list) = &files.trust
+        && let Some(project) = of_project(&files)?
     {
-        let mut trust = Trust::read(list).map_err(|problem| problems_failure(&[problem]))?;
-        trust.add(&file, &digest(&text)).map_err(|error| not_written(list, error))?;
+        trust::add(&files, &project)?;
     }
     output.note(&format!("{} is in {}; `junto mcp test {}` starts it", args.name, file.display(), args.name));
     Ok(Exit::Done)
@@ -41,7 +38,7 @@ pub(super) fn add(args: &AddServerArgs, environment: &Environment, output: &Outp
 
 fn place(args: &AddServerArgs, files: &Files) -> Result<PathBuf, Failure> {
     if args.project {
-        let project = files.project.as_ref().map(mcp::project_file);
+        let project = files.project.as_ref().map(|project| project.root.join(SERVERS));
         return project.ok_or_else(|| {
             Failure::usage("this is not in a project", "a project is a folder that has .junto or .git")
         });

@@ -102,11 +102,22 @@ impl Drive {
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         self.stays = task.is_none() && self.host.takes_orders();
-        if let Some(input) = task
-            && let Err(error) = self.send(self.first(input)).await
-        {
-            self.agent.close().await;
-            return Err(refused(&error));
+        if let Some(input) = task {
+            let agent = Arc::clone(&self.agent);
+            let first = self.first(input);
+            // To hear it may take a while: commands and hooks of the user's have their part in it.
+            let sent = tokio::select! {
+                biased;
+                sent = self.send(first) => sent,
+                () = interrupts.next() => {
+                    agent.close().await;
+                    return Err(Failure::interrupted());
+                }
+            };
+            if let Err(error) = sent {
+                self.agent.close().await;
+                return Err(refused(&error));
+            }
         }
         let outcome = loop {
             tokio::select! {

@@ -15,7 +15,7 @@ use crate::args::WorkArgs;
 use crate::config::{Config, Origin, duration_text};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::{choice, commands, connect, council};
+use crate::{choice, commands, connect, council, reach};
 
 /// The tool by which children are started. It is the session's own.
 const SPAWN: &str = "spawn_agent";
@@ -69,12 +69,16 @@ pub(super) fn mind(
     let profile = chosen.unwrap_or_else(|| Profile::for_provider(&provider, wire.unwrap_or(Wire::Chat)));
     let mut profile = with_settings(profile, &config)?;
     let has_children = switch_tools(&mut profile, args, presence, wire)?;
-    let warnings = warnings(&profile, &config, environment);
+    let mut warnings = warnings(&profile, &config, environment);
+    let there = environment.in_directory(directory);
+    let (reach, faults) = reach::reach(&config, &there, directory);
+    warnings.extend(faults);
     let text = |key: &str| config.text(key).map(|(text, _)| text.to_owned());
     let native = Native {
         effort: text("effort").map(Effort::from),
         instructions: text("instructions"),
         profile: Some(profile),
+        reach,
         on_overflow: match config.text("on_overflow") {
             Some(("close", _)) => Overflow::Close,
             Some(("fail", _)) => Overflow::Fail,

@@ -235,12 +235,9 @@ fn mcp_servers(
     directory: &Path,
     output: &Output,
 ) -> Result<Option<Hub>, Failure> {
-    let Servers { known, warnings, untrusted } = mcp::servers(there)?;
+    let Servers { known, warnings } = mcp::servers(config, there)?;
     for warning in &warnings {
         output.warning(warning);
-    }
-    if let Some(file) = untrusted {
-        output.note(&file.note());
     }
     let servers: Vec<_> = known.into_iter().map(|known| known.server).filter(|server| server.enabled).collect();
     if servers.is_empty() {

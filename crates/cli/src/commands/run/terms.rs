@@ -9,7 +9,7 @@ use junto::{Cli, Enforcement, Guard, Workshop, WorkshopBuilder};
 
 use super::host::Presence;
 use crate::commands::trust;
-use crate::config::{Config, Files, FlagValue, ProjectFile};
+use crate::config::{Config, Files, FlagValue, ProjectFiles};
 use crate::consent;
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -28,7 +28,7 @@ pub(super) async fn configuration(
     output: &Output,
 ) -> Result<Config, Failure> {
     let config = Config::load(environment, values)?;
-    match config.untrusted.as_ref() {
+    match config.untrusted() {
         Some(file) if presence == Presence::Person && wanted(file, environment, output).await? => {
             trust::add(&Files::find(environment), file)?;
             Config::load(environment, values)
@@ -42,7 +42,7 @@ pub(super) async fn configuration(
     }
 }
 
-async fn wanted(file: &ProjectFile, environment: &Environment, output: &Output) -> Result<bool, Failure> {
+async fn wanted(file: &ProjectFiles, environment: &Environment, output: &Output) -> Result<bool, Failure> {
     let shown = trust::shown(file, environment)?;
     Ok(consent::yes(output, &shown, "This project brings its own configuration. Trust it?").await)
 }

@@ -35,7 +35,7 @@ const SETS: [Set; 2] = [
     },
     Set {
         name: "mcp",
-        about: "MCP servers and the inspector's command line (about 50 MB, once)",
+        about: "MCP servers and the inspector's command line (about 180 MB, once)",
         packages: include_str!("../../tests/peers/mcp/package.json"),
         lock: include_str!("../../tests/peers/mcp/package-lock.json"),
         programs: &MCP,
@@ -60,9 +60,15 @@ const CLIS: [Cli; 3] = [
 
 /// MCP servers that others wrote, and a client.
 const MCP: [Cli; 3] = [
-    Cli { variable: "JUNTO_PEER_MCP_EVERYTHING", program: "@modelcontextprotocol/server-everything/dist/index.js" },
-    Cli { variable: "JUNTO_PEER_MCP_FILESYSTEM", program: "@modelcontextprotocol/server-filesystem/dist/index.js" },
-    Cli { variable: "JUNTO_PEER_MCP_INSPECTOR", program: "@modelcontextprotocol/inspector-cli/build/cli.js" },
+    Cli {
+        variable: "JUNTO_PEER_MCP_EVERYTHING",
+        program: "@modelcontextprotocol/server-everything/dist/index.js",
+    },
+    Cli {
+        variable: "JUNTO_PEER_MCP_FILESYSTEM",
+        program: "@modelcontextprotocol/server-filesystem/dist/index.js",
+    },
+    Cli { variable: "JUNTO_PEER_MCP_INSPECTOR", program: "@modelcontextprotocol/inspector/cli/build/cli.js" },
 ];
 
 /// Where the programs are, by the variables of the tests.

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use junto_core::{AgentSpec, EventLog, Fut, Limits, OnReject, Open, Parent, Policy, Spawner, ToolSource, Unread};
+use junto_core::{
+    AgentSpec, EventLog, Fut, Limits, OnReject, Open, Parent, Policy, Spawner, ToolSource, Unread,
+};
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;
 use junto_llm::{Allowance, Budget, Effort, Provider, Unlimited, retry};

@@ -119,7 +119,10 @@ mod tests {
         let (tools, left_out) = late.renew(&tools).unwrap();
         assert_eq!((tools.names().collect::<Vec<_>>(), tools.behind().len()), (vec!["shell", "s__a"], 1));
         assert!(left_out.is_empty());
-        source.now(vec![tool("s__b", object()), tool("s__c", json!({"type": "object", "required": 7}))], vec![]);
+        source.now(
+            vec![tool("s__b", object()), tool("s__c", json!({"type": "object", "required": 7}))],
+            vec![],
+        );
         let (tools, left_out) = late.renew(&tools).unwrap();
         assert_eq!((tools.names().collect::<Vec<_>>(), tools.behind().len()), (vec!["shell", "s__b"], 0));
         assert!(matches!(&left_out[..], [one] if one.contains("s__c")), "{left_out:?}");

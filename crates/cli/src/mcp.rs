@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use junto::env::ExecutionEnvironment;
+use junto::env::{ExecutionEnvironment, Means};
 use junto::mcp::config::{Parsed, ServerConfig, parse};
 use junto::mcp::{Hub, Places};
 use junto::policy::Mode;
@@ -96,7 +96,9 @@ pub(crate) fn hub(
         let guard = guard::guard(config, environment);
         // Whoever wants a server in the sandbox wants it whatever agents may do.
         let mode = if guard.mode == Mode::ReadOnly { Mode::ReadOnly } else { Mode::Workspace };
-        let held = Guard { mode, enforcement: Enforcement::Auto, ..guard }.hold(local());
+        let path = environment.path("PATH");
+        let means = Some(Means::find(path.as_deref().map(Path::as_os_str)));
+        let held = Guard { mode, enforcement: Enforcement::Auto, means, ..guard }.hold(local());
         if let Some(env) = held.ok().filter(|held| held.is_confined).map(|held| held.env) {
             places = places.with_sandbox(env as Arc<dyn ExecutionEnvironment>);
         }

@@ -49,7 +49,10 @@ fn a_session_finds_and_calls_the_tools_of_a_server_on_every_wire() {
         let run = stage.machine.run(&["run", "--json", "Use it."]).ok();
         let ends = ends(&run);
         let [(search, false, found), (echo, false, said)] = &ends[..] else { panic!("{ends:?}") };
-        assert_eq!((search.as_str(), echo.as_str(), said.as_str()), ("tool_search", "faulty__echo", "echo says: hello"));
+        assert_eq!(
+            (search.as_str(), echo.as_str(), said.as_str()),
+            ("tool_search", "faulty__echo", "echo says: hello")
+        );
         assert!(found.contains("faulty__echo"), "{}: {found}", setup.provider);
     });
 }
@@ -124,7 +127,10 @@ fn a_projects_servers_start_only_when_it_is_trusted() {
     assert!(!machine.path("started").exists(), "it was started");
 
     let trusted = machine.run(&["trust", "--yes"]);
-    assert!(trusted.err.contains("+ server faulty: python3") && trusted.err.contains("is trusted now"), "{trusted:#?}");
+    assert!(
+        trusted.err.contains("+ server faulty: python3") && trusted.err.contains("is trusted now"),
+        "{trusted:#?}"
+    );
     let tested: Value = serde_json::from_str(&machine.run(&["mcp", "test", "--json"]).ok()).unwrap();
     assert_eq!(tested["servers"][0]["error"], Value::Null, "{tested}");
     assert_eq!(std::fs::read_to_string(machine.path("started")).unwrap(), "started\n");

@@ -72,7 +72,10 @@ impl Client {
     }
 
     fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        let said = self.ask("tools/call", json!({"name": tool, "arguments": arguments, "_meta": {"progressToken": "p"}}));
+        let said = self.ask(
+            "tools/call",
+            json!({"name": tool, "arguments": arguments, "_meta": {"progressToken": "p"}}),
+        );
         assert_ne!(said["result"]["isError"], true, "{said}");
         said["result"]["structuredContent"].clone()
     }
@@ -107,13 +110,18 @@ fn a_host_starts_an_agent_and_takes_its_result() {
     let stage = Stage::on_any_wire(Play::of(steps));
     let mut client = Client::start(&stage.machine, &["--sandbox", "off", "--policy", "full"]);
     let tools = client.ask("tools/list", json!({}));
-    let names: Vec<&Value> = tools["result"]["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+    let names: Vec<&Value> =
+        tools["result"]["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
     assert_eq!(names, ["start", "steer", "status", "result", "stop"]);
 
     let started = client.call("start", json!({"task": "Write it."}));
     let run = started["run"].as_str().unwrap().to_owned();
     let result = client.call("result", json!({"run": run}));
-    assert_eq!((&result["state"], &result["text"], &result["end"]), (&json!("done"), &json!("I wrote it."), &json!("done")), "{result}");
+    assert_eq!(
+        (&result["state"], &result["text"], &result["end"]),
+        (&json!("done"), &json!("I wrote it."), &json!("done")),
+        "{result}"
+    );
     assert_eq!(std::fs::read_to_string(stage.machine.path("project/done.txt")).unwrap(), "worked\n");
 
     client.call("steer", json!({"run": run, "text": "More."}));
@@ -160,7 +168,8 @@ fn cancelling_stops_the_agent_and_the_server_goes_on() {
             break run.to_owned();
         }
     };
-    client.write(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
+    client
+        .write(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
     let result = client.call("result", json!({"run": run}));
     assert_eq!((&result["state"], &result["end"]), (&json!("done"), &json!("interrupted")), "{result}");
     client.call("steer", json!({"run": run, "text": "Now?"}));
@@ -170,7 +179,8 @@ fn cancelling_stops_the_agent_and_the_server_goes_on() {
 
 #[test]
 fn what_would_be_asked_is_refused_and_the_agent_goes_on() {
-    let steps = vec![Step::call("shell", json!({"command": "touch made.txt"})), Step::text("It was not allowed.")];
+    let steps =
+        vec![Step::call("shell", json!({"command": "touch made.txt"})), Step::text("It was not allowed.")];
     let stage = Stage::on_any_wire(Play::of(steps));
     let mut client = Client::start(&stage.machine, &["--policy", "ask"]);
     let result = client.call("start", json!({"task": "Do it.", "wait": true}));

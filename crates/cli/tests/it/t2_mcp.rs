@@ -55,7 +55,8 @@ fn the_inspector_lists_the_tools_and_calls_one() {
     };
     let listed = inspect(&["--method", "tools/list"]);
     assert_eq!(listed["tools"].as_array().unwrap().len(), 5, "{listed}");
-    let call = ["--method", "tools/call", "--tool-name", "start", "--tool-arg", "task=What is it?", "wait=true"];
+    let call =
+        ["--method", "tools/call", "--tool-name", "start", "--tool-arg", "task=What is it?", "wait=true"];
     let result = inspect(&call);
     assert_eq!(result["structuredContent"]["text"], "A junto is a club.", "{result}");
 }

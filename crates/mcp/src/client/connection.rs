@@ -113,7 +113,8 @@ async fn greet(
     let (ear, words) = (Ear::default(), LastWords::default());
     let greeted = match &config.reach {
         Reach::Program(launch) => {
-            let process = means.env.spawn(command(launch, &*means.env).await.map_err(|why| (why, false))?).await;
+            let process =
+                means.env.spawn(command(launch, &*means.env).await.map_err(|why| (why, false))?).await;
             let process = process.map_err(|error| (format!("it cannot be started: {error}"), false))?;
             let end = means.end.child_token();
             let transport = ProcessTransport::new(process, words.clone(), &means.tasks, end);

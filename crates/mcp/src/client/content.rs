@@ -21,7 +21,8 @@ pub(super) async fn of_call(result: CallToolResult, cx: &ToolCx) -> ToolOutcome 
     }
     // Most servers repeat in a text what they give as data, for hosts that do not know of it.
     if let Some(data) = structured_content.filter(|data| !data.is_null()) {
-        let repeated = gathered.texts.iter().any(|text| serde_json::from_str(text).ok().as_ref() == Some(&data));
+        let repeated =
+            gathered.texts.iter().any(|text| serde_json::from_str(text).ok().as_ref() == Some(&data));
         if !repeated {
             gathered.texts.push(data.to_string());
         }
@@ -56,9 +57,11 @@ pub(super) fn resources(resources: &[Resource], templates: &[ResourceTemplate]) 
         .iter()
         .map(|resource| line(&resource.uri, &resource.name, resource.description.as_deref()))
         .collect();
-    lines.extend(templates.iter().map(|template| {
-        line(&template.uri_template, &template.name, template.description.as_deref())
-    }));
+    lines.extend(
+        templates
+            .iter()
+            .map(|template| line(&template.uri_template, &template.name, template.description.as_deref())),
+    );
     if lines.is_empty() { "there are none".to_owned() } else { lines.join("\n") }
 }
 
@@ -100,7 +103,8 @@ impl Gathered {
             ContentBlock::Audio(audio) => self.unshown("sound", &audio.mime_type, audio.data.len()),
             ContentBlock::Resource(embedded) => self.resource(embedded.resource),
             ContentBlock::ResourceLink(link) => {
-                self.texts.push(format!("[resource {}]", line(&link.uri, &link.name, link.description.as_deref())));
+                self.texts
+                    .push(format!("[resource {}]", line(&link.uri, &link.name, link.description.as_deref())));
             }
             _ => self.texts.push("[something of a kind that is not known here]".to_owned()),
         }

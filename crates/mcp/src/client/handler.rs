@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use junto_core::Caller;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, Implementation, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+    ClientCapabilities, ClientConfig, Implementation, ProgressNotificationParam, ProgressToken,
+    ProtocolVersion,
 };
 use rmcp::service::NotificationContext;
 use rmcp::{ClientHandler, RoleClient};
@@ -70,7 +71,11 @@ impl ClientHandler for Ear {
         self.0.changed.notify_one();
     }
 
-    async fn on_progress(&self, params: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
+    async fn on_progress(
+        &self,
+        params: ProgressNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
         let watcher = self.watchers().get(&params.progress_token).cloned();
         if let Some(caller) = watcher {
             let of = params.total.map(|total| format!(" of {total}")).unwrap_or_default();

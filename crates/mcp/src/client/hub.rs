@@ -1,7 +1,7 @@
 //! All servers of a configuration.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::join_all;
 use junto_core::{Tool as _, ToolSource};

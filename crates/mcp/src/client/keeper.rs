@@ -154,7 +154,12 @@ impl Server {
     }
 
     /// Lists its tools anew when it says so, until it has ended; says why it did, or nothing if all ends.
-    async fn attend(self: &Arc<Self>, connection: Connection, shelf: &Shelf, end: &CancellationToken) -> Option<String> {
+    async fn attend(
+        self: &Arc<Self>,
+        connection: Connection,
+        shelf: &Shelf,
+        end: &CancellationToken,
+    ) -> Option<String> {
         let Connection { service, line } = connection;
         let over = service.waiting();
         tokio::pin!(over);

@@ -76,7 +76,9 @@ impl ToolSource for SessionTools {
 fn are_few(tools: &[Arc<ServerTool>]) -> bool {
     let size = |tool: &Arc<ServerTool>| {
         let spec = tool.spec();
-        spec.name.len() + spec.description.len() + spec.parameters().map_or(0, |schema| schema.to_string().len())
+        spec.name.len()
+            + spec.description.len()
+            + spec.parameters().map_or(0, |schema| schema.to_string().len())
     };
     tools.len() <= MOST_DECLARED && tools.iter().map(size).sum::<usize>() <= MOST_BYTES
 }
@@ -117,7 +119,8 @@ impl ToolSearch {
     async fn search(&self, call: &ToolCall, cx: &ToolCx) -> Result<String, String> {
         let query = call.arguments.get("query").and_then(Value::as_str).unwrap_or_default();
         let limit = call.arguments.get("limit").and_then(Value::as_u64);
-        let most = limit.and_then(|limit| usize::try_from(limit).ok()).map_or(FOUND, |n| n.clamp(1, MOST_FOUND));
+        let most =
+            limit.and_then(|limit| usize::try_from(limit).ok()).map_or(FOUND, |n| n.clamp(1, MOST_FOUND));
         // Here it is waited for servers that are slow, and nowhere else.
         self.hub.wake();
         tokio::select! {
@@ -159,7 +162,11 @@ impl Tool for ToolSearch {
         &self.spec
     }
 
-    fn actions<'a>(&'a self, _call: &'a ToolCall, _cx: &'a ToolCx) -> Fut<'a, Result<Vec<Action>, ToolError>> {
+    fn actions<'a>(
+        &'a self,
+        _call: &'a ToolCall,
+        _cx: &'a ToolCx,
+    ) -> Fut<'a, Result<Vec<Action>, ToolError>> {
         // It looks into a list that we have, and does nothing.
         Box::pin(async { Ok(Vec::new()) })
     }

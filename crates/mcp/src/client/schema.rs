@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 /// How many bytes of schema are shown to a model; a tool with more takes any object.
 const MOST: usize = 32 * 1024;
 /// What wires refuse at the root.
-const NOT_AT_ROOT: &[&str] = &["oneOf", "anyOf", "allOf", "not", "enum", "const", "if", "then", "else", "$schema", "$id"];
+const NOT_AT_ROOT: &[&str] =
+    &["oneOf", "anyOf", "allOf", "not", "enum", "const", "if", "then", "else", "$schema", "$id"];
 
 /// A schema with an object at its root. What a wire would refuse there is left out: the server checks its arguments
 /// itself.

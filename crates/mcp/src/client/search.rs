@@ -59,7 +59,9 @@ impl Words {
             let points = words.iter().map(|known| {
                 if known == word {
                     whole
-                } else if word.len() > 2 && (known.starts_with(word) || (known.len() > 2 && word.starts_with(known.as_str()))) {
+                } else if word.len() > 2
+                    && (known.starts_with(word) || (known.len() > 2 && word.starts_with(known.as_str())))
+                {
                     part
                 } else {
                     0.0

@@ -63,8 +63,11 @@ impl Shelf {
 impl Stock {
     /// Makes the tools anew: which name one has depends on the others.
     fn name(&mut self) {
-        let all: Vec<(&Arc<Server>, &What)> =
-            self.of_servers.values().flat_map(|(server, has)| has.iter().map(move |what| (server, what))).collect();
+        let all: Vec<(&Arc<Server>, &What)> = self
+            .of_servers
+            .values()
+            .flat_map(|(server, has)| has.iter().map(move |what| (server, what)))
+            .collect();
         let named = names(all.iter().map(|(server, what)| (server.config.name.as_str(), what.name())));
         let tools = all.iter().zip(named);
         let tools: Vec<_> =

@@ -105,7 +105,12 @@ impl ServerTool {
         }
     }
 
-    async fn resource(&self, line: &Line, arguments: Map<String, Value>, cx: &ToolCx) -> Result<ToolOutcome, String> {
+    async fn resource(
+        &self,
+        line: &Line,
+        arguments: Map<String, Value>,
+        cx: &ToolCx,
+    ) -> Result<ToolOutcome, String> {
         let Some(uri) = arguments.get("uri").and_then(Value::as_str).filter(|uri| !uri.is_empty()) else {
             let list = async {
                 let resources = line.peer.list_resources(None).await?;
@@ -123,7 +128,12 @@ impl ServerTool {
         }
     }
 
-    async fn prompt(&self, line: &Line, arguments: Map<String, Value>, cx: &ToolCx) -> Result<ToolOutcome, String> {
+    async fn prompt(
+        &self,
+        line: &Line,
+        arguments: Map<String, Value>,
+        cx: &ToolCx,
+    ) -> Result<ToolOutcome, String> {
         let Some(name) = arguments.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()) else {
             let list = async { Ok(content::prompts(&line.peer.list_prompts(None).await?.prompts)) };
             return self.in_time(line, list, cx).await.map(Into::into);
@@ -181,7 +191,9 @@ impl ServerTool {
         match error {
             ServiceError::McpError(error) => format!("the server {server} says: {}", error.message),
             ServiceError::Timeout { timeout } => {
-                format!("the server {server} did not answer within {timeout:?}; it may still be working on it")
+                format!(
+                    "the server {server} did not answer within {timeout:?}; it may still be working on it"
+                )
             }
             ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
                 let told = line.words.told().unwrap_or_else(|| "the connection has ended".to_owned());
@@ -211,8 +223,6 @@ impl Tool for ServerTool {
     }
 
     fn run<'a>(&'a self, permit: Permit, cx: &'a ToolCx) -> Fut<'a, ToolOutcome> {
-        Box::pin(async move {
-            self.call(permit.call(), cx).await.unwrap_or_else(ToolOutcome::error)
-        })
+        Box::pin(async move { self.call(permit.call(), cx).await.unwrap_or_else(ToolOutcome::error) })
     }
 }

@@ -126,21 +126,28 @@ impl Reading<'_> {
         let cwd = text(left, "cwd")?.map(|cwd| self.expand(&cwd)).transpose()?;
         match (kind.as_deref(), command, url) {
             (Some("sse"), ..) => {
-                Err("its transport, `sse`, was replaced by streamable HTTP; ask for its newer address".to_owned())
+                Err("its transport, `sse`, was replaced by streamable HTTP; ask for its newer address"
+                    .to_owned())
             }
             (None | Some("stdio"), Some(command), _) => {
                 let args = args.iter().map(|arg| self.expand(arg)).collect::<Result<_, _>>()?;
                 Ok(Reach::Program(Launch { command: self.expand(&command)?, args, variables, cwd }))
             }
-            (None | Some("http" | "streamable-http" | "streamableHttp" | "streamable_http"), _, Some(url)) => {
-                Ok(Reach::Http(Address { url: self.expand(&url)?, headers }))
-            }
+            (
+                None | Some("http" | "streamable-http" | "streamableHttp" | "streamable_http"),
+                _,
+                Some(url),
+            ) => Ok(Reach::Http(Address { url: self.expand(&url)?, headers })),
             (None, None, None) => Err("it has neither `command` nor `url`".to_owned()),
             (Some(kind), ..) => Err(format!("its type is `{kind}`, and what that needs is not there")),
         }
     }
 
-    fn pairs(&self, left: &mut Map<String, Value>, keys: &[&str]) -> Result<BTreeMap<String, String>, String> {
+    fn pairs(
+        &self,
+        left: &mut Map<String, Value>,
+        keys: &[&str],
+    ) -> Result<BTreeMap<String, String>, String> {
         let mut pairs = BTreeMap::new();
         for key in keys {
             let Some(value) = left.remove(*key) else { continue };

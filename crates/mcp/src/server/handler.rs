@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorCode, Implementation, JsonObject,
-    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorCode, Implementation,
+    JsonObject, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities,
+    ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -43,10 +44,12 @@ impl Reception {
         context: &RequestContext<RoleServer>,
     ) -> Result<Value, String> {
         let text = |key: &str| arguments.get(key).and_then(Value::as_str).map(str::to_owned);
-        let must = |key: &str| text(key).filter(|text| !text.trim().is_empty()).ok_or(format!("`{key}` is missing"));
+        let must =
+            |key: &str| text(key).filter(|text| !text.trim().is_empty()).ok_or(format!("`{key}` is missing"));
         match name {
             "start" => {
-                let order = Order { agent: text("agent"), model: text("model"), directory: text("directory") };
+                let order =
+                    Order { agent: text("agent"), model: text("model"), directory: text("directory") };
                 let run = self.desk.start(order, must("task")?).await?;
                 if arguments.get("wait").and_then(Value::as_bool) == Some(true) {
                     return Ok(result(&run, context, Gone::Stops).await);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use junto_core::{
-    Addressed, Agent, AgentError, Body, Command, Decision, EndReason, Event, Input, Item, Reply, Seq, Steer, When,
+    Addressed, Agent, AgentError, Body, Command, Decision, EndReason, Event, Input, Item, Reply, Seq, Steer,
+    When,
 };
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -42,7 +43,11 @@ impl Run {
     ///
     /// # Errors
     /// If the agent does not take it; it is closed then.
-    pub(super) async fn begin(id: String, task: String, agent: Arc<dyn Agent>) -> Result<Arc<Self>, AgentError> {
+    pub(super) async fn begin(
+        id: String,
+        task: String,
+        agent: Arc<dyn Agent>,
+    ) -> Result<Arc<Self>, AgentError> {
         let progress = watch::Sender::new(Progress { open: 1, ..Progress::default() });
         let run = Arc::new(Self { id, task: task.clone(), agent, progress, end: CancellationToken::new() });
         tokio::spawn(follow(Arc::clone(&run)));

@@ -48,7 +48,13 @@ enum Kind {
     Looks,
 }
 
-fn tool(name: &'static str, description: &'static str, properties: &Value, required: &[&str], kind: Kind) -> Tool {
+fn tool(
+    name: &'static str,
+    description: &'static str,
+    properties: &Value,
+    required: &[&str],
+    kind: Kind,
+) -> Tool {
     let mut schema = JsonObject::new();
     schema.insert("type".to_owned(), json!("object"));
     schema.insert("properties".to_owned(), properties.clone());

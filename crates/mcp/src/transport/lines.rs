@@ -107,7 +107,9 @@ mod tests {
                 got.extend(lines.push(piece));
                 assert!(lines.held.len() <= 1000);
             }
-            let [Line::TooLong { bytes, head, tail }, Line::Whole(next)] = &got[..] else { panic!("{got:?}") };
+            let [Line::TooLong { bytes, head, tail }, Line::Whole(next)] = &got[..] else {
+                panic!("{got:?}")
+            };
             assert_eq!((*bytes, head.len(), tail.len()), (4009, END, END), "in pieces of {size}");
             assert!(head.starts_with(b"first") && tail.ends_with(b"last") && next == b"next");
         }

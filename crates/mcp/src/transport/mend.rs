@@ -2,7 +2,8 @@
 //! connection.
 
 use rmcp::model::{
-    CustomResult, ErrorCode, ErrorData, JsonRpcResponse, NumberOrString, ServerJsonRpcMessage, ServerResult, Tool,
+    CustomResult, ErrorCode, ErrorData, JsonRpcResponse, NumberOrString, ServerJsonRpcMessage, ServerResult,
+    Tool,
 };
 use serde_json::Value;
 
@@ -13,7 +14,9 @@ pub(super) fn message(line: &Line) -> Option<ServerJsonRpcMessage> {
     match line {
         Line::Whole(bytes) => match serde_json::from_slice(bytes) {
             Ok(ServerJsonRpcMessage::Response(JsonRpcResponse {
-                id, result: ServerResult::CustomResult(result), ..
+                id,
+                result: ServerResult::CustomResult(result),
+                ..
             })) => Some(ServerJsonRpcMessage::response(tools_in(result), id)),
             Ok(message) => Some(message),
             Err(error) => mended(bytes, &error.to_string()),

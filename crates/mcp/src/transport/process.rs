@@ -81,7 +81,12 @@ impl Drop for ProcessTransport {
 
 impl ProcessTransport {
     /// Speaks to a process whose input is open. `tasks` owns the task that does it.
-    pub(crate) fn new(process: Process, words: LastWords, tasks: &TaskTracker, end: CancellationToken) -> Self {
+    pub(crate) fn new(
+        process: Process,
+        words: LastWords,
+        tasks: &TaskTracker,
+        end: CancellationToken,
+    ) -> Self {
         let (to_server, outgoing) = mpsc::channel(WAITING);
         let (incoming, from_server) = mpsc::channel(WAITING);
         let pump = Pump {
@@ -153,7 +158,9 @@ impl Pump {
     async fn run(mut self, end: CancellationToken) {
         loop {
             match self.next(&end).await {
-                Happened::Said(output) if output.stream == OutputStream::Stderr => self.words.hear(&output.bytes),
+                Happened::Said(output) if output.stream == OutputStream::Stderr => {
+                    self.words.hear(&output.bytes)
+                }
                 Happened::Said(output) => {
                     if !self.hear(&output.bytes) {
                         let message = "it sent messages without end that answer nothing, and was ended";
@@ -248,7 +255,8 @@ impl Pump {
                 }
                 continue;
             };
-            let answers = matches!(message, ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_));
+            let answers =
+                matches!(message, ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_));
             if !answers && !self.bears() {
                 return false;
             }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use junto_core::{
-    Caller, EventLog, Fut, Gate, Leash, Offer, Open, Plan, Policy, Question, Rejected, Spool, Tool, ToolCall, ToolCx,
-    ToolError, ToolOutcome, ToolSource, Verdict, Via,
+    Caller, EventLog, Fut, Gate, Leash, Offer, Open, Plan, Policy, Question, Rejected, Spool, Tool, ToolCall,
+    ToolCx, ToolError, ToolOutcome, ToolSource, Verdict, Via,
 };
 use junto_env::{ExecutionEnvironment, LocalEnvironment, survivors};
 use junto_mcp::config::{Reach, ServerConfig};
@@ -51,9 +51,9 @@ pub(crate) struct Denies(pub(crate) &'static str);
 
 impl Policy for Denies {
     fn decide(&self, actions: &[junto_core::Action]) -> Verdict {
-        let denied = actions.iter().any(
-            |action| matches!(action, junto_core::Action::Tool { name, .. } if name == self.0),
-        );
+        let denied = actions
+            .iter()
+            .any(|action| matches!(action, junto_core::Action::Tool { name, .. } if name == self.0));
         if denied { Verdict::Deny { reason: "not this one".to_owned() } } else { Verdict::Allow(Leash::Kept) }
     }
 }

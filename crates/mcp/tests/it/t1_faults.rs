@@ -91,7 +91,10 @@ async fn one_that_renames_its_tools_is_listed_anew() {
 async fn one_that_lies_about_its_schemas_has_the_tools_that_can_be_called() {
     let bench = Bench::ready(vec![faulty(&["lie"])]).await;
     // Whoever declares them compiles the schemas; what is none is left out there.
-    assert_eq!(bench.declared(), ["faulty__fine", "faulty__wrong", "faulty__text", "faulty__odd_name_of_a_tool"]);
+    assert_eq!(
+        bench.declared(),
+        ["faulty__fine", "faulty__wrong", "faulty__text", "faulty__odd_name_of_a_tool"]
+    );
     assert_eq!(bench.tool("faulty__text").spec().parameters(), Some(&json!({"type": "object"})));
     let said = bench.text("faulty__odd_name_of_a_tool", json!({"text": "a"})).await;
     assert_eq!(said, "odd.name/of a tool says: a");

@@ -91,7 +91,10 @@ async fn one_that_is_too_slow_fails_alone() {
     mute.start_within = Duration::from_millis(300);
     let bench = Bench::ready(vec![mute, faulty(&[])]).await;
     let statuses = bench.hub.statuses();
-    assert!(matches!(&statuses[0].standing, Standing::Failed(why) if why.contains("within 300ms")), "{statuses:?}");
+    assert!(
+        matches!(&statuses[0].standing, Standing::Failed(why) if why.contains("within 300ms")),
+        "{statuses:?}"
+    );
     assert_eq!(statuses[1].standing, Standing::Up);
     assert_eq!(bench.text("faulty__echo", json!({"text": "a"})).await, "echo says: a");
     bench.close().await;

@@ -18,8 +18,11 @@ async fn three_hundred_tools_cost_less_than_two_thousand_tokens() {
     let bench = Bench::ready(vec![named("a", &["many=150"]), named("b", &["many=150"])]).await;
     assert_eq!(bench.declared(), ["tool_search"]);
     assert_eq!(bench.offer().behind.len(), 300);
-    let models =
-        [("gpt-5.5", Wire::Responses), ("claude-opus-5-5", Wire::Anthropic), ("gemini-2.5-pro", Wire::Gemini)];
+    let models = [
+        ("gpt-5.5", Wire::Responses),
+        ("claude-opus-5-5", Wire::Anthropic),
+        ("gemini-2.5-pro", Wire::Gemini),
+    ];
     for (model, wire) in models {
         let before = cost(&bench, model, wire);
         assert!(before < 1000, "{model}: {before}");

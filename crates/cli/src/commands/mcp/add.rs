@@ -52,7 +52,9 @@ fn entry(args: &AddServerArgs) -> Result<Value, Failure> {
     let pairs = |texts: &[String]| {
         let pair = |text: &String| match text.split_once('=') {
             Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), json!(value))),
-            _ => Err(Failure::usage(format!("`{text}` is not NAME=VALUE"), "as in --env TOKEN='${MY_TOKEN}'")),
+            _ => {
+                Err(Failure::usage(format!("`{text}` is not NAME=VALUE"), "as in --env TOKEN='${MY_TOKEN}'"))
+            }
         };
         texts.iter().map(pair).collect::<Result<Map<String, Value>, Failure>>()
     };
@@ -95,7 +97,11 @@ fn with_entry(file: &Path, before: Option<&str>, name: &str, entry: Value) -> Re
     let text = before.filter(|text| !text.trim().is_empty()).unwrap_or("{}");
     let mut whole: Value = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
     let object = whole.as_object_mut().ok_or_else(|| wrong("it is no object".to_owned()))?;
-    let key = if object.contains_key("servers") && !object.contains_key("mcpServers") { "servers" } else { "mcpServers" };
+    let key = if object.contains_key("servers") && !object.contains_key("mcpServers") {
+        "servers"
+    } else {
+        "mcpServers"
+    };
     let servers = object.entry(key).or_insert_with(|| json!({}));
     let servers = servers.as_object_mut().ok_or_else(|| wrong(format!("`{key}` is no object")))?;
     servers.insert(name.to_owned(), entry);

@@ -17,7 +17,11 @@ use crate::output::Output;
 use crate::runners;
 
 /// Serves a host until it goes away.
-pub(super) async fn serve(args: WorkArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+pub(super) async fn serve(
+    args: WorkArgs,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Exit, Failure> {
     if std::io::stdin().is_terminal() {
         output.note("this speaks MCP on standard input and output; a host starts it, as with `claude mcp add junto -- junto mcp`");
     }

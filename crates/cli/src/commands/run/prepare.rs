@@ -23,8 +23,8 @@ use crate::args::{AgentKind, WorkArgs};
 use crate::config::{Config, ProviderSettings};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::output::Output;
 use crate::mcp::{self, Servers};
+use crate::output::Output;
 use crate::{connect, guard, runners, saved};
 
 /// An agent that is ready to be started.
@@ -225,7 +225,21 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
     let line = format!("{} · {who} · {} · {rules}", kind.name(), directory.display());
     let flags = Flags::of(&args, environment);
     let workshop = workshop.build();
-    Ok(Job { workshop, spec, args, asked, begin, flags, time, providers, kept: saves, line, gaps, on_reject, servers })
+    Ok(Job {
+        workshop,
+        spec,
+        args,
+        asked,
+        begin,
+        flags,
+        time,
+        providers,
+        kept: saves,
+        line,
+        gaps,
+        on_reject,
+        servers,
+    })
 }
 
 /// The MCP servers that agents here use; none if there are none. None is started.
@@ -239,7 +253,8 @@ fn mcp_servers(
     for warning in &warnings {
         output.warning(warning);
     }
-    let servers: Vec<_> = known.into_iter().map(|known| known.server).filter(|server| server.enabled).collect();
+    let servers: Vec<_> =
+        known.into_iter().map(|known| known.server).filter(|server| server.enabled).collect();
     if servers.is_empty() {
         return Ok(None);
     }

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod agent;
+mod contest;
 mod demo;
 mod gateway;
 mod mcp;
@@ -21,6 +22,7 @@ pub(crate) use self::agent::{
     AbortArgs, AddArgs, AgentArgs, AgentCommand, BackgroundArgs, NameArgs, SendArgs, SetArgs, SetupArgs,
     StatusArgs, Unset,
 };
+pub(crate) use self::contest::{ApplyArgs, ContestArgs, CouncilArgs};
 pub(crate) use self::demo::{DemoArgs, DemoProfile};
 pub(crate) use self::gateway::{
     ClientName, GatewayArgs, GatewayCommand, InstallArgs, ServeArgs, SetupClientArgs, StatusOfGatewayArgs,
@@ -49,6 +51,7 @@ const EXAMPLES: &str = "\
 Examples:
   junto demo                               see agents mend a program, without any key
   junto run \"Fix the failing test.\"        let an agent work in this folder
+  junto council \"Fix the failing test.\"    let several work, and the tests decide
   junto sessions                           the sessions of this folder
   junto resume                             go on with the latest of them
   junto agent add nex                      give a command-line agent a name and a memory
@@ -78,6 +81,10 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Let an agent work on a task in this folder
     Run(RunArgs),
+    /// Let several agents work on a task, each in a checkout of its own; the tests decide
+    Council(CouncilArgs),
+    /// Put what a candidate of a council changed on a branch
+    Apply(ApplyArgs),
     /// List the sessions of this folder, newest first
     Sessions(SessionsArgs),
     /// Go on with a session

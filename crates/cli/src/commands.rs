@@ -1,6 +1,7 @@
 //! The commands, one file for each.
 
 mod agent;
+mod apply;
 mod ask;
 mod config;
 mod cost;
@@ -53,6 +54,8 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
         Some(Command::Policy(args)) => interruptible(policy::run(args.command, environment, &output)),
         Some(Command::Trust(args)) => interruptible(trust::run(args, environment, &output)),
         Some(Command::Run(args)) => on_runtime(run::run(args, environment, &output)),
+        Some(Command::Council(args)) => on_runtime(run::council(args, environment, &output)),
+        Some(Command::Apply(args)) => interruptible(apply::run(args, environment, &output)),
         Some(Command::Resume(args)) => on_runtime(run::resume(args, environment, &output)),
         Some(Command::Fork(args)) => on_runtime(run::fork(args, environment, &output)),
         Some(Command::Sessions(args)) => sessions::run(&args, environment, &output),
@@ -85,6 +88,7 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
 fn work(command: Option<&Command>) -> Option<&WorkArgs> {
     match command? {
         Command::Run(args) => Some(&args.work),
+        Command::Council(args) => Some(&args.work),
         Command::Resume(args) => Some(&args.work),
         Command::Fork(args) => Some(&args.work),
         Command::Agent(AgentArgs { command: AgentCommand::Send(args) }) => Some(&args.work),

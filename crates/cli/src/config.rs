@@ -7,6 +7,7 @@
 
 mod aliases;
 mod check;
+mod contests;
 mod files;
 mod gateway;
 mod problem;

@@ -9,12 +9,15 @@
 //! A council speaks of its work through [`StreamEvent::Progress`](junto_llm::StreamEvent::Progress).
 //! It is a provider itself, so it can be a member of another one.
 //!
+//! A council of agents, which work each in a worktree and are judged by the tests, is a [`contest`].
+//!
 //! How the parts follow each other: `ask` gets one member's answer, `deliberate` asks all of them
 //! and decides, `proposal` says what is sound and what agrees, `judge` writes the question for the
 //! judge and reads the verdict, `live` turns all of it into a stream.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod ask;
+pub mod contest;
 mod council;
 mod deliberate;
 mod failure;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use junto_agent::{Overflow, Profile, Reach, SessionConfig};
+use junto_council::contest::{ContestSetup, Member, Runs};
 use junto_env::ExecutionEnvironment;
 use junto_llm::{Effort, Provider, Secret, Usd};
 use junto_runner::sweep::Roster;
@@ -21,6 +22,8 @@ pub enum Kind {
     Native(Native),
     /// A command-line agent.
     Cli(Box<Cli>),
+    /// A council of agents of the other kinds.
+    Contest(Box<Rivals>),
 }
 
 impl Kind {
@@ -36,6 +39,15 @@ impl Kind {
                  two tasks",
                 cli.definition.kind
             ),
+            Self::Contest(rivals) => {
+                let names: Vec<&str> = rivals.members.iter().map(|member| member.name.as_str()).collect();
+                format!(
+                    "a council of {}: each solves the task in a checkout of its own, and the tests decide. It needs \
+                     a git repository, changes nothing here, and answers with a run whose winner's diff you can \
+                     apply. For one task that is hard to get right; it takes long and costs much",
+                    names.join(", ")
+                )
+            }
         }
     }
 }
@@ -97,6 +109,34 @@ impl Native {
         mut self,
         adjust: impl Fn(SessionConfig) -> SessionConfig + Send + Sync + 'static,
     ) -> Self {
+        self.adjust = Some(Arc::new(adjust));
+        self
+    }
+}
+
+/// Changes what a contest is made of.
+pub type AdjustContest = Arc<dyn Fn(ContestSetup) -> ContestSetup + Send + Sync>;
+
+/// A council of agents: its members are agents of the workshop's other kinds, each in a worktree.
+#[derive(Clone)]
+pub struct Rivals {
+    /// Who works, in this order.
+    pub members: Vec<Member>,
+    /// Where runs are kept.
+    pub runs: Runs,
+    /// Sets everything else, such as how many candidates there are and who judges them.
+    pub adjust: Option<AdjustContest>,
+}
+
+impl Rivals {
+    /// A council of these, with the defaults of a contest.
+    pub fn new(members: Vec<Member>, runs: Runs) -> Self {
+        Self { members, runs, adjust: None }
+    }
+
+    /// The same, with contests that are changed like this before they start.
+    #[must_use]
+    pub fn adjusted(mut self, adjust: impl Fn(ContestSetup) -> ContestSetup + Send + Sync + 'static) -> Self {
         self.adjust = Some(Arc::new(adjust));
         self
     }

@@ -43,7 +43,7 @@ pub use junto_runner as runner;
 pub use junto_store as store;
 pub use junto_twin as twin;
 pub use kept::Kept;
-pub use kind::{Adjust, Cli, Kind, Native};
+pub use kind::{Adjust, AdjustContest, Cli, Kind, Native, Rivals};
 pub use replay::{Divergence, Replayed, replay};
 pub use turns::{Doing, SnapshotPolicy, Turns};
 pub use workshop::{Workshop, WorkshopBuilder};

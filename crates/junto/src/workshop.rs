@@ -3,6 +3,7 @@
 mod background;
 mod builder;
 mod command;
+mod contest;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use junto_core::{
     Agent, AgentError, AgentErrorKind, AgentKind, AgentSpec, Body, EventLog, Fut, Journal, OnReject, Open,
     Parent, Policy, ResumeHandle, Spawner, ToolSource, Unread, Workdir,
 };
+use junto_council::contest::Contest;
 use junto_env::{ExecutionEnvironment, LocalBuilder};
 use junto_llm::catalog::Catalog;
 use junto_llm::{Allowance, Budget, SessionId, Unlimited, retry};
@@ -23,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::builder::WorkshopBuilder;
 use self::command::MakeCage;
+use self::contest::MakePolicy;
 use crate::turns::{Eve, Snapshotting};
 use crate::{Guard, Kept, Kind, Native, SnapshotPolicy};
 
@@ -36,11 +39,14 @@ type MakeEnv = Arc<dyn Fn(&Path) -> Result<Arc<dyn ExecutionEnvironment>, junto_
 #[derive(Clone)]
 pub struct Workshop(Arc<Inner>);
 
+#[derive(Clone)]
 struct Inner {
     kinds: BTreeMap<String, Kind>,
     make_env: MakeEnv,
     /// Holds command-line agents to modes that they do not keep to by themselves; absent: nothing does.
     make_cage: Option<MakeCage>,
+    /// Judges what is done in another directory; absent: who judges here judges there.
+    make_policy: Option<MakePolicy>,
     workdir: std::path::PathBuf,
     clock: junto_core::Clock,
     store: Option<Store>,
@@ -75,6 +81,7 @@ impl Workshop {
             kinds: BTreeMap::new(),
             make_env: Arc::new(make_env),
             make_cage: None,
+            make_policy: None,
             workdir: workdir.as_ref().to_owned(),
             clock: Arc::new(now),
             store: None,
@@ -125,8 +132,10 @@ impl Workshop {
         let policy = held.policy(&guard);
         let (guard, local) = (Arc::new(guard), Arc::new(local));
         let make_cage = command::cages(Arc::clone(&guard), Arc::clone(&local));
+        let make_policy = contest::judges(Arc::clone(&guard), Arc::clone(&local));
         let make = move |dir: &Path| guard.hold(local(dir)).map(|held| held.env);
-        Ok(Self::builder(workdir, make).policy(policy, OnReject::default()).cage(make_cage))
+        let builder = Self::builder(workdir, make).policy(policy, OnReject::default());
+        Ok(builder.cage(make_cage).judges(make_policy))
     }
 
     /// The kinds it can make.
@@ -177,6 +186,7 @@ impl Workshop {
                 let agent = CliAgent::resume(definition, host, spec, parent, log, (usage, cost)).await?;
                 Ok(Arc::new(agent) as Arc<dyn Agent>)
             }
+            Kind::Contest(_) => Err(contest::never_resumed(&spec.kind)),
         }
     }
 
@@ -195,7 +205,7 @@ impl Workshop {
                 let log = self.log(&spec, &parent)?;
                 Session::start(self.config(native, &spec, &parent, log)?).await
             }
-            Kind::Cli(_) => {
+            Kind::Cli(_) | Kind::Contest(_) => {
                 Err(AgentError::new(AgentErrorKind::Invalid, format!("`{}` is not a native kind", spec.kind)))
             }
         }
@@ -252,6 +262,8 @@ impl Workshop {
         env: Arc<dyn ExecutionEnvironment>,
     ) -> Arc<dyn Journal> {
         let eve = match self.0.kinds.get(kind) {
+            // Its members work elsewhere.
+            Some(Kind::Contest(_)) => return journal,
             Some(Kind::Cli(_)) => Eve::Input,
             _ => Eve::Call,
         };
@@ -287,7 +299,7 @@ impl Workshop {
                 Some(_) => ToolRegistry::default(),
                 None => tools::standard().into(),
             },
-            late_tools: inner.late_tools.as_ref().map(|make| make()),
+            late_tools: self.late_tools(parent),
             profile: native.profile.clone(),
             reach: native.reach.clone(),
             policy: Arc::clone(&inner.policy),
@@ -310,6 +322,12 @@ impl Workshop {
             Some(adjust) => adjust(config),
             None => config,
         })
+    }
+
+    /// The tools that come and go; not for an agent whose parent said where it works: they act elsewhere.
+    fn late_tools(&self, parent: &Parent) -> Option<Arc<dyn ToolSource>> {
+        let make = self.0.late_tools.as_ref().filter(|_| parent.env.is_none());
+        make.map(|make| make())
     }
 
     /// Makes the environments for other directories; not for an agent whose parent said where it works.
@@ -359,6 +377,10 @@ impl Spawner for Workshop {
                     let (host, spec) = self.host(cli, spec, &parent).await?;
                     let agent = CliAgent::start(cli.definition.clone(), host, spec, parent, log).await?;
                     Ok(Arc::new(agent) as Arc<dyn Agent>)
+                }
+                Kind::Contest(rivals) => {
+                    let setup = self.contest(rivals, &spec, &parent)?;
+                    Ok(Arc::new(Contest::start(setup, parent, log).await?) as Arc<dyn Agent>)
                 }
             }
         })

@@ -27,7 +27,7 @@
 //! ```
 //!
 //! **As a server**, [`server::serve`] gives any MCP host the agents of a [`server::Workers`] as tools: `start`, `steer`,
-//! `status`, `result`, `stop`.
+//! `status`, `result`, `apply`, `stop`.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod client;

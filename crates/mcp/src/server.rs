@@ -28,6 +28,23 @@ pub trait Workers: Send + Sync {
     /// # Errors
     /// Why there is none, for the host.
     fn start(&self, order: Order) -> Fut<'_, Result<Arc<dyn Agent>, String>>;
+
+    /// Applies what a council of agents made apart from the user's files, and says where it is.
+    ///
+    /// # Errors
+    /// Why that was not done, for the host.
+    fn apply(&self, wanted: Wanted) -> Fut<'_, Result<String, String>>;
+}
+
+/// What is to be applied.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Which run of a council, by the id that its answer names; absent: the latest.
+    pub run: Option<String>,
+    /// Which candidate of it; absent: the one that won.
+    pub candidate: Option<u32>,
+    /// Where; absent: where the server was started.
+    pub directory: Option<String>,
 }
 
 /// What a host wants.

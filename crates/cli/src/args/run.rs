@@ -14,7 +14,8 @@ use crate::output::paint::Color;
 pub(crate) struct RunArgs {
     /// The task; if it is not given, what is piped in
     pub(crate) task: Option<String>,
-    /// Who works: native, a command-line agent (claude, codex, gemini), or an agent of yours by its name
+    /// Who works: native, a command-line agent (claude, codex, gemini), a council of agents (council:NAME), or an
+    /// agent of yours by its name
     /// [default: native]
     #[arg(long, visible_alias = "kind", value_name = "KIND|NAME")]
     pub(crate) agent: Option<String>,
@@ -162,6 +163,8 @@ pub(crate) enum AgentKind {
     Native,
     /// A command-line agent of this kind.
     Cli(String),
+    /// A council of agents, by what its kind is called.
+    Contest(String),
 }
 
 impl AgentKind {
@@ -177,7 +180,7 @@ impl AgentKind {
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Native => "native",
-            Self::Cli(name) => name,
+            Self::Cli(name) | Self::Contest(name) => name,
         }
     }
 }

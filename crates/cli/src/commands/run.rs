@@ -1,6 +1,8 @@
 //! `junto run` and the other commands that let an agent work.
 
 mod background;
+mod contest;
+mod council;
 mod drive;
 mod ending;
 mod fallback;
@@ -20,6 +22,7 @@ use std::time::Duration;
 
 use junto::core::{Agent, EventLog, Input, OnReject};
 
+use self::contest::Wanted;
 use self::drive::Drive;
 use self::host::{Host, Presence};
 use self::past::Past;
@@ -36,6 +39,8 @@ use crate::output::paint::{Painted, Style};
 use crate::saved;
 
 pub(crate) use self::background::background;
+pub(crate) use self::contest::runs;
+pub(crate) use self::council::council;
 pub(crate) use self::named::{Busy, Errand, kept, policy_of};
 
 /// What an agent is wanted for.
@@ -43,6 +48,8 @@ struct Wish {
     task: Option<String>,
     from: From,
     args: WorkArgs,
+    /// The council of agents, if it is one and flags describe it.
+    council: Wanted,
 }
 
 /// What it begins with.
@@ -80,10 +87,11 @@ pub(crate) async fn run(args: RunArgs, environment: &Environment, output: &Outpu
             Some(kind) => who::of_kind(&id, &kind, environment)?,
             None => id,
         };
-        Wish { task, from: From::Session(id), args }
+        Wish { task, from: From::Session(id), args, council: Wanted::default() }
     } else {
         let save = if no_save { Save::No } else { Save::Configured };
-        Wish { task, from: From::Nothing { kind: kind.unwrap_or(AgentKind::Native), save }, args }
+        let from = From::Nothing { kind: kind.unwrap_or(AgentKind::Native), save };
+        Wish { task, from, args, council: Wanted::default() }
     };
     Box::pin(fallback::work(wish, environment, output)).await
 }
@@ -106,7 +114,8 @@ pub(crate) async fn hired(
         Some(Who::Kind(kind)) => kind,
         None => AgentKind::Native,
     };
-    let wish = Wish { task: None, from: From::Nothing { kind, save: Save::Configured }, args };
+    let from = From::Nothing { kind, save: Save::Configured };
+    let wish = Wish { task: None, from, args, council: Wanted::default() };
     let job = prepare(&wish, environment, output).await?;
     Ok(job.start().await?.agent)
 }
@@ -123,7 +132,7 @@ pub(crate) async fn resume(
     output: &Output,
 ) -> Result<Exit, Failure> {
     let (id, task) = id_and_prompt(args.id, args.prompt);
-    let wish = Wish { task, from: From::Session(id), args: args.work };
+    let wish = Wish { task, from: From::Session(id), args: args.work, council: Wanted::default() };
     Box::pin(work(wish, environment, output)).await
 }
 
@@ -140,7 +149,8 @@ pub(crate) async fn fork(
         output.note(&format!("to let it work: junto resume {} \"…\"", saved::short(&made)));
         return Ok(Exit::Done);
     }
-    let wish = Wish { task: args.prompt, from: From::Session(made.0), args: args.work };
+    let from = From::Session(made.0);
+    let wish = Wish { task: args.prompt, from, args: args.work, council: Wanted::default() };
     Box::pin(work(wish, environment, output)).await
 }
 
@@ -192,14 +202,16 @@ async fn perform(
     announce(&job, output);
     let servers = job.servers.clone();
     let (time, providers, kept, on_reject) = (job.time, job.providers.clone(), job.kept, job.on_reject);
+    let is_contest = matches!(job.begin, Begin::New(AgentKind::Contest(_)));
     let begun = job.start().await?;
     let log = begun.agent.log().clone();
-    let drive = driven(begun, &wish.args, (time, on_reject), environment, output);
+    let form = if wish.council.report.is_some() { Form::Nothing } else { Form::of(&wish.args) };
+    let drive = driven(begun, (&wish.args, form), (time, on_reject), environment, output);
     let end = drive.run(task.clone(), interrupts).await;
     if let Some(hub) = servers {
         hub.close().await;
     }
-    if kept {
+    if kept && !is_contest {
         let id = log.session();
         let line = format!("session {id} · to go on: junto resume {} \"…\"", saved::short(id));
         output.say(&Painted::new(output.err().paint).styled(Style::DIM, &line));
@@ -218,12 +230,11 @@ fn announce(job: &Job, output: &Output) {
 /// An agent that is shown, answered and told as the flags say.
 fn driven(
     begun: Begun,
-    args: &WorkArgs,
+    (args, form): (&WorkArgs, Form),
     (time, on_reject): (Option<Duration>, OnReject),
     environment: &Environment,
     output: &Output,
 ) -> Drive {
-    let form = if args.json { Form::Json } else { Form::Text };
     let view = View::new(form, output.clone(), begun.agent.log().clone());
     let host = Host::new(presence(args), output.clone());
     let host = host.keeping_rules_in(Files::find(environment).user).refusing(on_reject);

@@ -11,6 +11,7 @@ mod t1_ask;
 mod t1_background;
 mod t1_commands;
 mod t1_config;
+mod t1_contest;
 mod t1_demo;
 mod t1_doctor;
 mod t1_gateway;

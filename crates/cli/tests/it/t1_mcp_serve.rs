@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::Machine;
 use crate::stage::Stage;
+use crate::t1_contest;
 
 /// A host, as plain as can be.
 struct Client {
@@ -112,7 +113,7 @@ fn a_host_starts_an_agent_and_takes_its_result() {
     let tools = client.ask("tools/list", json!({}));
     let names: Vec<&Value> =
         tools["result"]["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
-    assert_eq!(names, ["start", "steer", "status", "result", "stop"]);
+    assert_eq!(names, ["start", "steer", "status", "result", "apply", "stop"]);
 
     let started = client.call("start", json!({"task": "Write it."}));
     let run = started["run"].as_str().unwrap().to_owned();
@@ -186,5 +187,19 @@ fn what_would_be_asked_is_refused_and_the_agent_goes_on() {
     let result = client.call("start", json!({"task": "Do it.", "wait": true}));
     assert_eq!(result["text"], "It was not allowed.", "{result}");
     assert!(!stage.machine.path("project/made.txt").exists());
+    client.leave();
+}
+
+#[test]
+fn a_host_lets_a_council_of_agents_work_and_applies_what_won() {
+    let machine = t1_contest::machine();
+    let mut client = Client::start(&machine, &["--policy", "full"]);
+    assert!(client.fails("apply", json!({})).contains("no run was kept yet"));
+    let result =
+        client.call("start", json!({"task": "Make it right.", "agent": "council:pair", "wait": true}));
+    assert_eq!(result["end"], "done", "{result}");
+    let applied = client.call("apply", json!({}));
+    let branch = applied["applied"].as_str().unwrap_or_else(|| panic!("{applied}"));
+    assert_eq!(t1_contest::git(&machine, &["show", &format!("{branch}:answer")]), "42\n");
     client.leave();
 }

@@ -34,7 +34,7 @@ fn the_python_client_starts_an_agent_watches_it_and_cancels() {
     assert!(output.status.success(), "{out}\n{err}");
     let seen: Value = serde_json::from_str(out.trim()).unwrap_or_else(|_| panic!("{out}\n{err}"));
     assert_eq!(seen["server"], "junto", "{seen}");
-    assert_eq!(seen["tools"], json!(["start", "steer", "status", "result", "stop"]), "{seen}");
+    assert_eq!(seen["tools"], json!(["start", "steer", "status", "result", "apply", "stop"]), "{seen}");
     assert_eq!(seen["text"], "A junto is a club.", "{seen}");
     assert!(seen["progress"].as_u64().unwrap() > 0, "{seen}");
     assert_eq!(seen["stopped"], "over", "{seen}");
@@ -54,7 +54,7 @@ fn the_inspector_lists_the_tools_and_calls_one() {
         serde_json::from_str::<Value>(&out).unwrap_or_else(|_| panic!("{out}\n{err}"))
     };
     let listed = inspect(&["--method", "tools/list"]);
-    assert_eq!(listed["tools"].as_array().unwrap().len(), 5, "{listed}");
+    assert_eq!(listed["tools"].as_array().unwrap().len(), 6, "{listed}");
     let call =
         ["--method", "tools/call", "--tool-name", "start", "--tool-arg", "task=What is it?", "wait=true"];
     let result = inspect(&call);

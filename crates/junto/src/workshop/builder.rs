@@ -29,6 +29,8 @@ impl WorkshopBuilder {
     /// Judges what native agents do. By default everything is allowed.
     pub fn policy(mut self, policy: Arc<dyn Policy>, on_reject: OnReject) -> Self {
         (self.0.policy, self.0.on_reject) = (policy, on_reject);
+        // Whoever is named judges everywhere.
+        self.0.make_policy = None;
         self
     }
 
@@ -53,6 +55,12 @@ impl WorkshopBuilder {
     /// Holds command-line agents to modes that they do not keep to by themselves.
     pub(super) fn cage(mut self, make: super::MakeCage) -> Self {
         self.0.make_cage = Some(make);
+        self
+    }
+
+    /// Judges what is done in other directories than the workshop's.
+    pub(super) fn judges(mut self, make: super::MakePolicy) -> Self {
+        self.0.make_policy = Some(make);
         self
     }
 

@@ -4,6 +4,7 @@
 
 mod t0_samples;
 mod t1_approval;
+mod t1_contest;
 mod t1_examples;
 mod t1_guard;
 mod t1_named;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::desk::Desk;
 use super::run::Run;
-use super::{Order, tools};
+use super::{Order, Wanted, tools};
 
 /// Answers a host.
 #[derive(Clone)]
@@ -65,6 +65,13 @@ impl Reception {
                 None => Ok(json!({"runs": self.desk.all().iter().map(|run| run.told()).collect::<Vec<_>>()})),
             },
             "result" => Ok(result(&*self.desk.get(&must("run")?)?, context, Gone::WorksOn).await),
+            "apply" => {
+                let candidate = arguments.get("candidate").and_then(Value::as_u64);
+                let candidate =
+                    candidate.map(u32::try_from).transpose().map_err(|_| "no such candidate".to_owned())?;
+                let wanted = Wanted { run: text("council_run"), candidate, directory: text("directory") };
+                Ok(json!({"applied": self.desk.workers.apply(wanted).await?}))
+            }
             "stop" => {
                 let run = self.desk.get(&must("run")?)?;
                 run.close().await;

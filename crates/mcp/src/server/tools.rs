@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 /// What the server says of itself.
 pub(super) const INSTRUCTIONS: &str = "Coding agents that work by themselves. `start` gives one a task and returns the \
     id of its run at once, or with `wait` its result; `status` tells what it is doing, `steer` tells it more while it \
-    works or gives it the next task, `result` waits until it is done, `stop` ends it. What an agent may do is set by \
+    works or gives it the next task, `result` waits until it is done, `stop` ends it, \
+    `apply` puts what a council of agents made on a branch. What an agent may do is set by \
     the configuration of this machine; where a person would be asked, the answer is no.";
 
 /// The tools, for these kinds of agents.
@@ -36,6 +37,17 @@ pub(super) fn tools(kinds: &[(String, String)]) -> Vec<Tool> {
             &json!({"run": run}),
             &["run"],
             Kind::Looks,
+        ),
+        tool(
+            "apply",
+            "Put what a council of agents proposes on a branch of the repository",
+            &json!({
+                "council_run": {"type": "string", "description": "The id that the council's answer names; else the latest"},
+                "candidate": {"type": "integer", "minimum": 0, "description": "Another one than the winner"},
+                "directory": {"type": "string", "description": "The repository; else where this server was started"}
+            }),
+            &[],
+            Kind::Acts,
         ),
         tool("stop", "End an agent", &json!({"run": run}), &["run"], Kind::Acts),
     ]

@@ -1,14 +1,15 @@
 //! `junto mcp` itself: agents as tools of an MCP host, on standard input and output.
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use junto::core::{Agent, Fut};
-use junto::mcp::server::{Order, Workers, serve as serve_host};
+use junto::mcp::server::{Order, Wanted, Workers, serve as serve_host};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::WorkArgs;
-use crate::commands::run;
+use crate::commands::{apply, run};
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
@@ -49,7 +50,7 @@ pub(super) async fn serve(
     served.map(|()| Exit::Done).map_err(|why| Failure::new(Exit::Failed, why, hint))
 }
 
-/// Who can be started: our own, and the command-line agents whose programs are there.
+/// Who can be started: our own, the command-line agents whose programs are there, and councils of agents.
 fn kinds(environment: &Environment) -> Result<Vec<(String, String)>, Failure> {
     let config = Config::load(environment, &[])?;
     let own = ("native".to_owned(), "our own loop over a model or a council (the default)".to_owned());
@@ -58,7 +59,11 @@ fn kinds(environment: &Environment) -> Result<Vec<(String, String)>, Failure> {
         let about = format!("the command-line agent {name}");
         (name, about)
     });
-    Ok(std::iter::once(own).chain(others).collect())
+    let councils = config.contest_names().into_iter().map(|name| {
+        let about = "a council of agents: several try, tests decide, `apply` takes what won".to_owned();
+        (format!("council:{name}"), about)
+    });
+    Ok(std::iter::once(own).chain(others).chain(councils).collect())
 }
 
 /// Makes agents as `junto run` does, with the flags that the server was started with.
@@ -85,10 +90,21 @@ impl Workers for Agents {
                 args.cwd = Some(directory.into());
             }
             let started = run::hired(agent.as_deref(), args, &self.environment, &self.output).await;
-            started.map_err(|failure| {
-                let hint = failure.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
-                format!("{}{hint}", failure.errors.join("; "))
-            })
+            started.map_err(told)
         })
     }
+
+    fn apply(&self, wanted: Wanted) -> Fut<'_, Result<String, String>> {
+        Box::pin(async move {
+            let Wanted { run, candidate, directory } = wanted;
+            let directory = directory.as_deref().map(Path::new);
+            apply::onto(run.as_deref(), candidate, directory, &self.environment).await.map_err(told)
+        })
+    }
+}
+
+/// What a host is told of a failure.
+fn told(failure: Failure) -> String {
+    let hint = failure.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+    format!("{}{hint}", failure.errors.join("; "))
 }

@@ -8,6 +8,7 @@ use junto::runner::background::{Background, Job};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::contest::Wanted;
 use super::drive::{End, refused};
 use super::ending::ending;
 use super::prepare::{Job as Prepared, prepare};
@@ -40,7 +41,8 @@ pub(crate) async fn background(
             Failure::usage(message, format!("there are {}", runners.join(", ")))
         })?;
     let as_json = work.json;
-    let wish = Wish { task: None, from: From::Nothing { kind, save: Save::Configured }, args: work };
+    let from = From::Nothing { kind, save: Save::Configured };
+    let wish = Wish { task: None, from, args: work, council: Wanted::default() };
     let prepared = prepare(&wish, environment, output).await?;
     announce(&prepared, output);
     let (time, providers, kept) = (prepared.time, prepared.providers.clone(), prepared.kept);

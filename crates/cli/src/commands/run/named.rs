@@ -7,8 +7,10 @@ use junto::named::{Detail, EndedBy, Finished, NamedHost, Next, Plan, RunFacts, T
 use junto::store::{Agents, Error, ErrorKind, InputId, InputState, MAX_ATTEMPTS, Store};
 use tokio_util::sync::CancellationToken;
 
+use super::contest::Wanted;
 use super::drive::End;
 use super::prepare::{Begun, prepare};
+use super::view::Form;
 use super::{From, Save, Wish, announce, driven, ending};
 use crate::args::{AgentKind, WorkArgs};
 use crate::config::Config;
@@ -248,7 +250,8 @@ impl Desk<'_> {
         args.model.model = plan.spec.model.clone();
         args.policy = plan.agent.setup.mode.map(policy_of).or(args.policy);
         let kind = AgentKind::Cli(plan.provider.clone());
-        let wish = Wish { task: None, from: From::Nothing { kind, save: Save::Configured }, args };
+        let from = From::Nothing { kind, save: Save::Configured };
+        let wish = Wish { task: None, from, args, council: Wanted::default() };
         let job = prepare(&wish, self.environment, self.output).await?.for_plan(&plan);
         announce(&job, self.output);
         let (terms, providers) = ((job.time, job.on_reject), job.providers.clone());
@@ -285,7 +288,8 @@ impl Desk<'_> {
         let log = begun.agent.log().clone();
         host.started(turn, &log).await.map_err(|error| super::drive::refused(&error))?;
         let stop = CancellationToken::new();
-        let drive = driven(begun, args, terms, self.environment, self.output).stopped_by(stop.clone());
+        let drive = driven(begun, (args, Form::of(args)), terms, self.environment, self.output)
+            .stopped_by(stop.clone());
         let task = Input::text(turn.plan.input.text.clone());
         let aborted = async {
             host.aborted(turn.run).await;

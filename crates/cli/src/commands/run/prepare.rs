@@ -13,6 +13,7 @@ use junto::store::{ErrorKind, Extent, Store};
 use junto::{Cli, Guard, Kind, SnapshotPolicy, Workshop, WorkshopBuilder};
 use tokio_util::sync::CancellationToken;
 
+use super::contest::{Hall, Seats};
 use super::drive::refused;
 use super::flags::Flags;
 use super::mind::{self, Mind};
@@ -135,7 +136,7 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
     let cli_mode = terms::of_runner(guard::mode(&config));
     let clis = command_line_agents(&kind, &config, environment, output)?;
     let Terms { workshop, words: rules, gaps, on_reject } = match &kind {
-        AgentKind::Native => {
+        AgentKind::Native | AgentKind::Contest(_) => {
             terms::terms(&config, environment, &directory, (presence, args.web), output).await?
         }
         // It has rules of its own, and can do nothing without the network.
@@ -184,8 +185,24 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
     let mut asked = Asked::default();
     let servers = match &kind {
         AgentKind::Native => mcp_servers(&config, &there, &directory, output)?,
-        AgentKind::Cli(_) => None,
+        AgentKind::Cli(_) | AgentKind::Contest(_) => None,
     };
+    let hall = Hall {
+        args: &args,
+        values: &values,
+        presence,
+        config: &config,
+        environment,
+        directory: &directory,
+        limits,
+        output,
+    };
+    let Seats { kinds, who: seated } = match &kind {
+        AgentKind::Native => Seats { kinds: hall.configured(), who: String::new() },
+        AgentKind::Cli(_) => Seats { kinds: Vec::new(), who: String::new() },
+        AgentKind::Contest(kind) => hall.seats(kind, wish.council.clone())?,
+    };
+    let workshop = kinds.into_iter().fold(workshop, |workshop, (name, kind)| workshop.kind(name, kind));
     let (workshop, who, limits) = match &kind {
         AgentKind::Native => {
             let Mind { native, who, has_children, warnings } =
@@ -197,6 +214,7 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
             asked = Asked { provider: native.provider_name.clone(), model: native.model.clone() };
             (workshop.kind(kind.name(), Kind::Native(native)), who, limits)
         }
+        AgentKind::Contest(_) => (workshop, seated, limits),
         AgentKind::Cli(_) => {
             let usual = || config.runner(kind.name()).model.unwrap_or_else(|| "its own model".to_owned());
             let who = model.clone().unwrap_or_else(usual);
@@ -204,7 +222,7 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
             (workshop, who, limits)
         }
     };
-    let is_cli = kind != AgentKind::Native;
+    let is_cli = matches!(kind, AgentKind::Cli(_));
     let (workshop, servers) = match servers {
         Some(hub) => {
             let of_session = hub.clone();
@@ -353,7 +371,7 @@ fn check_fit(kind: &AgentKind, args: &WorkArgs) -> Result<(), Failure> {
             "beside --council".to_owned(),
             "leave it out: the members of the council say what is asked",
         ),
-        AgentKind::Native => return Ok(()),
+        AgentKind::Native | AgentKind::Contest(_) => return Ok(()),
     };
     match unfit.iter().find(|(_, given)| *given) {
         Some((flag, _)) => Err(Failure::usage(format!("{flag} does nothing {whom}"), hint)),

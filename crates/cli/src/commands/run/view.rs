@@ -20,6 +20,7 @@ use serde::Serialize;
 use self::answer::Answer;
 use self::live::Live;
 use self::plain::Plain;
+use crate::args::WorkArgs;
 use crate::commands::ask::closing_line;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
@@ -32,6 +33,15 @@ pub(crate) enum Form {
     Text,
     /// Every event and delta as a line of JSON on standard output.
     Json,
+    /// Not at all: somebody else shows what comes of them.
+    Nothing,
+}
+
+impl Form {
+    /// As flags ask for it.
+    pub(super) fn of(args: &WorkArgs) -> Self {
+        if args.json { Self::Json } else { Self::Text }
+    }
 }
 
 /// Shows an agent's events as they come.
@@ -75,6 +85,7 @@ impl Short {
 /// How it is shown.
 enum Shape {
     Json,
+    Nothing,
     Text(Box<Text>),
 }
 
@@ -105,6 +116,7 @@ impl View {
     pub(crate) fn new(form: Form, output: Output, log: EventLog) -> Self {
         let shape = match form {
             Form::Json => Shape::Json,
+            Form::Nothing => Shape::Nothing,
             Form::Text => {
                 let look = output.err();
                 let talk = if look.live || look.paint == Paint::Styles {
@@ -148,6 +160,7 @@ impl View {
         }
         let own = matches!(item, Item::Event(event) if self.is_own(event));
         match (&mut self.shape, item) {
+            (Shape::Nothing, _) => Ok(()),
             (Shape::Json, Item::Event(event)) => self.line(event),
             (Shape::Json, Item::Delta(delta)) => {
                 let agent = self.writers.get(&delta.of()).unwrap_or_else(|| self.log.agent());
@@ -182,6 +195,9 @@ impl View {
 
     /// The line that closes a session.
     pub(crate) fn close(&mut self, usage: &Usage, cost: Cost, took: Duration) {
+        if matches!(self.shape, Shape::Nothing) {
+            return;
+        }
         if let Some(live) = self.live() {
             live.end();
         }
@@ -229,7 +245,7 @@ impl View {
                 Talk::Live(live) => Some(live),
                 Talk::Plain(_) => None,
             },
-            Shape::Json => None,
+            Shape::Json | Shape::Nothing => None,
         }
     }
 

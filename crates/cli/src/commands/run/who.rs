@@ -3,6 +3,7 @@
 use junto::llm::names::nearest;
 use junto::store::ErrorKind;
 
+use super::contest;
 use super::named::kept;
 use crate::args::AgentKind;
 use crate::config::Config;
@@ -27,6 +28,13 @@ pub(super) fn who(name: &str, environment: &Environment) -> Result<Who, Failure>
     let runners = config.runner_names();
     if let Some(kind) = AgentKind::named(name, &runners) {
         return Ok(Who::Kind(kind));
+    }
+    if let Some(council) = contest::name_of(name) {
+        let known = config.contest_names().iter().any(|known| known == council);
+        return match known {
+            true => Ok(Who::Kind(AgentKind::Contest(name.to_owned()))),
+            false => Err(contest::unknown(council, &config)),
+        };
     }
     let agents = match saved::open_existing(&config, environment)? {
         Some(store) => Some(store.agents().map_err(|error| kept(&error))?),

@@ -15,7 +15,7 @@ pub use self::reader::{Parsed, parse};
 /// How long a server may take until it can be used, unless its entry says otherwise.
 pub const START: Duration = Duration::from_secs(30);
 /// How long a server may be silent while it works on a call, unless its entry says otherwise.
-pub const ANSWER: Duration = Duration::from_secs(120);
+pub const ANSWER: Duration = Duration::from_mins(2);
 
 /// A server, as its entry says.
 #[derive(Clone, Debug, PartialEq, Eq)]

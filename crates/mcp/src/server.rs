@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use junto_core::{Agent, Fut};
 use rmcp::ServiceExt as _;
+use rmcp::service::ServerInitializeError;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
@@ -74,8 +75,9 @@ pub async fn serve(
         let service = match service {
             Ok(service) => service,
             // A host that goes away before it has said anything is none that speaks wrongly.
-            Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-            Err(rmcp::service::ServerInitializeError::Cancelled) => return Ok(()),
+            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
+                return Ok(());
+            }
             Err(error) => return Err(format!("the host does not greet: {error}")),
         };
         service.waiting().await.map(drop).map_err(|error| error.to_string())

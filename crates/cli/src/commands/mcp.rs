@@ -19,9 +19,8 @@ use crate::output::paint::visible;
 
 /// Runs the command.
 pub(crate) async fn run(args: McpArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    let command = match args.command {
-        None => return Box::pin(serve::serve(*args.work, environment, output)).await,
-        Some(command) => command,
+    let Some(command) = args.command else {
+        return Box::pin(serve::serve(*args.work, environment, output)).await;
     };
     let mut interrupts = Interrupts::listen()?;
     let work = async {
@@ -103,7 +102,9 @@ async fn test(
         return Err(Failure::usage(message, "`junto mcp list` lists them, and `junto mcp add` adds one"));
     }
     // Whoever names one means it.
-    wanted.iter_mut().for_each(|server| server.enabled = true);
+    for server in &mut wanted {
+        server.enabled = true;
+    }
     let hub = mcp::hub(wanted, &config, environment, environment.directory())?;
     let statuses = hub.ready().await;
     hub.close().await;

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use junto_core::Caller;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, Implementation, ProgressNotificationParam, ProgressToken,
-    ProtocolVersion,
 };
 use rmcp::service::NotificationContext;
 use rmcp::{ClientHandler, RoleClient};
@@ -25,7 +24,6 @@ struct Heard {
     changed: Notify,
     /// Who watches which call.
     watchers: Mutex<HashMap<ProgressToken, Arc<dyn Caller>>>,
-    version: Option<ProtocolVersion>,
 }
 
 /// Watches a call until it is dropped.
@@ -60,11 +58,7 @@ impl Ear {
 impl ClientHandler for Ear {
     fn get_info(&self) -> ClientConfig {
         let ours = Implementation::new("junto", env!("CARGO_PKG_VERSION"));
-        let mut config = ClientConfig::new(ClientCapabilities::default(), ours);
-        if let Some(version) = &self.0.version {
-            config.protocol_version = version.clone();
-        }
-        config
+        ClientConfig::new(ClientCapabilities::default(), ours)
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {

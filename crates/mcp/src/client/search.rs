@@ -111,7 +111,7 @@ mod tests {
             .map(|(server, name, description)| {
                 let server = Arc::new(Server::new(0, ServerConfig::http(*server, "http://h/")));
                 let tool = rmcp::model::Tool::new(*name, *description, serde_json::Map::new());
-                Arc::new(ServerTool::new(format!("x__{name}"), &server, &What::Tool(tool)))
+                Arc::new(ServerTool::new(format!("x__{name}"), &server, &What::Tool(Box::new(tool))))
             })
             .collect()
     }

@@ -42,8 +42,12 @@ impl Shelf {
     /// Takes what a server has now.
     pub(super) fn put(&self, server: &Arc<Server>, tools: &[rmcp::model::Tool], line: &Line) {
         let config = &server.config;
-        let mut has: Vec<What> =
-            tools.iter().filter(|tool| config.tools.takes(&tool.name)).cloned().map(What::Tool).collect();
+        let mut has: Vec<What> = tools
+            .iter()
+            .filter(|tool| config.tools.takes(&tool.name))
+            .cloned()
+            .map(|tool| What::Tool(Box::new(tool)))
+            .collect();
         has.extend(Some(What::Resources).filter(|_| line.has_resources()));
         has.extend(Some(What::Prompts).filter(|_| line.has_prompts()));
         has.retain(|what| matches!(what, What::Tool(_)) || config.tools.takes(what.name()));

@@ -26,7 +26,7 @@ const INTERRUPTED: &str = "interrupted before it was done";
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum What {
     /// A tool of its own.
-    Tool(rmcp::model::Tool),
+    Tool(Box<rmcp::model::Tool>),
     /// Its resources: one is read, or all are listed.
     Resources,
     /// Its prompts: one is got, or all are listed.

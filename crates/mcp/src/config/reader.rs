@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::expand::expand;
-use super::{Address, Launch, Reach, Selection, ServerConfig};
+use super::{Address, Launch, Reach, ServerConfig};
 
 /// What a file says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -206,16 +206,6 @@ fn duration(value: &Value, unit: u64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero())
 }
 
-/// The choice of tools by which a server is narrowed further.
-impl Selection {
-    /// The same, but for these.
-    #[must_use]
-    pub fn without(mut self, denied: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.deny.extend(denied.into_iter().map(Into::into));
-        self
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -239,16 +229,19 @@ mod tests {
             .to_string(),
         );
         assert_eq!(parsed.warnings, Vec::<String>::new());
-        let [a, b, c, d, e] = &parsed.servers[..] else { panic!("{parsed:?}") };
-        let Reach::Program(launch) = &a.reach else { panic!("{a:?}") };
+        let [program, http, chosen, timed, kept] = &parsed.servers[..] else { panic!("{parsed:?}") };
+        let Reach::Program(launch) = &program.reach else { panic!("{program:?}") };
         assert_eq!((launch.variables["T"].as_str(), launch.variables["N"].as_str()), ("k", "1"));
         assert_eq!((launch.args.join(" ").as_str(), launch.cwd.as_deref()), ("-y x", Some("d")));
-        let Reach::Http(address) = &b.reach else { panic!("{b:?}") };
+        let Reach::Http(address) = &http.reach else { panic!("{http:?}") };
         assert_eq!(address.headers["X"], "Bearer k");
-        assert_eq!(c.answer_within, Duration::from_millis(1500));
-        assert!(c.tools.takes("read") && !c.tools.takes("rm") && !c.tools.takes("x"));
-        assert_eq!((d.start_within, d.answer_within), (Duration::from_millis(500), Duration::from_secs(7)));
-        assert!(!d.enabled && !e.enabled && e.sandboxed);
+        assert_eq!(chosen.answer_within, Duration::from_millis(1500));
+        assert!(chosen.tools.takes("read") && !chosen.tools.takes("rm") && !chosen.tools.takes("x"));
+        assert_eq!(
+            (timed.start_within, timed.answer_within),
+            (Duration::from_millis(500), Duration::from_secs(7))
+        );
+        assert!(!timed.enabled && !kept.enabled && kept.sandboxed);
     }
 
     #[test]

@@ -159,7 +159,7 @@ impl Pump {
         loop {
             match self.next(&end).await {
                 Happened::Said(output) if output.stream == OutputStream::Stderr => {
-                    self.words.hear(&output.bytes)
+                    self.words.hear(&output.bytes);
                 }
                 Happened::Said(output) => {
                     if !self.hear(&output.bytes) {

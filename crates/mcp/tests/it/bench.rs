@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 /// Nothing here takes this long; what does hangs.
-pub(crate) const HANG: Duration = Duration::from_secs(60);
+pub(crate) const HANG: Duration = Duration::from_mins(1);
 
 /// A hub, the tools that a session has of it, and where it works.
 pub(crate) struct Bench {
@@ -25,7 +25,7 @@ pub(crate) struct Bench {
     pub(crate) shown: Arc<Mutex<String>>,
     policy: Arc<dyn Policy>,
     /// Where the servers run.
-    pub(crate) folder: tempfile::TempDir,
+    _folder: tempfile::TempDir,
 }
 
 /// A server of ours that does what its arguments say.
@@ -89,7 +89,7 @@ impl Bench {
         let env = environment(folder.path());
         let hub = Hub::new(servers, Places::open(Arc::clone(&env) as Arc<dyn ExecutionEnvironment>));
         let source = hub.tools_for_session();
-        Self { source, hub, env, shown: Arc::default(), policy, folder }
+        Self { source, hub, env, shown: Arc::default(), policy, _folder: folder }
     }
 
     /// With all servers up or failed.

@@ -25,7 +25,7 @@ async fn three_hundred_tools_cost_less_than_two_thousand_tokens() {
     ];
     for (model, wire) in models {
         let before = cost(&bench, model, wire);
-        assert!(before < 1000, "{model}: {before}");
+        assert!(before < 700, "{model}: {before}");
     }
     let found = bench.text("tool_search", json!({"query": "thing number 142", "limit": 3})).await;
     assert!(found.contains("a__thing_142") && found.contains("b__thing_142"), "{found}");

@@ -89,7 +89,8 @@ impl Workers for Agents {
             if let Some(directory) = directory {
                 args.cwd = Some(directory.into());
             }
-            let started = run::hired(agent.as_deref(), args, &self.environment, &self.output).await;
+            let hired = run::hired(agent.as_deref(), args, &self.environment, &self.output);
+            let started = Box::pin(hired).await;
             started.map_err(told)
         })
     }

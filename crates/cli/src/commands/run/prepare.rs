@@ -87,14 +87,14 @@ impl Job {
         let cancel = CancellationToken::new();
         let begun = match self.begin {
             Begin::New(_) => {
-                let agent = self.workshop.start(self.spec, cancel).await;
+                let agent = Box::pin(self.workshop.start(self.spec, cancel)).await;
                 Begun { agent: agent.map_err(|error| refused(&error))?, from: Seq::START, goes_on: false }
             }
             Begin::Again(past) => {
                 let goes_on = past.is_cut_off();
                 let kept = past.into_kept(&self.args, self.asked);
                 let from = kept.last().next();
-                let agent = self.workshop.resume(self.spec, kept, cancel).await;
+                let agent = Box::pin(self.workshop.resume(self.spec, kept, cancel)).await;
                 Begun { agent: agent.map_err(|error| refused(&error))?, from, goes_on }
             }
         };

@@ -12,7 +12,7 @@ use junto::agent::{
 use junto::core::Leash;
 use junto::policy::Mode;
 
-use crate::config::{Config, Files};
+use crate::config::{Config, Files, KeyPath, Origin, Setting, Value, file_layer};
 use crate::environment::Environment;
 use crate::{guard, saved};
 
@@ -121,9 +121,10 @@ fn of_user(config: &Config, environment: &Environment) -> Loaded {
         }
     }
     let own = below(&folder, "hooks.json").into_iter().map(|file| (file, false));
-    let named = config.texts("hooks").unwrap_or_default().iter().map(|name| {
-        let home = name.strip_prefix("~/").and_then(|rest| home.as_ref().map(|home| home.join(rest)));
-        (home.unwrap_or_else(|| environment.directory().join(name)), true)
+    let named = named_hooks(config, environment).into_iter().filter_map(|name| {
+        let in_home = name.strip_prefix("~/").and_then(|rest| home.as_ref().map(|home| home.join(rest)));
+        // Never where the work is: a project must not be able to place them.
+        Some((in_home.or_else(|| folder.as_ref().map(|folder| folder.join(&name)))?, true))
     });
     for (file, must_exist) in own.chain(named) {
         match files::text(&file) {
@@ -139,6 +140,22 @@ fn of_user(config: &Config, environment: &Environment) -> Loaded {
         }
     }
     loaded
+}
+
+/// The files of hooks that the user names. What a project's configuration says of them does not count: its hooks are
+/// in files of its own, and it cannot take away the user's.
+fn named_hooks(config: &Config, environment: &Environment) -> Vec<String> {
+    let texts = |setting: &Setting| match &setting.value {
+        Value::Texts(texts) => texts.clone(),
+        _ => Vec::new(),
+    };
+    match config.setting("hooks") {
+        Some(setting) if !matches!(setting.origin, Origin::File { .. }) => texts(setting),
+        _ => {
+            let own = Files::find(environment).user.map(|file| file_layer(&file)).unwrap_or_default();
+            own.settings.get(&KeyPath::of(&["hooks"])).map(texts).unwrap_or_default()
+        }
+    }
 }
 
 /// What our own agents have of it, and what the user should know.

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::terminal::Terminal;
 use crate::{CLAUDE, Machine, Run, text, usual_path};
 
 /// Agents of the command line that do one thing each.
@@ -18,6 +19,9 @@ command = ["wrong"]
 [runners.cheat]
 like = "claude"
 command = ["cheat"]
+[runners.slow]
+like = "claude"
+command = ["slow"]
 [contests.pair]
 agents = ["wrong", "right"]
 oracle = "sh check.sh"
@@ -126,6 +130,7 @@ fn a_council_is_an_agent_of_a_run() {
     let machine = machine();
     let said = machine.run(&["run", "--policy", "full", "--agent", "council:pair", "Make it right."]).ok();
     assert!(said.contains("2. right: passes") && said.contains("junto apply"), "{said}");
+    machine.run(&["resume", "latest", "Go on."]).fails(1, &["a council of agents has no conversation"]);
     let wrong = machine.run(&["run", "--agent", "council:pairs", "Make it right."]);
     wrong.fails(2, &["no council of agents \"pairs\"", "did you mean \"pair\""]);
     let events =
@@ -183,4 +188,24 @@ fn one_agent_may_work_without_checks() {
     machine.run(&["apply", "latest"]).fails(2, &["no winner"]);
     machine.run(&["apply", "latest", "1"]).ok();
     assert_eq!(fs::read_to_string(machine.path("project/answer")).unwrap(), "42\n");
+}
+
+#[test]
+fn a_table_shows_how_it_stands_and_an_interrupt_keeps_what_was_done() {
+    let machine = machine();
+    machine.program("bin/slow", "#!/bin/sh\necho 7 >answer\ntouch \"$HOME/begun\"\nexec sleep 300\n");
+    let flags = ["--policy", "full", "--agents", "slow,right", "--oracle", "sh check.sh"];
+    let mut terminal =
+        Terminal::start(&machine, 100, &[&["council"], &flags[..], &["Make it right."]].concat());
+    terminal.wait_for("2. right                    passes");
+    terminal.wait_for("1. slow                     works");
+    while !machine.path("begun").exists() {
+        std::thread::yield_now();
+    }
+    terminal.keys("\u{3}");
+    let (code, screen, _) = terminal.end();
+    assert_eq!(code, Some(130), "{screen}");
+    assert!(screen.contains("1. slow: was interrupted · 1 file"), "{screen}");
+    assert!(machine.run(&["apply", "latest", "1", "--show"]).ok().contains("+7\n"));
+    assert_eq!(fs::read_to_string(machine.path("project/answer")).unwrap(), "41\n");
 }

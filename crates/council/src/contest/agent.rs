@@ -126,8 +126,8 @@ impl Contest {
             let outcome = session.run().await;
             ended.send_replace(Some(outcome));
         });
-        let _dropped = close.clone().drop_guard();
-        Ok(Self { log, commands, living, latest, close, _dropped, outcome })
+        let dropped = close.clone().drop_guard();
+        Ok(Self { log, commands, living, latest, close, _dropped: dropped, outcome })
     }
 
     /// The latest run, as it stands; none before the first.

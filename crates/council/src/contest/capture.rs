@@ -108,13 +108,12 @@ impl Scratch {
     /// How large the changes are.
     async fn measure(&self, files: &[File], tree: String) -> Result<Diff> {
         let binary = files.iter().filter(|file| file.lines.is_none() && !is_nothing(&file.new_blob));
-        let asked: String = binary.map(|file| format!("{}\n", file.new_blob)).collect();
-        let sizes = match asked.is_empty() {
-            true => Vec::new(),
-            false => {
-                let batch = ["cat-file", "--batch-check=%(objectsize)"];
-                self.git()?.feed(&batch, Some(asked.into_bytes())).await?
-            }
+        let asked: Vec<&str> = binary.map(|file| file.new_blob.as_str()).collect();
+        let sizes = if asked.is_empty() {
+            Vec::new()
+        } else {
+            let batch = ["cat-file", "--batch-check=%(objectsize)"];
+            self.git()?.feed(&batch, Some(format!("{}\n", asked.join("\n")).into_bytes())).await?
         };
         let sizes = String::from_utf8_lossy(&sizes);
         let binary: u64 = sizes.lines().filter_map(|line| line.parse::<u64>().ok()).sum();

@@ -182,7 +182,7 @@ impl Run<'_> {
                 record.winner = Some(number);
                 record.reason = format!("the synthesis passes, of {} that pass", sources.len());
             }
-            Err(why) => record.reason.push_str(&format!("; the synthesis is not used: {why}")),
+            Err(why) => record.reason = format!("{}; the synthesis is not used: {why}", record.reason),
         })
     }
 

@@ -1,5 +1,6 @@
 //! What members are told.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
@@ -37,11 +38,11 @@ pub(super) fn merge(task: &str, oracle: &Oracle, first: u32, others: &[(u32, &Pa
         let read = File::open(path).and_then(|file| file.take(left + 1).read_to_end(&mut diff));
         let size = diff.len() as u64;
         if read.is_err() || size > left {
-            text.push_str(&format!("\nCandidate {number} is too large to be shown.\n"));
+            let _ = writeln!(text, "\nCandidate {number} is too large to be shown.");
             continue;
         }
         left -= size;
-        text.push_str(&format!("\nCandidate {number}:\n{}\n", String::from_utf8_lossy(&diff)));
+        let _ = writeln!(text, "\nCandidate {number}:\n{}", String::from_utf8_lossy(&diff));
     }
     text
 }

@@ -18,7 +18,7 @@ use junto_llm::{Cost, Unlimited, Usage, Usd};
 use tokio_util::sync::CancellationToken;
 
 /// Longer than anything here takes: it only keeps a test that hangs from hanging for ever.
-pub(crate) const HANG: Duration = Duration::from_secs(120);
+pub(crate) const HANG: Duration = Duration::from_mins(2);
 
 /// A folder with a repository, and one for what is kept.
 pub(crate) struct Ground {
@@ -207,12 +207,12 @@ fn listing(folder: &Path) -> String {
                 waiting.push(path.clone());
                 String::new()
             } else if meta.is_symlink() {
-                format!("{:?}", fs::read_link(&path).unwrap())
+                fs::read_link(&path).unwrap().display().to_string()
             } else {
                 let content = fs::read(&path).unwrap();
                 format!("{} {:?}", content.len(), &content[..content.len().min(200)])
             };
-            lines.push(format!("{path:?} {:o} {what}", meta.permissions().mode()));
+            lines.push(format!("{} {:o} {what}", path.display(), meta.permissions().mode()));
         }
     }
     lines.sort();

@@ -182,11 +182,11 @@ async fn an_interrupt_ends_everything_and_keeps_what_was_done() {
             loop {
                 let record = states.recv().await.unwrap();
                 let file = ground.state().join(&record.run.0).join("work/1/done");
-                while record.candidates[0].state == State::Working {
-                    if file.exists() {
-                        return record.run;
+                if record.candidates[0].state == State::Working {
+                    while !file.exists() {
+                        tokio::task::yield_now().await;
                     }
-                    tokio::task::yield_now().await;
+                    return record.run;
                 }
             }
         });

@@ -62,6 +62,11 @@ pub(super) fn name_of(kind: &str) -> Option<&str> {
     kind.strip_prefix(PREFIX)
 }
 
+/// Whether a kind is a council of agents.
+pub(super) fn is_kind(kind: &str) -> bool {
+    kind == UNNAMED || name_of(kind).is_some()
+}
+
 /// The failure for a council that nobody has configured.
 pub(super) fn unknown(name: &str, config: &Config) -> Failure {
     let known = config.contest_names();

@@ -7,6 +7,7 @@ use junto::core::{Body, Change};
 use junto::llm::{SessionId, Spending};
 use junto::store::Store;
 
+use super::contest;
 use super::flags::Flags;
 use crate::args::{AgentKind, WorkArgs};
 use crate::config::{Config, FlagValue};
@@ -45,6 +46,9 @@ impl Past {
     fn of(store: Store, kept: Kept, runners: &[String]) -> Result<Self, Failure> {
         let past = &kept.past;
         let kind = match past.events().first().map(|event| &event.body) {
+            Some(Body::SessionStart { kind, .. }) if contest::is_kind(kind) => {
+                Err("a council of agents has no conversation".to_owned())
+            }
             Some(Body::SessionStart { kind, .. }) => AgentKind::named(kind, runners)
                 .ok_or_else(|| format!("its agent is of the kind {kind}, which this junto does not know")),
             _ => Err("its beginning is lost".to_owned()),

@@ -73,11 +73,11 @@ fn cargo(directory: &Path) -> Option<Oracle> {
 fn javascript(directory: &Path) -> Option<Oracle> {
     let package: Value = serde_json::from_str(&text(&directory.join("package.json"))?).ok()?;
     let script = |name: &str| package.get("scripts")?.get(name)?.as_str();
-    let is_real = |line: &&str| !line.contains("no test specified");
+    let is_real = |line: &str| !line.contains("no test specified");
     let manager = manager(directory, &package);
     let steps: Vec<Step> = ["build", "lint", "test"]
         .into_iter()
-        .filter(|name| script(name).filter(is_real).is_some())
+        .filter(|name| script(name).is_some_and(is_real))
         .map(|name| Step::new(name, format!("{manager} run {name}")))
         .collect();
     // A build alone says little, and is all that some projects have.

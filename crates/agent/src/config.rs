@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use junto_core::{
-    AgentSpec, EventLog, Fut, Limits, Minutes, OnReject, Open, Parent, Policy, Spawner, Unread,
+    AgentSpec, EventLog, Fut, Limits, Minutes, OnReject, Open, Parent, Policy, Spawner, ToolSource, Unread,
 };
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;
@@ -80,6 +80,9 @@ pub struct SessionConfig {
     /// What the model can call, beside the profile's tools; of two with one name this one wins. A call with fields that a tool's schema does not list is an error that the
     /// model is told, unless the schema says `additionalProperties`, or lists none.
     pub tools: ToolRegistry,
+    /// Tools that come and go while the session runs, beside those: it is looked for them before each model call.
+    /// Of two with one name the session's own wins.
+    pub late_tools: Option<Arc<dyn ToolSource>>,
     /// How long a command may take if the model does not say, with the profile's own tools; absent: as
     /// the profile says.
     pub shell_timeout: Option<Duration>,
@@ -160,6 +163,7 @@ impl SessionConfig {
             system: String::new(),
             instructions: None,
             tools: ToolRegistry::default(),
+            late_tools: None,
             shell_timeout: None,
             policy: Arc::new(Open),
             on_reject: OnReject::default(),

@@ -295,6 +295,9 @@ fn toolbox(
     let env: Arc<dyn ExecutionEnvironment> = Arc::clone(&config.env);
     let mut toolbox = Toolbox::new(tools, env, gate, config.log.clone(), Arc::clone(status), limits)?;
     toolbox.unread(config.unread);
+    if let Some(source) = &config.late_tools {
+        toolbox.late(Arc::clone(source));
+    }
     toolbox.watched_by(Arc::clone(hooks));
     if family.is_too_deep() {
         toolbox.withhold(tools::FAMILY, TOO_DEEP);

@@ -83,7 +83,7 @@ impl Kit {
 }
 
 impl Entry {
-    fn new(tool: &Arc<dyn Tool>) -> Result<Arc<Self>, AgentError> {
+    pub(crate) fn new(tool: &Arc<dyn Tool>) -> Result<Arc<Self>, AgentError> {
         let spec = tool.spec();
         if let Some(parameters) = spec.parameters() {
             schema::check_object_root(&spec.name, parameters)

@@ -37,6 +37,7 @@ mod history;
 mod hooks;
 mod host;
 mod kit;
+mod late;
 mod loops;
 mod output;
 mod panics;

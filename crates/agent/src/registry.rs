@@ -67,6 +67,12 @@ impl ToolRegistry {
         self.behind.push(tool);
     }
 
+    /// Removes a tool, whether models are told of it or not.
+    pub(crate) fn forget(&mut self, name: &str) {
+        self.tools.retain(|tool| tool.spec().name != name);
+        self.behind.retain(|tool| tool.spec().name != name);
+    }
+
     /// The tools that no model is told of.
     pub(crate) fn behind(&self) -> &[Arc<dyn Tool>] {
         &self.behind

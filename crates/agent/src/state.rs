@@ -125,6 +125,9 @@ impl State {
             return Ok(Answer::not_asked());
         }
         self.check_context().await?;
+        for message in self.toolbox.renew() {
+            self.warn("tool_left_out", message).await?;
+        }
         let settings = self.desk.settings();
         let kit = self.toolbox.kit();
         let request = self.request(&settings, &kit);

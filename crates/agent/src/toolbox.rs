@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use junto_core::{
     Action, Advice, AgentError, Body, EventLog, Gate, JournalError, Leash, Payload, Permit, Questions,
-    Rejected, Seen, Seq, Tool, ToolCx, ToolOutcome, ToolOutput, Unread, Via,
+    Rejected, Seen, Seq, Tool, ToolCx, ToolOutcome, ToolOutput, ToolSource, Unread, Via,
 };
 use junto_env::{ExecutionEnvironment, Jobs, RealPath, SeenFiles, Stamp};
 use junto_llm::{ResultOutput, ToolCall, ToolResult};
@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::caller::SessionCaller;
 use crate::hooks::{Before, SessionHooks};
 use crate::kit::{Entry, Kit};
+use crate::late::Late;
 use crate::output::OutputLimits;
 use crate::panics::caught;
 use crate::paths::{PathQueues, Turn};
@@ -50,6 +51,8 @@ pub(crate) struct Toolbox {
     limits: OutputLimits,
     /// Whether files may be changed that were never read.
     unread: Unread,
+    /// Tools that come and go.
+    late: Option<Late>,
     /// The user's programs that are asked before a call and told after it.
     hooks: Option<Arc<SessionHooks>>,
     /// Tools that others have and this session has not, and why.
@@ -99,7 +102,7 @@ impl Toolbox {
         let jobs = Arc::new(Jobs::new(ToolCx::MOST_JOBS));
         let seen = Arc::new(SeenFiles::new(ToolCx::MOST_SEEN));
         let writing = PathQueues::default();
-        let (unread, hooks, withheld) = (Unread::default(), None, None);
+        let (unread, late, hooks, withheld) = (Unread::default(), None, None, None);
         Ok(Self {
             kit,
             env,
@@ -112,6 +115,7 @@ impl Toolbox {
             log,
             limits,
             unread,
+            late,
             hooks,
             withheld,
         })
@@ -120,6 +124,23 @@ impl Toolbox {
     /// Says whether files may be changed that were never read.
     pub(crate) fn unread(&mut self, unread: Unread) {
         self.unread = unread;
+    }
+
+    /// Says where tools come from that come and go.
+    pub(crate) fn late(&mut self, source: Arc<dyn ToolSource>) {
+        self.late = Some(Late::new(source));
+    }
+
+    /// Takes the tools that have come, and lets those go that have gone. Says what is wrong with some.
+    pub(crate) fn renew(&self) -> Vec<String> {
+        let Some(late) = &self.late else { return Vec::new() };
+        let mut kit = self.kit.write().unwrap_or_else(PoisonError::into_inner);
+        let Some((tools, left_out)) = late.renew(kit.registry()) else { return Vec::new() };
+        // Each of them is known to be sound.
+        if let Ok(renewed) = Kit::new(tools) {
+            *kit = Arc::new(renewed);
+        }
+        left_out
     }
 
     /// Has hooks run before and after each call.

@@ -5,6 +5,7 @@ mod contest;
 mod demo;
 mod eval;
 mod gateway;
+mod mcp;
 mod policy;
 mod profile;
 mod reach;
@@ -28,6 +29,7 @@ pub(crate) use self::eval::EvalArgs;
 pub(crate) use self::gateway::{
     ClientName, GatewayArgs, GatewayCommand, InstallArgs, ServeArgs, SetupClientArgs, StatusOfGatewayArgs,
 };
+pub(crate) use self::mcp::{AddServerArgs, McpArgs, McpCommand};
 pub(crate) use self::policy::{PolicyArgs, PolicyCommand, TrustArgs};
 pub(crate) use self::profile::{CaptureArgs, CapturedAgent, DialectName, ProfileArgs, ProfileCommand};
 pub(crate) use self::reach::ListArgs;
@@ -58,6 +60,7 @@ Examples:
   junto cost                               what model calls have cost, day by day
   junto gateway                            answer clients of the model APIs
   junto gateway setup claude --write       point Claude Code at it
+  junto mcp add time -- uvx mcp-server-time   let agents use an MCP server
   junto ask \"What is a junto?\"             ask the default model
   git diff | junto ask \"Review this.\"      ask about what is piped in
   junto models                             what is known, and which keys are there
@@ -105,6 +108,8 @@ pub(crate) enum Command {
     Cost(CostArgs),
     /// Answer clients of the Anthropic, OpenAI and Gemini APIs from the configured providers
     Gateway(GatewayArgs),
+    /// Serve agents to MCP hosts, and see to the MCP servers that agents use
+    Mcp(McpArgs),
     /// Watch agents mend a program, one for each profile; their models are scripted, so this needs no key
     Demo(DemoArgs),
     /// Let models, agents and councils work on a folder of tasks, and tell which of them pays

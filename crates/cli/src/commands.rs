@@ -11,6 +11,7 @@ mod eval;
 mod export;
 mod fork;
 mod gateway;
+mod mcp;
 mod models;
 mod policy;
 pub(crate) mod profile;
@@ -71,6 +72,7 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
         Some(Command::Gateway(GatewayArgs { serve, .. })) => {
             on(&mut Builder::new_multi_thread(), gateway::serve(serve, environment, &output))
         }
+        Some(Command::Mcp(args)) => on_runtime(mcp::run(args, environment, &output)),
         Some(Command::Demo(args)) => on_runtime(demo::run(&args, environment, &output)),
         Some(Command::Eval(args)) => on_runtime(eval::run(args, environment, &output)),
         Some(Command::Sandbox(args)) => on_runtime(sandbox::run(args, environment, &output)),

@@ -37,11 +37,12 @@ use crate::failure::Failure;
 
 pub(crate) use aliases::circles;
 pub(crate) use councils::{CouncilSettings, PREFIX as COUNCIL_PREFIX, SeatSettings};
+pub(crate) use check::read as read_file;
 pub(crate) use files::{Files, Project};
 pub(crate) use gateway::{COUNCIL_IDS, Route, Who, rank};
 pub(crate) use junto::llm::vendor::VENDORS;
 pub(crate) use problem::{Problem, failure as problems_failure};
-pub(crate) use project::{ProjectFiles, of_project};
+pub(crate) use project::{ProjectFiles, SERVERS, of_project};
 pub(crate) use runners::RunnerSettings;
 #[cfg(test)]
 pub(crate) use schema::{COUNCIL_MODES, FAN_OUTS, SCOPES};

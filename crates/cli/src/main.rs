@@ -12,6 +12,7 @@ mod environment;
 mod failure;
 mod guard;
 mod interrupts;
+mod mcp;
 mod output;
 mod reach;
 mod runners;

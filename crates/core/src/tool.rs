@@ -140,6 +140,26 @@ impl<E: std::fmt::Display> From<Result<String, E>> for ToolOutcome {
     }
 }
 
+/// Tools that come and go while a session runs: those of servers that start slowly, or that say that theirs are others.
+///
+/// A session asks before each model call, so neither function waits for anything.
+pub trait ToolSource: Send + Sync {
+    /// Another number whenever [`ToolSource::offer`] may be another. What has to be started is started by this.
+    fn version(&self) -> u64;
+
+    /// What there is now.
+    fn offer(&self) -> Offer;
+}
+
+/// What a [`ToolSource`] has at a moment.
+#[derive(Clone, Default)]
+pub struct Offer {
+    /// What the model is told of.
+    pub declared: Vec<Arc<dyn Tool>>,
+    /// What it is not told of, but can call by name.
+    pub behind: Vec<Arc<dyn Tool>>,
+}
+
 /// Tools that somebody other than the loop may call: the kernel's socket, an MCP server. Each call
 /// is judged and journaled like any other.
 pub trait ToolHost: Send + Sync {

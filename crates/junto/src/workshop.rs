@@ -13,7 +13,7 @@ use std::time::Duration;
 use junto_agent::{Environments, Past, Session, SessionConfig, ToolRegistry, tools};
 use junto_core::{
     Agent, AgentError, AgentErrorKind, AgentKind, AgentSpec, Body, EventLog, Fut, Journal, OnReject, Open,
-    Parent, Policy, ResumeHandle, Spawner, Unread, Workdir,
+    Parent, Policy, ResumeHandle, Spawner, ToolSource, Unread, Workdir,
 };
 use junto_council::contest::Contest;
 use junto_env::{ExecutionEnvironment, LocalBuilder};
@@ -60,7 +60,12 @@ struct Inner {
     budget: Arc<dyn Budget>,
     turn_budget: Allowance,
     max_depth: u8,
+    /// Makes the tools of a session that come and go.
+    late_tools: Option<LateTools>,
 }
+
+/// Makes the tools of a session that come and go.
+type LateTools = Arc<dyn Fn() -> Arc<dyn ToolSource> + Send + Sync>;
 
 impl Workshop {
     /// A workshop whose agents work in this directory unless their spec says otherwise. `make_env`
@@ -90,6 +95,7 @@ impl Workshop {
             budget: Arc::new(Unlimited),
             turn_budget: Allowance::UNLIMITED,
             max_depth: 1,
+            late_tools: None,
         })
     }
 
@@ -293,6 +299,7 @@ impl Workshop {
                 Some(_) => ToolRegistry::default(),
                 None => tools::standard().into(),
             },
+            late_tools: self.late_tools(parent),
             profile: native.profile.clone(),
             reach: native.reach.clone(),
             policy: Arc::clone(&inner.policy),
@@ -315,6 +322,12 @@ impl Workshop {
             Some(adjust) => adjust(config),
             None => config,
         })
+    }
+
+    /// The tools that come and go; not for an agent whose parent said where it works: they act elsewhere.
+    fn late_tools(&self, parent: &Parent) -> Option<Arc<dyn ToolSource>> {
+        let make = self.0.late_tools.as_ref().filter(|_| parent.env.is_none());
+        make.map(|make| make())
     }
 
     /// Makes the environments for other directories; not for an agent whose parent said where it works.

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use junto::council::contest::{self, ErrorKind, RunId, Runs};
+use junto::council::contest::{self, Applied, ErrorKind, RunId, Runs};
 use junto::env::variables::Inherit;
 
 use super::run::runs;
@@ -21,19 +21,39 @@ pub(crate) async fn run(
     output: &Output,
 ) -> Result<Exit, Failure> {
     let runs = runs(environment)?;
-    let run = match args.run.as_str() {
-        LATEST => runs
-            .list()
-            .map_err(|error| failure(&error))?
-            .pop()
-            .ok_or_else(|| Failure::usage("no run was kept yet", "`junto council \"…\"` makes one"))?,
-        name => runs.find(name).map_err(|error| failure(&error))?,
-    };
+    let run = find(&runs, &args.run)?;
     if args.show {
         return show(&runs, &run, args.candidate, output);
     }
     put(&runs, &run, args.candidate, None, environment, output).await?;
     Ok(Exit::Done)
+}
+
+/// The run of this name, or the latest.
+fn find(runs: &Runs, name: &str) -> Result<RunId, Failure> {
+    match name {
+        LATEST => runs
+            .list()
+            .map_err(|error| failure(&error))?
+            .pop()
+            .ok_or_else(|| Failure::usage("no run was kept yet", "`junto council \"…\"` makes one")),
+        name => runs.find(name).map_err(|error| failure(&error)),
+    }
+}
+
+/// Puts a candidate on a branch for somebody who reads no output, and gives the branch.
+///
+/// # Errors
+/// Why it was not applied.
+pub(crate) async fn onto(
+    run: Option<&str>,
+    candidate: Option<u32>,
+    directory: Option<&Path>,
+    environment: &Environment,
+) -> Result<String, Failure> {
+    let runs = runs(environment)?;
+    let run = find(&runs, run.unwrap_or(LATEST))?;
+    applied(&runs, &run, candidate, directory, environment).await.map(|applied| applied.branch)
 }
 
 /// Puts a candidate on a branch, and says which.
@@ -48,14 +68,24 @@ pub(crate) async fn put(
     environment: &Environment,
     output: &Output,
 ) -> Result<(), Failure> {
+    let applied = applied(runs, run, candidate, directory, environment).await?;
+    output.note(&format!("candidate {} is on the branch {}", applied.candidate, applied.branch));
+    output.data(&format!("{}\n", applied.branch))
+}
+
+async fn applied(
+    runs: &Runs,
+    run: &RunId,
+    candidate: Option<u32>,
+    directory: Option<&Path>,
+    environment: &Environment,
+) -> Result<Applied, Failure> {
     let here = environment.directory();
     let directory = directory.map_or_else(|| here.to_owned(), |directory| here.join(directory));
     let env = guard::local(&directory, environment, &Inherit::Core).build();
     let env = env.map_err(|error| Failure::usage(error.to_string(), "name a folder that exists with -C"))?;
     let applied = contest::apply(runs, run, candidate, Arc::new(env), &directory).await;
-    let applied = applied.map_err(|error| failure(&error))?;
-    output.note(&format!("candidate {} is on the branch {}", applied.candidate, applied.branch));
-    output.data(&format!("{}\n", applied.branch))
+    applied.map_err(|error| failure(&error))
 }
 
 /// Prints what a candidate changes, byte for byte: a diff may hold any.

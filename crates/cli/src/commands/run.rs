@@ -17,9 +17,10 @@ mod view;
 mod who;
 
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::time::Duration;
 
-use junto::core::{EventLog, Input, OnReject};
+use junto::core::{Agent, EventLog, Input, OnReject};
 
 use self::contest::Wanted;
 use self::drive::Drive;
@@ -93,6 +94,30 @@ pub(crate) async fn run(args: RunArgs, environment: &Environment, output: &Outpu
         Wish { task, from, args, council: Wanted::default() }
     };
     Box::pin(fallback::work(wish, environment, output)).await
+}
+
+/// An agent for somebody else to drive: started, and told nothing yet.
+///
+/// # Errors
+/// Whatever keeps it from starting.
+pub(crate) async fn hired(
+    agent: Option<&str>,
+    args: WorkArgs,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Arc<dyn Agent>, Failure> {
+    let kind = match agent.map(|name| who::who(name, environment)).transpose()? {
+        Some(Who::Named(name)) => {
+            let message = format!("{name} is an agent that has a name, and takes its tasks in a queue");
+            return Err(Failure::usage(message, "start it with `junto agent send`"));
+        }
+        Some(Who::Kind(kind)) => kind,
+        None => AgentKind::Native,
+    };
+    let from = From::Nothing { kind, save: Save::Configured };
+    let wish = Wish { task: None, from, args, council: Wanted::default() };
+    let job = prepare(&wish, environment, output).await?;
+    Ok(job.start().await?.agent)
 }
 
 /// Refuses flags that the setup of an agent that has a name decides.
@@ -175,6 +200,7 @@ async fn perform(
         } => prepared?,
     };
     announce(&job, output);
+    let servers = job.servers.clone();
     let (time, providers, kept, on_reject) = (job.time, job.providers.clone(), job.kept, job.on_reject);
     let is_contest = matches!(job.begin, Begin::New(AgentKind::Contest(_)));
     let begun = job.start().await?;
@@ -182,6 +208,9 @@ async fn perform(
     let form = if wish.council.report.is_some() { Form::Nothing } else { Form::of(&wish.args) };
     let drive = driven(begun, (&wish.args, form), (time, on_reject), environment, output);
     let end = drive.run(task.clone(), interrupts).await;
+    if let Some(hub) = servers {
+        hub.close().await;
+    }
     if kept && !is_contest {
         let id = log.session();
         let line = format!("session {id} · to go on: junto resume {} \"…\"", saved::short(id));

@@ -10,7 +10,7 @@ use super::trust::{CONFIG, Standing, Trust, digest, digest_of_all};
 use super::{Whose, check};
 
 /// The file that names servers, below the root.
-const SERVERS: &str = ".mcp.json";
+pub(crate) const SERVERS: &str = ".mcp.json";
 
 /// What a project brings, and what is thought of it. It is read once: what is trusted is what is used.
 #[derive(Clone, Debug)]

@@ -25,6 +25,8 @@ mod t1_gateway_setup;
 mod t1_hangup;
 mod t1_hooks;
 mod t1_interrupt;
+mod t1_mcp;
+mod t1_mcp_serve;
 mod t1_models;
 mod t1_policy;
 mod t1_profile;
@@ -44,6 +46,7 @@ mod t1_slash;
 mod t1_trust;
 mod t1_usage;
 mod t2_gateway_clients;
+mod t2_mcp;
 mod t2_reach;
 mod terminal;
 

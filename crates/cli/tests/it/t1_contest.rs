@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::terminal::Terminal;
 use crate::{CLAUDE, Machine, Run, text, usual_path};
 
 /// Agents of the command line that do one thing each.
@@ -18,13 +19,16 @@ command = ["wrong"]
 [runners.cheat]
 like = "claude"
 command = ["cheat"]
+[runners.slow]
+like = "claude"
+command = ["slow"]
 [contests.pair]
 agents = ["wrong", "right"]
 oracle = "sh check.sh"
 "#;
 
 /// A machine with a project whose check fails, and agents that know what to do about it, or do not.
-fn machine() -> Machine {
+pub(crate) fn machine() -> Machine {
     let machine = Machine::configured(CONFIG);
     let (first, rest) = CLAUDE.split_once('\n').unwrap();
     let doing = [
@@ -45,7 +49,7 @@ fn machine() -> Machine {
     machine.with("PATH", &path)
 }
 
-fn git(machine: &Machine, args: &[&str]) -> String {
+pub(crate) fn git(machine: &Machine, args: &[&str]) -> String {
     let mut command = Command::new("git");
     command.args(args).current_dir(machine.path("project")).env_clear().env("PATH", usual_path());
     for who in ["GIT_AUTHOR", "GIT_COMMITTER"] {
@@ -184,4 +188,24 @@ fn one_agent_may_work_without_checks() {
     machine.run(&["apply", "latest"]).fails(2, &["no winner"]);
     machine.run(&["apply", "latest", "1"]).ok();
     assert_eq!(fs::read_to_string(machine.path("project/answer")).unwrap(), "42\n");
+}
+
+#[test]
+fn a_table_shows_how_it_stands_and_an_interrupt_keeps_what_was_done() {
+    let machine = machine();
+    machine.program("bin/slow", "#!/bin/sh\necho 7 >answer\ntouch \"$HOME/begun\"\nexec sleep 300\n");
+    let flags = ["--policy", "full", "--agents", "slow,right", "--oracle", "sh check.sh"];
+    let mut terminal =
+        Terminal::start(&machine, 100, &[&["council"], &flags[..], &["Make it right."]].concat());
+    terminal.wait_for("2. right                    passes");
+    terminal.wait_for("1. slow                     works");
+    while !machine.path("begun").exists() {
+        std::thread::yield_now();
+    }
+    terminal.keys("\u{3}");
+    let (code, screen, _) = terminal.end();
+    assert_eq!(code, Some(130), "{screen}");
+    assert!(screen.contains("1. slow: was interrupted · 1 file"), "{screen}");
+    assert!(machine.run(&["apply", "latest", "1", "--show"]).ok().contains("+7\n"));
+    assert_eq!(fs::read_to_string(machine.path("project/answer")).unwrap(), "41\n");
 }

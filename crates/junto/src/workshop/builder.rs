@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use junto_core::{OnReject, Policy, Unread};
+use junto_core::{OnReject, Policy, ToolSource, Unread};
 use junto_llm::catalog::Catalog;
 use junto_llm::{Allowance, Budget, retry};
 use junto_store::Store;
@@ -91,6 +91,13 @@ impl WorkshopBuilder {
     /// How many levels of children there may be; 1 by default.
     pub fn max_depth(mut self, depth: u8) -> Self {
         self.0.max_depth = depth;
+        self
+    }
+
+    /// Gives every native session tools that come and go, as `make` makes them: those of MCP servers
+    /// ([`Hub::tools_for_session`](junto_mcp::Hub::tools_for_session)). By default there are none.
+    pub fn late_tools(mut self, make: impl Fn() -> Arc<dyn ToolSource> + Send + Sync + 'static) -> Self {
+        self.0.late_tools = Some(Arc::new(make));
         self
     }
 

@@ -1,11 +1,12 @@
 //! From flags and configuration to an agent that is ready to be started.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use junto::core::{Agent, AgentSpec, Limits, OnReject, Purse, Seq};
 use junto::llm::{Allowance, Usd};
+use junto::mcp::Hub;
 use junto::named::Plan;
 use junto::policy::Mode;
 use junto::store::{ErrorKind, Extent, Store};
@@ -23,6 +24,7 @@ use crate::args::{AgentKind, WorkArgs};
 use crate::config::{COUNCIL_PREFIX, Config, ProviderSettings};
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::mcp::{self, Servers};
 use crate::output::Output;
 use crate::{connect, guard, runners, saved};
 
@@ -47,6 +49,8 @@ pub(super) struct Job {
     pub(super) gaps: Option<String>,
     /// What a no does to it.
     pub(super) on_reject: OnReject,
+    /// The MCP servers that it uses.
+    pub(super) servers: Option<Hub>,
 }
 
 /// What it begins with.
@@ -83,14 +87,14 @@ impl Job {
         let cancel = CancellationToken::new();
         let begun = match self.begin {
             Begin::New(_) => {
-                let agent = self.workshop.start(self.spec, cancel).await;
+                let agent = Box::pin(self.workshop.start(self.spec, cancel)).await;
                 Begun { agent: agent.map_err(|error| refused(&error))?, from: Seq::START, goes_on: false }
             }
             Begin::Again(past) => {
                 let goes_on = past.is_cut_off();
                 let kept = past.into_kept(&self.args, self.asked);
                 let from = kept.last().next();
-                let agent = self.workshop.resume(self.spec, kept, cancel).await;
+                let agent = Box::pin(self.workshop.resume(self.spec, kept, cancel)).await;
                 Begun { agent: agent.map_err(|error| refused(&error))?, from, goes_on }
             }
         };
@@ -180,6 +184,10 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
     let text = |key| config.text(key).map(|(text, _)| text.to_owned());
     let (effort, instructions) = (args.model.effort.clone().map(Into::into), text("instructions"));
     let mut asked = Asked::default();
+    let servers = match &kind {
+        AgentKind::Native => mcp_servers(&config, &there, &directory, output)?,
+        AgentKind::Cli(_) | AgentKind::Contest(_) => None,
+    };
     let hall = Hall {
         args: &args,
         values: &values,
@@ -216,6 +224,13 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
         }
     };
     let is_cli = matches!(kind, AgentKind::Cli(_));
+    let (workshop, servers) = match servers {
+        Some(hub) => {
+            let of_session = hub.clone();
+            (workshop.late_tools(move || of_session.tools_for_session()), Some(hub))
+        }
+        None => (workshop, None),
+    };
     let spec = AgentSpec {
         kind: kind.name().to_owned(),
         model: model.filter(|_| is_cli),
@@ -229,7 +244,40 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
     let line = format!("{} · {who} · {} · {rules}", kind.name(), directory.display());
     let flags = Flags::of(&args, environment);
     let workshop = workshop.build();
-    Ok(Job { workshop, spec, args, asked, begin, flags, time, providers, kept: saves, line, gaps, on_reject })
+    Ok(Job {
+        workshop,
+        spec,
+        args,
+        asked,
+        begin,
+        flags,
+        time,
+        providers,
+        kept: saves,
+        line,
+        gaps,
+        on_reject,
+        servers,
+    })
+}
+
+/// The MCP servers that agents here use; none if there are none. None is started.
+fn mcp_servers(
+    config: &Config,
+    there: &Environment,
+    directory: &Path,
+    output: &Output,
+) -> Result<Option<Hub>, Failure> {
+    let Servers { known, warnings } = mcp::servers(config, there)?;
+    for warning in &warnings {
+        output.warning(warning);
+    }
+    let servers: Vec<_> =
+        known.into_iter().map(|known| known.server).filter(|server| server.enabled).collect();
+    if servers.is_empty() {
+        return Ok(None);
+    }
+    mcp::hub(servers, config, there, directory).map(Some)
 }
 
 /// A council that is named as the model is one that is asked for as a council, so that its session remembers it.

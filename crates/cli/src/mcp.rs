@@ -1,0 +1,107 @@
+//! The MCP servers that agents use: which files say so, which of them count, and where the servers run.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use junto::env::{ExecutionEnvironment, Means};
+use junto::mcp::config::{Parsed, ServerConfig, parse};
+use junto::mcp::{Hub, Places};
+use junto::policy::Mode;
+use junto::{Enforcement, Guard};
+
+use crate::config::{Config, Files, SERVERS, problems_failure, read_file};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::guard;
+
+/// The file of the user, in the folder of the configuration.
+const USER_FILE: &str = "mcp.json";
+
+/// A server, and the file that has it.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    pub(crate) server: ServerConfig,
+    pub(crate) file: PathBuf,
+}
+
+/// What the files say.
+#[derive(Debug, Default)]
+pub(crate) struct Servers {
+    /// Those that count, the user's first. Of two with one name the project's is there.
+    pub(crate) known: Vec<Known>,
+    /// What is wrong in the files, and was passed over.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// The user's own file, which need not exist.
+pub(crate) fn user_file(files: &Files) -> Option<PathBuf> {
+    files.folder.as_deref().map(|folder| folder.join(USER_FILE))
+}
+
+/// The servers for agents that work here: the user's, and those of the project if it is trusted.
+///
+/// # Errors
+/// If a file that counts has no such form.
+pub(crate) fn servers(config: &Config, environment: &Environment) -> Result<Servers, Failure> {
+    let mut all = Servers::default();
+    if let Some(file) = user_file(&Files::find(environment))
+        && let Some(text) = read_file(&file).map_err(|problem| problems_failure(&[problem]))?
+    {
+        all.take(&file, &text, environment)?;
+    }
+    if let Some(project) = config.project.as_ref().filter(|project| project.is_trusted())
+        && let Some(text) = project.text(SERVERS)
+    {
+        all.take(&project.project.root.join(SERVERS), text, environment)?;
+    }
+    Ok(all)
+}
+
+impl Servers {
+    fn take(&mut self, file: &Path, text: &str, environment: &Environment) -> Result<(), Failure> {
+        let Parsed { servers, warnings } = read(file, text, environment)?;
+        self.warnings.extend(warnings.into_iter().map(|warning| format!("{}: {warning}", file.display())));
+        for server in servers {
+            self.known.retain(|known| known.server.name != server.name);
+            self.known.push(Known { server, file: file.to_owned() });
+        }
+        Ok(())
+    }
+}
+
+fn read(file: &Path, text: &str, environment: &Environment) -> Result<Parsed, Failure> {
+    let variables = |name: &str| environment.get(name).map(str::to_owned);
+    parse(text, &variables).map_err(|why| {
+        Failure::usage(
+            format!("{}: {why}", file.display()),
+            "the form is {\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}",
+        )
+    })
+}
+
+/// A hub of these servers for agents that work in a directory.
+///
+/// # Errors
+/// If nobody can work in the directory.
+pub(crate) fn hub(
+    servers: Vec<ServerConfig>,
+    config: &Config,
+    environment: &Environment,
+    directory: &Path,
+) -> Result<Hub, Failure> {
+    let local = || guard::local(directory, environment, &guard::inherit(config));
+    let open = local().build().map_err(|error| guard::cannot_hold(&error))?;
+    let mut places = Places::open(Arc::new(open));
+    if servers.iter().any(|server| server.sandboxed) {
+        let guard = guard::guard(config, environment);
+        // Whoever wants a server in the sandbox wants it whatever agents may do.
+        let mode = if guard.mode == Mode::ReadOnly { Mode::ReadOnly } else { Mode::Workspace };
+        let path = environment.path("PATH");
+        let means = Some(Means::find(path.as_deref().map(Path::as_os_str)));
+        let held = Guard { mode, enforcement: Enforcement::Auto, means, ..guard }.hold(local());
+        if let Some(env) = held.ok().filter(|held| held.is_confined).map(|held| held.env) {
+            places = places.with_sandbox(env as Arc<dyn ExecutionEnvironment>);
+        }
+    }
+    Ok(Hub::new(servers, places))
+}

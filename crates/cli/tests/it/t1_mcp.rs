@@ -1,0 +1,188 @@
+//! MCP servers in sessions: what a user configures, trusts and allows.
+
+use junto::twin::{Play, Step};
+use serde_json::{Value, json};
+
+use crate::Machine;
+use crate::stage::{SETUPS, Stage, on_every_wire};
+
+const FAULTY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/it/faulty.py");
+
+/// A file with one server, which notes each of its starts.
+fn servers(machine: &Machine, modes: &[&str]) -> String {
+    let count = format!("count={}", crate::text(&machine.path("started")));
+    let args: Vec<&str> = [FAULTY, &count].into_iter().chain(modes.iter().copied()).collect();
+    json!({"mcpServers": {"faulty": {"command": "python3", "args": args}}}).to_string()
+}
+
+fn allow(machine: &Machine) {
+    let file = machine.path(".config/junto/config.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let rule = "\n[[policy.rule]]\ntool = \"faulty__*\"\ndecision = \"allow\"\n";
+    std::fs::write(&file, text + rule).unwrap();
+}
+
+/// The calls of a run that ended, each with its outcome.
+fn ends(out: &str) -> Vec<(String, bool, String)> {
+    let events = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    events
+        .filter(|event| event["type"] == "tool_call_end")
+        .map(|event| {
+            let text = |key: &str| event[key].as_str().unwrap_or_default().to_owned();
+            (text("name"), event["is_error"].as_bool().unwrap(), text("output"))
+        })
+        .collect()
+}
+
+#[test]
+fn a_session_finds_and_calls_the_tools_of_a_server_on_every_wire() {
+    let play = || {
+        Play::of(vec![
+            Step::call("tool_search", json!({"query": "echo"})),
+            Step::call("faulty__echo", json!({"text": "hello"})),
+            Step::text("Done."),
+        ])
+    };
+    on_every_wire(play, |setup, stage| {
+        stage.machine.write(".config/junto/mcp.json", servers(&stage.machine, &[]));
+        allow(&stage.machine);
+        let run = stage.machine.run(&["run", "--json", "Use it."]).ok();
+        let ends = ends(&run);
+        let [(search, false, found), (echo, false, said)] = &ends[..] else { panic!("{ends:?}") };
+        assert_eq!(
+            (search.as_str(), echo.as_str(), said.as_str()),
+            ("tool_search", "faulty__echo", "echo says: hello")
+        );
+        assert!(found.contains("faulty__echo"), "{}: {found}", setup.provider);
+    });
+}
+
+#[test]
+fn whatever_a_server_does_the_session_goes_on() {
+    let calls = ["die", "garble", "huge", "rename", "echo"];
+    let search = Step::call("tool_search", json!({"query": "die"}));
+    let calls = calls.iter().map(|tool| Step::call(format!("faulty__{tool}"), json!({})));
+    let steps: Vec<Step> = [search].into_iter().chain(calls).chain([Step::text("Done.")]).collect();
+    let stage = Stage::on_any_wire(Play::of(steps));
+    stage.machine.write(".config/junto/mcp.json", servers(&stage.machine, &["noisy"]));
+    allow(&stage.machine);
+    let run = stage.machine.run(&["run", "--json", "Use it."]).ok();
+    let ends = ends(&run);
+    let failed: Vec<(&str, bool)> = ends.iter().map(|(name, failed, _)| (name.as_str(), *failed)).collect();
+    let expected = [
+        ("tool_search", false),
+        ("faulty__die", true),
+        ("faulty__garble", true),
+        ("faulty__huge", true),
+        ("faulty__rename", false),
+    ];
+    assert_eq!(failed[..5], expected, "{ends:?}");
+    assert_eq!(std::fs::read_to_string(stage.machine.path("started")).unwrap(), "started\nstarted\n");
+}
+
+#[test]
+fn a_call_that_no_rule_allows_is_not_made_where_nobody_can_be_asked() {
+    let steps = vec![
+        Step::call("tool_search", json!({"query": "echo"})),
+        Step::call("faulty__echo", json!({"text": "hello"})),
+        Step::text("Done."),
+    ];
+    let stage = Stage::on_any_wire(Play::of(steps));
+    stage.machine.write(".config/junto/mcp.json", servers(&stage.machine, &[]));
+    let run = stage.machine.run(&["run", "--json", "Use it."]).ok();
+    let ends = ends(&run);
+    assert!(matches!(&ends[..], [_, (_, true, said)] if !said.contains("echo says")), "{ends:?}");
+}
+
+/// A server in the sandbox changes nothing that commands in it do not, whatever the agent may do.
+#[test]
+fn a_server_that_is_kept_in_the_sandbox_does_not_leave_it() {
+    for sandbox in [false, true] {
+        let steps = vec![
+            Step::call("tool_search", json!({"query": "touch"})),
+            Step::call("faulty__touch", json!({"text": ".git/touched"})),
+            Step::text("Done."),
+        ];
+        let stage = Stage::on_any_wire(Play::of(steps));
+        let mut file: Value = serde_json::from_str(&servers(&stage.machine, &[])).unwrap();
+        file["mcpServers"]["faulty"]["sandbox"] = json!(sandbox);
+        stage.machine.write(".config/junto/mcp.json", file.to_string());
+        let run = stage.machine.run(&["run", "--json", "--policy", "full", "Use it."]).ok();
+        let (ends, touched) = (ends(&run), stage.machine.path("project/.git/touched").exists());
+        assert_eq!((ends[1].1, touched), (sandbox, !sandbox), "{ends:?}");
+    }
+}
+
+#[test]
+fn a_projects_servers_start_only_when_it_is_trusted() {
+    let steps = || vec![Step::text("Done.")];
+    let stage = Stage::on_any_wire(Play::of(steps()));
+    let machine = &stage.machine;
+    machine.write("project/.mcp.json", servers(machine, &[]));
+    let root = crate::text(&machine.path("project"));
+    let run = machine.run(&["run", "Work."]);
+    assert!(run.err.contains("is not in force because it is not trusted"), "{run:#?}");
+    assert!(machine.run(&["mcp", "list"]).ok().contains("no MCP server is configured"));
+    machine.run(&["mcp", "test"]).fails(2, &["no MCP server is configured"]);
+    assert!(!machine.path("started").exists(), "it was started");
+
+    let trusted = machine.run(&["trust", "--yes"]);
+    assert!(
+        trusted.err.contains("+ server faulty: python3") && trusted.err.contains("is trusted now"),
+        "{trusted:#?}"
+    );
+    let tested: Value = serde_json::from_str(&machine.run(&["mcp", "test", "--json"]).ok()).unwrap();
+    assert_eq!(tested["servers"][0]["error"], Value::Null, "{tested}");
+    assert_eq!(std::fs::read_to_string(machine.path("started")).unwrap(), "started\n");
+    assert_eq!(machine.run(&["trust", "--list"]).ok(), format!("{root} (in force)\n"));
+
+    // What has changed has to be looked at again.
+    machine.write("project/.mcp.json", servers(machine, &["noisy"]));
+    let run = machine.run(&["run", "Work."]);
+    assert!(run.err.contains("has changed since it was trusted"), "{run:#?}");
+    assert_eq!(machine.run(&["trust", "--list"]).ok(), format!("{root} (changed since)\n"));
+    machine.run(&["trust", "--yes"]);
+    machine.run(&["trust", "--revoke"]);
+    assert!(machine.run(&["run", "Work."]).err.contains("is not trusted"));
+    assert_eq!(std::fs::read_to_string(machine.path("started")).unwrap(), "started\n");
+}
+
+/// The first request goes out although a server never answers.
+#[test]
+fn no_request_waits_for_a_server() {
+    let stage = Stage::new(&SETUPS[1], Play::text("Done."));
+    stage.machine.write(".config/junto/mcp.json", servers(&stage.machine, &["mute"]));
+    assert!(stage.machine.run(&["run", "Work."]).ok().contains("Done."));
+    let requests = stage.requests();
+    assert!(requests[0].body.to_string().contains("faulty (still starting)"), "{}", requests[0].body);
+}
+
+#[test]
+fn servers_are_added_listed_and_tested() {
+    let machine = Machine::new();
+    let add = |args: &[&str]| {
+        let args: Vec<&str> = ["mcp", "add"].iter().chain(args).copied().collect();
+        machine.run(&args).ok()
+    };
+    add(&["one", "--env", "A=b", "--deny", "die", "--", "python3", FAULTY]);
+    add(&["two", "--url", "http://127.0.0.1:9/mcp", "--header", "X-Key=k"]);
+    add(&["three", "--project", "--", "python3", FAULTY, "broken"]);
+    let listed: Value = serde_json::from_str(&machine.run(&["mcp", "list", "--json"]).ok()).unwrap();
+    let names: Vec<&Value> = listed["servers"].as_array().unwrap().iter().map(|row| &row["name"]).collect();
+    assert_eq!(names, ["one", "two", "three"], "whoever adds one to a project trusts it");
+    assert!(!listed.to_string().contains("X-Key"), "{listed}");
+
+    let tested: Value = serde_json::from_str(&machine.run(&["mcp", "test", "one", "--json"]).ok()).unwrap();
+    let tools = tested["servers"][0]["tools"].as_array().unwrap();
+    let has = |name: &str| tools.iter().any(|tool| tool["name"] == name);
+    assert!(has("one__echo") && !has("one__die"), "{tested}");
+    let all = machine.run(&["mcp", "test"]);
+    assert_eq!(all.code, Some(1), "{all:#?}");
+    assert!(all.out.contains("three: failed") && all.out.contains("there is no key for me"), "{all:#?}");
+    assert!(all.out.contains("two: failed"), "{all:#?}");
+    machine.run(&["mcp", "add", "x"]).fails(2, &[]);
+    machine.run(&["mcp", "add", "x", "--env", "A", "--", "p"]).fails(2, &["NAME=VALUE"]);
+    machine.run(&["mcp", "test", "nobody"]).fails(2, &["no MCP server \"nobody\""]);
+    machine.write(".config/junto/mcp.json", "{");
+    machine.run(&["mcp", "list"]).fails(2, &["mcp.json: line 1: it is no JSON"]);
+}

@@ -1,0 +1,9 @@
+//! How servers are spoken to.
+
+mod http;
+mod lines;
+mod mend;
+mod process;
+
+pub(crate) use http::http;
+pub(crate) use process::{LastWords, ProcessTransport};

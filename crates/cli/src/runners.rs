@@ -1,7 +1,7 @@
 //! Command-line agents as this command runs them.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use junto::env::{Access, ExecutionEnvironment, LocalEnvironment};
@@ -75,7 +75,13 @@ pub(crate) fn provider(
     config: &Config,
     environment: &Environment,
 ) -> Result<Arc<dyn Provider>, Failure> {
-    let cli = agent(name, config, environment)?;
+    let state = saved::root(environment).ok();
+    let cli = Cli {
+        // Whoever kills us with everything else leaves it to the next run to end what is asked now.
+        roster: state.as_deref().and_then(|root| Roster::open(&children(root)).ok()).map(|(own, _)| Arc::new(own)),
+        logs: state.filter(|_| config.flag("store.save")).map(|root| root.join("runs")),
+        ..agent(name, config, environment)?
+    };
     let mut own = Vec::new();
     if let Home::Isolated(folder) = &cli.home {
         let failed = |error| no_home(folder, &error);
@@ -107,8 +113,7 @@ pub(crate) fn host(cli: &Cli, directory: &Path, environment: &Environment) -> Re
 
 /// Where running agents are written down. What former hosts that were killed left behind is ended, and that is told.
 pub(crate) fn roster(environment: &Environment, output: &Output) -> Option<Arc<Roster>> {
-    let folder = saved::root(environment).ok()?.join("children");
-    match Roster::open(&folder) {
+    match Roster::open(&children(&saved::root(environment).ok()?)) {
         Ok((roster, swept)) => {
             if swept.processes > 0 {
                 let left = swept.processes;
@@ -126,6 +131,11 @@ pub(crate) fn roster(environment: &Environment, output: &Output) -> Option<Arc<R
             None
         }
     }
+}
+
+/// The folder in which hosts write down which agents they run.
+fn children(state: &Path) -> PathBuf {
+    state.join("children")
 }
 
 /// What a user should know before an agent is run, as far as it can be told without starting anything.

@@ -153,6 +153,10 @@ impl Definition {
             line.argv.extend_from_slice(&self.steer.arguments);
         }
         match run.purpose {
+            // A definition that says nothing of answers is asked in the mode in which nothing is changed.
+            Purpose::Answer if self.answer.arguments.is_empty() => {
+                line.argv.extend_from_slice(&self.modes.of(Mode::ReadOnly).arguments);
+            }
             Purpose::Answer => line.argv.extend_from_slice(&self.answer.arguments),
             Purpose::Work(mode) => {
                 let rule = self.modes.of(mode);

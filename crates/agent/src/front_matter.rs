@@ -118,18 +118,15 @@ fn quoted(head: &str, wanted: impl Fn(&str, &str) -> bool) -> String {
             let is_plain = !value.is_empty() && !value.starts_with(['"', '\'', '|', '>', '&', '!', '#']);
             is_key && is_plain && !goes_on && wanted(key, value)
         });
-        match field {
-            Some((key, value)) => {
-                text.push_str(key);
-                text.push_str(": '");
-                text.push_str(&value.trim().replace('\'', "''"));
-                text.push_str("'\n");
-            }
-            None => {
-                text.push_str(line);
-                text.push('\n');
-            }
+        if let Some((key, value)) = field {
+            text.push_str(key);
+            text.push_str(": '");
+            text.push_str(&value.trim().replace('\'', "''"));
+            text.push('\'');
+        } else {
+            text.push_str(line);
         }
+        text.push('\n');
     }
     text
 }

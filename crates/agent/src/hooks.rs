@@ -140,7 +140,7 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    /// Whether there are none for an event.
+    /// Whether there are some for an event.
     fn has(&self, event: HookEvent) -> bool {
         self.all.iter().any(|hook| hook.event == event)
     }

@@ -211,17 +211,14 @@ impl Filling<'_> {
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('$') {
             filled.push_str(before);
-            match self.place(after) {
-                Some((argument, after)) => {
-                    filled.push_str(&argument);
-                    self.used = true;
-                    rest = after;
-                }
-                None => {
-                    filled.push('$');
-                    rest = after;
-                }
-            }
+            rest = if let Some((argument, after)) = self.place(after) {
+                filled.push_str(&argument);
+                self.used = true;
+                after
+            } else {
+                filled.push('$');
+                after
+            };
         }
         filled.push_str(rest);
         filled

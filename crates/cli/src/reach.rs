@@ -50,8 +50,11 @@ impl Kit {
         let hooks = self.hooks.iter().map(|hook| {
             let about =
                 if hook.matcher().is_empty() { String::new() } else { format!(" {}", hook.matcher()) };
-            let args = hook.args.iter().flatten().map(|arg| format!(" {arg}")).collect::<String>();
-            format!("+ hook {}{about}: {}{args}", hook.event.name(), hook.command)
+            let words: Vec<&str> = std::iter::once(&hook.command)
+                .chain(hook.args.iter().flatten())
+                .map(String::as_str)
+                .collect();
+            format!("+ hook {}{about}: {}", hook.event.name(), words.join(" "))
         });
         let commands =
             self.commands.iter().map(|command| format!("+ command /{}, which runs commands", command.name));

@@ -93,7 +93,7 @@ fn rows(listed: Listed, kit: &Kit, in_force: bool) -> Vec<Row> {
                     "argument_hint": command.argument_hint, "allowed_tools": command.allowed_tools,
                     "model": command.model, "file": command.file, "in_force": in_force,
                 });
-                let hint = command.argument_hint.iter().map(|hint| format!(" {hint}")).collect::<String>();
+                let hint = command.argument_hint.as_ref().map(|hint| format!(" {hint}")).unwrap_or_default();
                 (format!("/{}{hint}{state}", command.name), short(&command.description), row)
             })
             .collect(),

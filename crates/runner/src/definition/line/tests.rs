@@ -27,6 +27,16 @@ fn refused(kind: &str, run: Invocation<'_>) -> Error {
     definition(kind).command_line(&run).unwrap_err()
 }
 
+#[test]
+fn an_answer_of_a_command_that_knows_none_is_read_only() {
+    for kind in ["claude", "codex", "gemini"] {
+        let mut other = definition(kind);
+        (other.answer.arguments, other.answer.instructions) = Default::default();
+        let asked = other.command_line(&ANSWER).unwrap();
+        assert_eq!(asked.argv, other.command_line(&work(Mode::ReadOnly)).unwrap().argv, "{kind}");
+    }
+}
+
 /// One run of everything that a command can be asked for, in the order in which it takes it.
 #[test]
 fn all_options_of_each_command() {

@@ -82,11 +82,7 @@ impl Serving {
                 recap.into_iter().chain(self.held.drain(..)).chain([item]).collect()
             }
             // They come whole and at once, so that nothing is delayed.
-            Ok(event @ StreamEvent::ToolCallStart { .. }) => {
-                self.held.push(Ok(event));
-                Vec::new()
-            }
-            Ok(event) if !self.held.is_empty() => {
+            Ok(event) if !self.held.is_empty() || matches!(event, StreamEvent::ToolCallStart { .. }) => {
                 self.held.push(Ok(event));
                 Vec::new()
             }

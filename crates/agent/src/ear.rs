@@ -16,6 +16,7 @@ use crate::references::{find, include};
 use crate::said::Said;
 use crate::slash::Piece;
 use crate::toolbox::Toolbox;
+use crate::tools::said_by_command;
 
 /// The tool that runs the shell lines of commands.
 const SHELL: &str = "shell";
@@ -51,7 +52,7 @@ impl Ear {
                     references.extend(find(&piece));
                     text.push_str(&piece);
                 }
-                Piece::Shell(line) => text.push_str(self.output_of(&line).await?.trim_end()),
+                Piece::Shell(line) => text.push_str(&self.output_of(&line).await?),
             }
         }
         if self.reach.references == References::Included {
@@ -85,6 +86,6 @@ impl Ear {
         }
         let turn = self.toolbox.queue(&prepared);
         let ran = self.toolbox.execute(prepared, turn, Via::Cell, &self.session, &self.session).await?;
-        Ok(ran.result.output.to_text())
+        Ok(said_by_command(&ran.result.output.to_text()).to_owned())
     }
 }

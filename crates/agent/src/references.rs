@@ -80,6 +80,8 @@ fn named(text: &str) -> (Vec<String>, usize) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -101,5 +103,15 @@ mod tests {
         }
         let many: String = (0..100).map(|n| format!("@f{n} ")).collect();
         assert_eq!(find(&many).len(), MOST);
+    }
+
+    proptest! {
+        /// Whatever is said, what is named was said.
+        #[test]
+        fn any_text_is_looked_through(text in "[@\" a./,é\n]{0,40}") {
+            for path in find(&text).iter().flat_map(|reference| &reference.paths) {
+                prop_assert!(!path.is_empty() && text.contains(path.as_str()), "{path:?}");
+            }
+        }
     }
 }

@@ -48,6 +48,7 @@ pub use jobs::{ShellInput, ShellKill, ShellOutput};
 pub use list_dir::ListDir;
 pub use read_file::ReadFile;
 pub use read_many_files::ReadManyFiles;
+pub(crate) use shell::said as said_by_command;
 pub use shell::{Shell, Timeouts};
 pub use update_plan::UpdatePlan;
 pub use web_fetch::{Reach, WebFetch};

@@ -5,6 +5,7 @@ use junto_llm::ToolCall;
 use serde_json::{Map, Value, json};
 
 use crate::alias;
+use crate::tools::said_by_command;
 
 /// Claude Code's names for our tools. The first is the one that hooks are told.
 const NAMES: &[(&str, &[&str])] = &[
@@ -93,7 +94,8 @@ fn completed(ours: &str, mut input: Map<String, Value>, actions: &[Action]) -> M
 pub(super) fn response(view: &View, outcome: &ToolOutcome) -> Value {
     let text = outcome.output.preview();
     if view.names.iter().any(|name| name == "Bash") {
-        return json!({"stdout": text, "stderr": "", "interrupted": false, "isImage": false});
+        let said = said_by_command(&text);
+        return json!({"stdout": said, "stderr": "", "interrupted": false, "isImage": false});
     }
     match view.input.get("file_path") {
         Some(path) => json!({"filePath": path, "success": !outcome.is_error, "output": text}),

@@ -126,6 +126,14 @@ fn epilogue(ended: &Ended, limit: Duration) -> String {
     format!("[{}{}]", exit(ended.exit), took(ended.duration))
 }
 
+/// What a command said, of an output that tells in its last line that it ended well.
+pub(crate) fn said(output: &str) -> &str {
+    let output = output.trim_end();
+    let (before, last) = output.rsplit_once('\n').unwrap_or(("", output));
+    let is_footer = last.starts_with("[exit code 0") && last.ends_with(']');
+    if is_footer { before } else { output }
+}
+
 /// How a process ended, in words.
 pub(super) fn exit(exit: Exit) -> String {
     match (exit.code, exit.signal) {

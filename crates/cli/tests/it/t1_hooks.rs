@@ -228,7 +228,7 @@ fn hooks_of_a_project_run_only_after_trust_and_where_its_commands_run() {
     );
     machine.write(
         "project/.claude/hooks/start.sh",
-        "env > seen; touch \"$HOME/escaped\"; echo from the project\n",
+        "env > seen; touch /usr/local/share/junto-hook-never; echo from the project\n",
     );
     let run = machine.run(&["run", "Work."]);
     assert!(run.err.contains("brings (hooks) is not in force"), "{run:#?}");
@@ -239,7 +239,7 @@ fn hooks_of_a_project_run_only_after_trust_and_where_its_commands_run() {
     machine.run(&["run", "Work."]).ok();
     let seen = fs::read_to_string(machine.path("project/seen")).unwrap();
     assert!(seen.contains("JUNTO_PROJECT_DIR=") && !seen.contains(KEY), "{seen}");
-    assert!(!machine.path("escaped").exists(), "it left the sandbox");
+    assert!(!std::path::Path::new("/usr/local/share/junto-hook-never").exists(), "it left the sandbox");
     assert!(stage.requests().last().unwrap().body["system"].to_string().contains("from the project"));
 
     fs::remove_file(machine.path("project/seen")).unwrap();
@@ -249,19 +249,38 @@ fn hooks_of_a_project_run_only_after_trust_and_where_its_commands_run() {
     assert!(!machine.path("project/seen").exists());
 }
 
-/// Children are watched over like their parent, and hooks know whose call it is.
+/// Children are watched over like their parent, and hooks know whose call it is. What is said to a child is its parent's,
+/// so nothing is included.
 #[test]
 fn children_are_watched_over() {
     let stage = Stage::on_any_wire(Play::of([
-        Step::call("spawn_agent", json!({"task": "Make it. @src"})),
+        Step::call("spawn_agent", json!({"task": "Make it as in @plan.md", "wait": true})),
         Step::call("shell", json!({"command": "touch made"})),
+        Step::text("I was told: {{last_result}}"),
         Step::text("The child says: {{last_result}}"),
-        Step { times: Some(5), ..Step::text("Over.") },
     ]));
-    install(&stage.machine, &hook("PreToolUse", "Bash", "cat >> \"$HOME/told\"; echo 'not you' >&2; exit 2"));
+    stage.machine.write("project/plan.md", "a plan with seventeen steps");
+    stage.machine.write("project/.agents/skills/greet/SKILL.md", "Say Salve.\n");
+    let note = |event: &str, matcher: &str, rest: &str| json!({event: [{"matcher": matcher, "hooks": [{"command": format!("cat >> \"$HOME/told\"{rest}")}]}]});
+    let mut hooks = note("PreToolUse", "Bash", "; echo 'not you' >&2; exit 2");
+    for event in ["SessionStart", "SubagentStop", "Stop"] {
+        hooks[event] = note(event, "", "")[event].clone();
+    }
+    install(&stage.machine, &json!({"hooks": hooks}).to_string());
     let run = stage.machine.run(&["run", "Work."]);
     assert_eq!(run.code, Some(0), "{run:#?}");
+    assert!(run.out.contains("not you"), "{run:#?}");
     assert!(!stage.machine.path("project/made").exists());
     let told = told(&stage.machine, "told");
-    assert!(!told.is_empty(), "{run:#?}");
+    let seen: Vec<_> = told
+        .iter()
+        .map(|told| (told["hook_event_name"].as_str().unwrap(), told["agent_id"].is_string()))
+        .collect();
+    assert_eq!(
+        seen,
+        [("SessionStart", false), ("PreToolUse", true), ("SubagentStop", true), ("Stop", false)]
+    );
+    let child = stage.requests()[1].body.to_string();
+    assert!(child.contains("as in @plan.md") && !child.contains("seventeen steps"), "{child}");
+    assert!(child.contains("- greet: Say Salve."), "{child}");
 }

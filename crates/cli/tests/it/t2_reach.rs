@@ -16,7 +16,7 @@ fn furnish(machine: &Machine) {
     let hooks = json!({"hooks": {"SessionStart": note, "UserPromptSubmit": note, "PreToolUse": bash, "PostToolUse": bash, "Stop": note}});
     machine.write("project/.claude/settings.json", hooks.to_string());
     let command =
-        "---\ndescription: Greets\nargument-hint: [whom]\n---\nGreet $1 kindly, twice: $ARGUMENTS\n";
+        "---\ndescription: Greets\nargument-hint: [whom]\n---\nGreet $0 kindly, twice: $ARGUMENTS\n";
     machine.write("project/.claude/commands/greet.md", command);
     let skill =
         "---\nname: salute\ndescription: Salutes in an old way. Use when: a senator comes.\n---\nSay Ave.\n";
@@ -44,10 +44,7 @@ fn facts(told: &[Value]) -> Vec<Value> {
             let mut facts: serde_json::Map<String, Value> =
                 keys.iter().filter_map(|key| Some(((*key).to_owned(), told.get(*key)?.clone()))).collect();
             facts.insert("command".to_owned(), told["tool_input"]["command"].clone());
-            facts.insert(
-                "stdout".to_owned(),
-                json!(told["tool_response"]["stdout"].as_str().map(|out| out.contains("hi"))),
-            );
+            facts.insert("stdout".to_owned(), told["tool_response"]["stdout"].clone());
             Value::Object(facts)
         })
         .collect()

@@ -121,7 +121,7 @@ fn who_cheats_is_marked_and_not_applied_by_itself_and_nobody_may_win() {
     assert_eq!(git(&machine, &["branch", "--list"]).trim(), "* trunk");
     let run = council(&machine, &["--agents", "wrong", "--oracle", "sh check.sh", "--apply"]);
     assert_eq!(run.code, Some(1), "{run:#?}");
-    assert!(run.err.contains("none of 1 candidates passes") && run.out.contains("NUMBER"), "{run:#?}");
+    assert!(run.err.contains("the candidate does not pass") && run.out.contains("NUMBER"), "{run:#?}");
     assert_eq!(git(&machine, &["branch", "--list"]).trim(), "* trunk");
 }
 
@@ -146,13 +146,13 @@ fn a_council_is_an_agent_of_a_run() {
 #[test]
 fn the_sandbox_holds_the_checks() {
     let machine = machine();
-    machine.write(".ssh/id_ed25519", "a key");
-    machine.write("project/check.sh", "! cat \"$HOME/.ssh/id_ed25519\" && test \"$(cat answer)\" = 42\n");
-    git(&machine, &["commit", "--quiet", "-am", "A check that looks for keys"]);
-    let flags = ["council", "--agents", "right", "--oracle", "sh check.sh", "Make it right."];
-    assert!(machine.run(&flags).ok().contains("passes"));
-    let open = machine.run(&[&flags[..], &["--policy", "full"]].concat());
-    assert!(open.out.contains("fails"), "{open:#?}");
+    let check = "! (echo x >/usr/junto-check-was-here) && test \"$(cat answer)\" = 42\n";
+    machine.write("project/check.sh", check);
+    git(&machine, &["commit", "--quiet", "-am", "A check that wants to leave"]);
+    let said =
+        machine.run(&["council", "--agents", "right", "--oracle", "sh check.sh", "Make it right."]).ok();
+    assert!(said.contains("passes"), "{said}");
+    assert!(!std::path::Path::new("/usr/junto-check-was-here").exists());
 }
 
 #[test]

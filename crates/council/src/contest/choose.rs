@@ -48,6 +48,7 @@ pub(super) fn reason(record: &Record) -> String {
             format!("candidate {} has the smallest diff of {passing} that pass, of {all}", winner.number)
         }
         None if record.oracle.is_none() => "nothing could judge the candidates".to_owned(),
+        None if all == 1 => "the candidate does not pass".to_owned(),
         None => format!("none of {all} candidates passes"),
     }
 }

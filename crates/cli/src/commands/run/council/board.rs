@@ -58,7 +58,11 @@ fn changes(before: Option<&Record>, now: &Record) -> Vec<String> {
             || "nothing judges it".to_owned(),
             |oracle| format!("judged by `{}`", oracle.words()),
         );
-        lines.push(format!("run {} · {} candidates · {oracle}", now.run, now.candidates.len()));
+        let candidates = match now.candidates.len() {
+            1 => "1 candidate".to_owned(),
+            several => format!("{several} candidates"),
+        };
+        lines.push(format!("run {} · {candidates} · {oracle}", now.run));
     }
     if let Some(verdict) = now.base_verdict.as_ref()
         && before.is_none_or(|before| before.base_verdict.is_none())

@@ -38,7 +38,8 @@ struct Output {
     system_message: Option<String>,
     decision: Option<String>,
     reason: Option<String>,
-    hook_specific_output: Specific,
+    #[serde(rename = "hookSpecificOutput")]
+    specific: Specific,
 }
 
 #[derive(Default, Deserialize)]
@@ -91,7 +92,7 @@ impl Heard {
             }
         };
         let Specific { permission_decision, permission_decision_reason, additional_context } =
-            output.hook_specific_output;
+            output.specific;
         let reason = permission_decision_reason.or(output.reason);
         let why = || reason.clone().unwrap_or_else(|| format!("the hook {hook} says so"));
         match permission_decision.as_deref().or(output.decision.as_deref()) {

@@ -203,7 +203,7 @@ async fn perform(
     let servers = job.servers.clone();
     let (time, providers, kept, on_reject) = (job.time, job.providers.clone(), job.kept, job.on_reject);
     let is_contest = matches!(job.begin, Begin::New(AgentKind::Contest(_)));
-    let begun = job.start().await?;
+    let begun = Box::pin(job.start()).await?;
     let log = begun.agent.log().clone();
     let form = if wish.council.report.is_some() { Form::Nothing } else { Form::of(&wish.args) };
     let drive = driven(begun, (&wish.args, form), (time, on_reject), environment, output);

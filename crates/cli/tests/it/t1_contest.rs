@@ -138,8 +138,8 @@ fn a_council_is_an_agent_of_a_run() {
     let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let children: Vec<&Value> = events.iter().filter(|event| event["type"] == "child").collect();
     assert_eq!(children.iter().map(|child| child["name"].as_str().unwrap()).collect::<Vec<_>>().len(), 2);
-    let ended = events.iter().filter(|event| event["type"] == "session_end");
-    let usage = ended.last().unwrap()["usage"]["total"].as_u64();
+    let mut ended = events.iter().filter(|event| event["type"] == "session_end");
+    let usage = ended.next_back().unwrap()["usage"]["total"].as_u64();
     assert_eq!(usage, Some(16), "the sum of its members");
 }
 

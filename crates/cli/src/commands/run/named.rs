@@ -256,7 +256,7 @@ impl Desk<'_> {
         announce(&job, self.output);
         let (terms, providers) = ((job.time, job.on_reject), job.providers.clone());
         let turn = host.begin(plan, Environment::now()).map_err(|error| kept(&error))?;
-        let begun = match job.start().await {
+        let begun = match Box::pin(job.start()).await {
             Ok(begun) => begun,
             Err(failure) => {
                 let error = AgentError::new(AgentErrorKind::Process, failure.errors.join("; "));

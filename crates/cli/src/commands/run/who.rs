@@ -31,10 +31,8 @@ pub(super) fn who(name: &str, environment: &Environment) -> Result<Who, Failure>
     }
     if let Some(council) = contest::name_of(name) {
         let known = config.contest_names().iter().any(|known| known == council);
-        return match known {
-            true => Ok(Who::Kind(AgentKind::Contest(name.to_owned()))),
-            false => Err(contest::unknown(council, &config)),
-        };
+        let kind = || Who::Kind(AgentKind::Contest(name.to_owned()));
+        return known.then(kind).ok_or_else(|| contest::unknown(council, &config));
     }
     let agents = match saved::open_existing(&config, environment)? {
         Some(store) => Some(store.agents().map_err(|error| kept(&error))?),

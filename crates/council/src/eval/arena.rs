@@ -145,11 +145,10 @@ impl Arena {
                 self.git(&work, &unpack).await?;
             }
         }
-        self.git(
-            &work,
-            "git init -q --template= -b main && git add -A -f && git commit -q --allow-empty -m base",
-        )
-        .await?;
+        // Whoever commits there later need not have told git who he is.
+        let begin = "git init -q --template= -b main && git config user.name eval && \
+                     git config user.email eval@localhost && git add -A -f && git commit -q --allow-empty -m base";
+        self.git(&work, begin).await?;
         Ok(Place { root, work })
     }
 

@@ -36,8 +36,8 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 
 pub(crate) use aliases::circles;
-pub(crate) use councils::{CouncilSettings, PREFIX as COUNCIL_PREFIX, SeatSettings};
 pub(crate) use check::read as read_file;
+pub(crate) use councils::{CouncilSettings, PREFIX as COUNCIL_PREFIX, SeatSettings};
 pub(crate) use files::{Files, Project};
 pub(crate) use gateway::{COUNCIL_IDS, Route, Who, rank};
 pub(crate) use junto::llm::vendor::VENDORS;

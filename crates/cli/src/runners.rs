@@ -78,7 +78,10 @@ pub(crate) fn provider(
     let state = saved::root(environment).ok();
     let cli = Cli {
         // Whoever kills us with everything else leaves it to the next run to end what is asked now.
-        roster: state.as_deref().and_then(|root| Roster::open(&children(root)).ok()).map(|(own, _)| Arc::new(own)),
+        roster: state
+            .as_deref()
+            .and_then(|root| Roster::open(&children(root)).ok())
+            .map(|(own, _)| Arc::new(own)),
         logs: state.filter(|_| config.flag("store.save")).map(|root| root.join("runs")),
         ..agent(name, config, environment)?
     };

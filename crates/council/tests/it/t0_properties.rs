@@ -236,7 +236,7 @@ fn check(case: &Case) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_members_do_the_answer_is_a_sound_one_within_the_limits(case in case()) {

@@ -67,7 +67,9 @@ impl Ear {
             }
         }
         if let Some(context) = context {
-            text.push_str(&format!("\n\n<context>\n{context}\n</context>"));
+            for part in ["\n\n<context>\n", &context, "\n</context>"] {
+                text.push_str(part);
+            }
         }
         input.text = text;
         Said::read(input, &*env).await

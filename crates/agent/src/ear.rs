@@ -67,9 +67,9 @@ impl Ear {
             }
         }
         if let Some(context) = context {
-            text.push_str("\n\n<context>\n");
-            text.push_str(&context);
-            text.push_str("\n</context>");
+            for part in ["\n\n<context>\n", &context, "\n</context>"] {
+                text.push_str(part);
+            }
         }
         input.text = text;
         Said::read(input, &*env).await

@@ -32,14 +32,13 @@ pub(super) enum Permission {
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Output {
+struct Answer {
     r#continue: Option<bool>,
     stop_reason: Option<String>,
     system_message: Option<String>,
     decision: Option<String>,
     reason: Option<String>,
-    #[serde(rename = "hookSpecificOutput")]
-    specific: Specific,
+    hook_specific_output: Specific,
 }
 
 #[derive(Default, Deserialize)]
@@ -84,32 +83,32 @@ impl Heard {
             }
             return;
         }
-        let output: Output = match serde_json::from_str(said) {
-            Ok(output) => output,
+        let answer: Answer = match serde_json::from_str(said) {
+            Ok(answer) => answer,
             Err(error) => {
                 self.messages.push(format!("what the hook {hook} said is no JSON: {error}"));
                 return;
             }
         };
         let Specific { permission_decision, permission_decision_reason, additional_context } =
-            output.specific;
-        let reason = permission_decision_reason.or(output.reason);
+            answer.hook_specific_output;
+        let reason = permission_decision_reason.or(answer.reason);
         let why = || reason.clone().unwrap_or_else(|| format!("the hook {hook} says so"));
-        match permission_decision.as_deref().or(output.decision.as_deref()) {
+        match permission_decision.as_deref().or(answer.decision.as_deref()) {
             Some("deny" | "block") => self.block = Some(why()),
             Some("ask") => self.permission = Some(Permission::Ask(why())),
             Some("allow" | "approve") => self.permission = Some(Permission::Allow),
             _ => {}
         }
-        if output.r#continue == Some(false)
+        if answer.r#continue == Some(false)
             && hook.event != HookEvent::Stop
             && hook.event != HookEvent::SubagentStop
         {
-            let why = output.stop_reason.or_else(|| reason.clone()).unwrap_or_else(why);
+            let why = answer.stop_reason.or_else(|| reason.clone()).unwrap_or_else(why);
             self.block.get_or_insert(why);
         }
         self.context.extend(additional_context.filter(|text| !text.trim().is_empty()));
-        self.messages.extend(output.system_message.filter(|text| !text.trim().is_empty()));
+        self.messages.extend(answer.system_message.filter(|text| !text.trim().is_empty()));
     }
 
     /// What several hooks want together: a no before a question, and a question before a yes.

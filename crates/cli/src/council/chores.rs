@@ -19,16 +19,12 @@ impl Chores {
         let named = request.model.as_deref();
         let known = named.and_then(|model| self.client.catalog().get(model));
         let can = |name: &str| self.client.provider_names().any(|known| known == name);
-        match known.filter(|info| can(&info.provider)) {
-            Some(info) => {
-                let (provider, model) = (Some(info.provider.clone()), Some(info.id.clone()));
-                (&self.client, Request { provider, model, ..request })
-            }
-            None => {
-                let (provider, model) = (self.first.provider_name.clone(), self.first.model.clone());
-                (&*self.first.provider, Request { provider, model, ..request })
-            }
+        if let Some(info) = known.filter(|info| can(&info.provider)) {
+            let (provider, model) = (Some(info.provider.clone()), Some(info.id.clone()));
+            return (&self.client, Request { provider, model, ..request });
         }
+        let (provider, model) = (self.first.provider_name.clone(), self.first.model.clone());
+        (&*self.first.provider, Request { provider, model, ..request })
     }
 }
 

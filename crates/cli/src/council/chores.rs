@@ -21,11 +21,10 @@ impl Chores {
         let can = |name: &str| self.client.provider_names().any(|known| known == name);
         if let Some(info) = known.filter(|info| can(&info.provider)) {
             let (provider, model) = (Some(info.provider.clone()), Some(info.id.clone()));
-            (&self.client, Request { provider, model, ..request })
-        } else {
-            let (provider, model) = (self.first.provider_name.clone(), self.first.model.clone());
-            (&*self.first.provider, Request { provider, model, ..request })
+            return (&self.client, Request { provider, model, ..request });
         }
+        let (provider, model) = (self.first.provider_name.clone(), self.first.model.clone());
+        (&*self.first.provider, Request { provider, model, ..request })
     }
 }
 

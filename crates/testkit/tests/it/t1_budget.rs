@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use junto::core::{Amount, Body, Command, EndReason, Purse, Seq};
-use junto::council::{Council, Member, Options as CouncilOptions};
+use junto::council::{Council, FanOut, Member, Options as CouncilOptions};
 use junto::env::{ExecutionEnvironment, LocalEnvironment};
 use junto::llm::{Allowance, Cost, Endpoint, HttpProvider, Usage, Usd, Wire};
 use junto::twin::{Options, Play, Twin};
@@ -32,7 +32,8 @@ fn table() -> Table {
         twins.push(twin);
     }
     let judge = members.pop();
-    Table { twins, council: Council::new(members, judge, CouncilOptions::default()).unwrap() }
+    let options = CouncilOptions { fan_out: FanOut::Always, ..CouncilOptions::default() };
+    Table { twins, council: Council::new(members, judge, options).unwrap() }
 }
 
 /// Asks the council once, and gives how that ended, and what was booked.

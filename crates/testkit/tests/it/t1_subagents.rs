@@ -129,7 +129,8 @@ async fn a_council_can_be_a_childs_model() {
     let (first, one) = played(Play::text("We agree."));
     let (second, other) = played(Play::text("We agree."));
     let member = |name: &str, provider| Member::new(name, provider).model(model(Wire::Anthropic).1);
-    let options = council::Options { straggler: LONG, ..council::Options::default() };
+    let fan_out = council::FanOut::Always;
+    let options = council::Options { fan_out, straggler: LONG, ..council::Options::default() };
     let council = Council::new(vec![member("one", one), member("other", other)], None, options).unwrap();
     let child = Kind::Native(Native::new(Arc::new(council)));
     let (said, _) = delegate(dir.path(), native, "council", child).await;

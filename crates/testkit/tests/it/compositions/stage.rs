@@ -292,7 +292,8 @@ impl Cast {
 }
 
 fn council(members: Vec<Member>) -> Arc<dyn Provider> {
-    let options = council::Options { straggler: LONG, ..council::Options::default() };
+    let (fan_out, scope) = (council::FanOut::Always, council::Scope::PerTurn);
+    let options = council::Options { fan_out, scope, straggler: LONG, ..council::Options::default() };
     Arc::new(Council::new(members, None, options).unwrap())
 }
 

@@ -22,12 +22,14 @@ const USER_FILE: &str = "mcp.json";
 pub(crate) struct Known {
     pub(crate) server: ServerConfig,
     pub(crate) file: PathBuf,
+    /// How it is reached, with variables by their names: what they stand for may be keys.
+    pub(crate) shown: String,
 }
 
 /// What the files say.
 #[derive(Debug, Default)]
 pub(crate) struct Servers {
-    /// Those that count, the user's first. Of two with one name the project's is there.
+    /// Those that count, the user's first. Of two with one name the user's is there.
     pub(crate) known: Vec<Known>,
     /// What is wrong in the files, and was passed over.
     pub(crate) warnings: Vec<String>,
@@ -41,7 +43,7 @@ pub(crate) fn user_file(files: &Files) -> Option<PathBuf> {
 /// The servers for agents that work here: the user's, and those of the project if it is trusted.
 ///
 /// # Errors
-/// If a file that counts has no such form.
+/// If the user's file has no such form.
 pub(crate) fn servers(config: &Config, environment: &Environment) -> Result<Servers, Failure> {
     let mut all = Servers::default();
     if let Some(file) = user_file(&Files::find(environment))
@@ -52,7 +54,11 @@ pub(crate) fn servers(config: &Config, environment: &Environment) -> Result<Serv
     if let Some(project) = config.project.as_ref().filter(|project| project.is_trusted())
         && let Some(text) = project.text(SERVERS)
     {
-        all.take(&project.project.root.join(SERVERS), text, environment)?;
+        let file = project.project.root.join(SERVERS);
+        // A project that is broken is no reason not to work in it.
+        if let Err(failure) = all.take(&file, text, environment) {
+            all.warnings.extend(failure.errors);
+        }
     }
     Ok(all)
 }
@@ -61,9 +67,19 @@ impl Servers {
     fn take(&mut self, file: &Path, text: &str, environment: &Environment) -> Result<(), Failure> {
         let Parsed { servers, warnings } = read(file, text, environment)?;
         self.warnings.extend(warnings.into_iter().map(|warning| format!("{}: {warning}", file.display())));
+        let plain =
+            parse(text, &|name| Some(format!("${{{name}}}"))).map(|plain| plain.servers).unwrap_or_default();
         for server in servers {
-            self.known.retain(|known| known.server.name != server.name);
-            self.known.push(Known { server, file: file.to_owned() });
+            let name = &server.name;
+            if let Some(other) = self.known.iter().find(|known| known.server.name == *name) {
+                let theirs = other.file.display();
+                let shown = file.display();
+                self.warnings
+                    .push(format!("{shown}: the server {name} does not count, since {theirs} has one"));
+                continue;
+            }
+            let shown = plain.iter().find(|plain| plain.name == *name).map(|plain| plain.reach.to_string());
+            self.known.push(Known { file: file.to_owned(), shown: shown.unwrap_or_default(), server });
         }
         Ok(())
     }

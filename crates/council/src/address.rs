@@ -7,8 +7,7 @@ use crate::{Manner, Member, actions};
 /// The client's request for this member. Only the address differs, how hard it shall think, and what
 /// it is told beside what the client says; a member that can only write gets it as a document.
 pub(crate) fn for_member(request: &Request, member: &Member, directive: Option<&str>) -> Request {
-    let told: Vec<&str> = member.framing.as_deref().into_iter().chain(directive).map(str::trim).collect();
-    let told = told.join("\n\n");
+    let told = told(member, directive);
     match member.manner {
         Manner::Native => addressed(framed(request.clone(), &told), member),
         Manner::Actions if actions::is_needed(request) => {
@@ -16,6 +15,16 @@ pub(crate) fn for_member(request: &Request, member: &Member, directive: Option<&
         }
         Manner::Actions => addressed(without_tools(framed(request.clone(), &told)), member),
     }
+}
+
+/// The client's request for a member that shall only give notes on it.
+pub(crate) fn for_advisor(request: &Request, member: &Member, directive: Option<&str>, ask: &str) -> Request {
+    to_write(&framed(request.clone(), &told(member, directive)), member, ask.to_owned())
+}
+
+fn told(member: &Member, directive: Option<&str>) -> String {
+    let told: Vec<&str> = member.framing.as_deref().into_iter().chain(directive).map(str::trim).collect();
+    told.join("\n\n")
 }
 
 /// A question of the council's own for this member.
@@ -84,6 +93,14 @@ mod tests {
     fn without_a_framing_only_the_address_differs() {
         let sent = for_member(&request(), &member(), None);
         assert_eq!(sent, Request { model: Some("m".into()), provider: None, ..request() });
+    }
+
+    #[test]
+    fn advisors_have_their_framing_too() {
+        let sent = for_advisor(&request(), &member().framing("Look for faults."), None, "Give notes.");
+        assert_eq!(sent.messages.get(2), Some(&Message::system("Look for faults.")));
+        assert_eq!(sent.messages.last(), Some(&Message::user("Give notes.")));
+        assert_eq!(sent.tool_choice, Some(ToolChoice::None));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use junto_llm::{Message, Request};
 use serde_json::{Value, json};
 
-use crate::address::to_write;
+use crate::address::for_advisor;
 use crate::deliberate::Spoken;
 use crate::fuse::text_only;
 use crate::gather::{Panel, Proposal};
@@ -24,7 +24,7 @@ impl Hearing<'_> {
             duty: Duty::Advisor,
             ask: asked.saturating_sub(1),
         };
-        let note = |member: &Member| to_write(self.request, member, ADVISE.to_owned());
+        let note = |member: &Member| for_advisor(self.request, member, self.directive(), ADVISE);
         let round = self.gather(&panel, note, |_, response| text_only(response)).await;
         let outcome = if round.proposals.is_empty() { Outcome::Only } else { Outcome::Advised };
         let request = with_notes(self.request, &round.proposals);

@@ -241,7 +241,17 @@ impl SessionHooks {
             Leash::Kept => Arc::clone(env),
         };
         match exec(&*place, command, hook.patience(), cancel, &mut |_| {}).await {
-            Ok(result) => Heard::of(hook, &result),
+            Ok(result) => {
+                let mut heard = Heard::of(hook, &result);
+                // What runs in the sandbox is what agents can change: it must not give leave to go beyond.
+                if hook.leash == Leash::Kept && matches!(heard.permission, Some(Permission::Allow)) {
+                    heard.permission = None;
+                    heard
+                        .messages
+                        .push(format!("the hook {hook} gives leave, which only hooks of yours can"));
+                }
+                heard
+            }
             Err(error) => {
                 let message = format!("the hook {hook} could not be run: {error}");
                 Heard { messages: vec![message], ..Heard::default() }

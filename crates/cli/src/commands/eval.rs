@@ -38,7 +38,9 @@ pub(crate) async fn run(args: EvalArgs, environment: &Environment, output: &Outp
     let root = scratch.path().canonicalize().map_err(|e| no_folder(&e))?;
     let arena = Arena::new(root.join("work"), environments(environment));
     let arena = if args.keep_folders { arena.leaving_folders() } else { arena };
-    let tasks = tasks(&args, &root, environment)?;
+    // Elsewhere: the solutions lie beside the tasks, and contenders look around.
+    let shelf = tempfile::Builder::new().prefix("junto-").tempdir().map_err(|e| no_folder(&e))?;
+    let tasks = tasks(&args, shelf.path(), environment)?;
     let cancel = CancellationToken::new();
     let ended = {
         let work = async {

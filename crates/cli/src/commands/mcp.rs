@@ -58,7 +58,7 @@ fn list(as_json: bool, environment: &Environment, output: &Output) -> Result<Exi
             .map(|known| {
                 json!({
                     "name": known.server.name,
-                    "reach": known.server.reach.to_string(),
+                    "reach": known.shown,
                     "enabled": known.server.enabled,
                     "sandbox": known.server.sandboxed,
                     "file": known.file.display().to_string(),
@@ -71,8 +71,8 @@ fn list(as_json: bool, environment: &Environment, output: &Output) -> Result<Exi
     let mut text = String::new();
     for known in &servers.known {
         let off = if known.server.enabled { "" } else { " (disabled)" };
-        let (name, reach) = (visible(&known.server.name), known.server.reach.to_string());
-        let _ = writeln!(text, "{name}: {}{off} · {}", visible(&reach), known.file.display());
+        let (name, reach) = (visible(&known.server.name), &known.shown);
+        let _ = writeln!(text, "{name}: {}{off} · {}", visible(reach), known.file.display());
     }
     if text.is_empty() {
         text.push_str("no MCP server is configured; `junto mcp add` adds one\n");

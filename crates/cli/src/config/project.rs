@@ -1,6 +1,10 @@
 //! What a project brings: settings, hooks, commands, skills, servers. Everything of it that may change what happens
 //! on this machine needs the user's trust, and all of that together is trusted or not.
 
+use std::collections::BTreeMap;
+
+use junto::mcp::config::{Parsed, Reach, ServerConfig, parse};
+
 use crate::reach::{Brought, Kit};
 
 use super::files::{Files, Project};
@@ -33,7 +37,11 @@ pub(crate) fn of_project(files: &Files) -> Result<Option<ProjectFiles>, Problem>
     let Some(project) = &files.project else { return Ok(None) };
     let mut texts = Vec::new();
     for path in [CONFIG, SERVERS] {
-        texts.extend(check::read(&project.root.join(path))?.map(|text| (path, text)));
+        let file = project.root.join(path);
+        // Nobody vouches for this folder: to read a pipe that lies there would wait for ever.
+        if file.metadata().is_ok_and(|found| found.is_file()) {
+            texts.extend(check::read(&file)?.map(|text| (path, text)));
+        }
     }
     let brought = Brought::of(&project.root);
     let mut read = ProjectFiles { project: project.clone(), standing: Standing::Unknown, texts, brought };
@@ -129,18 +137,24 @@ impl ProjectFiles {
     }
 }
 
-/// The servers that a file names, a line for each. It is read by whoever starts them.
+/// The servers that a file names, a line for each, as they would be reached. Variables stand there by their names.
 fn servers(text: &str) -> Vec<String> {
-    let read: Option<serde_json::Value> = serde_json::from_str(text).ok();
-    let Some(table) = read.as_ref().and_then(|read| read.get("mcpServers")).and_then(|all| all.as_object())
-    else {
+    let Ok(Parsed { servers, .. }) = parse(text, &|name| Some(format!("${{{name}}}"))) else {
         return vec![format!("+ {SERVERS}")];
     };
-    let word = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let line = |(name, server): (&String, &serde_json::Value)| {
-        let args = server.get("args").and_then(|args| args.as_array()).into_iter().flatten().map(word);
-        let what = server.get("command").or_else(|| server.get("url")).map(word).into_iter().chain(args);
-        format!("+ server {name}: {}", what.collect::<Vec<_>>().join(" "))
+    let pairs = |what: &str, pairs: &BTreeMap<String, String>| {
+        let all: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        if all.is_empty() { String::new() } else { format!("; {what}: {}", all.join(" ")) }
     };
-    table.iter().map(line).collect()
+    let line = |server: &ServerConfig| {
+        let more = match &server.reach {
+            Reach::Program(launch) => {
+                let place = launch.cwd.as_deref().map(|cwd| format!("; in {cwd}")).unwrap_or_default();
+                pairs("variables", &launch.variables) + &place
+            }
+            Reach::Http(address) => pairs("headers", &address.headers),
+        };
+        format!("+ server {}: {}{more}", server.name, server.reach)
+    };
+    servers.iter().map(line).collect()
 }

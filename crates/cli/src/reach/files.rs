@@ -79,6 +79,10 @@ pub(super) fn entries(folder: &Path) -> Vec<PathBuf> {
 /// The text of a file of at most so many bytes; none if it is not there.
 pub(super) fn read(file: &Path, longest: u64) -> Result<Option<String>, Fault> {
     let fault = |error: io::Error| Fault::of(file, format!("cannot be read: {error}"));
+    // Whatever else lies there, a pipe for instance, would keep us waiting.
+    if file.metadata().is_ok_and(|found| !found.is_file()) {
+        return Err(Fault::of(file, "is no file"));
+    }
     let handle = match fs::File::open(file) {
         Ok(handle) => handle,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -86,10 +90,6 @@ pub(super) fn read(file: &Path, longest: u64) -> Result<Option<String>, Fault> {
         }
         Err(error) => return Err(fault(error)),
     };
-    // Whatever else lies there, a pipe for instance, would keep us waiting.
-    if !handle.metadata().map_err(fault)?.is_file() {
-        return Err(Fault::of(file, "is no file"));
-    }
     let mut bytes = Vec::new();
     handle.take(longest + 1).read_to_end(&mut bytes).map_err(fault)?;
     if bytes.len() as u64 > longest {

@@ -77,7 +77,9 @@ pub async fn apply(
     let name = format!("refs/heads/{branch}");
     // Only if nobody has made it meanwhile.
     git.run(&["update-ref", "-m", "junto apply", &name, &commit, ""]).await?;
-    let (ended, _) = git.ask(&["checkout", "--quiet", &branch, "--"], None).await?;
+    // What is ignored here is somebody's own all the same, such as a file with keys.
+    let checkout = ["checkout", "--quiet", "--no-overwrite-ignore", &branch, "--"];
+    let (ended, _) = git.ask(&checkout, None).await?;
     if !ended.exit.success() {
         // The user stays where he was, and the branch goes.
         git.run(&["update-ref", "-d", &name, &commit]).await?;
@@ -95,8 +97,13 @@ async fn fitted(git: &Git, base: &str, theirs: &str) -> Result<String> {
     if here == git.word(&["rev-parse", "--verify", &tree(base)]).await? {
         return git.word(&["rev-parse", "--verify", &tree(theirs)]).await;
     }
-    // The candidate's commit follows the base, from which git takes what both began with.
-    let merge = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "HEAD", theirs];
+    // What the candidate changed is what differs from its base, wherever the branches have parted since: so both
+    // sides follow that and nothing else.
+    let root = git.word(&["commit-tree", &tree(base), "-m", "base"]).await?;
+    let after =
+        async |commit: &str| git.word(&["commit-tree", &tree(commit), "-p", &root, "-m", "side"]).await;
+    let (ours, theirs) = (after("HEAD").await?, after(theirs).await?);
+    let merge = ["merge-tree", "--write-tree", "--name-only", "--no-messages", &ours, &theirs];
     let (ended, said) = git.ask(&merge, None).await?;
     let said = String::from_utf8_lossy(&said);
     let mut lines = said.lines();

@@ -283,10 +283,32 @@ async fn apply_takes_a_clean_tree_and_what_fits() {
     applied(&ground, &record, None).await.unwrap();
     assert_eq!(fs::read_to_string(ground.project().join("answer")).unwrap(), "42\n");
     assert!(ground.project().join("other").exists());
+    // A branch that does not hold what the run began with gets the candidate's changes and no others.
+    ground.git(&["checkout", "--quiet", "-b", "elsewhere", "trunk~1"]);
+    ground.write("aside", "aside\n");
+    ground.commit("Aside");
+    ground.git(&["checkout", "--quiet", "-b", "further", "trunk"]);
+    let (later, _) = ground.hold(ground.setup(&["echo 42 >answer"])).await;
+    ground.git(&["checkout", "--quiet", "elsewhere"]);
+    applied(&ground, &later, None).await.unwrap();
+    assert_eq!(ground.git(&["diff", "--name-only", "HEAD~1", "HEAD"]).trim(), "answer");
     ground.git(&["checkout", "--quiet", "trunk"]);
     ground.write("answer", "50\n");
     ground.commit("Another answer");
     refuse(None, ErrorKind::Conflict).await;
+}
+
+#[tokio::test]
+async fn what_is_ignored_is_not_overwritten() {
+    let ground = Ground::new();
+    ground.write(".gitignore", "local\n");
+    ground.commit("Ignores");
+    ground.write("local", "mine\n");
+    let task = "echo 42 >answer && rm .gitignore && echo theirs >local";
+    let (record, _) = ground.hold(ground.setup(&[task])).await;
+    let (kind, said) = applied(&ground, &record, None).await.unwrap_err();
+    assert_eq!(kind, ErrorKind::Conflict, "{said}");
+    assert_eq!(fs::read_to_string(ground.project().join("local")).unwrap(), "mine\n");
 }
 
 #[tokio::test]

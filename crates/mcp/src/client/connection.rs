@@ -17,6 +17,8 @@ use crate::transport::{LastWords, ProcessTransport, http};
 
 /// How many tools of a server are listed at most, and how many pages.
 const MOST_TOOLS: usize = 2000;
+/// The most that a server may say of all its tools: they are kept as long as it is used.
+const MOST_BYTES: usize = 16 << 20;
 const MOST_PAGES: usize = 200;
 
 /// A connection, owned by its keeper.
@@ -55,6 +57,7 @@ impl Line {
             return Ok(Vec::new());
         }
         let (mut tools, mut cursor): (Vec<Tool>, Option<String>) = (Vec::new(), None);
+        let mut bytes = 0;
         for _ in 0..MOST_PAGES {
             let params = cursor.take().map(|cursor| {
                 let mut params = rmcp::model::PaginatedRequestParams::default();
@@ -64,6 +67,10 @@ impl Line {
             let page = tokio::time::timeout(within, self.peer.list_tools(params)).await;
             let page = page.map_err(|_| format!("it did not list its tools within {within:?}"))?;
             let page = page.map_err(|error| format!("it does not list its tools: {error}"))?;
+            bytes += page.tools.iter().map(weight).sum::<usize>();
+            if bytes > MOST_BYTES {
+                return Err(format!("its list of tools has more than {MOST_BYTES} bytes"));
+            }
             tools.extend(page.tools);
             cursor = page.next_cursor;
             if cursor.is_none() || tools.len() >= MOST_TOOLS {
@@ -75,6 +82,11 @@ impl Line {
         tools.retain(|tool| known.insert(tool.name.clone()));
         Ok(tools)
     }
+}
+
+/// About what a tool's description takes.
+fn weight(tool: &Tool) -> usize {
+    serde_json::to_vec(tool).map_or(usize::MAX / 2, |text| text.len())
 }
 
 /// What connections are made with.

@@ -114,7 +114,9 @@ fn pytest(directory: &Path) -> Option<Oracle> {
         let own = [".venv", "venv"].iter().map(|name| directory.join(name).join("bin/python"));
         let own = own.filter(|python| python.exists()).find_map(|python| python.to_str().map(quoted));
         let python = own.unwrap_or_else(|| "python3".to_owned());
-        found("pytest", vec![Step::new("test", format!("{python} -m pytest -q"))], &[])
+        // That interpreter may have the user's own folder installed, whose code would be tested instead.
+        let here = if directory.join("src").is_dir() { "PYTHONPATH=src:. " } else { "" };
+        found("pytest", vec![Step::new("test", format!("{here}{python} -m pytest -q"))], &[])
     })
 }
 
@@ -202,8 +204,8 @@ mod tests {
             check(&[(file, "")], Some(("pytest", &["python3 -m pytest -q"])));
         }
         check(
-            &[("pyproject.toml", "[tool.pytest.ini_options]")],
-            Some(("pytest", &["python3 -m pytest -q"])),
+            &[("pyproject.toml", "[tool.pytest.ini_options]"), ("src/a.py", "")],
+            Some(("pytest", &["PYTHONPATH=src:. python3 -m pytest -q"])),
         );
         check(&[("Makefile", "all:\ntest: all\n\techo")], Some(("make", &["make test"])));
         check(&[("Makefile", "check:\n")], Some(("make", &["make check"])));

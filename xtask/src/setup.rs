@@ -13,6 +13,8 @@ use crate::packaged;
 
 /// The whole Python environment, pinned.
 const PYTHON_LOCK: &str = include_str!("../requirements.lock");
+/// What the binary makes for itself where code runs; made here once, so that tests need no network.
+const KERNEL_LOCK: &str = include_str!("../../crates/kernel/python/requirements.lock");
 /// The oldest Python that the pinned packages run on.
 const PYTHON_MIN: (u32, u32) = (3, 11);
 /// Installed unless the one that is there is this one; so are the next two.
@@ -40,6 +42,8 @@ const PROGRAMS: &[Program] = &[Program {
 pub(crate) struct Tools {
     /// Python with the pinned packages.
     pub(crate) python: PathBuf,
+    /// Python with what a kernel needs, and nothing else.
+    pub(crate) kernel: PathBuf,
     /// The `rg` that our searches are compared with.
     pub(crate) ripgrep: PathBuf,
     /// The `bwrap` that sandboxes are made with.
@@ -72,12 +76,13 @@ pub(crate) fn ensure() -> Outcome<Tools> {
         eprintln!("setup: {message}");
     }
     let python = python_in(&cache)?;
+    let kernel = kernel_in(&cache)?;
     let ripgrep = ripgrep_in(&cache)?;
     let bwrap = packaged::BWRAP.ensure(&cache)?;
     let tmux = packaged::TMUX.ensure(&cache)?;
     let clis = Clis::ensure(&cache)?;
     let path = cargo_command(&cache, "nextest", NEXTEST)?;
-    Ok(Tools { python, ripgrep, bwrap, tmux, clis, path })
+    Ok(Tools { python, kernel, ripgrep, bwrap, tmux, clis, path })
 }
 
 /// Cargo that finds the pinned `cargo nextest`, for tests that need nothing else.
@@ -127,6 +132,15 @@ pub(crate) fn python() -> Outcome<PathBuf> {
 }
 
 fn python_in(cache: &Cache) -> Outcome<PathBuf> {
+    venv(cache, "python", "xtask/requirements.lock", PYTHON_LOCK, "about 1 GB")
+}
+
+fn kernel_in(cache: &Cache) -> Outcome<PathBuf> {
+    venv(cache, "kernel", "crates/kernel/python/requirements.lock", KERNEL_LOCK, "about 120 MB")
+}
+
+/// A Python environment with the packages of a list.
+fn venv(cache: &Cache, name: &str, list: &str, pinned: &str, size: &str) -> Outcome<PathBuf> {
     let about = "import platform, sys; print(*sys.version_info[:3], platform.platform(), sys.prefix)";
     let about = capture(Command::new("python3").args(["-c", about]))
         .map_err(|e| format!("{e}\nhint: the tests need Python 3 with its venv module"))?;
@@ -136,8 +150,8 @@ fn python_in(cache: &Cache) -> Outcome<PathBuf> {
         let (major, minor) = PYTHON_MIN;
         return Err(format!("python3 is {}.{}, the tests need {major}.{minor}", version.0, version.1));
     }
-    let venv = cache.ensure("python", &cache::key(&[PYTHON_LOCK, &about]), |dir| {
-        eprintln!("setup: making the Python environment (about 1 GB, once)");
+    let venv = cache.ensure(name, &cache::key(&[pinned, &about]), |dir| {
+        eprintln!("setup: making the Python environment `{name}` ({size}, once)");
         command::run(Command::new("python3").args(["-m", "venv"]).arg(dir))
             .map_err(|e| format!("{e}\nhint: Debian has the venv module in python3-venv"))?;
         // No resolving and no building: the list is complete, and every package has a wheel.
@@ -146,7 +160,7 @@ fn python_in(cache: &Cache) -> Outcome<PathBuf> {
             Command::new(dir.join("bin/python"))
                 .args(pip)
                 .args(["--no-deps", "--no-compile", "--only-binary", ":all:", "--requirement"])
-                .arg(command::root().join("xtask/requirements.lock")),
+                .arg(command::root().join(list)),
         )
     })?;
     Ok(venv.join("bin/python"))

@@ -23,6 +23,8 @@ const FIXED_SEED: &str = "20261115";
 
 /// The variable by which tests find the `bwrap` for their sandboxes.
 pub(crate) const BWRAP: &str = "JUNTO_PEER_BWRAP";
+/// The variable by which tests find the Python that can be a kernel.
+pub(crate) const KERNEL: &str = "JUNTO_PEER_KERNEL";
 
 /// What the user asked for.
 pub(crate) struct Selection {
@@ -202,7 +204,10 @@ fn parse_doc_tests(output: &str) -> Vec<Ran> {
 /// Cargo as the tests get it: nothing to download, nothing of the user's.
 fn offline(tools: &Tools) -> Command {
     let mut cargo = tools.cargo();
-    isolate::seal(&mut cargo).env("CARGO_NET_OFFLINE", "true").env(BWRAP, &tools.bwrap);
+    isolate::seal(&mut cargo)
+        .env("CARGO_NET_OFFLINE", "true")
+        .env(BWRAP, &tools.bwrap)
+        .env(KERNEL, &tools.kernel);
     cargo
 }
 

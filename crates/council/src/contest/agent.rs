@@ -157,6 +157,10 @@ impl Agent for Contest {
 
     fn send(&self, command: Command) -> Fut<'_, Result<Ack, AgentError>> {
         Box::pin(async move {
+            // Whoever hosts a contest sees its members' questions, and answers where it heard them.
+            if matches!(command, Command::Answer { .. } | Command::Reply { .. }) {
+                return self.living.answer(&command).await;
+            }
             let (reply, answer) = oneshot::channel();
             let told = Told { command, reply };
             self.commands.send(told).await.map_err(|_| AgentError::closed())?;
@@ -319,10 +323,7 @@ fn cannot(command: &Command) -> Result<Ack, AgentError> {
         Command::Steer { .. } => "be steered; its members may be, each by itself",
         Command::Compact => "be told to make a conversation shorter",
         Command::Configure { .. } => "be changed while it lives",
-        Command::Answer { .. } | Command::Reply { .. } => "ask; its members may, and the answer goes to them",
-        Command::Submit { .. } | Command::FollowUp { .. } | Command::Interrupt | Command::Abort => {
-            "do that now"
-        }
+        _ => "do that now",
     };
     Err(AgentError::unsupported(what))
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use junto_core::{
-    Agent, AgentError, AgentId, Body, Command, EndReason, Event, EventLog, Input, Item, Outcome, Parent,
-    Subscription,
+    Ack, Agent, AgentError, AgentErrorKind, AgentId, Body, Command, EndReason, Event, EventLog, Input, Item,
+    Outcome, Parent, Subscription,
 };
 use junto_llm::{Budget, Cost, Usage};
 use tokio::time::Instant;
@@ -29,6 +29,21 @@ impl Living {
         // A copy: a member may be asked for its children, and may take its time.
         let all = self.all().clone();
         all.get(id).cloned().or_else(|| all.values().find_map(|member| member.child(id)))
+    }
+
+    /// Hands an answer to the member that asked, or whose child did.
+    ///
+    /// # Errors
+    /// `invalid` if nobody who lives has asked that.
+    pub(super) async fn answer(&self, command: &Command) -> Result<Ack, AgentError> {
+        let all: Vec<_> = self.all().values().cloned().collect();
+        for member in all {
+            if let Ok(ack) = member.send(command.clone()).await {
+                return Ok(ack);
+            }
+        }
+        Err(AgentError::new(AgentErrorKind::Invalid, "no member waits for this answer")
+            .with_hint("it was given, the member has ended, or the question was withdrawn"))
     }
 }
 

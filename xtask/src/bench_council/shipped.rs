@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::Outcome;
 use crate::bench_loop::Twin;
 use crate::command::{capture, root};
+use crate::setup;
 
 /// A model that solves every task, and one that solves every other.
 const ALL: &str = "claude-opus-5-5";
@@ -29,6 +30,8 @@ pub(super) fn evaluate(release: &Path, scratch: &Path) -> Outcome {
     let evals = root().join("evals");
     let play = json!({"steps": steps(&evals)?}).to_string();
     let twin = Twin::playing(&release.join("junto-twin"), scratch, "tasks.json", &play)?;
+    // Those that work do so unattended: what the sandbox holds needs nobody's leave.
+    let path = setup::beside(&setup::bwrap()?)?;
     let home = scratch.join("home");
     let config = home.join(".config/junto");
     fs::create_dir_all(&config).map_err(|e| format!("cannot make {}: {e}", config.display()))?;
@@ -43,7 +46,8 @@ pub(super) fn evaluate(release: &Path, scratch: &Path) -> Outcome {
             command.args(["--with", &format!("council:{name}")]);
         }
         command.args(["--with", &format!("agents:native:anthropic/{SOME},native:anthropic/{ALL}")]);
-        capture(&mut twin.address().point(flagged(command, flags), &home))
+        let mut command = twin.address().point(flagged(command, flags), &home);
+        capture(command.env("PATH", &path))
     };
     println!("{}", report(&[])?);
     let found: Value = serde_json::from_str(&report(&["--json"])?).map_err(|e| format!("no report: {e}"))?;

@@ -89,6 +89,8 @@ fn the_one_that_passes_wins_and_is_applied_when_somebody_says_so() {
 
     assert!(machine.run(&["apply", "latest", "--show"]).ok().contains("-41\n+42\n"));
     assert!(machine.run(&["apply", &run, "1", "--show"]).ok().contains("+more\n"));
+    let elsewhere = machine.run(&["apply", "latest", "--show", "-C", ".."]);
+    elsewhere.fails(2, &["no run of a council of agents was kept for"]);
     machine.run(&["apply", "nope"]).fails(2, &["there is no run \"nope\""]);
     machine.run(&["apply", &run, "9"]).fails(2, &["no candidate 9"]);
     machine.write("project/answer", "mine\n");

@@ -147,10 +147,10 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
             let workshop = Workshop::guarded(&directory, open, local);
             let workshop = workshop.map_err(|error| guard::cannot_hold(&error))?;
             let agent = clis.iter().find(|(known, _)| known == name).map(|(_, cli)| cli);
-            if let Some(doubt) =
-                agent.and_then(|cli| runners::doubt(cli, &directory, environment).transpose())
+            if let Some(cli) = agent
+                && let Some(doubt) = runners::doubt(cli, &directory, environment).await?
             {
-                output.warning(&doubt?);
+                output.warning(&doubt);
             }
             let words = agent.map_or_else(String::new, |cli| terms::words(cli, cli_mode));
             Terms { workshop, words, gaps: None, on_reject: OnReject::default() }

@@ -45,6 +45,7 @@ mod t1_skills;
 mod t1_slash;
 mod t1_trust;
 mod t1_usage;
+mod t2_contest;
 mod t2_gateway_clients;
 mod t2_mcp;
 mod t2_reach;

@@ -33,13 +33,20 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod client;
+mod codegen;
+mod discovery;
 mod error;
+mod gentools;
+mod leave;
 mod lines;
 mod protocol;
 mod socket;
 
 pub use client::ToolClient;
+pub use discovery::{Category, Discovery, FoundTool, ModuleSource};
 pub use error::{Error, ErrorKind};
+pub use gentools::{Gentools, SAVE_TOOL, SaveTool};
+pub use leave::{SHELL_LEAVE, ShellLeave};
 pub use socket::{Limits, ToolSocket};
 
 /// The environment variable that tells a child where the socket is.

@@ -241,7 +241,10 @@ impl Session {
         for message in warnings {
             frame.log().emit(Body::Warning { code: "hook".to_owned(), message }).await?;
         }
-        Ok(go_on(frame, restored, settings, moved, context.map(Said::note)))
+        let back = frame.config.companions.iter().filter_map(|companion| companion.came_back());
+        let told = context.into_iter().chain(back).collect::<Vec<_>>().join("\n\n");
+        let told = (!told.is_empty()).then(|| Said::note(told));
+        Ok(go_on(frame, restored, settings, moved, told))
     }
 }
 

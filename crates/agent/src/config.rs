@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use junto_core::{
-    AgentSpec, Companion, EventLog, Fut, Limits, Minutes, OnReject, Open, Parent, Policy, Spawner, ToolSource, Unread,
+    AgentSpec, Companion, EventLog, Fut, Limits, Minutes, OnReject, Open, Parent, Policy, Spawner,
+    ToolSource, Unread,
 };
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;

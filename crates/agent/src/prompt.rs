@@ -107,7 +107,8 @@ pub(crate) async fn of_session(config: &SessionConfig, tools: Vec<ToolSpec>, sai
     let ways: Vec<String> = config.companions.iter().filter_map(|companion| companion.prompt()).collect();
     let Some(profile) = config.profile.as_ref().filter(|_| config.system.is_empty()) else {
         let (skills, said) = (skills.layer(), context(said.as_deref()));
-        let text = joined([config.system.clone(), ways.join("\n\n"), skills, said, user(instructions.as_deref())]);
+        let text =
+            joined([config.system.clone(), ways.join("\n\n"), skills, said, user(instructions.as_deref())]);
         return Built { text, warnings: Vec::new() };
     };
     let known = profile.model_info(&config.catalog, config.model.as_deref());

@@ -68,6 +68,11 @@ impl Past {
         self
     }
 
+    /// The input that it goes back to, if it does.
+    pub fn rewinds_to(&self) -> Option<u32> {
+        self.rewind
+    }
+
     /// Goes on with these changes: another model or provider takes the conversation over.
     #[must_use]
     pub fn change(mut self, change: Change) -> Self {

@@ -350,8 +350,7 @@ impl Workshop {
 
     /// Where a session's code runs.
     fn place<'a>(&'a self, parent: &Parent, session: SessionId, past: Option<&'a Past>) -> Place<'a> {
-        // Whose parent said where it works, works there with everything.
-        let make_room = self.0.make_room.as_ref().filter(|_| parent.env.is_none());
+        let make_room = self.0.make_room.as_ref();
         let folder = self.0.store.as_ref().and_then(|store| store.folder(&session).ok());
         Place { make_room, folder, depth: parent.depth, past }
     }

@@ -57,7 +57,7 @@ impl<'a> Heard<'a> {
         if seen && self.shown.len() < images::MOST_SHOWN && bytes.len() <= images::LARGEST_SHOWN {
             self.shown.push(Media { media_type: Some(media_type.clone()), ..Media::bytes(bytes.clone()) });
         }
-        match images::save(&self.folder, &media_type, bytes).await {
+        match images::save(&self.folder, &media_type, &bytes).await {
             Ok(path) => self.line(&format!("{IMAGE_MARK}{}]", path.display())).await,
             Err(error) => {
                 let folder = self.folder.display();

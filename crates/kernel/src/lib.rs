@@ -33,8 +33,12 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod client;
+mod codegen;
+mod discovery;
 mod error;
+mod gentools;
 mod kernel;
+mod leave;
 mod lines;
 mod protocol;
 mod python;
@@ -42,13 +46,16 @@ mod socket;
 mod tools;
 
 pub use client::ToolClient;
+pub use discovery::{Category, Discovery, FoundTool, ModuleSource};
 pub use error::{Error, ErrorKind};
+pub use gentools::{Gentools, SAVE_TOOL, SaveTool};
 pub use kernel::{Cell, CellEnd, Clock, Hold, Kernel, KernelSetup, Output, Piece, Ran};
+pub use leave::{SHELL_LEAVE, ShellLeave};
 pub use python::Python;
 pub use socket::{Limits, ToolSocket};
 pub use tools::{
-    CodeRoom, CodeSetup, EXECUTE_CODE, IMAGE_MARK, Interpreter, RESET_KERNEL, Resumption, RunFolder,
-    STATE_LOST, earlier_cells,
+    CodeRoom, CodeSetup, EXECUTE_CODE, FIND_CODE_TOOLS, IMAGE_MARK, Interpreter, RESET_KERNEL, Resumption,
+    RunFolder, STATE_LOST, earlier_cells,
 };
 
 /// The environment variable that tells a child where the socket is.

@@ -1,6 +1,5 @@
 //! A session's place for code: its kernel, the socket through which its cells call tools, and what they were before.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -18,7 +17,7 @@ use super::reset::ResetKernel;
 use super::snapshot::{self, Kept};
 use super::{CodeSetup, GRACE, Interpreter, PROMPT};
 use crate::{
-    Clock, Discovery, Error, ErrorKind, Gentools, Kernel, KernelSetup, Limits, PYTHON_CLIENT, Python,
+    Clock, Discovery, Error, ErrorKind, Gentools, Kernel, KernelSetup, Limits, Python,
     SaveTool, ShellLeave, ToolSocket,
 };
 
@@ -116,19 +115,15 @@ impl CodeRoom {
         let discovery = Arc::clone(self.discovery().ok_or_else(over)?);
         let python = self.python(cx).await?;
         let socket = ToolSocket::serve_discovery(discovery, run_dir, Limits::default())?;
-        let mut variables: BTreeMap<String, String> = self.setup.variables.clone();
-        for (name, value) in socket.environment() {
-            variables.insert(name.to_owned(), value.to_string_lossy().into_owned());
-        }
         let directory = env.facts().cwd.as_path().to_owned();
-        let kernel = Kernel::start(KernelSetup {
-            variables,
-            start_up: vec![START_UP.to_owned()],
-            modules: modules(),
+        let setup = KernelSetup {
+            variables: self.setup.variables.clone(),
+            modules: vec![("junto_snapshot.py".to_owned(), snapshot::MODULE.to_owned())],
             memory: *memory,
             grace: GRACE,
             ..KernelSetup::new(python, Arc::clone(env), directory, run_dir)
-        });
+        };
+        let kernel = Kernel::start(setup.with_tools(&socket));
         Ok(Open { kernel: kernel.await?, socket: Mutex::new(Some(socket)) })
     }
 
@@ -199,22 +194,6 @@ impl CodeRoom {
     fn session(&self) -> Option<Session> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-}
-
-/// The first cell of a kernel.
-const START_UP: &str = "__import__('junto_start').begin()";
-
-/// What cells can import beside what the interpreter has.
-fn modules() -> Vec<(String, String)> {
-    let module = |name: &str, text: &str| (name.to_owned(), text.to_owned());
-    vec![
-        module("junto_tools.py", PYTHON_CLIENT),
-        module("junto_types.py", include_str!("../../python/junto_types.py")),
-        module("junto_code.py", include_str!("../../python/junto_code.py")),
-        module("junto_leave.py", include_str!("../../python/junto_leave.py")),
-        module("junto_start.py", include_str!("../../python/junto_start.py")),
-        module("junto_snapshot.py", snapshot::MODULE),
-    ]
 }
 
 impl Companion for CodeRoom {

@@ -34,13 +34,22 @@
 
 mod client;
 mod error;
+mod kernel;
 mod lines;
 mod protocol;
+mod python;
 mod socket;
+mod tools;
 
 pub use client::ToolClient;
 pub use error::{Error, ErrorKind};
+pub use kernel::{Cell, CellEnd, Clock, Hold, Kernel, KernelSetup, Output, Piece, Ran};
+pub use python::Python;
 pub use socket::{Limits, ToolSocket};
+pub use tools::{
+    CodeRoom, CodeSetup, EXECUTE_CODE, IMAGE_MARK, Interpreter, RESET_KERNEL, Resumption, STATE_LOST,
+    earlier_cells,
+};
 
 /// The environment variable that tells a child where the socket is.
 pub const SOCKET_VARIABLE: &str = "JUNTO_TOOLS_SOCKET";

@@ -1,7 +1,7 @@
 //! Code actions for the native sessions of a workshop.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -106,9 +106,13 @@ impl Code {
         Ok(config)
     }
 
+    /// Where the images of a session are saved that is kept in this folder, or is not kept.
+    pub(crate) fn images_dir(&self, folder: Option<&Path>) -> PathBuf {
+        self.images.clone().unwrap_or_else(|| folder.unwrap_or(&self.run_dir).join(IMAGES))
+    }
+
     fn setup(&self, env: Arc<dyn ExecutionEnvironment>, place: &Place<'_>) -> CodeSetup {
         let folder = place.folder.as_ref();
-        let own = folder.map(|folder| folder.join(IMAGES)).unwrap_or_else(|| self.run_dir.join(IMAGES));
         // Children are not brought back, so nothing of theirs is kept.
         let file = folder.filter(|_| place.depth == 0).map(|folder| folder.join(SNAPSHOT));
         let cells =
@@ -125,7 +129,7 @@ impl Code {
             variables: self.variables.clone(),
             within: self.within,
             memory: self.memory,
-            images: self.images.clone().unwrap_or(own),
+            images: self.images_dir(folder.map(PathBuf::as_path)),
             gentools: self.gentools.clone(),
             resumption,
             snapshot: file.filter(|_| self.state == KernelState::Snapshot),

@@ -3,7 +3,9 @@
 #![allow(clippy::disallowed_methods, reason = "tests start Python as the other process and read the clock")]
 
 mod host;
+mod kernels;
 mod t1_calls;
+mod t1_cells;
 mod t1_door;
 mod t1_gate;
 mod t1_limits;

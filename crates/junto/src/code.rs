@@ -8,7 +8,7 @@ use std::time::Duration;
 use junto_agent::{Past, SessionConfig};
 use junto_core::{AgentError, AgentErrorKind, Companion};
 use junto_env::ExecutionEnvironment;
-use junto_kernel::{CodeRoom, CodeSetup, Interpreter, Resumption, earlier_cells};
+use junto_kernel::{CodeRoom, CodeSetup, Interpreter, Resumption, RunFolder, earlier_cells};
 
 use crate::workshop::MakeRoom;
 
@@ -16,6 +16,8 @@ use crate::workshop::MakeRoom;
 const SNAPSHOT: &str = "kernel.json";
 /// The folder in a session's folder that has the images of its cells.
 const IMAGES: &str = "images";
+/// The folder for images of sessions that are not kept.
+const LOOSE_IMAGES: &str = "junto-images";
 
 /// What becomes of a kernel's state when its session is resumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +39,7 @@ pub enum KernelState {
 /// use junto::Code;
 /// use junto::kernel::Interpreter;
 ///
-/// let code = Code::new(Interpreter::Kept("/home/me/.cache/junto/python".into()), "/run/user/1000/junto");
+/// let code = Code::new(Interpreter::Kept("/home/me/.cache/junto/python".into()), "/tmp");
 /// builder.code(code).build()
 /// # }
 /// ```
@@ -45,7 +47,7 @@ pub enum KernelState {
 pub struct Code {
     /// By which Python.
     pub interpreter: Interpreter,
-    /// A folder with a short path, for sockets. It is made if it is not there.
+    /// An existing folder with a short path, such as `/tmp`: below it each kernel has one of its own for sockets.
     pub run_dir: PathBuf,
     /// Variables of the kernel's environment beside those that commands inherit.
     pub variables: BTreeMap<String, String>,
@@ -53,7 +55,7 @@ pub struct Code {
     pub within: Option<Duration>,
     /// How much memory a kernel may take, in bytes.
     pub memory: Option<u64>,
-    /// Where images are saved; absent: beside the session if it is kept, else below the run directory.
+    /// Where images are saved; absent: beside the session if it is kept, else in `junto-images` below `run_dir`.
     pub images: Option<PathBuf>,
     /// The user's own tools, as packages `<category>/<tool>`.
     pub gentools: Option<PathBuf>,
@@ -89,15 +91,15 @@ impl Code {
             let message = format!("there is no place for a kernel: {error}");
             AgentError::new(AgentErrorKind::Unsupported, message)
         };
-        std::fs::create_dir_all(&self.run_dir).map_err(|error| unusable(&error))?;
+        let run_dir = RunFolder::below(&self.run_dir).map_err(|error| unusable(&error))?;
         let env = match place.make_room {
-            Some(make) => make(&config.env, &self.run_dir).map_err(|error| {
+            Some(make) => make(&config.env, run_dir.path()).map_err(|error| {
                 unusable(&error)
                     .with_hint("`junto doctor` says what is missing; --sandbox off goes on without")
             })?,
             None => Arc::clone(&config.env),
         };
-        let room = CodeRoom::new(self.setup(env, &place));
+        let room = CodeRoom::new(self.setup(env, run_dir, &place));
         config.tools.extend(room.tools());
         for tool in room.tools_behind() {
             config.tools.put_behind(tool);
@@ -108,10 +110,11 @@ impl Code {
 
     /// Where the images of a session are saved that is kept in this folder, or is not kept.
     pub(crate) fn images_dir(&self, folder: Option<&Path>) -> PathBuf {
-        self.images.clone().unwrap_or_else(|| folder.unwrap_or(&self.run_dir).join(IMAGES))
+        let own = || folder.map_or_else(|| self.run_dir.join(LOOSE_IMAGES), |folder| folder.join(IMAGES));
+        self.images.clone().unwrap_or_else(own)
     }
 
-    fn setup(&self, env: Arc<dyn ExecutionEnvironment>, place: &Place<'_>) -> CodeSetup {
+    fn setup(&self, env: Arc<dyn ExecutionEnvironment>, run_dir: RunFolder, place: &Place<'_>) -> CodeSetup {
         let folder = place.folder.as_ref();
         // Children are not brought back, so nothing of theirs is kept.
         let file = folder.filter(|_| place.depth == 0).map(|folder| folder.join(SNAPSHOT));
@@ -129,11 +132,10 @@ impl Code {
             variables: self.variables.clone(),
             within: self.within,
             memory: self.memory,
-            images: self.images_dir(folder.map(PathBuf::as_path)),
             gentools: self.gentools.clone(),
             resumption,
             snapshot: file.filter(|_| self.state == KernelState::Snapshot),
-            ..CodeSetup::new(self.interpreter.clone(), env, &self.run_dir)
+            ..CodeSetup::new(self.interpreter.clone(), env, run_dir, self.images_dir(folder.map(PathBuf::as_path)))
         }
     }
 }

@@ -47,8 +47,8 @@ pub use kernel::{Cell, CellEnd, Clock, Hold, Kernel, KernelSetup, Output, Piece,
 pub use python::Python;
 pub use socket::{Limits, ToolSocket};
 pub use tools::{
-    CodeRoom, CodeSetup, EXECUTE_CODE, IMAGE_MARK, Interpreter, RESET_KERNEL, Resumption, STATE_LOST,
-    earlier_cells,
+    CodeRoom, CodeSetup, EXECUTE_CODE, IMAGE_MARK, Interpreter, RESET_KERNEL, Resumption, RunFolder,
+    STATE_LOST, earlier_cells,
 };
 
 /// The environment variable that tells a child where the socket is.

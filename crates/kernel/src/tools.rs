@@ -5,12 +5,13 @@
 //!
 //! ```no_run
 //! # use std::sync::Arc;
-//! # use junto_kernel::{CodeRoom, CodeSetup, Interpreter};
-//! # fn example(env: Arc<dyn junto_env::ExecutionEnvironment>) {
+//! # use junto_kernel::{CodeRoom, CodeSetup, Interpreter, RunFolder};
+//! # fn example(env: Arc<dyn junto_env::ExecutionEnvironment>) -> std::io::Result<()> {
 //! let interpreter = Interpreter::Kept("/home/me/.cache/junto/python".into());
-//! let room = CodeRoom::new(CodeSetup::new(interpreter, env, "/run/user/1000"));
+//! let run_dir = RunFolder::below("/tmp".as_ref())?;
+//! let room = CodeRoom::new(CodeSetup::new(interpreter, env, run_dir, "/tmp/images"));
 //! let (declared, behind) = (room.tools(), room.tools_behind());
-//! # let _ = (declared, behind);
+//! # let _ = (declared, behind); Ok(())
 //! # }
 //! ```
 
@@ -23,6 +24,7 @@ mod past;
 mod replay;
 mod reset;
 mod room;
+mod run_folder;
 mod snapshot;
 
 use std::collections::BTreeMap;
@@ -34,6 +36,7 @@ use junto_env::ExecutionEnvironment;
 
 pub use past::{Resumption, earlier_cells};
 pub use room::CodeRoom;
+pub use run_folder::RunFolder;
 
 /// The name of the tool that runs a cell.
 pub const EXECUTE_CODE: &str = "execute_code";
@@ -72,8 +75,8 @@ pub struct CodeSetup {
     pub interpreter: Interpreter,
     /// Where: in the sandbox, if this is one.
     pub env: Arc<dyn ExecutionEnvironment>,
-    /// An existing folder with a short path, for sockets.
-    pub run_dir: PathBuf,
+    /// A folder of its own for sockets.
+    pub run_dir: RunFolder,
     /// Variables of the kernel's environment beside those that commands there inherit.
     pub variables: BTreeMap<String, String>,
     /// How long a cell may take, without the time in which somebody is asked for approval; absent: for ever.
@@ -91,17 +94,17 @@ pub struct CodeSetup {
 }
 
 impl CodeSetup {
-    /// Cells may take five minutes, and images go to a folder `images` below the run directory.
+    /// Cells may take five minutes, and nothing is brought back or kept.
     pub fn new(
         interpreter: Interpreter,
         env: Arc<dyn ExecutionEnvironment>,
-        run_dir: impl Into<PathBuf>,
+        run_dir: RunFolder,
+        images: impl Into<PathBuf>,
     ) -> Self {
-        let run_dir = run_dir.into();
         Self {
             interpreter,
             env,
-            images: run_dir.join("images"),
+            images: images.into(),
             run_dir,
             variables: BTreeMap::new(),
             within: Some(Duration::from_mins(5)),

@@ -88,6 +88,6 @@ pub struct Options {
     /// the policy. Where this machine cannot hold a kernel without a gap, the agent does not start.
     pub sandbox: bool,
     /// How the sandbox is, if not as it is by default: nobody is reached, and only the working directory and temporary
-    /// files are changed. See [`sandbox_config`](super::sandbox_config) for a file's form.
+    /// files are changed.
     pub sandbox_config: Option<Sandbox>,
 }

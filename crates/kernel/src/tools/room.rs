@@ -91,7 +91,8 @@ impl CodeRoom {
     }
 
     async fn start(&self, cx: &ToolCx) -> Result<Open, Error> {
-        let CodeSetup { env, run_dir, memory, .. } = &self.setup;
+        let CodeSetup { env, memory, .. } = &self.setup;
+        let run_dir = self.setup.run_dir.path();
         let session = self.session().ok_or_else(|| Error::new(ErrorKind::Closed, "there is no session"))?;
         let python = self.python(cx).await?;
         let host = CellHost {

@@ -46,6 +46,7 @@ mod protocol;
 mod python;
 mod shim;
 mod socket;
+mod tools;
 
 pub use client::ToolClient;
 pub use discovery::{Category, Discovery, FoundTool, ModuleSource};
@@ -56,6 +57,10 @@ pub use leave::{SHELL_LEAVE, ShellLeave};
 pub use python::Python;
 pub use shim::{PYTHON_CLIENT, PYTHON_MODULES, START_UP};
 pub use socket::{Limits, ToolSocket};
+pub use tools::{
+    CodeRoom, CodeSetup, EXECUTE_CODE, FIND_CODE_TOOLS, IMAGE_MARK, Interpreter, RESET_KERNEL, Resumption,
+    RunFolder, STATE_LOST, earlier_cells,
+};
 
 /// The environment variable that tells a child where the socket is.
 pub const SOCKET_VARIABLE: &str = "JUNTO_TOOLS_SOCKET";

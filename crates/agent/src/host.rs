@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use junto_core::{Fut, ToolHost, ToolOutcome, Via};
+use junto_core::{Fut, Listed, Tool, ToolHost, ToolOutcome, Via};
 use junto_llm::{ToolCall, ToolSpec};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 use tokio_util::sync::CancellationToken;
 
-use crate::toolbox::{INTERRUPTED, Toolbox};
+use crate::toolbox::{INTERRUPTED, Ran, Toolbox};
 
 /// Whether calls from outside may come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,8 +66,27 @@ pub(crate) struct SessionTools {
 }
 
 impl ToolHost for SessionTools {
+    /// Also of those that the model is not told of: code finds them by searching.
     fn specs(&self) -> Vec<ToolSpec> {
-        self.toolbox.kit().specs().to_vec()
+        let kit = self.toolbox.kit();
+        let mut specs = kit.specs().to_vec();
+        for tool in kit.registry().behind() {
+            if !specs.iter().any(|spec| spec.name == tool.spec().name) {
+                specs.push(tool.spec().clone());
+            }
+        }
+        specs
+    }
+
+    fn catalog(&self) -> Vec<Listed> {
+        // A server may have come up since the model was asked.
+        self.toolbox.catch_up();
+        let kit = self.toolbox.kit();
+        let tools = kit.registry();
+        // What is behind is the session's own in another form, unless it comes from a server.
+        let behind = tools.behind().iter().filter(|tool| tool.listing().origin.is_some());
+        let listed = |tool: &Arc<dyn Tool>| Listed { spec: tool.spec().clone(), listing: tool.listing() };
+        tools.iter().chain(behind).map(listed).collect()
     }
 
     fn call(&self, call: ToolCall, via: Via) -> Fut<'_, ToolOutcome> {
@@ -85,6 +104,10 @@ impl ToolHost for SessionTools {
                 let prepared = toolbox.prepare(call, &stopping).await;
                 let turn = toolbox.queue(&prepared);
                 let ran = toolbox.execute(prepared, turn, via, &stopping, &stopping).await;
+                // Before the code hears of it: it may be done with everything at once.
+                if let (Via::Cell, Ok(Ran { refused: Some(why), .. })) = (via, &ran) {
+                    toolbox.refusals().note(why.clone());
+                }
                 drop(inside);
                 ran
             });

@@ -1,7 +1,7 @@
 //! A session's tools, and the way of one call: look up, validate, judge, run, tell.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use junto_core::{
@@ -19,6 +19,7 @@ use crate::late::Late;
 use crate::output::OutputLimits;
 use crate::panics::caught;
 use crate::paths::{PathQueues, Turn};
+use crate::refusals::Refusals;
 use crate::round::Refusal;
 use crate::said::media;
 use crate::status::Status;
@@ -47,12 +48,16 @@ pub(crate) struct Toolbox {
     /// What files were like when the model saw them last.
     seen: Arc<SeenFiles>,
     writing: PathQueues,
+    /// What code was refused in the round under way.
+    refusals: Refusals,
     log: EventLog,
     limits: OutputLimits,
     /// Whether files may be changed that were never read.
     unread: Unread,
     /// Tools that come and go.
     late: Option<Late>,
+    /// What was wrong with some of them and has not been said.
+    left_out: Mutex<Vec<String>>,
     /// The user's programs that are asked before a call and told after it.
     hooks: Option<Arc<SessionHooks>>,
     /// Tools that others have and this session has not, and why.
@@ -112,10 +117,12 @@ impl Toolbox {
             jobs,
             seen,
             writing,
+            refusals: Refusals::default(),
             log,
             limits,
             unread,
             late,
+            left_out: Mutex::default(),
             hooks,
             withheld,
         })
@@ -133,14 +140,20 @@ impl Toolbox {
 
     /// Takes the tools that have come, and lets those go that have gone. Says what is wrong with some.
     pub(crate) fn renew(&self) -> Vec<String> {
-        let Some(late) = &self.late else { return Vec::new() };
+        self.catch_up();
+        std::mem::take(&mut *self.left_out.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The same, and what is wrong is said by the next [`Toolbox::renew`].
+    pub(crate) fn catch_up(&self) {
+        let Some(late) = &self.late else { return };
         let mut kit = self.kit.write().unwrap_or_else(PoisonError::into_inner);
-        let Some((tools, left_out)) = late.renew(kit.registry()) else { return Vec::new() };
+        let Some((tools, left_out)) = late.renew(kit.registry()) else { return };
         // Each of them is known to be sound.
         if let Ok(renewed) = Kit::new(tools) {
             *kit = Arc::new(renewed);
         }
-        left_out
+        self.left_out.lock().unwrap_or_else(PoisonError::into_inner).extend(left_out);
     }
 
     /// Has hooks run before and after each call.
@@ -210,6 +223,10 @@ impl Toolbox {
 
     pub(crate) fn jobs(&self) -> &Jobs {
         &self.jobs
+    }
+
+    pub(crate) fn refusals(&self) -> &Refusals {
+        &self.refusals
     }
 
     pub(crate) fn questions(&self) -> &Questions {
@@ -288,7 +305,7 @@ impl Toolbox {
         };
         if let Some(reason) = block {
             let message = format!("not allowed: {reason}");
-            return self.told(&call, via, None, ToolOutcome::error(message)).await;
+            return self.told(&call, via, None, ToolOutcome::rejected(message)).await;
         }
         let outside = env.unconfined().unwrap_or_else(|| Arc::clone(&env));
         // What is allowed by somebody runs without the sandbox, so it is looked at without it, too.
@@ -298,7 +315,7 @@ impl Toolbox {
             Ok(Ok(permit)) => permit,
             Ok(Err(Rejected::Failed(error))) => return Err(JournalError(error.to_string())),
             Ok(Err(rejected)) => {
-                let ran = self.told(&call, via, None, ToolOutcome::error(rejected.message())).await?;
+                let ran = self.told(&call, via, None, ToolOutcome::rejected(rejected.message())).await?;
                 let refused = match rejected {
                     Rejected::Refused(why) => Some(why),
                     _ => None,

@@ -16,6 +16,7 @@ mod budget;
 mod caller;
 mod command;
 mod compacted;
+mod companion;
 mod delta;
 mod error;
 mod event;
@@ -49,6 +50,7 @@ pub use budget::{Amount, Purse};
 pub use caller::{Alone, Caller};
 pub use command::{Ack, Addressed, Change, Command, Decision, Input, When};
 pub use compacted::{CompactMethod, CompactReason, Dropped};
+pub use companion::Companion;
 pub use delta::Delta;
 pub use error::{AgentError, AgentErrorKind};
 pub use event::{Body, EndReason, Event, EventError, VERSION, event_schema};
@@ -68,7 +70,9 @@ pub use question::{Choice, Question, Questions, Reply};
 pub use record::{CallEnd, CallPurpose, CutOff, Seen, Setup};
 pub use spool::Spool;
 pub use subscription::Subscription;
-pub use tool::{Offer, Tool, ToolCx, ToolError, ToolHost, ToolOutcome, ToolSource, Unread};
+pub use tool::{
+    Listed, Listing, Offer, Origin, Tool, ToolCx, ToolError, ToolHost, ToolOutcome, ToolSource, Unread,
+};
 
 /// What is sensitive on anybody's machine, for those who judge and know no environment.
 pub use junto_env::sensitive;

@@ -23,7 +23,7 @@ async fn what_is_asked_for_is_what_runs() {
     check("!echo hello", "hello\n", &["echo hello"]).await;
     check("!echo '{\"a\": 1}'", "{\"a\": 1}\n", &["echo '{\"a\": 1}'"]).await;
     check("!find . -maxdepth 0 -exec echo {} \\;", ".\n", &["find . -maxdepth 0 -exec echo {} \\;"]).await;
-    check("v = 'a b'\n!echo $v {len(v)} $$HOME_NOT", "a b 3 \n", &["echo a b 3 $HOME_NOT"]).await;
+    check("v = 'a b'\n!echo $v {len(v)} $$HOME_NOT", "a b 3\n", &["echo a b 3 $HOME_NOT"]).await;
     check("x = !echo one; echo two\nx", "['one', 'two']", &["echo one; echo two"]).await;
     check("!!echo {v}", "['a b']", &["echo a b"]).await;
     check("%sx echo $v", "['a b']", &["echo a b"]).await;

@@ -9,6 +9,8 @@ mod t1_agent_queue;
 mod t1_agents;
 mod t1_ask;
 mod t1_background;
+mod t1_code;
+mod t1_code_resume;
 mod t1_commands;
 mod t1_config;
 mod t1_contest;

@@ -42,16 +42,7 @@ impl Coder {
 
     /// What an agent is made of whose kernel is of this Python.
     pub(crate) fn config_with(&self, python: &Path) -> Config {
-        let endpoint = Endpoint::new("anthropic", Wire::Anthropic, self.twin.base_url(Wire::Anthropic))
-            .key(self.twin.key());
-        let native = Native {
-            model: Some("claude-opus-5-5".to_owned()),
-            ..Native::new(Arc::new(HttpProvider::new(endpoint).unwrap()))
-        };
-        let native = native.adjusted(|config| junto::agent::SessionConfig {
-            retry: retry::Policy { max_retries: 0, ..retry::Policy::default() },
-            ..config
-        });
+        let native = self.native("anthropic", Wire::Anthropic, "claude-opus-5-5");
         let code = Code::new(Interpreter::At(python.to_owned()), self.dir.path().join("run"));
         let home = self.dir.path().to_str().unwrap().to_owned();
         Config {
@@ -60,6 +51,17 @@ impl Coder {
             }),
             ..Config::new(native, code, self.work())
         }
+    }
+
+    /// The loop over the scripted model on a wire.
+    pub(crate) fn native(&self, name: &str, wire: Wire, model: &str) -> Native {
+        let endpoint = Endpoint::new(name, wire, self.twin.base_url(wire)).key(self.twin.key());
+        let provider = Arc::new(HttpProvider::new(endpoint).unwrap());
+        let native = Native { model: Some(model.to_owned()), ..Native::new(provider) };
+        native.adjusted(|config| junto::agent::SessionConfig {
+            retry: retry::Policy { max_retries: 0, ..retry::Policy::default() },
+            ..config
+        })
     }
 
     pub(crate) async fn start(&self, change: impl FnOnce(Config) -> Config) -> Agent {

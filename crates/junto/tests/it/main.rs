@@ -6,6 +6,7 @@ mod coder;
 mod t0_samples;
 mod t1_approval;
 mod t1_code_action;
+mod t1_code_action_cells;
 mod t1_code_action_sessions;
 mod t1_contest;
 mod t1_examples;

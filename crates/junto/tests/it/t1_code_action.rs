@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use junto::AskFirst;
-use junto::code_action::{Agent, AgentEventKind, Config, Options, Phase};
+use junto::code_action::{Agent, AgentEvent, AgentEventKind, Config, Options, Phase};
 use junto::core::{AgentErrorKind, EndReason, Input};
+use junto::prelude::Wire;
 use junto::twin::{Call, Fault, Step, Think};
 use serde_json::json;
 
@@ -62,14 +63,12 @@ async fn a_turn_yields_what_happens_in_order() {
 #[tokio::test]
 async fn what_a_model_thinks_is_told_where_it_is_shown() {
     let coder = Coder::new([Step { think: Think::Text("Two and two.".to_owned()), ..Step::text("Four.") }]);
-    let agent = coder
-        .start(|config| Config {
-            native: junto::Native { profile: Some(junto::agent::Profile::anthropic()), ..config.native },
-            ..config
-        })
-        .await;
+    let native = coder.native("local", Wire::Chat, "local-model");
+    let agent = coder.start(|config| Config { native, ..config }).await;
     let whole = run(&mut agent.stream("What is 2 + 2?", None), []).await;
     assert_eq!(whole.lines(), ["thinks Two and two.", "says Four."]);
+    let chunk = |event: &AgentEvent| matches!(event.kind, AgentEventKind::ThoughtsChunk { .. });
+    assert!(whole.events.first().is_some_and(chunk), "{whole:?}");
     agent.stop().await;
 }
 

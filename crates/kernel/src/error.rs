@@ -1,4 +1,4 @@
-//! What keeps a client from using tools.
+//! What keeps a client from using tools, and code from being run.
 
 use std::fmt;
 use std::io;
@@ -14,9 +14,16 @@ pub enum ErrorKind {
     Closed,
     /// One side said something that the other does not take.
     Protocol,
+    /// There is no interpreter that could be a kernel.
+    Python,
+    /// The kernel does not start.
+    Start,
+    /// This cannot be a cell.
+    Code,
 }
 
-/// An error of a [`crate::ToolClient`]. A tool that fails is not one: that is an outcome.
+/// An error of a [`crate::ToolClient`] or a [`crate::Kernel`]. A tool or a cell that fails is not one: that is
+/// an outcome. What the user can do about it is in the message.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,

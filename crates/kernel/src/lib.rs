@@ -34,12 +34,16 @@
 
 mod client;
 mod error;
+mod kernel;
 mod lines;
 mod protocol;
+mod python;
 mod socket;
 
 pub use client::ToolClient;
 pub use error::{Error, ErrorKind};
+pub use kernel::{Cell, CellEnd, Clock, Hold, Kernel, KernelSetup, Output, Piece, Ran};
+pub use python::Python;
 pub use socket::{Limits, ToolSocket};
 
 /// The environment variable that tells a child where the socket is.

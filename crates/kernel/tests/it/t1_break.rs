@@ -1,0 +1,111 @@
+//! Cells that want to break out or break everything.
+
+use std::time::Duration;
+
+use junto_env::survivors;
+use junto_kernel::{Cell, CellEnd, Kernel};
+
+use crate::cellar::{Cellar, HANG, run};
+use crate::host::stand;
+
+/// Whoever has no token, another kernel's, or only part of its own is turned away, and gets no answer to what it sent.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kernel_is_let_in_by_its_own_token_only() {
+    let cellar = Cellar::new();
+    let (first, second) = (stand(), stand());
+    let kernel = Kernel::start(cellar.setup(Some(&second.socket)).await).await.unwrap();
+    let code = |path: &str, token: &str| {
+        format!(
+            r#"
+import json, os, socket
+path, token = os.environ["JUNTO_TOOLS_SOCKET"], os.environ["JUNTO_TOOLS_TOKEN"]
+tries = [({path}, {token}), ({path}, None), ({path}, ""), ({path}, token[:-1]), ({path}, [token]), ({path}, token.upper())]
+def let_in(path, token):
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(60)
+    s.connect(path)
+    lines = [json.dumps({{"v": 1, "token": token}}), json.dumps({{"id": 1, "op": "list"}})]
+    if token is None:
+        lines = lines[1:]
+    s.sendall("".join(line + "\n" for line in lines).encode())
+    s.shutdown(socket.SHUT_WR)
+    answers = s.makefile().read()
+    return '"tools"' in answers
+print([let_in(*each) for each in tries], let_in(path, token))
+"#
+        )
+    };
+    let kept = "[False, False, False, False, False, False]";
+    let theirs = format!("{:?}", first.socket.token());
+    let (said, _) = run(&kernel, Cell::new(code("path", &theirs))).await;
+    assert_eq!(said, format!("{kept} True\n"), "another's token at its own socket");
+    let (said, _) = run(&kernel, Cell::new(code(&format!("{:?}", first.socket.path()), "token"))).await;
+    assert_eq!(said, format!("{kept} True\n"), "its own token at another's socket");
+    kernel.close().await;
+    assert_eq!(survivors::after(&cellar.env, HANG), []);
+}
+
+/// Processes that multiply, leave their session, and go on as another at every moment.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_bomb_ends_with_its_kernel() {
+    let bomb = "
+import os, time
+def flee():
+    for _ in range(1000):
+        if os.fork():
+            os._exit(0)
+        time.sleep(0.01)
+    os._exit(0)
+for _ in range(40):
+    if os.fork() == 0:
+        os.setsid()
+        for _ in range(3):
+            if os.fork() == 0:
+                break
+        time.sleep(600)
+        os._exit(0)
+for _ in range(2):
+    if os.fork() == 0:
+        os.setsid()
+        flee()
+print('lit', flush=True)
+time.sleep(600)
+";
+    let cellar = Cellar::new();
+    let kernel = Kernel::start(cellar.setup(None).await).await.unwrap();
+    let (said, ran) = run(&kernel, Cell::new(bomb).within(Duration::from_secs(3))).await;
+    assert!(matches!(ran.end, CellEnd::TimedOut { .. }), "{ran:?}: {said}");
+    assert!(said.contains("lit"), "{said}");
+    kernel.reset().await.unwrap();
+    let (said, ran) = run(&kernel, Cell::new("print(6 * 7)")).await;
+    assert_eq!((said.as_str(), ran.end), ("42\n", CellEnd::Done));
+    kernel.close().await;
+    assert_eq!(survivors::after(&cellar.env, HANG), []);
+}
+
+/// The kernel dies in every way there is; each is noticed, and the next cell works.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_death_is_noticed() {
+    let cellar = Cellar::new();
+    let kernel = Kernel::start(cellar.setup(None).await).await.unwrap();
+    let deaths = [
+        "import os; os._exit(0)",
+        "import os; os._exit(7)",
+        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+        "import ctypes; ctypes.string_at(0)",
+        "import os; os.abort()",
+        "import os, threading; threading.Thread(target=os._exit, args=(1,)).start(); import time; time.sleep(600)",
+    ];
+    for code in deaths {
+        let (_, ran) = run(&kernel, Cell::new("here = 1")).await;
+        assert_eq!(ran.end, CellEnd::Done, "before {code}");
+        let before = kernel.generation();
+        let (said, ran) = run(&kernel, Cell::new(code)).await;
+        assert!(matches!(ran.end, CellEnd::Died { .. }) && ran.state_lost, "{code}: {ran:?} {said}");
+        let (said, _) = run(&kernel, Cell::new("print('here' in globals())")).await;
+        assert_eq!(said, "False\n", "{code}");
+        assert_ne!(kernel.generation(), before, "{code}");
+    }
+    kernel.close().await;
+    assert_eq!(survivors::after(&cellar.env, HANG), []);
+}

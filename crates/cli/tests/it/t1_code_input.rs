@@ -22,10 +22,11 @@ fn told(stage: &Stage) -> String {
     format!("{}\n{}", run.out, run.err)
 }
 
-/// A machine on whose path there is nothing but these.
-fn with_path(stage: Stage, folders: &[&str]) -> Stage {
-    let path: Vec<String> = folders.iter().map(|folder| text(&stage.machine.path(folder))).collect();
-    Stage { machine: stage.machine.with("PATH", &path.join(":")), ..stage }
+/// A machine on whose path there is nothing but what is in a folder.
+fn with_path(mut stage: Stage, folder: &str) -> Stage {
+    let path = text(&stage.machine.path(folder));
+    stage.machine = stage.machine.with("PATH", &path);
+    stage
 }
 
 /// A `python3` that says this of itself, whatever it is asked.
@@ -38,7 +39,7 @@ fn fake(machine: &Machine, body: &str) -> String {
 fn no_python_at_all_is_told_with_what_to_do() {
     let stage = with_code("");
     fs::create_dir_all(stage.machine.path("empty")).unwrap();
-    let said = told(&with_path(stage, &["empty"]));
+    let said = told(&with_path(stage, "empty"));
     assert!(said.contains("Python") && (said.contains("uv") || said.contains("code.python")), "{said}");
 }
 

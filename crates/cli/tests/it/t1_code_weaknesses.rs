@@ -98,7 +98,7 @@ fn w04_lines_are_judged_by_what_they_do() {
         assert!(*failed && !said.contains("sesame"), "{line} ran: {said}");
     }
     let (failed, said) = &cells[lines.len()];
-    assert!(!failed && said.contains("z"), "what only looks needs no leave: {said}");
+    assert!(!failed && said.contains('z'), "what only looks needs no leave: {said}");
     assert!(!seen.lines().contains(&"ls".to_owned()), "{:?}", seen.lines());
     assert!(stage.machine.path("project/z/kept").exists());
 }

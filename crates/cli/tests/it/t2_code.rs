@@ -102,6 +102,7 @@ fn used(stage: &Stage) -> (u64, u64) {
 
 /// The same work as calls, one after another, and as one cell. Both let the model answer with the sum.
 #[test]
+#[expect(clippy::disallowed_macros, reason = "what was saved is worth to be seen")]
 fn a_task_of_ten_calls_is_one_cell_and_takes_fewer_tokens() {
     let furnish = |stage: &Stage| {
         for n in 0..10 {

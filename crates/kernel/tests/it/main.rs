@@ -2,10 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![allow(clippy::disallowed_methods, reason = "tests start Python as the other process and read the clock")]
 
-mod cellar;
 mod host;
+mod kernels;
 mod t1_break;
 mod t1_calls;
+mod t1_cells;
 mod t1_door;
 mod t1_gate;
 mod t1_limits;

@@ -2,18 +2,20 @@
 
 use std::time::Duration;
 
-use junto_env::survivors;
 use junto_kernel::{Cell, CellEnd, Kernel};
 
-use crate::cellar::{Cellar, HANG, run};
 use crate::host::stand;
+use crate::kernels::{Place, cell, say};
 
 /// Whoever has no token, another kernel's, or only part of its own is turned away, and gets no answer to what it sent.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kernel_is_let_in_by_its_own_token_only() {
-    let cellar = Cellar::new();
-    let (first, second) = (stand(), stand());
-    let kernel = Kernel::start(cellar.setup(Some(&second.socket)).await).await.unwrap();
+    let (place, first, second) = (Place::new(), stand(), stand());
+    let mut setup = place.setup().await;
+    for (name, value) in second.socket.environment() {
+        setup.variables.insert(name.to_owned(), value.to_string_lossy().into_owned());
+    }
+    let kernel = Kernel::start(setup).await.unwrap();
     let code = |path: &str, token: &str| {
         format!(
             r#"
@@ -37,12 +39,12 @@ print([let_in(*each) for each in tries], let_in(path, token))
     };
     let kept = "[False, False, False, False, False, False]";
     let theirs = format!("{:?}", first.socket.token());
-    let (said, _) = run(&kernel, Cell::new(code("path", &theirs))).await;
-    assert_eq!(said, format!("{kept} True\n"), "another's token at its own socket");
-    let (said, _) = run(&kernel, Cell::new(code(&format!("{:?}", first.socket.path()), "token"))).await;
-    assert_eq!(said, format!("{kept} True\n"), "its own token at another's socket");
+    let said = cell(&kernel, &code("path", &theirs)).await;
+    assert_eq!(said.stdout, format!("{kept} True\n"), "another's token at its own socket");
+    let said = cell(&kernel, &code(&format!("{:?}", first.socket.path()), "token")).await;
+    assert_eq!(said.stdout, format!("{kept} True\n"), "its own token at another's socket");
     kernel.close().await;
-    assert_eq!(survivors::after(&cellar.env, HANG), []);
+    assert_eq!(place.left().await, (Vec::new(), 0));
 }
 
 /// Processes that multiply, leave their session, and go on as another at every moment.
@@ -71,23 +73,22 @@ for _ in range(2):
 print('lit', flush=True)
 time.sleep(600)
 ";
-    let cellar = Cellar::new();
-    let kernel = Kernel::start(cellar.setup(None).await).await.unwrap();
-    let (said, ran) = run(&kernel, Cell::new(bomb).within(Duration::from_secs(3))).await;
-    assert!(matches!(ran.end, CellEnd::TimedOut { .. }), "{ran:?}: {said}");
-    assert!(said.contains("lit"), "{said}");
+    let place = Place::new();
+    let kernel = place.kernel().await;
+    let said = say(&kernel, Cell::new(bomb).within(Duration::from_secs(3))).await;
+    assert!(matches!(said.end(), CellEnd::TimedOut { .. }) && said.stdout.contains("lit"), "{said:?}");
     kernel.reset().await.unwrap();
-    let (said, ran) = run(&kernel, Cell::new("print(6 * 7)")).await;
-    assert_eq!((said.as_str(), ran.end), ("42\n", CellEnd::Done));
+    let said = cell(&kernel, "print(6 * 7)").await;
+    assert_eq!((said.stdout.as_str(), said.end()), ("42\n", &CellEnd::Done));
     kernel.close().await;
-    assert_eq!(survivors::after(&cellar.env, HANG), []);
+    assert_eq!(place.left().await, (Vec::new(), 0));
 }
 
 /// The kernel dies in every way there is; each is noticed, and the next cell works.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_death_is_noticed() {
-    let cellar = Cellar::new();
-    let kernel = Kernel::start(cellar.setup(None).await).await.unwrap();
+    let place = Place::new();
+    let kernel = place.kernel().await;
     let deaths = [
         "import os; os._exit(0)",
         "import os; os._exit(7)",
@@ -97,15 +98,14 @@ async fn every_death_is_noticed() {
         "import os, threading; threading.Thread(target=os._exit, args=(1,)).start(); import time; time.sleep(600)",
     ];
     for code in deaths {
-        let (_, ran) = run(&kernel, Cell::new("here = 1")).await;
-        assert_eq!(ran.end, CellEnd::Done, "before {code}");
+        assert_eq!(cell(&kernel, "here = 1").await.end(), &CellEnd::Done, "before {code}");
         let before = kernel.generation();
-        let (said, ran) = run(&kernel, Cell::new(code)).await;
-        assert!(matches!(ran.end, CellEnd::Died { .. }) && ran.state_lost, "{code}: {ran:?} {said}");
-        let (said, _) = run(&kernel, Cell::new("print('here' in globals())")).await;
-        assert_eq!(said, "False\n", "{code}");
+        let said = cell(&kernel, code).await;
+        assert!(matches!(said.end(), CellEnd::Died { .. }) && said.state_lost(), "{code}: {said:?}");
+        let said = cell(&kernel, "print('here' in globals())").await;
+        assert_eq!(said.stdout, "False\n", "{code}");
         assert_ne!(kernel.generation(), before, "{code}");
     }
     kernel.close().await;
-    assert_eq!(survivors::after(&cellar.env, HANG), []);
+    assert_eq!(place.left().await, (Vec::new(), 0));
 }

@@ -1,0 +1,288 @@
+"""Becomes an IPython kernel that loses nothing it says.
+
+What differs from a kernel as it comes:
+- everything is given on the standard input: no file holds the key,
+- what processes and libraries write to the descriptors 1 and 2 is read before Python goes on writing, and
+  before a cell is over, so that it stands where it belongs and in the cell it belongs to,
+- whoever writes faster than the other side reads waits, and nothing is dropped,
+- what is published at once has a limit.
+"""
+
+import codecs
+import faulthandler
+import io
+import json
+import os
+import select
+import sys
+import threading
+
+# How many characters are published at once, and how many may wait.
+CHUNK = 1 << 16
+WAITING = 1 << 18
+# How many messages ZeroMQ holds for the other side.
+MESSAGES = 64
+# The most bytes of one message that is no stream.
+LARGEST = 24 << 20
+# How many bytes are read at once of what processes write.
+READ = 1 << 16
+
+
+class Capture:
+    """Reads what is written to the descriptors 1 and 2, and gives it to the streams."""
+
+    def __init__(self):
+        self.lock = threading.RLock()
+        self.poll = select.poll()
+        self.streams = {}
+
+    def add(self, stream, number):
+        reader, writer = os.pipe()
+        os.set_blocking(reader, False)
+        os.dup2(writer, number)
+        os.close(writer)
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self.streams[reader] = (stream, decoder)
+        self.poll.register(reader, select.POLLIN)
+
+    def drain(self):
+        """Everything that was written before this was called is with the streams afterwards."""
+        with self.lock:
+            while ready := self.poll.poll(0):
+                for reader, _ in ready:
+                    self.read(reader)
+
+    def read(self, reader):
+        stream, decoder = self.streams[reader]
+        try:
+            data = os.read(reader, READ)
+        except BlockingIOError:
+            return
+        if not data:
+            # Somebody has closed the last descriptor that writes here.
+            self.poll.unregister(reader)
+        stream.take(decoder.decode(data))
+
+    def finish(self):
+        """At the end of a cell: what is left of a character never becomes one."""
+        with self.lock:
+            self.drain()
+            for stream, decoder in self.streams.values():
+                stream.take(decoder.decode(b"", final=True))
+                decoder.reset()
+
+    def watch(self):
+        poll = select.poll()
+        for reader in self.streams:
+            poll.register(reader, select.POLLIN)
+        while True:
+            for reader, event in poll.poll():
+                if event & select.POLLIN == 0:
+                    poll.unregister(reader)
+            self.drain()
+
+
+def kernel_classes():
+    """Imported here, after the memory has its limit."""
+    import zmq
+    from ipykernel.iostream import OutStream
+    from ipykernel.ipkernel import IPythonKernel
+    from ipykernel.kernelapp import IPKernelApp
+
+    capture = Capture()
+
+    class Binary(io.BufferedIOBase):
+        """The bytes of a stream."""
+
+        def __init__(self, stream):
+            self.stream = stream
+            self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+        def writable(self):
+            return True
+
+        def fileno(self):
+            return self.stream.fileno()
+
+        def write(self, data):
+            data = bytes(data)
+            if self.stream.is_elsewhere():
+                self.stream.write_down(data)
+            else:
+                capture.drain()
+                self.stream.take(self.decoder.decode(data))
+            return len(data)
+
+        def flush(self):
+            self.stream.flush()
+
+    class Stream(OutStream):
+        """The standard output or the standard error of the kernel's code."""
+
+        flush_interval = 0.05
+        errors = "strict"
+        newlines = None
+        line_buffering = False
+
+        def __init__(self, session, pub_thread, name, *args, **kwargs):
+            kwargs["watchfd"] = False
+            super().__init__(session, pub_thread, name, *args, **kwargs)
+            self.number = {"stdout": 1, "stderr": 2}[name]
+            self.waiting = 0
+            self.buffer = Binary(self)
+            capture.add(self, self.number)
+
+        def fileno(self):
+            return self.number
+
+        def is_elsewhere(self):
+            """Whether this is a fork of the kernel."""
+            return os.getpid() != self._master_pid
+
+        def write_down(self, data):
+            while data:
+                data = data[os.write(self.number, data) :]
+
+        def write(self, text):
+            if not isinstance(text, str):
+                raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+            if not text.isascii():
+                # As a terminal would: the output refuses what is no text, and errors are shown anyhow.
+                how = "strict" if self.number == 1 else "backslashreplace"
+                data = text.encode("utf-8", how)
+                text_or_escaped = text if self.number == 1 else data.decode("utf-8")
+            else:
+                text_or_escaped = text
+            if self.is_elsewhere():
+                self.write_down(text_or_escaped.encode("utf-8"))
+            else:
+                capture.drain()
+                self.take(text_or_escaped)
+            return len(text)
+
+        def take(self, text):
+            for start in range(0, len(text), CHUNK):
+                piece = text[start : start + CHUNK]
+                super().write(piece)
+                self.waiting += len(piece)
+                if self.waiting >= WAITING:
+                    self.send()
+
+        def flush(self):
+            if self.is_elsewhere():
+                return
+            capture.drain()
+            self.send()
+
+        def send(self):
+            """Has everything sent, and waits until it is."""
+            thread = self.pub_thread.thread if self.pub_thread else None
+            if thread is None or not thread.is_alive() or thread is threading.current_thread():
+                self._flush()
+                return
+            done = threading.Event()
+            self.pub_thread.schedule(self._flush)
+            self.pub_thread.schedule(done.set)
+            # However long the other side takes; an interrupt ends it.
+            while not done.wait(1) and thread.is_alive():
+                pass
+
+        def _flush(self):
+            self.waiting = 0
+            super()._flush()
+
+    class Kernel(IPythonKernel):
+        # Everything is on its way before the answer is: there is nothing to wait for.
+        _execute_sleep = 0
+
+    class App(IPKernelApp):
+        def _bind_socket(self, s, port):
+            if s.type in (zmq.PUB, zmq.XPUB):
+                s.setsockopt(zmq.XPUB_NODROP, 1)
+                s.setsockopt(zmq.SNDHWM, MESSAGES)
+            return super()._bind_socket(s, port)
+
+        def init_connection_file(self):
+            """There is none: what would be in it has been given."""
+
+        def write_connection_file(self, **kwargs):
+            """It would tell the key to everybody who can read files."""
+
+    return capture, Stream, Kernel, App
+
+
+def bounded(pack, is_too_large):
+    """What a message becomes that nobody would want to read."""
+
+    def packed(content):
+        data = pack(content)
+        if len(data) <= LARGEST or not isinstance(content, dict):
+            return data
+        note = f"[left out: {len(data)} bytes in one piece, more than the {LARGEST} that are shown]"
+        return pack(is_too_large(content, note))
+
+    return packed
+
+
+def too_large(content, note):
+    less = dict(content)
+    if "data" in less:
+        less["data"] = {"text/plain": note}
+    for name in ("evalue", "text", "code"):
+        if isinstance(less.get(name), str):
+            less[name] = less[name][:4096]
+    if "traceback" in less:
+        less["traceback"] = [note]
+    if "user_expressions" in less:
+        less["user_expressions"] = {}
+    if "payload" in less:
+        less["payload"] = []
+    return less
+
+
+def limit_memory(limit):
+    """Soft and hard: code that may not raise a hard limit cannot have more, and what it starts neither."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+
+def main():
+    given = json.load(sys.stdin)
+    if given["memory"]:
+        limit_memory(given["memory"])
+    # The one thing that is still said there: that it is ready, and with what it crashed.
+    outside = os.dup(1)
+    crash = os.fdopen(os.dup(2), "w")
+
+    capture, stream, kernel, app_class = kernel_classes()
+    this = sys.modules[__name__]
+    this.Stream = stream
+
+    from traitlets.config import Config
+
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.colors = "nocolor"
+    config.InteractiveShell.banner1 = ""
+    app = app_class.instance(config=config, kernel_class=kernel, log_level=50)
+    app.outstream_class = f"{__name__}.Stream"
+    app.transport = "ipc"
+    app.ip = given["sockets"]
+    for name, number in given["numbers"].items():
+        setattr(app, f"{name}_port", number)
+    app.session.key = given["key"].encode()
+    app.session.pack = bounded(app.session.pack, too_large)
+    app.initialize([])
+    faulthandler.enable(file=crash)
+
+    def finish(*_):
+        for original in (sys.__stdout__, sys.__stderr__):
+            original.flush()
+        capture.finish()
+
+    app.shell.events.register("post_execute", finish)
+    threading.Thread(target=capture.watch, name="junto output", daemon=True).start()
+    os.write(outside, f"\n{given['ready']}\n".encode())
+    os.close(outside)
+    app.start()

@@ -1,0 +1,84 @@
+//! How a kernel comes to be.
+
+use std::time::Duration;
+
+use junto_env::{CommandSpec, Stdin};
+use serde_json::json;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::KernelSetup;
+use super::channels::{CONTROL, Channels, HEARTBEAT, IOPUB, SHELL, STDIN};
+use super::folder::Folder;
+use super::life::Life;
+use super::message::Key;
+use crate::{Error, ErrorKind};
+
+/// How long a kernel may take to start: cold, on a slow disk, beside many others.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// What the interpreter runs: the module in the folder it is told, and nothing that the working directory has
+/// under the name of a module.
+const FIRST: &str = "import sys; sys.path[0] = sys.argv.pop(); import junto_kernel; junto_kernel.main()";
+/// The module that becomes the kernel.
+const MODULE: (&str, &str) = ("junto_kernel.py", include_str!("../../python/junto_kernel.py"));
+
+/// A kernel that runs.
+pub(super) struct Live {
+    pub(super) channels: Channels,
+    pub(super) life: Life,
+    /// A cell whose end was not seen.
+    pub(super) unfinished: Option<String>,
+    _folder: Folder,
+}
+
+impl Live {
+    /// Starts a kernel, without its start-up cells.
+    pub(super) async fn start(setup: &KernelSetup) -> Result<Self, Error> {
+        let slow = |_| Error::new(ErrorKind::Start, format!("the kernel was not ready after {PATIENCE:?}"));
+        timeout(PATIENCE, launch(setup)).await.map_err(slow)?
+    }
+
+    /// Ends it and everything it has started.
+    pub(super) async fn close(self, grace: Duration) {
+        self.life.close(grace).await;
+    }
+}
+
+async fn launch(setup: &KernelSetup) -> Result<Live, Error> {
+    let failed = |what: String| Error::new(ErrorKind::Start, what);
+    let mut modules = setup.modules.clone();
+    modules.push((MODULE.0.to_owned(), MODULE.1.to_owned()));
+    let folder = Folder::make(&setup.run_dir, &modules).map_err(|e| {
+        failed(format!("cannot make the kernel's folder in `{}`: {e}", setup.run_dir.display()))
+    })?;
+    let sockets = folder.sockets();
+    let (key, ready) = (Key::new(), Uuid::new_v4().simple().to_string());
+    let given = json!({
+        "sockets": sockets, "key": key.text(), "ready": ready, "memory": setup.memory,
+        "numbers": {
+            "shell": SHELL, "iopub": IOPUB, "stdin": STDIN, "control": CONTROL, "hb": HEARTBEAT,
+        },
+    });
+    let program = setup.python.program().to_string_lossy().into_owned();
+    let path = folder.modules().to_string_lossy().into_owned();
+    let mut command = CommandSpec::argv([program, "-c".to_owned(), FIRST.to_owned(), path]);
+    let directory = setup.directory.to_string_lossy();
+    command.cwd = Some(setup.env.resolve(&directory).await.map_err(|e| failed(e.to_string()))?);
+    command.stdin = Stdin::Bytes(given.to_string().into_bytes().into());
+    // Not what the user has for his own sessions: cells are the same wherever they run.
+    let settings = folder.settings().to_string_lossy().into_owned();
+    command.variables.extend(
+        [("IPYTHONDIR", settings.clone()), ("JUPYTER_RUNTIME_DIR", settings)]
+            .map(|(name, value)| (name.to_owned(), value)),
+    );
+    command.variables.extend(setup.variables.clone());
+    let process =
+        setup.env.spawn(command).await.map_err(|e| failed(format!("the kernel does not start: {e}")))?;
+    let mut life = Life::begin(process, &ready).await?;
+    let channels = tokio::select! {
+        channels = Channels::connect(&sockets, key) => channels,
+        end = life.end() => return Err(failed(format!("the kernel ended as it started ({})", end.exit))),
+    };
+    let channels = channels.map_err(|e| failed(format!("the kernel cannot be reached: {e}")))?;
+    Ok(Live { channels, life, unfinished: None, _folder: folder })
+}

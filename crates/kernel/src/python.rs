@@ -1,26 +1,33 @@
 //! Interpreters that can be kernels.
 
+mod kept;
+mod probe;
+
 use std::path::{Path, PathBuf};
 
 use junto_env::ExecutionEnvironment;
 
-use crate::{Error, ErrorKind};
+use crate::Error;
 
 /// An interpreter that can be a kernel: Python 3.10 or later with `ipykernel`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Python {
     program: PathBuf,
     version: (u32, u32),
+    /// What says that it is whole, if it is one of ours.
+    seal: Option<PathBuf>,
 }
 
 impl Python {
-    /// The user's own.
+    /// The user's own: a path, or a name that is found on the environment's `PATH`.
     ///
     /// # Errors
     /// `python`, with what to do: there is none, it is too old, or it has no `ipykernel`.
-    #[expect(clippy::unused_async, reason = "the types before the rest")]
-    pub async fn at(program: impl AsRef<Path>, _env: &dyn ExecutionEnvironment) -> Result<Self, Error> {
-        Ok(Self { program: program.as_ref().to_owned(), version: (3, 11) })
+    pub async fn at(program: impl AsRef<Path>, env: &dyn ExecutionEnvironment) -> Result<Self, Error> {
+        let program = program.as_ref();
+        let found = probe::probe(program, env).await?;
+        let version = found.for_kernels(program)?;
+        Ok(Self { program: program.to_owned(), version, seal: None })
     }
 
     /// The one that is made below `home` and kept there: with `uv` where there is one, else with the `venv`
@@ -29,13 +36,12 @@ impl Python {
     ///
     /// # Errors
     /// `python`, with what to do: nothing to make it with, no network, no room.
-    #[expect(clippy::unused_async, reason = "the types before the rest")]
     pub async fn kept(
-        _home: &Path,
-        _env: &dyn ExecutionEnvironment,
-        _tell: &(dyn Fn(&str) + Send + Sync),
+        home: &Path,
+        env: &dyn ExecutionEnvironment,
+        tell: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<Self, Error> {
-        Err(Error::new(ErrorKind::Python, "there is no Python"))
+        kept::kept(home, env, tell).await
     }
 
     /// The program.
@@ -46,5 +52,14 @@ impl Python {
     /// Its version, such as 3.12.
     pub fn version(&self) -> (u32, u32) {
         self.version
+    }
+
+    /// Takes note that it did not work: one of ours is then made again by the next who asks. Says whether it
+    /// is one of ours.
+    pub(crate) fn distrust(&self) -> bool {
+        let Some(seal) = &self.seal else { return false };
+        // If the seal cannot be broken, somebody else has broken it or nothing can be done.
+        let _ = std::fs::remove_file(seal);
+        true
     }
 }

@@ -15,6 +15,10 @@ const KEPT: usize = 16 << 10;
 /// How long what it said last is waited for: it is there, unless something it left holds the pipe.
 const LAST_WORDS: Duration = Duration::from_millis(20);
 
+/// What is said of a kernel that cannot import what it needs.
+pub(super) const BROKEN: &str =
+    "its Python environment is broken: install `ipykernel` into it again, or have junto make one of its own";
+
 /// How a kernel ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct End {
@@ -109,8 +113,8 @@ async fn watch_over(
 
 fn not_ready(said: &str, exit: &str) -> String {
     let said = said.trim();
-    let hint = if said.contains("ModuleNotFoundError") || said.contains("ImportError") {
-        "its Python environment is broken: install `ipykernel` into it, or have junto make another"
+    let hint = if ["ModuleNotFoundError", "ImportError", "SyntaxError"].iter().any(|sign| said.contains(sign)) {
+        BROKEN
     } else if said.contains("MemoryError") || said.contains("can't start new thread") {
         "it may have too little memory: raise the limit"
     } else {

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::KernelSetup;
 use super::channels::{CONTROL, Channels, HEARTBEAT, IOPUB, SHELL, STDIN};
 use super::folder::Folder;
-use super::life::Life;
+use super::life::{BROKEN, Life};
 use super::message::Key;
 use crate::{Error, ErrorKind};
 
@@ -74,11 +74,20 @@ async fn launch(setup: &KernelSetup) -> Result<Live, Error> {
     command.variables.extend(setup.variables.clone());
     let process =
         setup.env.spawn(command).await.map_err(|e| failed(format!("the kernel does not start: {e}")))?;
-    let mut life = Life::begin(process, &ready).await?;
+    let mut life = Life::begin(process, &ready).await.map_err(|e| distrusted(setup, e))?;
     let channels = tokio::select! {
         channels = Channels::connect(&sockets, key) => channels,
         end = life.end() => return Err(failed(format!("the kernel ended as it started ({})", end.exit))),
     };
     let channels = channels.map_err(|e| failed(format!("the kernel cannot be reached: {e}")))?;
     Ok(Live { channels, life, unfinished: None, _folder: folder })
+}
+
+/// The same error; a Python of ours that did not come up is made again before the next start.
+fn distrusted(setup: &KernelSetup, error: Error) -> Error {
+    let broken = error.to_string().contains(BROKEN);
+    if broken && setup.python.distrust() {
+        return Error::new(ErrorKind::Start, format!("{error}\njunto makes its Python anew at the next start"));
+    }
+    error
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use junto_core::{Fut, ToolHost, ToolOutcome, Via};
+use junto_core::{Fut, Listed, Tool, ToolHost, ToolOutcome, Via};
 use junto_llm::{ToolCall, ToolSpec};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 use tokio_util::sync::CancellationToken;
@@ -68,6 +68,15 @@ pub(crate) struct SessionTools {
 impl ToolHost for SessionTools {
     fn specs(&self) -> Vec<ToolSpec> {
         self.toolbox.kit().specs().to_vec()
+    }
+
+    fn catalog(&self) -> Vec<Listed> {
+        let kit = self.toolbox.kit();
+        let tools = kit.registry();
+        // What is behind is the session's own in another form, unless it comes from a server.
+        let behind = tools.behind().iter().filter(|tool| tool.listing().origin.is_some());
+        let listed = |tool: &Arc<dyn Tool>| Listed { spec: tool.spec().clone(), listing: tool.listing() };
+        tools.iter().chain(behind).map(listed).collect()
     }
 
     fn call(&self, call: ToolCall, via: Via) -> Fut<'_, ToolOutcome> {

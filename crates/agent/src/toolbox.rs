@@ -288,7 +288,7 @@ impl Toolbox {
         };
         if let Some(reason) = block {
             let message = format!("not allowed: {reason}");
-            return self.told(&call, via, None, ToolOutcome::error(message)).await;
+            return self.told(&call, via, None, ToolOutcome::rejected(message)).await;
         }
         let outside = env.unconfined().unwrap_or_else(|| Arc::clone(&env));
         // What is allowed by somebody runs without the sandbox, so it is looked at without it, too.
@@ -298,7 +298,7 @@ impl Toolbox {
             Ok(Ok(permit)) => permit,
             Ok(Err(Rejected::Failed(error))) => return Err(JournalError(error.to_string())),
             Ok(Err(rejected)) => {
-                let ran = self.told(&call, via, None, ToolOutcome::error(rejected.message())).await?;
+                let ran = self.told(&call, via, None, ToolOutcome::rejected(rejected.message())).await?;
                 let refused = match rejected {
                     Rejected::Refused(why) => Some(why),
                     _ => None,

@@ -68,7 +68,9 @@ pub use question::{Choice, Question, Questions, Reply};
 pub use record::{CallEnd, CallPurpose, CutOff, Seen, Setup};
 pub use spool::Spool;
 pub use subscription::Subscription;
-pub use tool::{Offer, Tool, ToolCx, ToolError, ToolHost, ToolOutcome, ToolSource, Unread};
+pub use tool::{
+    Listed, Listing, Offer, Origin, Tool, ToolCx, ToolError, ToolHost, ToolOutcome, ToolSource, Unread,
+};
 
 /// What is sensitive on anybody's machine, for those who judge and know no environment.
 pub use junto_env::sensitive;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use junto_env::{ExecutionEnvironment, Jobs, RealPath, SeenFiles, Stamp};
 use junto_llm::{Media, ToolCall, ToolSpec};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Action, Alone, Caller, Fut, Permit, ToolOutput, Via};
@@ -24,8 +25,40 @@ pub trait Tool: Send + Sync {
     /// Arguments that make no sense; the model is told.
     fn actions<'a>(&'a self, call: &'a ToolCall, cx: &'a ToolCx) -> Fut<'a, Result<Vec<Action>, ToolError>>;
 
+    /// Where code finds it, and what it gives there. Models are told nothing of this.
+    fn listing(&self) -> Listing {
+        Listing::default()
+    }
+
     /// Does it.
     fn run<'a>(&'a self, permit: Permit, cx: &'a ToolCx) -> Fut<'a, ToolOutcome>;
+}
+
+/// Where code finds a tool, and what it gives there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Listing {
+    /// Whose tool it is; absent for the host's own.
+    pub origin: Option<Origin>,
+    /// The JSON Schema of the data it gives; absent if it gives text.
+    pub output: Option<Arc<Value>>,
+}
+
+/// Whose tool it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The server, as the user calls it.
+    pub server: String,
+    /// What the tool is called there.
+    pub tool: String,
+}
+
+/// A tool as code sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listed {
+    /// How it is called.
+    pub spec: ToolSpec,
+    /// Where it is found, and what it gives.
+    pub listing: Listing,
 }
 
 /// What a tool works with.
@@ -99,17 +132,27 @@ pub struct ToolOutcome {
     pub is_error: bool,
     /// Pictures for models that see.
     pub images: Vec<Media>,
+    /// The same as data, for code, where the tool says what its data are like ([`Listing::output`]). The output
+    /// has it as text.
+    pub data: Option<Arc<Value>>,
+    /// Whether it was not run at all, because it was not allowed. Then it is an error, too.
+    pub is_rejected: bool,
 }
 
 impl ToolOutcome {
     /// It worked.
     pub fn ok(output: impl Into<ToolOutput>) -> Self {
-        Self { output: output.into(), is_error: false, images: Vec::new() }
+        Self { output: output.into(), is_error: false, images: Vec::new(), data: None, is_rejected: false }
     }
 
     /// It failed.
     pub fn error(output: impl Into<ToolOutput>) -> Self {
-        Self { output: output.into(), is_error: true, images: Vec::new() }
+        Self { is_error: true, ..Self::ok(output) }
+    }
+
+    /// It was not allowed.
+    pub fn rejected(output: impl Into<ToolOutput>) -> Self {
+        Self { is_rejected: true, ..Self::error(output) }
     }
 }
 
@@ -165,6 +208,12 @@ pub struct Offer {
 pub trait ToolHost: Send + Sync {
     /// What there is.
     fn specs(&self) -> Vec<ToolSpec>;
+
+    /// What there is for code: also what no model is told of because there is too much of it.
+    fn catalog(&self) -> Vec<Listed> {
+        let listed = |spec| Listed { spec, listing: Listing::default() };
+        self.specs().into_iter().map(listed).collect()
+    }
 
     /// Calls a tool.
     fn call(&self, call: ToolCall, via: Via) -> Fut<'_, ToolOutcome>;

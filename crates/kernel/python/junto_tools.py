@@ -6,27 +6,36 @@
     text = tools.read_file(path="README.md")
 
 A tool is an attribute (or an item, `tools["odd-name"]`) that is called with its arguments by name, or
-by position in the order of its schema, and returns its output. A tool that fails raises `ToolError`.
+by position in the order of its schema, and returns its output. A tool that fails raises `ToolError`, one
+that may not run `ToolRejected`.
 
-`connect` finds the socket by JUNTO_TOOLS_SOCKET and JUNTO_TOOLS_TOKEN. Threads may call side by side; a
-process that was forked off connects anew. Needs Python 3.8 and nothing else.
+`connect` finds the socket by JUNTO_TOOLS_SOCKET and JUNTO_TOOLS_TOKEN. Threads and tasks may call side by
+side; a process that was forked off connects anew. Needs Python 3.8 and nothing else.
 """
 
+import collections
 import itertools
 import json
 import os
 import queue
 import socket
+import sys
 import threading
-from collections import namedtuple
 
-__all__ = ["Outcome", "ToolError", "Tools", "ToolsUnavailable", "connect"]
+__all__ = [
+    "Outcome", "ToolError", "ToolRejected", "Tools", "ToolsUnavailable", "connect",
+    "list_categories", "list_tools", "save_tool", "search_tools", "signature",
+]
 
-Outcome = namedtuple("Outcome", ["output", "is_error", "images"])
+Outcome = collections.namedtuple("Outcome", ["output", "is_error", "images", "data", "is_rejected"])
 
 
 class ToolError(Exception):
     """A tool was called and failed; the text is what it said."""
+
+
+class ToolRejected(ToolError):
+    """A call was not allowed, and nothing of it was done."""
 
 
 class ToolsUnavailable(Exception):
@@ -44,6 +53,55 @@ def connect(path=None, token=None):
     return tools
 
 
+_session = None
+
+
+def session():
+    """The tools of the session that started this process, without asking which there are."""
+    global _session
+    if _session is None:
+        path, token = os.environ.get("JUNTO_TOOLS_SOCKET"), os.environ.get("JUNTO_TOOLS_TOKEN")
+        if not path or not token:
+            raise ToolsUnavailable("JUNTO_TOOLS_SOCKET and JUNTO_TOOLS_TOKEN are not set")
+        _session = Tools(path, token)
+    return _session
+
+
+def list_categories():
+    """The modules with tools that can be imported, and how many tools each has."""
+    return {found["module"]: found["tools"] for found in session().ask("categories")["found"]}
+
+
+def list_tools(module):
+    """The tools of a module, and what each does."""
+    return _summaries(session().ask("tools", module=module))
+
+
+def search_tools(query, limit=10):
+    """The tools that fit some words best, and what each does."""
+    return _summaries(session().ask("search", query=query, limit=limit))
+
+
+def signature(name):
+    """How a tool is imported and called, and what it gives: `signature("mcptools.github.create_issue")`."""
+    return session().ask("signature", name=name)["found"]
+
+
+def save_tool(category, name, code):
+    """Keeps code as `gentools.<category>.<name>`: the text of a module with a function `run`."""
+    compile(code, "<%s.%s>" % (category, name), "exec")
+    said = session().call("save_code_tool", {"category": category, "name": name, "code": code})
+    module = "gentools.%s.%s" % (category, name)
+    # It is imported anew.
+    for loaded in [loaded for loaded in sys.modules if loaded == module or loaded.startswith(module + ".")]:
+        del sys.modules[loaded]
+    return said
+
+
+def _summaries(reply):
+    return {found["name"]: found["summary"] for found in reply["found"]}
+
+
 class Tools:
     """The tools, as functions. Names with an underscore in front are never tools."""
 
@@ -53,25 +111,30 @@ class Tools:
         self._lock = threading.Lock()
         self._connection = None
         self._specs = {}
+        os.register_at_fork(after_in_child=self._forked)
 
     def refresh(self):
         """Asks anew which tools there are, and gives their names."""
-        reply = self._connected().ask({"op": "list"})
+        reply = self.ask("list")
         self._specs = {spec["name"]: spec for spec in reply["tools"]}
         return list(self._specs)
 
     def call(self, name, arguments=None):
         """Calls a tool and returns its output."""
         outcome = self.invoke(name, arguments)
-        if outcome.is_error:
-            raise ToolError(outcome.output)
-        return outcome.output
+        return checked(outcome).output
 
     def invoke(self, name, arguments=None):
         """Calls a tool and returns everything it gave, also a failure."""
-        arguments = {} if arguments is None else arguments
-        reply = self._connected().ask({"op": "call", "name": name, "arguments": arguments})
-        return Outcome(reply["output"], reply.get("is_error", False), reply.get("images", []))
+        return _outcome(self._connected().ask(_call(name, arguments)))
+
+    async def invoke_async(self, name, arguments=None):
+        """The same, for tasks: others go on meanwhile. A task that is cancelled ends the call."""
+        return _outcome(await self._connected().ask_async(_call(name, arguments)))
+
+    def ask(self, op, **what):
+        """Asks the socket for something else than a call."""
+        return self._connected().ask(dict(what, op=op))
 
     def close(self):
         """Ends the connection, and with it every call under way."""
@@ -83,13 +146,17 @@ class Tools:
     def _connected(self):
         with self._lock:
             connection = self._connection
-            # A connection belongs to one process: after a fork two would read the same replies.
-            if connection is not None and connection.pid != os.getpid():
-                connection.abandon()
-                connection = None
-            if connection is None:
+            if connection is None or connection.is_cut:
                 connection = self._connection = _Connection(self._path, self._token)
             return connection
+
+    def _forked(self):
+        # A connection belongs to one process: after a fork two would read the same replies. The lock may be
+        # held by a thread that this process does not have.
+        self._lock = threading.Lock()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.abandon()
 
     def __getattr__(self, name):
         if name.startswith("_") or name not in self._specs:
@@ -139,11 +206,64 @@ def _function(tools, spec):
     return tool
 
 
+def checked(outcome):
+    """The outcome, unless it is a failure."""
+    if outcome.is_error:
+        raise (ToolRejected if outcome.is_rejected else ToolError)(outcome.output)
+    return outcome
+
+
+def _call(name, arguments):
+    return {"op": "call", "name": name, "arguments": {} if arguments is None else arguments}
+
+
+def _outcome(reply):
+    return Outcome(
+        reply["output"], reply.get("is_error", False), reply.get("images", []),
+        reply.get("data"), reply.get("rejected", False),
+    )
+
+
+class _Slots:
+    """So many at a time; the rest wait in the order in which they came."""
+
+    def __init__(self, count):
+        self._free = count
+        self._lock = threading.Lock()
+        self._waiting = collections.deque()
+
+    def take(self, wake):
+        """Whether there is one now; if not, `wake` is called when there is."""
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return True
+            self._waiting.append(wake)
+            return False
+
+    def leave(self, wake):
+        """Waits no longer, or gives back what it has got."""
+        with self._lock:
+            if wake in self._waiting:
+                self._waiting.remove(wake)
+                return
+        self.give()
+
+    def give(self):
+        with self._lock:
+            wake = self._waiting.popleft() if self._waiting else None
+            if wake is None:
+                self._free += 1
+        if wake is not None:
+            wake(None)
+
+
 class _Connection:
     """One connection of this process: a thread reads the replies and hands each to who waits for it."""
 
     def __init__(self, path, token):
-        self.pid = os.getpid()
+        # Whether it ended in the middle of a line, because who sent it was interrupted.
+        self.is_cut = False
         self._ids = itertools.count()
         self._lock = threading.Lock()
         # A lock of its own: while one thread sends, replies must still find who waits for them.
@@ -160,39 +280,59 @@ class _Connection:
         except OSError as error:
             self._socket.close()
             raise ToolsUnavailable("the tool socket cannot be reached: %s" % error) from error
+        except BaseException:
+            self._socket.close()
+            raise
         welcome = json.loads(first) if first else {"error": "the tool socket closed the connection"}
         if "error" in welcome:
             self.close()
             raise ToolsUnavailable(welcome["error"])
         self._longest = welcome["line"]
-        self._slots = threading.BoundedSemaphore(welcome["calls"])
+        self._slots = _Slots(welcome["calls"])
         threading.Thread(target=self._read, name="junto-tools", daemon=True).start()
 
     def ask(self, request):
         """Sends a request and waits for its reply."""
-        with self._slots:
-            box = queue.SimpleQueue()
-            number = next(self._ids)
-            line = _line(dict(request, id=number))
-            if len(line) - 1 > self._longest:
-                raise ToolsUnavailable("the call has %d bytes; at most %d" % (len(line), self._longest))
-            with self._lock:
-                if self._over is not None:
-                    raise ToolsUnavailable(self._over)
-                self._waiting[number] = box
+        number, line = self._numbered(request)
+        box = queue.SimpleQueue()
+        try:
+            if not self._slots.take(box.put):
+                box.get()
+            self._start(number, line, box.put)
+            reply = box.get()
+        except BaseException:
+            # For instance a KeyboardInterrupt: nobody waits for the call any more.
+            self._end(number)
+            raise
+        finally:
+            self._slots.leave(box.put)
+        return _taken(reply)
+
+    async def ask_async(self, request):
+        """The same, for a task."""
+        import asyncio
+
+        number, line = self._numbered(request)
+        loop = asyncio.get_running_loop()
+        box = asyncio.Queue()
+
+        def put(reply):
             try:
-                self._send(line)
-                reply = box.get()
-            except BaseException:
-                # For instance a KeyboardInterrupt: nobody waits for the call any more.
-                with self._lock:
-                    waited = self._waiting.pop(number, None)
-                if waited is not None:
-                    self._send(_line({"id": number, "op": "cancel"}))
-                raise
-        if not reply["ok"]:
-            raise ToolsUnavailable(reply["error"])
-        return reply
+                loop.call_soon_threadsafe(box.put_nowait, reply)
+            except RuntimeError:
+                pass  # The loop has ended, and with it whoever waited.
+
+        try:
+            if not self._slots.take(put):
+                await box.get()
+            self._start(number, line, put)
+            reply = await box.get()
+        except BaseException:
+            self._end(number)
+            raise
+        finally:
+            self._slots.leave(put)
+        return _taken(reply)
 
     def close(self):
         try:
@@ -205,12 +345,37 @@ class _Connection:
         """Lets go of a connection that belongs to the parent process, without ending it."""
         os.close(self._socket.detach())
 
+    def _numbered(self, request):
+        number = next(self._ids)
+        line = _line(dict(request, id=number))
+        if len(line) - 1 > self._longest:
+            raise ToolsUnavailable("the call has %d bytes; at most %d" % (len(line), self._longest))
+        return number, line
+
+    def _start(self, number, line, deliver):
+        with self._lock:
+            if self._over is not None:
+                raise ToolsUnavailable(self._over)
+            self._waiting[number] = deliver
+        self._send(line)
+
+    def _end(self, number):
+        with self._lock:
+            waited = self._waiting.pop(number, None)
+        if waited is not None and not self.is_cut:
+            self._send(_line({"id": number, "op": "cancel"}))
+
     def _send(self, line):
         try:
             with self._sending:
                 self._socket.sendall(line)
         except OSError:
             pass  # The reader sees it, too, and tells everybody who waits.
+        except BaseException:
+            # Who knows how much of the line was sent; what follows would be taken for the rest of it.
+            self.is_cut = True
+            self.close()
+            raise
 
     def _read(self):
         reason = "the tool socket closed the connection"
@@ -221,17 +386,39 @@ class _Connection:
                     reason = reply.get("error", reason)
                     break
                 with self._lock:
-                    box = self._waiting.pop(reply["id"], None)
-                if box is not None:
-                    box.put(reply)
+                    deliver = self._waiting.pop(reply["id"], None)
+                if deliver is not None:
+                    deliver(reply)
         except (OSError, ValueError) as error:
             reason = "the connection to the tool socket broke: %s" % error
         with self._lock:
             self._over = reason
             waiting, self._waiting = self._waiting, {}
-        for box in waiting.values():
-            box.put({"ok": False, "error": reason})
+        for deliver in waiting.values():
+            deliver({"ok": False, "error": reason})
+
+
+def _taken(reply):
+    if not reply["ok"]:
+        raise ToolsUnavailable(reply["error"])
+    return reply
 
 
 def _line(message):
-    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
+    text = json.dumps(message, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_plain)
+    return text.encode() + b"\n"
+
+
+def _plain(value):
+    """What JSON has no word for, in words it has."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, (set, frozenset, collections.deque)):
+        return list(value)
+    if hasattr(value, "item"):  # A number of numpy's.
+        return value.item()
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    raise TypeError("%r cannot be passed to a tool" % type(value).__name__)

@@ -99,10 +99,11 @@ impl ToolClient {
     /// `closed` if the connection is over; `protocol` if the call is too large, or was not taken.
     pub async fn call(&self, name: &str, arguments: Value) -> Result<ToolOutcome, Error> {
         let reply = self.ask(Op::Call { name: name.to_owned(), arguments }).await?;
-        let Reply { output: Some(output), is_error, images, .. } = reply else {
+        let Reply { output: Some(output), is_error, images, data, rejected, .. } = reply else {
             return Err(Error::new(ErrorKind::Protocol, "the answer has no output"));
         };
-        Ok(ToolOutcome { output: output.into(), is_error: is_error.unwrap_or(false), images })
+        let is_error = is_error.unwrap_or(false);
+        Ok(ToolOutcome { output: output.into(), is_error, images, data, is_rejected: rejected })
     }
 
     async fn ask(&self, op: Op) -> Result<Reply, Error> {

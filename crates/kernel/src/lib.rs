@@ -33,17 +33,24 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod client;
+mod codegen;
+mod discovery;
 mod error;
 mod kernel;
+mod gentools;
+mod leave;
 mod lines;
 mod protocol;
 mod python;
 mod socket;
 
 pub use client::ToolClient;
+pub use discovery::{Category, Discovery, FoundTool, ModuleSource};
 pub use error::{Error, ErrorKind};
 pub use kernel::{Cell, CellEnd, Clock, Hold, Kernel, KernelSetup, Output, Piece, Ran};
 pub use python::Python;
+pub use gentools::{Gentools, SAVE_TOOL, SaveTool};
+pub use leave::{SHELL_LEAVE, ShellLeave};
 pub use socket::{Limits, ToolSocket};
 
 /// The environment variable that tells a child where the socket is.

@@ -1,8 +1,12 @@
 //! What is said over a tool socket.
 
+use std::sync::Arc;
+
 use junto_core::{Media, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use crate::discovery::ModuleSource;
 
 /// The version of the protocol.
 pub(crate) const VERSION: u32 = 1;
@@ -52,8 +56,26 @@ pub(crate) enum Op {
         #[serde(default = "no_arguments")]
         arguments: Value,
     },
+    /// The source of a Python module with tools.
+    Module { name: String },
+    /// Which modules with tools there are.
+    Categories,
+    /// Which tools are in one.
+    Tools { module: String },
+    /// How one is called.
+    Signature { name: String },
+    /// Which fit some words best.
+    Search {
+        query: String,
+        #[serde(default = "few")]
+        limit: usize,
+    },
     /// To end the call with this id.
     Cancel,
+}
+
+fn few() -> usize {
+    10
 }
 
 fn no_arguments() -> Value {
@@ -75,6 +97,17 @@ pub(crate) struct Reply {
     pub(crate) is_error: Option<bool>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) images: Vec<Media>,
+    /// What a call gave, as data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) data: Option<Arc<Value>>,
+    /// Whether a call was not allowed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) rejected: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) source: Option<ModuleSource>,
+    /// What was found: modules, tools, or a signature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) found: Option<Value>,
 }
 
 impl Reply {
@@ -86,14 +119,24 @@ impl Reply {
         Self { id: Some(id), ok: true, tools: Some(tools), ..Self::default() }
     }
 
-    pub(crate) fn outcome(id: Id, output: String, is_error: bool, images: Vec<Media>) -> Self {
-        Self {
-            id: Some(id),
-            ok: true,
-            output: Some(output),
-            is_error: Some(is_error),
-            images,
-            ..Self::default()
+    pub(crate) fn output(id: Id, output: String) -> Self {
+        Self { id: Some(id), ok: true, output: Some(output), is_error: Some(false), ..Self::default() }
+    }
+
+    /// A module, or why there is none.
+    pub(crate) fn source(id: Id, source: Result<ModuleSource, String>) -> Self {
+        match source {
+            Ok(source) => Self { id: Some(id), ok: true, source: Some(source), ..Self::default() },
+            Err(message) => Self::error(Some(id), message),
+        }
+    }
+
+    /// What was found, or why nothing could be.
+    pub(crate) fn found(id: Id, found: Result<impl Serialize, String>) -> Self {
+        let found = found.and_then(|found| serde_json::to_value(found).map_err(|error| error.to_string()));
+        match found {
+            Ok(found) => Self { id: Some(id), ok: true, found: Some(found), ..Self::default() },
+            Err(message) => Self::error(Some(id), message),
         }
     }
 }
@@ -176,6 +219,9 @@ mod tests {
         check(r#"{"op":"call","arguments":{"a":[1]},"name":"f","id":1}"#, Ok((one(), call)));
         let bare = Op::Call { name: "f".into(), arguments: json!({}) };
         check(r#"{"id":1,"op":"call","name":"f"}"#, Ok((one(), bare)));
+        let search = Op::Search { query: "x".into(), limit: few() };
+        check(r#"{"id":1,"op":"search","query":"x"}"#, Ok((one(), search)));
+        check(r#"{"id":1,"op":"module","name":"m"}"#, Ok((one(), Op::Module { name: "m".into() })));
         check("", Err((None, "not JSON")));
         check("{", Err((None, "not JSON")));
         check("3", Err((None, "needs an `id`")));
@@ -192,7 +238,7 @@ mod tests {
 
     #[test]
     fn answers_that_are_too_long_become_errors() {
-        let outcome = |output: &str| Reply::outcome(Id::Number(1), output.to_owned(), false, Vec::new());
+        let outcome = |output: &str| Reply::output(Id::Number(1), output.to_owned());
         assert_eq!(
             reply_line(outcome("x"), 200),
             b"{\"id\":1,\"ok\":true,\"output\":\"x\",\"is_error\":false}\n"

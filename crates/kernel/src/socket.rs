@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::protocol::{Reply, reply_line};
-use crate::{SOCKET_VARIABLE, TOKEN_VARIABLE};
+use crate::{Discovery, SOCKET_VARIABLE, TOKEN_VARIABLE};
 use nest::Nest;
 
 /// How much a socket takes.
@@ -44,7 +44,7 @@ impl Default for Limits {
             line: 4 * 1024 * 1024,
             reply: 16 * 1024 * 1024,
             calls: 16,
-            connections: 8,
+            connections: 32,
             handshake: Duration::from_secs(10),
         }
     }
@@ -65,7 +65,7 @@ pub struct ToolSocket {
 
 /// What all connections share.
 struct Shared {
-    host: Arc<dyn ToolHost>,
+    discovery: Arc<Discovery>,
     token: String,
     limits: Limits,
 }
@@ -86,6 +86,14 @@ impl ToolSocket {
     /// # Errors
     /// As [`ToolSocket::serve`].
     pub fn serve_within(host: Arc<dyn ToolHost>, dir: &Path, limits: Limits) -> io::Result<Self> {
+        Self::serve_discovery(Arc::new(Discovery::new(host, None)), dir, limits)
+    }
+
+    /// As [`ToolSocket::serve`], with what code can import.
+    ///
+    /// # Errors
+    /// As [`ToolSocket::serve`].
+    pub fn serve_discovery(discovery: Arc<Discovery>, dir: &Path, limits: Limits) -> io::Result<Self> {
         let runtime = Handle::try_current().map_err(io::Error::other)?;
         let _inside = runtime.enter();
         let nest = Nest::make(dir)?;
@@ -93,7 +101,7 @@ impl ToolSocket {
             io::Error::new(e.kind(), format!("cannot listen at `{}`: {e}", nest.socket().display()))
         })?;
         let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
-        let shared = Arc::new(Shared { host, token: token.clone(), limits });
+        let shared = Arc::new(Shared { discovery, token: token.clone(), limits });
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         tasks.spawn(accept(listener, shared, stop.clone(), tasks.clone()));
         Ok(Self { nest, token, stop, tasks })

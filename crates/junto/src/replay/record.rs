@@ -133,7 +133,8 @@ impl Reader {
                     }
                     _ => Vec::new(),
                 };
-                let outcome = ToolOutcome { output: text(output)?.into(), is_error: *is_error, images };
+                let said = ToolOutcome::ok(text(output)?);
+                let outcome = ToolOutcome { is_error: *is_error, images, ..said };
                 self.record.outcomes.insert(call_id.clone(), (name.clone(), outcome));
             }
             Body::InputEnd { reason, .. } => {

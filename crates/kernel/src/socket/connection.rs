@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::Shared;
+use crate::discovery::NOT_FROM_CODE;
 use crate::lines::{Line, Lines};
 use crate::protocol::{self, Hello, Id, Op, Refusal, Reply, Request, VERSION, Welcome};
 
@@ -120,7 +121,17 @@ impl Session<'_> {
             Err(refusal) => return Some(refusal.into()),
         };
         match op {
-            Op::List => Some(Reply::tools(id, self.shared.host.specs())),
+            Op::List => {
+                let tools = self.shared.discovery.host().catalog();
+                Some(Reply::tools(id, tools.into_iter().map(|tool| tool.spec).collect()))
+            }
+            Op::Module { name } => Some(Reply::source(id, self.shared.discovery.module(&name))),
+            Op::Categories => Some(Reply::found(id, Ok(self.shared.discovery.categories()))),
+            Op::Tools { module } => Some(Reply::found(id, self.shared.discovery.tools(&module))),
+            Op::Signature { name } => Some(Reply::found(id, self.shared.discovery.signature(&name))),
+            Op::Search { query, limit } => {
+                Some(Reply::found(id, self.shared.discovery.search(&query, limit)))
+            }
             Op::Cancel => {
                 if let Some(cancel) = self.ids.get(&id) {
                     cancel.cancel();
@@ -139,6 +150,12 @@ impl Session<'_> {
         if self.ids.contains_key(&id) {
             return Err(Refusal::new(Some(id), "a call with this id is under way"));
         }
+        if NOT_FROM_CODE.contains(&name.as_str()) {
+            return Err(Refusal::new(
+                Some(id),
+                format!("`{name}` cannot be called from code: it runs the code"),
+            ));
+        }
         let call_id = format!("cell-{}", Uuid::new_v4().simple());
         let call = match arguments {
             Value::String(input) => ToolCall::custom(call_id, name, input),
@@ -147,7 +164,7 @@ impl Session<'_> {
         };
         let cancel = CancellationToken::new();
         self.ids.insert(id.clone(), cancel.clone());
-        let (host, most) = (&self.shared.host, self.shared.limits.reply);
+        let (host, most) = (self.shared.discovery.host(), self.shared.limits.reply);
         self.running.push(Box::pin(async move {
             let reply = tokio::select! {
                 biased;
@@ -163,7 +180,7 @@ impl Session<'_> {
 /// The answer that an outcome gives. The whole of it, or an error: code that reads it cannot be left with
 /// a part it takes for the whole.
 async fn reply(id: Id, outcome: ToolOutcome, most: usize) -> Reply {
-    let ToolOutcome { output, is_error, images } = outcome;
+    let ToolOutcome { output, is_error, images, data, is_rejected } = outcome;
     if let Some(fault) = output.fault() {
         return Reply::error(Some(id), format!("the output is lost: {fault}"));
     }
@@ -175,7 +192,9 @@ async fn reply(id: Id, outcome: ToolOutcome, most: usize) -> Reply {
         );
     }
     match output.text(most as u64).await {
-        Ok(text) => Reply::outcome(id, text, is_error, images),
+        Ok(text) => {
+            Reply { is_error: Some(is_error), images, data, rejected: is_rejected, ..Reply::output(id, text) }
+        }
         Err(error) => Reply::error(Some(id), format!("the output is lost: {error}")),
     }
 }

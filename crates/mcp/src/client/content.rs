@@ -1,5 +1,7 @@
 //! What servers give, as a tool's outcome: text, pictures, structured data, resources.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use junto_core::{Media, ToolCx, ToolOutcome};
@@ -19,15 +21,17 @@ pub(super) async fn of_call(result: CallToolResult, cx: &ToolCx) -> ToolOutcome 
     for block in content {
         gathered.block(block);
     }
+    let data = structured_content.filter(|data| !data.is_null());
     // Most servers repeat in a text what they give as data, for hosts that do not know of it.
-    if let Some(data) = structured_content.filter(|data| !data.is_null()) {
+    if let Some(data) = &data {
         let repeated =
-            gathered.texts.iter().any(|text| serde_json::from_str(text).ok().as_ref() == Some(&data));
+            gathered.texts.iter().any(|text| serde_json::from_str(text).ok().as_ref() == Some(data));
         if !repeated {
             gathered.texts.push(data.to_string());
         }
     }
-    gathered.outcome(is_error.unwrap_or(false), cx).await
+    let outcome = gathered.outcome(is_error.unwrap_or(false), cx).await;
+    ToolOutcome { data: data.map(Arc::new), ..outcome }
 }
 
 /// What a resource is.
@@ -153,6 +157,6 @@ impl Gathered {
             }
             spool.push(text).await;
         }
-        ToolOutcome { output: spool.finish().await, is_error, images: self.images }
+        ToolOutcome { is_error, images: self.images, ..ToolOutcome::ok(spool.finish().await) }
     }
 }

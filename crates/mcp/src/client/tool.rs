@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use junto_core::{Action, Fut, Permit, Tool, ToolCall, ToolCx, ToolError, ToolOutcome, ToolSpec};
+use junto_core::{
+    Action, Fut, Listing, Origin, Permit, Tool, ToolCall, ToolCx, ToolError, ToolOutcome, ToolSpec,
+};
 use rmcp::model::{
     CallToolRequestParams, CancelledNotificationParam, ClientRequest, GetPromptRequestParams,
     ReadResourceRequestParams, Request, ServerResult,
@@ -47,6 +49,7 @@ impl What {
 /// A tool of a server.
 pub(super) struct ServerTool {
     spec: ToolSpec,
+    listing: Listing,
     server: Arc<Server>,
     what: What,
 }
@@ -72,7 +75,14 @@ impl ServerTool {
             ),
         };
         let spec = ToolSpec::foreign(name, description, parameters);
-        Self { spec, server: Arc::clone(server), what: what.clone() }
+        let output = match what {
+            What::Tool(tool) => tool.output_schema.as_deref(),
+            What::Resources | What::Prompts => None,
+        };
+        let output = output.map(|schema| Arc::new(Value::Object(schema.clone())));
+        let origin = Some(Origin { server: of.clone(), tool: what.name().to_owned() });
+        let listing = Listing { origin, output };
+        Self { spec, listing, server: Arc::clone(server), what: what.clone() }
     }
 
     /// The name of its server.
@@ -220,6 +230,10 @@ impl Tool for ServerTool {
         // The name that the model was told, however it came to call this.
         let (name, args) = (self.spec.name.clone(), call.arguments.clone());
         Box::pin(async move { Ok(vec![Action::Tool { name, args }]) })
+    }
+
+    fn listing(&self) -> Listing {
+        self.listing.clone()
     }
 
     fn run<'a>(&'a self, permit: Permit, cx: &'a ToolCx) -> Fut<'a, ToolOutcome> {

@@ -51,12 +51,12 @@ impl Came<'_> {
     /// The outcome with another text, which is made from the one it has and whether that is an error.
     /// What is too large to be held stays as it is.
     pub(crate) fn said(self, change: impl FnOnce(&str, bool) -> String) -> ToolOutcome {
-        let ToolOutcome { output, is_error, images } = self.outcome;
-        let output = match output {
+        let is_error = self.outcome.is_error;
+        let output = match self.outcome.output {
             ToolOutput::Text(text) => change(&text, is_error).into(),
             spooled @ ToolOutput::Spooled(_) => spooled,
         };
-        ToolOutcome { output, is_error, images }
+        ToolOutcome { output, ..self.outcome }
     }
 }
 

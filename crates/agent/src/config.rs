@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use junto_core::{
-    AgentSpec, EventLog, Fut, Limits, Minutes, OnReject, Open, Parent, Policy, Spawner, ToolSource, Unread,
+    AgentSpec, Companion, EventLog, Fut, Limits, Minutes, OnReject, Open, Parent, Policy, Spawner,
+    ToolSource, Unread,
 };
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;
@@ -83,6 +84,8 @@ pub struct SessionConfig {
     /// Tools that come and go while the session runs, beside those: it is looked for them before each model call.
     /// Of two with one name the session's own wins.
     pub late_tools: Option<Arc<dyn ToolSource>>,
+    /// Who lives beside the session and uses its tools, such as a kernel. Each is one session's: a child has its own.
+    pub companions: Vec<Arc<dyn Companion>>,
     /// How long a command may take if the model does not say, with the profile's own tools; absent: as
     /// the profile says.
     pub shell_timeout: Option<Duration>,
@@ -164,6 +167,7 @@ impl SessionConfig {
             instructions: None,
             tools: ToolRegistry::default(),
             late_tools: None,
+            companions: Vec::new(),
             shell_timeout: None,
             policy: Arc::new(Open),
             on_reject: OnReject::default(),
@@ -206,6 +210,8 @@ impl SessionConfig {
             turn_budget: Allowance::UNLIMITED,
             depth: parent.depth,
             cancel: parent.cancel.clone(),
+            // They are the parent's.
+            companions: Vec::new(),
             // Whoever hears a child's answer hears its question.
             ask_on_question: false,
             ..self.clone()

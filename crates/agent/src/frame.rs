@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use junto_core::{Abilities, AgentError, Approve, Body, EventLog, Gate, SessionState, Setup, Steer, When};
+use junto_core::{
+    Abilities, AgentError, Approve, Body, EventLog, Gate, SessionState, Setup, Steer, ToolHost, When,
+};
 use junto_env::ExecutionEnvironment;
 use junto_llm::Counts;
 use tokio::sync::{mpsc, watch};
@@ -16,7 +18,7 @@ use crate::ear::Ear;
 use crate::family::{Family, Home, TOO_DEEP};
 use crate::history::History;
 use crate::hooks::SessionHooks;
-use crate::host::Door;
+use crate::host::{Door, SessionTools};
 use crate::loops::{Loops, Rules};
 use crate::output::OutputLimits;
 use crate::prefix::Prefixes;
@@ -212,6 +214,11 @@ impl Frame {
             session: cancel.clone(),
         };
         let door = Arc::new(Door::new(cancel.clone()));
+        let tools: Arc<dyn ToolHost> =
+            Arc::new(SessionTools { toolbox: Arc::clone(&toolbox), door: Arc::clone(&door) });
+        for companion in &config.companions {
+            companion.begin(Arc::downgrade(&tools), log.clone());
+        }
         let (orders, received) = mpsc::channel(ORDERS);
         let life = Life {
             state: State {
@@ -256,6 +263,8 @@ impl Frame {
             },
             wallet,
             door: Arc::clone(&door),
+            companions: config.companions,
+            _tools: tools,
             status: Arc::clone(&status),
             goes_on,
             orders: received,
@@ -289,6 +298,7 @@ fn toolbox(
         tools = profile.in_dialect(&tools);
     }
     tools.extend(config.tools.iter().cloned());
+    config.tools.behind().iter().for_each(|tool| tools.put_behind(Arc::clone(tool)));
     let gate = Gate::new(Arc::clone(&config.policy), config.log.clone()).patient(config.approval_timeout);
     let limits =
         OutputLimits { chars: config.tool_output_limits.clone(), lines: config.tool_line_limits.clone() };

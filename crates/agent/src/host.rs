@@ -66,8 +66,16 @@ pub(crate) struct SessionTools {
 }
 
 impl ToolHost for SessionTools {
+    /// Also of those that the model is not told of: code finds them by searching.
     fn specs(&self) -> Vec<ToolSpec> {
-        self.toolbox.kit().specs().to_vec()
+        let kit = self.toolbox.kit();
+        let mut specs = kit.specs().to_vec();
+        for tool in kit.registry().behind() {
+            if !specs.iter().any(|spec| spec.name == tool.spec().name) {
+                specs.push(tool.spec().clone());
+            }
+        }
+        specs
     }
 
     fn catalog(&self) -> Vec<Listed> {

@@ -1,4 +1,4 @@
-//! The system prompt, in layers: the profile's base instructions, the environment, the tools, the project's own
+//! The system prompt, in layers: the profile's base instructions, the environment, the tools and ways to use them, the project's own
 //! documents, the skills, what hooks say, and last what the user says. A later layer wins over an earlier one.
 //!
 //! Everything is read through the [`ExecutionEnvironment`], once, when a session starts. The prompt does
@@ -37,6 +37,8 @@ pub struct PromptFacts {
     pub instructions: Option<String>,
     /// What the model can call.
     pub tools: Vec<ToolSpec>,
+    /// What is to be said of the ways in which it can work, each a section with a heading.
+    pub ways: Vec<String>,
     /// The skills that it can load.
     pub skills: Arc<Skills>,
     /// What the user's hooks say of the session that begins.
@@ -77,6 +79,7 @@ pub async fn build(profile: &Profile, env: &dyn ExecutionEnvironment, facts: &Pr
         environment::block(env.facts(), &git, facts),
         git.snapshot(),
         tools(&facts.tools),
+        facts.ways.join("\n\n"),
         documents.layer(),
         facts.skills.layer(),
         context(facts.context.as_deref()),
@@ -101,9 +104,11 @@ pub async fn project_documents(env: &dyn ExecutionEnvironment, names: &[String])
 pub(crate) async fn of_session(config: &SessionConfig, tools: Vec<ToolSpec>, said: Option<String>) -> Built {
     let instructions = config.instructions.clone();
     let skills = Arc::clone(&config.reach.skills);
+    let ways: Vec<String> = config.companions.iter().filter_map(|companion| companion.prompt()).collect();
     let Some(profile) = config.profile.as_ref().filter(|_| config.system.is_empty()) else {
         let (skills, said) = (skills.layer(), context(said.as_deref()));
-        let text = joined([config.system.clone(), skills, said, user(instructions.as_deref())]);
+        let text =
+            joined([config.system.clone(), ways.join("\n\n"), skills, said, user(instructions.as_deref())]);
         return Built { text, warnings: Vec::new() };
     };
     let known = profile.model_info(&config.catalog, config.model.as_deref());
@@ -111,6 +116,7 @@ pub(crate) async fn of_session(config: &SessionConfig, tools: Vec<ToolSpec>, sai
         today: config.log.now().strftime("%Y-%m-%d").to_string(),
         instructions,
         tools,
+        ways,
         skills,
         context: said,
         ..PromptFacts::of_model(config.model.as_deref().unwrap_or_default(), known)

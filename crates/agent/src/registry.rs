@@ -62,8 +62,8 @@ impl ToolRegistry {
 }
 
 impl ToolRegistry {
-    /// Adds a tool that no model is told of, but that is there if it is called.
-    pub(crate) fn put_behind(&mut self, tool: Arc<dyn Tool>) {
+    /// Adds a tool that no model is told of, but that is there if it is called, by code for instance.
+    pub fn put_behind(&mut self, tool: Arc<dyn Tool>) {
         self.behind.push(tool);
     }
 

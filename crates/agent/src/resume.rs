@@ -68,6 +68,11 @@ impl Past {
         self
     }
 
+    /// The input that it goes back to, if it does.
+    pub fn rewinds_to(&self) -> Option<u32> {
+        self.rewind
+    }
+
     /// Goes on with these changes: another model or provider takes the conversation over.
     #[must_use]
     pub fn change(mut self, change: Change) -> Self {
@@ -241,7 +246,10 @@ impl Session {
         for message in warnings {
             frame.log().emit(Body::Warning { code: "hook".to_owned(), message }).await?;
         }
-        Ok(go_on(frame, restored, settings, moved, context.map(Said::note)))
+        let back = frame.config.companions.iter().filter_map(|companion| companion.came_back());
+        let told = context.into_iter().chain(back).collect::<Vec<_>>().join("\n\n");
+        let told = (!told.is_empty()).then(|| Said::note(told));
+        Ok(go_on(frame, restored, settings, moved, told))
     }
 }
 

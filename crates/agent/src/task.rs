@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use junto_core::{
-    Ack, AgentError, AgentErrorKind, Body, Change, Command, EndReason, EventError, Fut, Input, JournalError,
-    Outcome, SessionState,
+    Ack, AgentError, AgentErrorKind, Body, Change, Command, Companion, EndReason, EventError, Fut, Input,
+    JournalError, Outcome, SessionState, ToolHost,
 };
 use junto_env::GRACE;
 use junto_llm::{ErrorKind, Provider};
@@ -46,6 +46,10 @@ pub(crate) struct Life {
     pub(crate) reception: Reception,
     pub(crate) wallet: Arc<Wallet>,
     pub(crate) door: Arc<Door>,
+    /// Who lives beside the session.
+    pub(crate) companions: Vec<Arc<dyn Companion>>,
+    /// What they call tools through, for as long as the session lives.
+    pub(crate) _tools: Arc<dyn ToolHost>,
     pub(crate) status: Arc<Status>,
     /// Whether an input was under way when the session was cut off, and is to be gone on with.
     pub(crate) goes_on: bool,
@@ -141,6 +145,12 @@ impl Life {
         let turned = self.turn(&entry).await;
         self.reception.desk.end_input();
         let _nobody_inside = self.door.clear().await;
+        // Whoever ends the session wants it to end now.
+        if !self.reception.desk.session().is_cancelled() {
+            for companion in &self.companions {
+                companion.rest().await;
+            }
+        }
         let reason = match &turned {
             Ok(Ok(reason)) => reason.clone(),
             Ok(Err(error)) => failed(&error.clone().into()),
@@ -203,13 +213,16 @@ impl Life {
         reason
     }
 
-    /// Ends everything in order: calls from outside, commands in the background, inputs that nobody worked
+    /// Ends everything in order: calls from outside, companions, commands in the background, inputs that nobody worked
     /// on, children, the session. The model call and the tools of an input have ended before, each command
     /// politely first. Best effort where the journal fails.
     async fn finish(&mut self, outcome: &mut Outcome) {
         self.reception.desk.session().cancel();
         self.orders.close();
         *self.door.clear().await = Sign::Closed;
+        for companion in &self.companions {
+            companion.end().await;
+        }
         self.reception.toolbox.jobs().end_all(GRACE).await;
         // Every accepted input has its end; these never had their turn.
         while let Some(said) = self.reception.desk.take_follow_up() {

@@ -46,7 +46,7 @@ pub(crate) use project::{ProjectFiles, SERVERS, of_project};
 pub(crate) use runners::RunnerSettings;
 #[cfg(test)]
 pub(crate) use schema::{COUNCIL_MODES, FAN_OUTS, SCOPES};
-pub(crate) use schema::{DIALECTS, ENV_POLICIES, MODES, OVERFLOWS, SANDBOXES};
+pub(crate) use schema::{DIALECTS, ENV_POLICIES, KERNEL_STATES, MODES, OVERFLOWS, SANDBOXES};
 pub(crate) use settings::{KeyPath, Layer, Origin, Setting, Settings, in_order};
 pub(crate) use trust::{CONFIG, Standing, Trust, digest};
 pub(crate) use value::{Value, duration, duration_text};

@@ -3,6 +3,7 @@
 
 mod args;
 mod choice;
+mod code;
 mod commands;
 mod config;
 mod connect;
@@ -16,6 +17,7 @@ mod mcp;
 mod output;
 mod reach;
 mod runners;
+mod sandbox_file;
 mod saved;
 mod when;
 

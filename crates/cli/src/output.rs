@@ -2,15 +2,18 @@
 
 pub(crate) mod markdown;
 pub(crate) mod paint;
+mod picture;
 mod terminal;
 
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, IsTerminal, Write as _};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use paint::{Color, Paint, Painted, Style, harmless};
+use picture::Protocol;
 
 /// Whether notes for people are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +53,8 @@ pub(crate) struct Output {
     talk: Talk,
     out: Look,
     err: Look,
+    /// How standard error shows pictures, if it can.
+    pictures: Option<Protocol>,
     screen: Arc<Mutex<Screen>>,
 }
 
@@ -83,6 +88,7 @@ impl Output {
             talk,
             out: Look::of(io::stdout().is_terminal(), color, environment),
             err: Look::of(io::stderr().is_terminal(), color, environment),
+            pictures: Protocol::of(environment).filter(|_| io::stderr().is_terminal()),
             screen: Arc::default(),
         }
     }
@@ -91,7 +97,7 @@ impl Output {
     #[cfg(test)]
     pub(crate) fn unseen() -> Self {
         let look = Look { terminal: false, live: false, paint: Paint::Text };
-        Self { talk: Talk::Quiet, out: look, err: look, screen: Arc::default() }
+        Self { talk: Talk::Quiet, out: look, err: look, pictures: None, screen: Arc::default() }
     }
 
     /// What standard output can show.
@@ -166,6 +172,17 @@ impl Output {
     pub(crate) fn say(&self, text: &Painted) {
         if self.talk == Talk::Normal {
             self.line(text);
+        }
+    }
+
+    /// Shows the picture in a file, where the terminal can.
+    pub(crate) fn picture(&self, file: &Path) {
+        if self.talk == Talk::Normal
+            && let Some(sequence) = self.pictures.and_then(|protocol| protocol.sequence(file))
+        {
+            let mut screen = self.screen();
+            put(&erase(std::mem::take(&mut screen.status)));
+            put(&sequence);
         }
     }
 

@@ -1,6 +1,6 @@
 //! What agents may do, and what the kernel keeps them from: a mode, rules and a sandbox put together.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use junto_core::{Action, Leash, Policy, Rule, Verdict};
@@ -148,6 +148,29 @@ impl Guard {
             Sandbox { access, accept_weaker, network: Network::On, writable, ..self.sandbox.clone() };
         let means = self.means.clone().unwrap_or_else(|| Means::find(None));
         Ok(Arc::new(SandboxedEnvironment::with_means(local, sandbox, &means)?))
+    }
+
+    /// The environment for kernels, which need a folder for their sockets: in the same sandbox as commands, and with
+    /// [`Enforcement::Whole`] also in the modes that have none. Absent: they run where commands do.
+    ///
+    /// # Errors
+    /// As [`Guard::hold`].
+    pub fn room(
+        &self,
+        local: LocalBuilder,
+        run_dir: &Path,
+    ) -> Result<Option<Arc<dyn ExecutionEnvironment>>, Error> {
+        let insisted = || Sandbox { access: Access::Workspace, ..self.sandbox.clone() };
+        let wanted = self.sandbox().or_else(|| (self.enforcement == Enforcement::Whole).then(insisted));
+        let Some(mut sandbox) = wanted else { return Ok(None) };
+        // Its sockets it writes in any case.
+        if sandbox.access == Access::ReadOnly {
+            sandbox.access = Access::Aside;
+        }
+        sandbox.writable.push(run_dir.to_owned());
+        sandbox.sockets.push(run_dir.to_owned());
+        let means = self.means.clone().unwrap_or_else(|| Means::find(None));
+        Ok(Some(Arc::new(SandboxedEnvironment::with_means(local, sandbox, &means)?)))
     }
 
     /// The judge of what is done in an environment.

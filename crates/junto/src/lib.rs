@@ -15,6 +15,7 @@
 
 mod approval;
 mod ask;
+mod code;
 mod fork;
 mod guard;
 mod history;
@@ -27,6 +28,7 @@ mod workshop;
 
 pub use approval::Approval;
 pub use ask::AskFirst;
+pub use code::{Code, KernelState};
 pub use fork::fork;
 pub use guard::{Enforcement, Guard, Held};
 pub use history::{PastCall, Then, past_calls};

@@ -26,11 +26,19 @@ use tokio_util::sync::CancellationToken;
 pub use self::builder::WorkshopBuilder;
 use self::command::MakeCage;
 use self::contest::MakePolicy;
+use crate::code::Place;
 use crate::turns::{Eve, Snapshotting};
-use crate::{Guard, Kept, Kind, Native, SnapshotPolicy};
+use crate::{Code, Guard, Kept, Kind, Native, SnapshotPolicy};
 
 /// Makes the environment for a working directory.
 type MakeEnv = Arc<dyn Fn(&Path) -> Result<Arc<dyn ExecutionEnvironment>, junto_env::Error> + Send + Sync>;
+
+/// Makes the environment of kernels that belong to sessions which work in one, with a folder for their sockets.
+pub(crate) type MakeRoom = Arc<
+    dyn Fn(&Arc<dyn ExecutionEnvironment>, &Path) -> Result<Arc<dyn ExecutionEnvironment>, junto_env::Error>
+        + Send
+        + Sync,
+>;
 
 /// Makes agents of every kind by name. Cheap to clone; clones are the same workshop.
 ///
@@ -62,6 +70,10 @@ struct Inner {
     max_depth: u8,
     /// Makes the tools of a session that come and go.
     late_tools: Option<LateTools>,
+    /// Whether and how sessions have kernels.
+    code: Option<Code>,
+    /// Where those run; absent: where commands do.
+    make_room: Option<MakeRoom>,
 }
 
 /// Makes the tools of a session that come and go.
@@ -96,6 +108,8 @@ impl Workshop {
             turn_budget: Allowance::UNLIMITED,
             max_depth: 1,
             late_tools: None,
+            code: None,
+            make_room: None,
         })
     }
 
@@ -133,9 +147,14 @@ impl Workshop {
         let (guard, local) = (Arc::new(guard), Arc::new(local));
         let make_cage = command::cages(Arc::clone(&guard), Arc::clone(&local));
         let make_policy = contest::judges(Arc::clone(&guard), Arc::clone(&local));
+        let (of_rooms, local_of_rooms) = (Arc::clone(&guard), Arc::clone(&local));
+        let make_room: MakeRoom = Arc::new(move |env, run_dir| {
+            let cwd = env.facts().cwd.as_path();
+            Ok(of_rooms.room(local_of_rooms(cwd), run_dir)?.unwrap_or_else(|| Arc::clone(env)))
+        });
         let make = move |dir: &Path| guard.hold(local(dir)).map(|held| held.env);
         let builder = Self::builder(workdir, make).policy(policy, OnReject::default());
-        Ok(builder.cage(make_cage).judges(make_policy))
+        Ok(builder.cage(make_cage).judges(make_policy).rooms(make_room))
     }
 
     /// The kinds it can make.
@@ -175,7 +194,7 @@ impl Workshop {
         let log = EventLog::new(session, journal, last, Arc::clone(&self.0.clock));
         match self.kind(&spec.kind)? {
             Kind::Native(native) => {
-                let config = self.config(native, &spec, &parent, log)?;
+                let config = self.config(native, &spec, &parent, log, Some(&past))?;
                 Ok(Arc::new(Session::resume(config, past).await?) as Arc<dyn Agent>)
             }
             Kind::Cli(cli) => {
@@ -203,7 +222,7 @@ impl Workshop {
         match self.kind(&spec.kind)? {
             Kind::Native(native) => {
                 let log = self.log(&spec, &parent)?;
-                Session::start(self.config(native, &spec, &parent, log)?).await
+                Session::start(self.config(native, &spec, &parent, log, None)?).await
             }
             Kind::Cli(_) | Kind::Contest(_) => {
                 Err(AgentError::new(AgentErrorKind::Invalid, format!("`{}` is not a native kind", spec.kind)))
@@ -285,8 +304,9 @@ impl Workshop {
         spec: &AgentSpec,
         parent: &Parent,
         log: EventLog,
+        past: Option<&Past>,
     ) -> Result<SessionConfig, AgentError> {
-        let inner = &self.0;
+        let (inner, session) = (&self.0, log.session().clone());
         let config = SessionConfig {
             catalog: inner.catalog.clone(),
             provider_name: native.provider_name.clone(),
@@ -318,10 +338,21 @@ impl Workshop {
             environments: self.environments(parent),
             ..SessionConfig::new(Arc::clone(&native.provider), self.env(&spec.workdir, parent)?, log)
         };
+        let config = match &inner.code {
+            Some(code) => code.furnish(config, self.place(parent, session, past))?,
+            None => config,
+        };
         Ok(match &native.adjust {
             Some(adjust) => adjust(config),
             None => config,
         })
+    }
+
+    /// Where a session's code runs.
+    fn place<'a>(&'a self, parent: &Parent, session: SessionId, past: Option<&'a Past>) -> Place<'a> {
+        let make_room = self.0.make_room.as_ref();
+        let folder = self.0.store.as_ref().and_then(|store| store.folder(&session).ok());
+        Place { make_room, folder, depth: parent.depth, past }
     }
 
     /// The tools that come and go; not for an agent whose parent said where it works: they act elsewhere.
@@ -370,7 +401,7 @@ impl Spawner for Workshop {
             let log = self.log(&spec, &parent)?;
             match kind {
                 Kind::Native(native) => {
-                    let config = self.config(native, &spec, &parent, log)?;
+                    let config = self.config(native, &spec, &parent, log, None)?;
                     Ok(Arc::new(Session::start(config).await?) as Arc<dyn Agent>)
                 }
                 Kind::Cli(cli) => {

@@ -43,6 +43,7 @@ mod lines;
 mod protocol;
 mod python;
 mod socket;
+mod tools;
 
 pub use client::ToolClient;
 pub use discovery::{Category, Discovery, FoundTool, ModuleSource};
@@ -52,6 +53,10 @@ pub use python::Python;
 pub use gentools::{Gentools, SAVE_TOOL, SaveTool};
 pub use leave::{SHELL_LEAVE, ShellLeave};
 pub use socket::{Limits, ToolSocket};
+pub use tools::{
+    CodeRoom, CodeSetup, EXECUTE_CODE, IMAGE_MARK, Interpreter, RESET_KERNEL, Resumption, RunFolder,
+    STATE_LOST, earlier_cells,
+};
 
 /// The environment variable that tells a child where the socket is.
 pub const SOCKET_VARIABLE: &str = "JUNTO_TOOLS_SOCKET";

@@ -1,5 +1,7 @@
 //! A session's configuration and its profile, put together.
 
+use std::sync::Arc;
+
 use crate::SessionConfig;
 
 /// Lays the profile under what the configuration says itself: its tools come first, and those of the
@@ -12,6 +14,7 @@ pub(crate) fn apply(mut config: SessionConfig) -> SessionConfig {
     }
     let mut tools = profile.tools.clone();
     tools.extend(profile.in_dialect(&config.tools).iter().cloned());
+    config.tools.behind().iter().for_each(|tool| tools.put_behind(Arc::clone(tool)));
     config.tools = tools;
     config.model = config.model.or_else(|| profile.model.clone());
     if profile.capabilities_of(&config.catalog, config.model.as_deref()).reasoning {

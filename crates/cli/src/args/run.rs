@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::ModelArgs;
-use crate::config::{DIALECTS, ENV_POLICIES, FlagValue, MODES, OVERFLOWS, SANDBOXES};
+use crate::config::{DIALECTS, ENV_POLICIES, FlagValue, KERNEL_STATES, MODES, OVERFLOWS, SANDBOXES};
 use crate::output::paint::Color;
 
 /// What `junto run` takes.
@@ -103,6 +103,16 @@ pub(crate) struct WorkArgs {
     /// Whether the kernel holds its commands: as well as it can, without any gap, or not at all [default: auto]
     #[arg(long, value_name = "HOW", value_parser = SANDBOXES.to_vec())]
     pub(crate) sandbox: Option<String>,
+    /// A file that says more of the sandbox: whom it reaches, what else it may change, what it does not read
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sandbox_config: Option<String>,
+    /// Let it act by code: cells of Python in a kernel that calls its tools
+    #[arg(long)]
+    pub(crate) code: bool,
+    /// What becomes of the kernel's variables when the session is resumed: they are gone, the cells are run
+    /// again, or those that can be are kept [default: fresh]
+    #[arg(long, value_name = "HOW", value_parser = KERNEL_STATES.to_vec())]
+    pub(crate) code_resume: Option<String>,
     /// How long it waits for your leave, as 30s or 5m; then it goes on without [default: for ever]
     #[arg(long, value_name = "DURATION")]
     pub(crate) approval_timeout: Option<String>,
@@ -140,6 +150,9 @@ impl WorkArgs {
             ("policy.mode", "--ask", self.ask.then(|| "ask".to_owned())),
             ("policy.mode", "--policy", self.policy.clone()),
             ("policy.sandbox", "--sandbox", self.sandbox.clone()),
+            ("policy.sandbox_config", "--sandbox-config", self.sandbox_config.clone()),
+            ("code.enabled", "--code", self.code.then(|| "true".to_owned())),
+            ("code.resume", "--code-resume", self.code_resume.clone()),
             ("policy.approval_timeout", "--approval-timeout", self.approval_timeout.clone()),
         ];
         let own = own.into_iter().filter_map(|(key, flag, text)| Some(FlagValue { key, flag, text: text? }));
@@ -192,6 +205,7 @@ Examples:
   junto run --policy ask --max-turns 20 \"Remove what nobody uses.\"
   junto run --max-usd 2 --timeout 10m --web -C project \"Bring the dependencies up to date.\"
   junto run --council anthropic/claude-opus-5-5,openai/gpt-6.1-sol \"Find the bug.\"
+  junto run --code \"Plot how the sizes of the files here are spread.\"
   junto run --json \"Say what this is.\" | jq -r 'select(.type == \"input_end\").text'
   cat task.md | junto run --cwd project
   junto run --resume \"Now write the change log.\"

@@ -95,6 +95,9 @@ pub(crate) const FAN_OUTS: &[&str] = &["never", "always", "necessary", "auto"];
 /// Which turns of a tool loop a council may ask several for.
 pub(crate) const SCOPES: &[&str] = &["first-turn", "per-turn"];
 
+/// What becomes of a kernel's state when its session is resumed.
+pub(crate) const KERNEL_STATES: &[&str] = &["fresh", "replay", "snapshot"];
+
 /// When the files of a project are kept turn by turn.
 pub(crate) const SNAPSHOTS: &[&str] = &["auto", "on", "off"];
 
@@ -165,6 +168,12 @@ pub(crate) static KEYS: &[Key] = &[
         "the hosts that commands reach in the sandbox; \"*\" is all of them",
     )
     .var("JUNTO_NETWORK"),
+    Key::new(
+        "policy.sandbox_config",
+        Kind::Text,
+        "a file that says more of the sandbox: network, writable, hide, max_processes, max_memory, max_file",
+    )
+    .var("JUNTO_SANDBOX_CONFIG"),
     Key::new("policy.on_reject", Kind::Choice(ON_REJECTS), "what your no does").var("JUNTO_ON_REJECT"),
     Key::new(
         "policy.approval_timeout",
@@ -179,6 +188,33 @@ pub(crate) static KEYS: &[Key] = &[
     )
     .or("false")
     .var("JUNTO_READ_BEFORE_WRITE"),
+    Key::new("code.enabled", Kind::Flag, "whether agents have a Python kernel and can act by code")
+        .or("false")
+        .var("JUNTO_CODE"),
+    Key::new(
+        "code.python",
+        Kind::Text,
+        "the Python of the kernel, which has ipykernel; else junto keeps one",
+    )
+    .var("JUNTO_CODE_PYTHON"),
+    Key::new("code.timeout", Kind::Timeout, "how long a cell may take, without the time that you are asked")
+        .or("5m")
+        .var("JUNTO_CODE_TIMEOUT"),
+    Key::new("code.memory", Kind::Count, "how much memory a kernel may take, in MiB; 0 is no limit")
+        .or("0")
+        .var("JUNTO_CODE_MEMORY"),
+    Key::new("code.images", Kind::Text, "the folder for images; else they are kept with the session")
+        .var("JUNTO_CODE_IMAGES"),
+    Key::new("code.gentools", Kind::Text, "the folder of your own tools for code, CATEGORY/TOOL")
+        .var("JUNTO_CODE_GENTOOLS"),
+    Key::new(
+        "code.resume",
+        Kind::Choice(KERNEL_STATES),
+        "what becomes of variables when a session is resumed: gone, cells are run again, kept",
+    )
+    .or("fresh")
+    .var("JUNTO_CODE_RESUME"),
+    Key::new("code.env.*", Kind::Words, "a variable of the kernel's environment"),
     Key::new("auto_cache", Kind::Flag, "place cache breakpoints on wires that need them")
         .or("true")
         .var("JUNTO_AUTO_CACHE"),

@@ -9,7 +9,7 @@ use junto_llm::{Allowance, Budget, retry};
 use junto_store::Store;
 
 use super::{Inner, Workshop};
-use crate::{Kind, SnapshotPolicy};
+use crate::{Code, Kind, SnapshotPolicy};
 
 /// Puts a [`Workshop`] together.
 #[must_use]
@@ -98,6 +98,18 @@ impl WorkshopBuilder {
     /// ([`Hub::tools_for_session`](junto_mcp::Hub::tools_for_session)). By default there are none.
     pub fn late_tools(mut self, make: impl Fn() -> Arc<dyn ToolSource> + Send + Sync + 'static) -> Self {
         self.0.late_tools = Some(Arc::new(make));
+        self
+    }
+
+    /// Gives every native session a kernel for code. By default there is none.
+    pub fn code(mut self, code: Code) -> Self {
+        self.0.code = Some(code);
+        self
+    }
+
+    /// Makes the environments of kernels.
+    pub(super) fn rooms(mut self, make: super::MakeRoom) -> Self {
+        self.0.make_room = Some(make);
         self
     }
 

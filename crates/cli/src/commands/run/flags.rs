@@ -44,7 +44,8 @@ impl Flags {
         let settings = settings.map(|FlagValue { key, text, .. }| {
             // A file that is named from here must be found from elsewhere.
             let file = environment.directory().join(&text);
-            let file = (key == "profile" && file.is_file()).then(|| file.display().to_string());
+            let names_file = ["profile", "policy.sandbox_config"].contains(&key);
+            let file = (names_file && file.is_file()).then(|| file.display().to_string());
             (key.to_owned(), file.unwrap_or(text))
         });
         Self {

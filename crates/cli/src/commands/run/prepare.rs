@@ -26,7 +26,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::mcp::{self, Servers};
 use crate::output::Output;
-use crate::{connect, guard, runners, saved};
+use crate::{code, connect, guard, runners, saved};
 
 /// An agent that is ready to be started.
 pub(super) struct Job {
@@ -157,6 +157,10 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
         }
     };
     let workshop = workshop.catalog(connect::catalog(&config)).retry(config.retry());
+    let workshop = match code::code(&config, &there)?.filter(|_| kind == AgentKind::Native) {
+        Some(code) => workshop.code(code),
+        None => workshop,
+    };
     let saves = match &wish.from {
         From::Nothing { save: Save::No, .. } => false,
         From::Nothing { .. } => config.flag("store.save"),
@@ -356,6 +360,9 @@ fn check_fit(kind: &AgentKind, args: &WorkArgs) -> Result<(), Failure> {
         ("--ask", args.ask),
         ("--policy ask", args.policy.as_deref() == Some("ask")),
         ("--sandbox", args.sandbox.is_some()),
+        ("--sandbox-config", args.sandbox_config.is_some()),
+        ("--code", args.code),
+        ("--code-resume", args.code_resume.is_some()),
         ("--approval-timeout", args.approval_timeout.is_some()),
         ("--provider", model.provider.is_some()),
         ("--max-answer-tokens", args.max_answer_tokens.is_some()),

@@ -15,6 +15,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::guard;
 use crate::output::Output;
+use crate::sandbox_file;
 
 /// The configuration of the project that is worked on. A person is asked whether a file of its own that
 /// nobody has trusted shall count; where nobody can be asked it does not, and that is told.
@@ -69,7 +70,9 @@ pub(super) async fn terms(
     (presence, web): (Presence, bool),
     output: &Output,
 ) -> Result<Terms, Failure> {
-    let mut guard = Guard { web, ..guard::guard(config, environment) };
+    let guard = guard::guard(config, environment);
+    let sandbox = sandbox_file::described(guard.sandbox.clone(), config, environment)?;
+    let mut guard = Guard { web, sandbox, ..guard };
     let inherit = guard::inherit(config);
     let held = match guard.hold(guard::local(directory, environment, &inherit)) {
         Err(error) if may_go_on(&error, presence, output).await => {

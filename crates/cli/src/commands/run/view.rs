@@ -5,6 +5,7 @@
 //! and delta is a line on standard output instead.
 
 mod answer;
+mod cell;
 pub(super) mod diff;
 mod live;
 mod plain;

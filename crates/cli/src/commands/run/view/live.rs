@@ -6,6 +6,7 @@ use junto::core::{AgentId, Body, Event, Plan, Seq, StepStatus};
 use junto::llm::ToolCall;
 use tokio::time::Instant;
 
+use super::cell;
 use super::diff::{self, Line};
 use super::words::{Names, Told, about, first_line, last_lines, last_words, told, took};
 use crate::output::Output;
@@ -179,7 +180,10 @@ impl Live {
         }
         self.say(line);
         let below = || self.start_line(child).plain("    ");
-        if is_error {
+        if let Some(code) = ended.as_ref().and_then(|running| cell::code(&running.call)) {
+            let lines = cell::lines_of_code(code).into_iter().chain(cell::lines_of_output(output));
+            lines.for_each(|line| self.of_cell(below(), &line));
+        } else if is_error {
             for text in last_lines(output) {
                 self.say(below().fitted(Style::DIM, &text, width()));
             }
@@ -191,6 +195,24 @@ impl Live {
                     Line::Remark(text) => (Style::DIM, text),
                 };
                 self.say(below().fitted(style, &text.replace('\t', "    "), width()));
+            }
+        }
+    }
+
+    /// A line of a cell, or of what it said.
+    fn of_cell(&self, start: Painted, line: &cell::Line) {
+        match line {
+            cell::Line::Code(text) => {
+                let start = start.styled(Style::DIM, "│ ");
+                self.say(start.fitted(Style::CODE, &text.replace('\t', "    "), width()));
+            }
+            cell::Line::Said(text) => {
+                self.say(start.fitted(Style::PLAIN, &text.replace('\t', "    "), width()))
+            }
+            cell::Line::More(text) => self.say(start.styled(Style::DIM, text)),
+            cell::Line::Image(path) => {
+                self.say(start.styled(Style::DIM, &format!("image: {}", path.display())));
+                self.output.picture(path);
             }
         }
     }

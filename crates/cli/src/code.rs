@@ -1,0 +1,75 @@
+//! Code actions, as flags and configuration ask for them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use junto::kernel::Interpreter;
+use junto::{Code, KernelState};
+
+use crate::config::{Config, Origin, Value};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::saved;
+
+/// Where the Python is that junto makes, below the folder of everything that is kept.
+const PYTHON: &str = "python";
+/// Where sockets are: their paths must be short.
+const RUN: &str = "/tmp";
+
+/// Code actions for agents that work here; none if they are not wanted.
+///
+/// # Errors
+/// If there is no place for a Python.
+pub(crate) fn code(config: &Config, environment: &Environment) -> Result<Option<Code>, Failure> {
+    if !config.flag("code.enabled") {
+        return Ok(None);
+    }
+    let megabytes = |count: u64| count.saturating_mul(1024 * 1024);
+    Ok(Some(Code {
+        variables: variables(config),
+        within: config.duration("code.timeout"),
+        memory: config.count("code.memory").filter(|count| *count > 0).map(megabytes),
+        images: path("code.images", config, environment),
+        gentools: path("code.gentools", config, environment),
+        state: match config.text("code.resume") {
+            Some(("replay", _)) => KernelState::Replay,
+            Some(("snapshot", _)) => KernelState::Snapshot,
+            _ => KernelState::Fresh,
+        },
+        ..Code::new(interpreter(config, environment)?, RUN)
+    }))
+}
+
+/// Which Python kernels are: the user's, or the one that junto keeps.
+///
+/// # Errors
+/// If there is no place for the latter.
+pub(crate) fn interpreter(config: &Config, environment: &Environment) -> Result<Interpreter, Failure> {
+    match path("code.python", config, environment) {
+        Some(program) => Ok(Interpreter::At(program)),
+        None => Ok(Interpreter::Kept(saved::root(environment)?.join(PYTHON))),
+    }
+}
+
+/// A path: from the folder of the file that names it, from the home with `~`, or from here.
+pub(crate) fn path(key: &str, config: &Config, environment: &Environment) -> Option<PathBuf> {
+    let (text, origin) = config.text(key)?;
+    if let (Some(below), Some(home)) = (text.strip_prefix("~/"), environment.path("HOME")) {
+        return Some(home.join(below));
+    }
+    let from = match origin {
+        Origin::File { file, .. } => file.parent().unwrap_or(Path::new("/")),
+        Origin::Default | Origin::Variable(_) | Origin::Flag(_) => environment.directory(),
+    };
+    Some(from.join(text))
+}
+
+fn variables(config: &Config) -> BTreeMap<String, String> {
+    let own = config.settings.iter().filter_map(|(path, setting)| match (path.segments(), &setting.value) {
+        ([section, table, name], Value::Text(text)) if section == "code" && table == "env" => {
+            Some((name.clone(), text.clone()))
+        }
+        _ => None,
+    });
+    own.collect()
+}

@@ -1,0 +1,33 @@
+//! Who lives beside a session.
+
+use std::sync::Weak;
+
+use crate::{EventLog, Fut, ToolHost};
+
+/// Somebody who lives as long as a session and uses its tools, such as a kernel in which code calls them.
+///
+/// A session begins with [`Companion::begin`] and ends with [`Companion::end`], which it waits for: whatever the
+/// companion started has ended then. Its own tools are given to the session like any other.
+pub trait Companion: Send + Sync {
+    /// The session begins, or goes on after it was brought back. `tools` are its tools for others than its loop, and
+    /// `log` has its events. Neither keeps the session alive.
+    fn begin(&self, tools: Weak<dyn ToolHost>, log: EventLog);
+
+    /// What the model is told of it in the system prompt: a section with a heading of its own.
+    fn prompt(&self) -> Option<String> {
+        None
+    }
+
+    /// What the model is told when the session was brought back.
+    fn came_back(&self) -> Option<String> {
+        None
+    }
+
+    /// An input ends. No call of a tool is under way, and none comes in before this is done.
+    fn rest(&self) -> Fut<'_, ()> {
+        Box::pin(async {})
+    }
+
+    /// The session ends.
+    fn end(&self) -> Fut<'_, ()>;
+}

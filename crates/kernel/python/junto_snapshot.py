@@ -1,0 +1,106 @@
+"""Keeps the variables of a kernel, and brings them back into another.
+
+Modules are kept by their names, functions and classes that a cell has defined by their sources, everything else
+pickled. What can be kept in none of these ways is named.
+"""
+
+import base64
+import importlib
+import inspect
+import json
+import pickle
+import types
+
+_taken = []
+
+
+def _shell():
+    from IPython import get_ipython
+
+    return get_ipython()
+
+
+def _tell(value):
+    from IPython.display import display
+
+    display({"application/json": value}, raw=True)
+
+
+def _wanted(shell):
+    hidden = shell.user_ns_hidden
+    for name, value in list(shell.user_ns.items()):
+        if not name.startswith("_") and name not in hidden:
+            yield name, value
+
+
+def _source(value):
+    """The source of something that a cell has defined under its own name; None if it is not such a thing."""
+    if not isinstance(value, (types.FunctionType, type)) or value.__module__ != "__main__":
+        return None
+    return inspect.getsource(value)
+
+
+def save(most):
+    """Tells the host everything that can be kept in so many bytes."""
+    modules, sources, values, left = {}, {}, {}, []
+    room = most
+    for name, value in _wanted(_shell()):
+        try:
+            if isinstance(value, types.ModuleType):
+                modules[name] = value.__name__
+                continue
+            source = _source(value)
+            if source is not None:
+                if value.__name__ != name or source.startswith((" ", "\t")):
+                    left.append(name)
+                    continue
+                kept, text = sources, source
+            else:
+                data = pickle.dumps(value)
+                pickle.loads(data)
+                kept, text = values, base64.b64encode(data).decode("ascii")
+        except Exception:
+            left.append(name)
+            continue
+        if len(text) > room:
+            left.append(name)
+            continue
+        room -= len(text)
+        kept[name] = text
+    _tell({"junto_snapshot": 1, "modules": modules, "sources": sources, "values": values, "left": left})
+
+
+def take(piece):
+    """Takes a piece of what was kept."""
+    _taken.append(piece)
+
+
+def load():
+    """Brings back what was taken, and tells the host what is missing."""
+    kept = json.loads("".join(_taken))
+    _taken.clear()
+    shell = _shell()
+    left = list(kept["left"])
+
+    def bring(part, make):
+        for name, what in kept[part].items():
+            try:
+                make(name, what)
+            except Exception:
+                left.append(name)
+
+    def module(name, what):
+        shell.user_ns[name] = importlib.import_module(what)
+
+    def source(name, what):
+        # As a cell of its own, so that its source is known again.
+        result = shell.run_cell(what, store_history=False, silent=True)
+        result.raise_error()
+
+    def value(name, what):
+        shell.user_ns[name] = pickle.loads(base64.b64decode(what))
+
+    bring("modules", module)
+    bring("sources", source)
+    bring("values", value)
+    _tell({"junto_restored": left})

@@ -1,0 +1,101 @@
+//! The cells of a session before it was resumed, and how their state comes back.
+
+use std::path::PathBuf;
+
+use junto_core::{Body, Event};
+use serde_json::json;
+
+use super::snapshot::Kept;
+use super::{CodeRoom, EXECUTE_CODE, REPLAY_CELL, RESET_KERNEL, RESTORE_VARIABLES, STATE_LOST};
+
+/// What is brought back of the kernel's state when a session is resumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resumption {
+    /// Nothing; the model is told, if cells were run before.
+    Fresh {
+        /// Whether there were any.
+        had_cells: bool,
+    },
+    /// What comes of running the cells again, each judged anew. They do again what they did.
+    Replay {
+        /// Their code, in their order.
+        cells: Vec<String>,
+    },
+    /// The variables that were kept at the end of the last input.
+    Snapshot {
+        /// The file that has them.
+        file: PathBuf,
+        /// Whether cells were run before.
+        had_cells: bool,
+    },
+}
+
+impl Default for Resumption {
+    fn default() -> Self {
+        Self::Fresh { had_cells: false }
+    }
+}
+
+impl Resumption {
+    /// Brings back what there is. Gives what the model has to know of it.
+    pub(super) async fn bring_back(&self, room: &CodeRoom) -> Option<String> {
+        match self {
+            Self::Fresh { .. } => None,
+            Self::Replay { cells } => replay(room, cells).await,
+            Self::Snapshot { file, had_cells } => {
+                let Some(kept) = Kept::read(file).await else {
+                    let gone = "[no variables were kept: those of earlier cells are gone]";
+                    return had_cells.then(|| gone.to_owned());
+                };
+                let names = kept.names();
+                room.keep_variables(kept);
+                let outcome = room.call(RESTORE_VARIABLES, json!({ "names": names })).await;
+                let text = outcome.output.preview().into_owned();
+                let gone = || format!("[variables of earlier cells are gone: {text}]");
+                if outcome.is_error { Some(gone()) } else { Some(text).filter(|text| !text.is_empty()) }
+            }
+        }
+    }
+}
+
+async fn replay(room: &CodeRoom, cells: &[String]) -> Option<String> {
+    for (done, code) in cells.iter().enumerate() {
+        let outcome = room.call(REPLAY_CELL, json!({ "code": code })).await;
+        if outcome.is_error {
+            let why = outcome.output.preview();
+            return Some(format!(
+                "[of {} earlier cells {done} were run again; then it stopped: {why}. What the others had made is gone]",
+                cells.len()
+            ));
+        }
+    }
+    None
+}
+
+/// The cells of a session's own agent that made the state its kernel had: those that were allowed and started since it
+/// was fresh last, without what was rewound or is going to be. The code of each, in their order.
+pub fn earlier_cells(events: &[Event], rewind: Option<u32>) -> Vec<String> {
+    let Some(own) = events.first().map(|event| &event.agent) else { return Vec::new() };
+    let mut cells: Vec<(u32, String)> = Vec::new();
+    for event in events.iter().filter(|event| event.agent == *own) {
+        match &event.body {
+            Body::ToolCallStart { call, .. } if call.name == EXECUTE_CODE => {
+                let code = call.arguments.get("code").and_then(|code| code.as_str());
+                cells.extend(code.map(|code| (event.turn, code.to_owned())));
+            }
+            Body::ToolCallEnd { name, is_error: false, .. } if name == RESET_KERNEL => cells.clear(),
+            Body::ToolCallEnd { name, output, is_error, .. }
+                if name == EXECUTE_CODE && output.preview().trim_end().ends_with(STATE_LOST) =>
+            {
+                // Where the kernel was found dead, the cell itself was run by a new one.
+                let last = cells.pop().filter(|_| !is_error);
+                cells.clear();
+                cells.extend(last);
+            }
+            Body::Rewound { to_turn } => cells.retain(|(turn, _)| turn <= to_turn),
+            _ => {}
+        }
+    }
+    let stays = |turn: u32| rewind.is_none_or(|to_turn| turn <= to_turn);
+    cells.into_iter().filter(|(turn, _)| stays(*turn)).map(|(_, code)| code).collect()
+}

@@ -1,0 +1,236 @@
+//! A session's place for code: its kernel, the socket through which its cells call tools, and what they were before.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use junto_core::{Companion, EventLog, Fut, Tool, ToolCall, ToolCx, ToolHost, ToolOutcome, Via};
+use tokio::sync::OnceCell;
+use uuid::Uuid;
+
+use super::execute::ExecuteCode;
+use super::host::CellHost;
+use super::past::Resumption;
+use super::replay::{ReplayCell, RestoreVariables};
+use super::reset::ResetKernel;
+use super::snapshot::{self, Kept};
+use super::{CodeSetup, GRACE, Interpreter, PROMPT};
+use crate::{Clock, Error, ErrorKind, Kernel, KernelSetup, PYTHON_CLIENT, Python, ToolSocket};
+
+/// A session's place for code. Its kernel starts with the first cell and ends with the session, or when the last
+/// handle of the room is dropped.
+pub struct CodeRoom {
+    pub(super) setup: CodeSetup,
+    /// Whose room it is, once that has begun.
+    session: Mutex<Option<Session>>,
+    open: OnceCell<Open>,
+    /// What became of bringing the past back, once that was tried: in words, if the model has to know.
+    brought: OnceCell<()>,
+    news: Mutex<Option<String>>,
+    /// Variables that are to be brought back.
+    variables: Mutex<Option<Kept>>,
+    /// The time of its cells.
+    pub(super) clock: Clock,
+    resting: Arc<AtomicBool>,
+    /// Whether a cell was run since variables were kept.
+    pub(super) used: AtomicBool,
+}
+
+#[derive(Clone)]
+struct Session {
+    tools: Weak<dyn ToolHost>,
+    log: EventLog,
+}
+
+/// A kernel that runs.
+struct Open {
+    kernel: Kernel,
+    /// Taken when the room is closed.
+    socket: Mutex<Option<ToolSocket>>,
+}
+
+impl CodeRoom {
+    /// A room in which nothing runs yet.
+    pub fn new(setup: CodeSetup) -> Arc<Self> {
+        Arc::new(Self {
+            setup,
+            session: Mutex::default(),
+            open: OnceCell::new(),
+            brought: OnceCell::new(),
+            news: Mutex::default(),
+            variables: Mutex::default(),
+            clock: Clock::default(),
+            resting: Arc::default(),
+            used: AtomicBool::new(false),
+        })
+    }
+
+    /// The tools that the model is told of.
+    pub fn tools(self: &Arc<Self>) -> Vec<Arc<dyn Tool>> {
+        vec![Arc::new(ExecuteCode::new(Arc::clone(self))), Arc::new(ResetKernel::new(Arc::clone(self)))]
+    }
+
+    /// The tools that it is not told of: what is done beside its own calls is judged and journaled like those.
+    pub fn tools_behind(self: &Arc<Self>) -> Vec<Arc<dyn Tool>> {
+        vec![Arc::new(ReplayCell::new(Arc::clone(self))), Arc::new(RestoreVariables::new(Arc::clone(self)))]
+    }
+
+    /// The kernel, if there is one.
+    pub(super) fn running(&self) -> Option<&Kernel> {
+        self.open.get().map(|open| &open.kernel)
+    }
+
+    /// The kernel, started if it was not. Whoever waits for it may be told what takes time.
+    ///
+    /// # Errors
+    /// Why there is none, and what to do.
+    pub(super) async fn kernel(&self, cx: &ToolCx) -> Result<&Kernel, Error> {
+        let open = self.open.get_or_try_init(|| self.start(cx)).await?;
+        Ok(&open.kernel)
+    }
+
+    async fn start(&self, cx: &ToolCx) -> Result<Open, Error> {
+        let CodeSetup { env, memory, .. } = &self.setup;
+        let run_dir = self.setup.run_dir.path();
+        let session = self.session().ok_or_else(|| Error::new(ErrorKind::Closed, "there is no session"))?;
+        let python = self.python(cx).await?;
+        let host = CellHost {
+            tools: session.tools,
+            log: session.log,
+            clock: self.clock.clone(),
+            resting: Arc::clone(&self.resting),
+        };
+        let socket = ToolSocket::serve(Arc::new(host), run_dir)?;
+        let mut variables: BTreeMap<String, String> = self.setup.variables.clone();
+        for (name, value) in socket.environment() {
+            variables.insert(name.to_owned(), value.to_string_lossy().into_owned());
+        }
+        let directory = env.facts().cwd.as_path().to_owned();
+        let kernel = Kernel::start(KernelSetup {
+            variables,
+            start_up: self.start_up(),
+            modules: modules(),
+            memory: *memory,
+            grace: GRACE,
+            ..KernelSetup::new(python, Arc::clone(env), directory, run_dir)
+        });
+        Ok(Open { kernel: kernel.await?, socket: Mutex::new(Some(socket)) })
+    }
+
+    async fn python(&self, cx: &ToolCx) -> Result<Python, Error> {
+        // It is made, and looked at, without the sandbox: that takes the network, and folders that cells do not change.
+        let outside = self.setup.env.unconfined().unwrap_or_else(|| Arc::clone(&self.setup.env));
+        match &self.setup.interpreter {
+            Interpreter::At(program) => Python::at(program, &*outside).await,
+            Interpreter::Kept(home) => {
+                let tell = |text: &str| cx.caller.show(&format!("[{text}]\n"));
+                Python::kept(home, &*outside, &tell).await
+            }
+        }
+    }
+
+    fn start_up(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Brings back what was there before the session was resumed, once. Cells that come meanwhile wait.
+    pub(super) async fn bring_back(&self) {
+        self.brought
+            .get_or_init(|| async {
+                let news = self.setup.resumption.bring_back(self).await;
+                *self.news.lock().unwrap_or_else(PoisonError::into_inner) = news;
+            })
+            .await;
+    }
+
+    /// What the model has to know of that, once.
+    pub(super) fn take_news(&self) -> Option<String> {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Lets what was there before be gone, unless it is back.
+    pub(super) fn forget_past(&self) {
+        // Whoever brings it back just now is done soon.
+        let _ = self.brought.set(());
+    }
+
+    /// Has variables ready to be brought back.
+    pub(super) fn keep_variables(&self, kept: Kept) {
+        *self.variables.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+    }
+
+    /// Those variables, once.
+    pub(super) fn kept_variables(&self) -> Option<Kept> {
+        self.variables.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Calls a tool of the session on the room's own account.
+    pub(super) async fn call(&self, name: &str, arguments: serde_json::Value) -> ToolOutcome {
+        let tools = self.session().and_then(|session| session.tools.upgrade());
+        let Some(tools) = tools else { return ToolOutcome::error("the session is over") };
+        let id = format!("cell-{}", Uuid::new_v4().simple());
+        tools.call(ToolCall::function(id, name, arguments.to_string()), Via::Cell).await
+    }
+
+    fn session(&self) -> Option<Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// What cells can import beside what the interpreter has.
+fn modules() -> Vec<(String, String)> {
+    let module = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+    vec![module("junto_tools.py", PYTHON_CLIENT), module("junto_snapshot.py", snapshot::MODULE)]
+}
+
+impl Companion for CodeRoom {
+    fn begin(&self, tools: Weak<dyn ToolHost>, log: EventLog) {
+        let session = Session { tools, log };
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
+    }
+
+    fn prompt(&self) -> Option<String> {
+        Some(PROMPT.trim_end().to_owned())
+    }
+
+    fn came_back(&self) -> Option<String> {
+        match &self.setup.resumption {
+            Resumption::Fresh { had_cells: true } => Some(
+                "The session was interrupted and goes on. Its Python kernel is a new one: variables, imports and \
+                 definitions of earlier cells are gone. Define again what you need."
+                    .to_owned(),
+            ),
+            _ => None,
+        }
+    }
+
+    fn rest(&self) -> Fut<'_, ()> {
+        Box::pin(async move {
+            let Some(file) = &self.setup.snapshot else { return };
+            let Some(kernel) = self.running().filter(|_| self.used.swap(false, Ordering::AcqRel)) else {
+                return;
+            };
+            self.resting.store(true, Ordering::Release);
+            snapshot::keep(kernel, file).await;
+            self.resting.store(false, Ordering::Release);
+        })
+    }
+
+    fn end(&self) -> Fut<'_, ()> {
+        Box::pin(async move {
+            let Some(open) = self.open.get() else { return };
+            open.kernel.close().await;
+            let socket = open.socket.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(socket) = socket {
+                socket.close().await;
+            }
+        })
+    }
+}
+
+impl fmt::Debug for CodeRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CodeRoom").field("interpreter", &self.setup.interpreter).finish_non_exhaustive()
+    }
+}

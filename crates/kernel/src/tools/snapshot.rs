@@ -1,0 +1,113 @@
+//! Variables that outlive their kernel.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::{Cell, CellEnd, Kernel, Piece};
+
+/// The module that makes and reads snapshots in the kernel.
+pub(super) const MODULE: &str = include_str!("../../python/junto_snapshot.py");
+
+/// The most bytes that are kept.
+const MOST: usize = 16 * 1024 * 1024;
+/// How long it may take to make a snapshot, and to bring one back.
+const WITHIN: Duration = Duration::from_secs(20);
+/// How much of a snapshot one cell brings back.
+const PIECE: usize = 512 * 1024;
+
+/// What was kept of a kernel.
+#[derive(Debug)]
+pub(super) struct Kept(String);
+
+impl Kept {
+    /// What a file has; none if there is none that can be read.
+    pub(super) async fn read(file: &Path) -> Option<Self> {
+        let text = tokio::fs::read_to_string(file).await.ok()?;
+        serde_json::from_str::<Value>(&text).ok()?;
+        Some(Self(text))
+    }
+
+    /// The names of the variables.
+    pub(super) fn names(&self) -> Vec<String> {
+        let kept: Value = serde_json::from_str(&self.0).unwrap_or_default();
+        let names = |part: &str| {
+            kept.get(part).and_then(Value::as_object).into_iter().flat_map(|values| values.keys().cloned())
+        };
+        names("modules").chain(names("sources")).chain(names("values")).collect()
+    }
+}
+
+/// Keeps the variables of a kernel in a file. What cannot be kept is noted in it; if nothing can, the file is gone.
+pub(super) async fn keep(kernel: &Kernel, file: &Path) {
+    let mut pieces: Vec<Piece> = Vec::new();
+    let code = format!("__import__('junto_snapshot').save({MOST})");
+    let cell = Cell { quiet: true, ..Cell::new(code).within(WITHIN) };
+    let ran = kernel.run(cell, &mut pieces).await;
+    let made = pieces.into_iter().rev().find_map(|piece| match piece {
+        Piece::Json(value) if value.get("junto_snapshot").is_some() => Some(value),
+        _ => None,
+    });
+    let text = made.filter(|_| ran.is_ok_and(|ran| ran.end == CellEnd::Done)).map(|made| made.to_string());
+    // A session whose variables are not kept is told so when it is resumed.
+    let _ = match text {
+        Some(text) => write(file, text).await,
+        None => tokio::fs::remove_file(file).await,
+    };
+}
+
+/// Writes a file that is there whole or not at all.
+async fn write(file: &Path, text: String) -> io::Result<()> {
+    if let Some(folder) = file.parent() {
+        tokio::fs::create_dir_all(folder).await?;
+    }
+    let new = file.with_extension(Uuid::new_v4().simple().to_string());
+    tokio::fs::write(&new, text).await?;
+    tokio::fs::rename(&new, file).await
+}
+
+/// Brings variables back into a kernel. Says what the model has to know: nothing, if all are there.
+///
+/// # Errors
+/// Why they are not.
+pub(super) async fn load(
+    kernel: &Kernel,
+    Kept(text): Kept,
+    cancel: &CancellationToken,
+) -> Result<String, String> {
+    let mut rest = text.as_str();
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE));
+        // A string of JSON is one of Python, too.
+        run(kernel, format!("__import__('junto_snapshot').take({})", Value::from(piece)), cancel).await?;
+        rest = after;
+    }
+    let pieces = run(kernel, "__import__('junto_snapshot').load()".to_owned(), cancel).await?;
+    let said = pieces.into_iter().find_map(|piece| match piece {
+        Piece::Json(value) => value.get("junto_restored").and_then(Value::as_array).cloned(),
+        _ => None,
+    });
+    let left: Vec<String> =
+        said.unwrap_or_default().iter().filter_map(|name| name.as_str().map(str::to_owned)).collect();
+    Ok(match left.is_empty() {
+        true => String::new(),
+        false => format!(
+            "[variables of earlier cells are back, but for {}, which could not be kept]",
+            left.join(", ")
+        ),
+    })
+}
+
+async fn run(kernel: &Kernel, code: String, cancel: &CancellationToken) -> Result<Vec<Piece>, String> {
+    let mut pieces = Vec::new();
+    let cell = Cell { quiet: true, cancel: cancel.clone(), ..Cell::new(code).within(WITHIN) };
+    match kernel.run(cell, &mut pieces).await {
+        Ok(ran) if ran.end == CellEnd::Done => Ok(pieces),
+        Ok(_) => Err("they could not be brought back".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}

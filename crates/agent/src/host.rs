@@ -7,7 +7,7 @@ use junto_llm::{ToolCall, ToolSpec};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 use tokio_util::sync::CancellationToken;
 
-use crate::toolbox::{INTERRUPTED, Toolbox};
+use crate::toolbox::{INTERRUPTED, Ran, Toolbox};
 
 /// Whether calls from outside may come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +102,10 @@ impl ToolHost for SessionTools {
                 let prepared = toolbox.prepare(call, &stopping).await;
                 let turn = toolbox.queue(&prepared);
                 let ran = toolbox.execute(prepared, turn, via, &stopping, &stopping).await;
+                // Before the code hears of it: it may be done with everything at once.
+                if let (Via::Cell, Ok(Ran { refused: Some(why), .. })) = (via, &ran) {
+                    toolbox.refusals().note(why.clone());
+                }
                 drop(inside);
                 ran
             });

@@ -47,6 +47,7 @@ pub mod profile;
 pub mod prompt;
 mod reach;
 mod references;
+mod refusals;
 mod registry;
 mod restore;
 mod resume;

@@ -11,7 +11,8 @@ use crate::toolbox::{CUT_OFF, Prepared, Toolbox};
 pub(crate) struct Round {
     /// One for each call, in the order of the calls.
     pub(crate) results: Vec<ToolResult>,
-    /// Whether somebody refused one of them in a way that ends the turn.
+    /// Whether somebody refused one of them, or something to the code that one of them ran, in a way that ends the
+    /// turn.
     pub(crate) ends_turn: bool,
 }
 
@@ -19,7 +20,7 @@ pub(crate) struct Round {
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Calls {
     calls: Vec<Made>,
-    /// Why somebody refused some of them, as far as that was said.
+    /// Why somebody refused some of them, or what their code wanted, as far as that was said.
     refused: Vec<Refusal>,
 }
 
@@ -61,7 +62,7 @@ impl Calls {
         }
     }
 
-    /// Somebody refused one of them.
+    /// Somebody refused one of them, or something to the code that one of them ran.
     pub(crate) fn refused(&mut self, why: Refusal) {
         self.refused.push(why);
     }
@@ -106,6 +107,7 @@ pub(crate) async fn round(
     if calls.ends_turn(on_reject) {
         asking.cancel();
     }
+    toolbox.refusals().begin_round(on_reject, &asking);
     let run = |prepared: Prepared| {
         let turn = toolbox.queue(&prepared);
         let asking = &asking;
@@ -127,6 +129,7 @@ pub(crate) async fn round(
         let prepared = join_all(group.into_iter().map(|call| toolbox.prepare(call, step))).await;
         ran.extend(join_all(prepared.into_iter().map(run)).await);
     }
+    toolbox.refusals().end_round().into_iter().for_each(|why| calls.refused(why));
     // All of them have ended before the first failure of the journal is handed on.
     for ran in ran.into_iter().collect::<Result<Vec<_>, JournalError>>()? {
         if let Some(why) = ran.refused {

@@ -139,7 +139,9 @@ impl Session {
 
     /// The session's tools, for a kernel, an MCP server or another process to call: each call is
     /// judged, journaled and shown like the model's own. Calls that are under way when an input ends
-    /// end with it. The host does not keep the session alive.
+    /// end with it. What somebody refuses to code ([`junto_core::Via::Cell`]) while a tool of the model runs counts as if
+    /// the model had been refused it: if that ends the turn, it does so when the round of tools is over, whatever the
+    /// code makes of the refusal. The host does not keep the session alive.
     pub fn tool_host(&self) -> Arc<dyn ToolHost> {
         let (toolbox, door) = (Arc::clone(&self.0.toolbox), Arc::clone(&self.0.door));
         Arc::new(SessionTools { toolbox, door })

@@ -19,6 +19,7 @@ use crate::late::Late;
 use crate::output::OutputLimits;
 use crate::panics::caught;
 use crate::paths::{PathQueues, Turn};
+use crate::refusals::Refusals;
 use crate::round::Refusal;
 use crate::said::media;
 use crate::status::Status;
@@ -47,6 +48,8 @@ pub(crate) struct Toolbox {
     /// What files were like when the model saw them last.
     seen: Arc<SeenFiles>,
     writing: PathQueues,
+    /// What code was refused in the round under way.
+    refusals: Refusals,
     log: EventLog,
     limits: OutputLimits,
     /// Whether files may be changed that were never read.
@@ -112,6 +115,7 @@ impl Toolbox {
             jobs,
             seen,
             writing,
+            refusals: Refusals::default(),
             log,
             limits,
             unread,
@@ -210,6 +214,10 @@ impl Toolbox {
 
     pub(crate) fn jobs(&self) -> &Jobs {
         &self.jobs
+    }
+
+    pub(crate) fn refusals(&self) -> &Refusals {
+        &self.refusals
     }
 
     pub(crate) fn questions(&self) -> &Questions {

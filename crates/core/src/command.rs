@@ -128,6 +128,12 @@ impl From<&str> for Input {
     }
 }
 
+impl From<String> for Input {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
 /// When a steering message takes effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -77,7 +77,8 @@ impl Policy for Open {
     }
 }
 
-/// What a refusal does.
+/// What a refusal does. One of something that code wants is the code's to handle, and does the same to the turn of
+/// whoever runs the code, once that is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnReject {
     /// It ends the turn.

@@ -1,7 +1,7 @@
 //! Code actions for the native sessions of a workshop.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -108,9 +108,14 @@ impl Code {
         Ok(config)
     }
 
+    /// Where the images of a session are saved that is kept in this folder, or is not kept.
+    pub(crate) fn images_dir(&self, folder: Option<&Path>) -> PathBuf {
+        let own = || folder.map_or_else(|| self.run_dir.join(LOOSE_IMAGES), |folder| folder.join(IMAGES));
+        self.images.clone().unwrap_or_else(own)
+    }
+
     fn setup(&self, env: Arc<dyn ExecutionEnvironment>, run_dir: RunFolder, place: &Place<'_>) -> CodeSetup {
         let folder = place.folder.as_ref();
-        let own = folder.map_or_else(|| self.run_dir.join(LOOSE_IMAGES), |folder| folder.join(IMAGES));
         // Children are not brought back, so nothing of theirs is kept.
         let file = folder.filter(|_| place.depth == 0).map(|folder| folder.join(SNAPSHOT));
         let cells =
@@ -130,7 +135,7 @@ impl Code {
             gentools: self.gentools.clone(),
             resumption,
             snapshot: file.filter(|_| self.state == KernelState::Snapshot),
-            ..CodeSetup::new(self.interpreter.clone(), env, run_dir, self.images.clone().unwrap_or(own))
+            ..CodeSetup::new(self.interpreter.clone(), env, run_dir, self.images_dir(folder.map(PathBuf::as_path)))
         }
     }
 }

@@ -9,6 +9,7 @@
 //! - [`prelude`]: what most programs need;
 //! - [`Workshop`]: makes agents of every kind by name, and brings those back whose sessions were kept;
 //! - [`Guard`]: what they may do, and what the kernel keeps them from; [`Approval`]: answers what is asked;
+//! - [`code_action`]: an agent that acts by writing code, as a stream of events in which every call is asked about;
 //! - [`named`]: agents that have a name, remember, and have a queue;
 //! - the crates themselves, under their own names.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
@@ -16,6 +17,7 @@
 mod approval;
 mod ask;
 mod code;
+pub mod code_action;
 mod fork;
 mod guard;
 mod history;

@@ -4,6 +4,7 @@ mod background;
 mod builder;
 mod command;
 mod contest;
+mod sessions;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -187,11 +188,7 @@ impl Workshop {
         cancel: CancellationToken,
     ) -> Result<Arc<dyn Agent>, AgentError> {
         let parent = self.nobody(cancel);
-        let env = self.env(&spec.workdir, &parent)?;
-        let (session, last) = (kept.session().clone(), kept.last());
-        let (journal, past) = kept.into_parts();
-        let journal = self.snapshotting(journal, &session, &spec.kind, env);
-        let log = EventLog::new(session, journal, last, Arc::clone(&self.0.clock));
+        let (log, past) = self.reopened(&spec, kept, &parent)?;
         match self.kind(&spec.kind)? {
             Kind::Native(native) => {
                 let config = self.config(native, &spec, &parent, log, Some(&past))?;
@@ -206,27 +203,6 @@ impl Workshop {
                 Ok(Arc::new(agent) as Arc<dyn Agent>)
             }
             Kind::Contest(_) => Err(contest::never_resumed(&spec.kind)),
-        }
-    }
-
-    /// Starts a native session of its own, as what it is: with a tool host.
-    ///
-    /// # Errors
-    /// As [`Spawner::spawn`]; `invalid` if the kind is not a native one.
-    pub async fn start_session(
-        &self,
-        spec: AgentSpec,
-        cancel: CancellationToken,
-    ) -> Result<Session, AgentError> {
-        let parent = self.nobody(cancel);
-        match self.kind(&spec.kind)? {
-            Kind::Native(native) => {
-                let log = self.log(&spec, &parent)?;
-                Session::start(self.config(native, &spec, &parent, log, None)?).await
-            }
-            Kind::Cli(_) | Kind::Contest(_) => {
-                Err(AgentError::new(AgentErrorKind::Invalid, format!("`{}` is not a native kind", spec.kind)))
-            }
         }
     }
 
@@ -261,15 +237,23 @@ impl Workshop {
         match (&parent.log, &self.0.store) {
             (Some(log), _) => Ok(log.child()),
             (None, None) => Ok(EventLog::in_memory(clock)),
-            (None, Some(store)) => {
-                // First what may fail, so that no session is left that never began.
-                let env = self.env(&spec.workdir, parent)?;
-                let session = SessionId::fresh();
-                let opened = store.create(&session).map_err(|error| not_kept(&error))?;
-                let journal = self.snapshotting(opened.journal, &session, &spec.kind, env);
-                Ok(EventLog::new(session, journal, opened.last, clock))
-            }
+            (None, Some(store)) => self.log_of(SessionId::fresh(), store, spec, parent),
         }
+    }
+
+    /// Where the events of a new session of this id go.
+    fn log_of(
+        &self,
+        session: SessionId,
+        store: &Store,
+        spec: &AgentSpec,
+        parent: &Parent,
+    ) -> Result<EventLog, AgentError> {
+        // First what may fail, so that no session is left that never began.
+        let env = self.env(&spec.workdir, parent)?;
+        let opened = store.create(&session).map_err(|error| not_kept(&error))?;
+        let journal = self.snapshotting(opened.journal, &session, &spec.kind, env);
+        Ok(EventLog::new(session, journal, opened.last, Arc::clone(&self.0.clock)))
     }
 
     /// The journal, with snapshots of the files if they are wanted.
@@ -350,6 +334,7 @@ impl Workshop {
 
     /// Where a session's code runs.
     fn place<'a>(&'a self, parent: &Parent, session: SessionId, past: Option<&'a Past>) -> Place<'a> {
+        // Also for one whose parent said where it works: whoever insists on a sandbox means all kernels.
         let make_room = self.0.make_room.as_ref();
         let folder = self.0.store.as_ref().and_then(|store| store.folder(&session).ok());
         Place { make_room, folder, depth: parent.depth, past }

@@ -4,10 +4,12 @@ Modules are kept by their names, functions and classes that a cell has defined b
 pickled. What can be kept in none of these ways is named.
 """
 
+import ast
 import base64
 import importlib
 import inspect
 import json
+import linecache
 import pickle
 import types
 
@@ -34,10 +36,31 @@ def _wanted(shell):
 
 
 def _source(value):
-    """The source of something that a cell has defined under its own name; None if it is not such a thing."""
+    """The source of something that a cell has defined; None if it is not such a thing."""
     if not isinstance(value, (types.FunctionType, type)) or value.__module__ != "__main__":
         return None
+    if isinstance(value, type):
+        return _class_source(value)
     return inspect.getsource(value)
+
+
+def _class_source(cls):
+    """The source of a class, which is looked for in the cells of its methods and then in all others, the last first."""
+    functions = [value for value in vars(cls).values() if isinstance(value, types.FunctionType)]
+    files = [function.__code__.co_filename for function in functions]
+    files += reversed(list(getattr(_shell().compile, "_filename_map", {})))
+    files += reversed([file for file in linecache.cache if "ipykernel" in file or file.startswith("<ipython")])
+    for file in files:
+        lines = linecache.getlines(file)
+        try:
+            nodes = ast.parse("".join(lines)).body
+        except SyntaxError:
+            continue
+        for node in nodes:
+            if isinstance(node, ast.ClassDef) and node.name == cls.__name__:
+                first = min([node.lineno] + [decorator.lineno for decorator in node.decorator_list])
+                return "".join(lines[first - 1 : node.end_lineno])
+    raise OSError("its source is not known")
 
 
 def save(most):

@@ -22,7 +22,9 @@
 //! |---|---|
 //! | `{"v":1,"token":"…"}` | `{"v":1,"calls":16,"line":4194304}`: how many calls at a time, how long a line |
 //! | `{"id":1,"op":"list"}` | `{"id":1,"ok":true,"tools":[…]}` |
-//! | `{"id":2,"op":"call","name":"…","arguments":{…}}` | `{"id":2,"ok":true,"output":"…","is_error":false}`, perhaps with `images` |
+//! | `{"id":2,"op":"call","name":"…","arguments":{…}}` | `{"id":2,"ok":true,"output":"…","is_error":false}`, perhaps with `images`, `data`, `rejected` |
+//! | `{"id":3,"op":"module","name":"mcptools.github"}` | `{"id":3,"ok":true,"source":{"text":"…","is_package":true}}` |
+//! | `{"id":4,"op":"categories"}`, or `tools` with `module`, `signature` with `name`, `search` with `query` and `limit` | `{"id":4,"ok":true,"found":…}` |
 //! | `{"id":2,"op":"cancel"}` | nothing of its own: call 2 is ended and answered with an error |
 //! | anything else | `{"id":…,"ok":false,"error":"…"}`; the id is null where none could be read |
 //!
@@ -36,34 +38,34 @@ mod client;
 mod codegen;
 mod discovery;
 mod error;
-mod kernel;
 mod gentools;
+mod kernel;
 mod leave;
 mod lines;
 mod protocol;
 mod python;
+mod shim;
 mod socket;
 mod tools;
 
 pub use client::ToolClient;
 pub use discovery::{Category, Discovery, FoundTool, ModuleSource};
 pub use error::{Error, ErrorKind};
-pub use kernel::{Cell, CellEnd, Clock, Hold, Kernel, KernelSetup, Output, Piece, Ran};
-pub use python::Python;
 pub use gentools::{Gentools, SAVE_TOOL, SaveTool};
+pub use kernel::{Cell, CellEnd, Clock, Hold, Kernel, KernelSetup, Output, Piece, Ran};
 pub use leave::{SHELL_LEAVE, ShellLeave};
+pub use python::Python;
+pub use shim::{PYTHON_CLIENT, PYTHON_MODULES, START_UP};
 pub use socket::{Limits, ToolSocket};
 pub use tools::{
-    CodeRoom, CodeSetup, EXECUTE_CODE, IMAGE_MARK, Interpreter, RESET_KERNEL, Resumption, RunFolder,
-    STATE_LOST, earlier_cells,
+    CodeRoom, CodeSetup, EXECUTE_CODE, FIND_CODE_TOOLS, IMAGE_MARK, Interpreter, RESET_KERNEL, Resumption,
+    RunFolder, STATE_LOST, earlier_cells,
 };
 
 /// The environment variable that tells a child where the socket is.
 pub const SOCKET_VARIABLE: &str = "JUNTO_TOOLS_SOCKET";
 /// The environment variable that tells a child the token.
 pub const TOKEN_VARIABLE: &str = "JUNTO_TOOLS_TOKEN";
-/// The client for Python: the source of a module to be saved as `junto_tools.py`.
-pub const PYTHON_CLIENT: &str = include_str!("../python/junto_tools.py");
 
 /// The examples of the README, compiled.
 #[cfg(doctest)]

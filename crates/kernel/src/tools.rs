@@ -17,6 +17,7 @@
 
 mod arguments;
 mod execute;
+mod find;
 mod heard;
 mod host;
 mod images;
@@ -40,6 +41,8 @@ pub use run_folder::RunFolder;
 
 /// The name of the tool that runs a cell.
 pub const EXECUTE_CODE: &str = "execute_code";
+/// The name of the tool that finds tools for code.
+pub const FIND_CODE_TOOLS: &str = "find_code_tools";
 /// The name of the tool that starts the kernel anew.
 pub const RESET_KERNEL: &str = "reset_kernel";
 /// The tool behind them that runs a cell of before again.

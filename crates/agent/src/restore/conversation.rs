@@ -100,7 +100,7 @@ impl<'a> Conversation<'a> {
                 }
             }
             Body::ToolCallEnd { via: Via::Loop, .. } => self.tool_ended(event).await,
-            Body::Ask { request } if request.via == Via::Loop => {
+            Body::Ask { request } => {
                 if let Some(open) = &mut self.open {
                     open.asked.insert(request.ask.clone(), request.clone());
                 }
@@ -190,7 +190,10 @@ impl<'a> Conversation<'a> {
         if let (Decision::Reject { reason }, Some(calls)) = (decision, &mut open.calls) {
             calls.refused(reason.clone());
         }
-        open.decided.push((request, decision.clone()));
+        // Code that asked is gone, and with it its call.
+        if request.via == Via::Loop {
+            open.decided.push((request, decision.clone()));
+        }
     }
 
     /// The model was asked again, or the input went on otherwise: it has read all results.

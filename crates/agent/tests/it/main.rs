@@ -14,6 +14,7 @@ mod scene;
 mod script;
 mod site;
 mod stand;
+mod t0_cells;
 mod t0_compact;
 mod t0_configure;
 mod t0_file_tools;

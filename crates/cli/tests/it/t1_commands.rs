@@ -20,7 +20,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    fn start(stage: &Stage, flags: &[&str]) -> Self {
+    pub(crate) fn start(stage: &Stage, flags: &[&str]) -> Self {
         let args = [&["run", "--json"], flags, &["Work."]].concat();
         let mut child = start(&stage.machine, &args);
         if !flags.contains(&"--input") {
@@ -60,7 +60,7 @@ impl Session {
         writeln!(self.child.stdin.as_mut().unwrap(), "{}", line.to_string()).unwrap();
     }
 
-    fn answer(&mut self, ask: &Value, decision: Value) {
+    pub(crate) fn answer(&mut self, ask: &Value, decision: Value) {
         self.tell(json!({"command": "answer", "ask": ask["request"]["ask"], "decision": decision}));
     }
 

@@ -57,7 +57,7 @@ impl<'a> Heard<'a> {
         if seen && self.shown.len() < images::MOST_SHOWN && bytes.len() <= images::LARGEST_SHOWN {
             self.shown.push(Media { media_type: Some(media_type.clone()), ..Media::bytes(bytes.clone()) });
         }
-        match images::save(&self.folder, &media_type, bytes).await {
+        match images::save(&self.folder, &media_type, &bytes).await {
             Ok(path) => self.line(&format!("{IMAGE_MARK}{}]", path.display())).await,
             Err(error) => {
                 let folder = self.folder.display();
@@ -89,13 +89,13 @@ impl<'a> Heard<'a> {
             self.say("[no output]").await;
         }
         let is_error = ran.end != CellEnd::Done;
-        ToolOutcome { output: self.spool.finish().await, is_error, images: self.shown }
+        ToolOutcome { is_error, images: self.shown, ..ToolOutcome::ok(self.spool.finish().await) }
     }
 
     /// The whole, of a cell that could not be run.
     pub(super) async fn fail(mut self, error: &crate::Error) -> ToolOutcome {
         self.line(&format!("[{error}]")).await;
-        ToolOutcome { output: self.spool.finish().await, is_error: true, images: self.shown }
+        ToolOutcome { images: self.shown, ..ToolOutcome::error(self.spool.finish().await) }
     }
 }
 

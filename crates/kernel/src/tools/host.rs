@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use junto_core::{Body, EventLog, Fut, Item, ToolCall, ToolHost, ToolOutcome, ToolSpec, Via};
+use junto_core::{Body, EventLog, Fut, Item, Listed, ToolCall, ToolHost, ToolOutcome, ToolSpec, Via};
 
 use super::{EXECUTE_CODE, REPLAY_CELL, RESET_KERNEL, RESTORE_VARIABLES};
-use crate::{Clock, Hold};
+use crate::{Clock, Hold, SHELL_LEAVE};
 
 /// Tools that code does not call: a cell would wait for itself.
 const NOT_FROM_CODE: &[&str] = &[EXECUTE_CODE, RESET_KERNEL, REPLAY_CELL, RESTORE_VARIABLES];
@@ -23,8 +23,14 @@ pub(super) struct CellHost {
 impl ToolHost for CellHost {
     fn specs(&self) -> Vec<ToolSpec> {
         let mut specs = self.tools.upgrade().map(|tools| tools.specs()).unwrap_or_default();
-        specs.retain(|spec| !NOT_FROM_CODE.contains(&spec.name.as_str()));
+        specs.retain(|spec| is_for_code(&spec.name));
         specs
+    }
+
+    fn catalog(&self) -> Vec<Listed> {
+        let mut catalog = self.tools.upgrade().map(|tools| tools.catalog()).unwrap_or_default();
+        catalog.retain(|tool| is_for_code(&tool.spec.name));
+        catalog
     }
 
     fn call(&self, call: ToolCall, via: Via) -> Fut<'_, ToolOutcome> {
@@ -54,6 +60,11 @@ impl ToolHost for CellHost {
             }
         })
     }
+}
+
+/// Whether code is told of a tool. What asks for leave is called by what runs beside it.
+fn is_for_code(name: &str) -> bool {
+    !NOT_FROM_CODE.contains(&name) && name != SHELL_LEAVE
 }
 
 /// Holds the cell's time while a call is asked about.

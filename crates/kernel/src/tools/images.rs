@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use tokio::io::AsyncWriteExt as _;
 use uuid::Uuid;
 
 /// What a model is shown at most, of one cell.
@@ -31,11 +32,23 @@ pub(super) fn kind(media_type: &str) -> (&'static str, bool) {
 ///
 /// # Errors
 /// If the folder or the file cannot be written.
-pub(super) async fn save(folder: &Path, media_type: &str, bytes: Vec<u8>) -> io::Result<PathBuf> {
-    tokio::fs::create_dir_all(folder).await?;
+pub(super) async fn save(folder: &Path, media_type: &str, bytes: &[u8]) -> io::Result<PathBuf> {
     let (ending, _) = kind(media_type);
     let name = Uuid::new_v4().simple().to_string();
     let path = folder.join(format!("{}.{ending}", name.get(..8).unwrap_or(&name)));
-    tokio::fs::write(&path, bytes).await?;
+    write_private(&path, bytes).await?;
     Ok(path)
+}
+
+/// Writes a new file that only its owner reads, and makes its folder if that is not there.
+///
+/// # Errors
+/// If the folder or the file cannot be written, or the file is there.
+pub(super) async fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        tokio::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).await?;
+    }
+    let mut file = tokio::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).await?;
+    file.write_all(bytes).await?;
+    file.flush().await
 }

@@ -1,22 +1,25 @@
 //! A session's place for code: its kernel, the socket through which its cells call tools, and what they were before.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use junto_core::{Companion, EventLog, Fut, Tool, ToolCall, ToolCx, ToolHost, ToolOutcome, Via};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
 use super::execute::ExecuteCode;
+use super::find::FindCodeTools;
 use super::host::CellHost;
 use super::past::Resumption;
 use super::replay::{ReplayCell, RestoreVariables};
 use super::reset::ResetKernel;
 use super::snapshot::{self, Kept};
 use super::{CodeSetup, GRACE, Interpreter, PROMPT};
-use crate::{Clock, Error, ErrorKind, Kernel, KernelSetup, PYTHON_CLIENT, Python, ToolSocket};
+use crate::{
+    Clock, Discovery, Error, ErrorKind, Gentools, Kernel, KernelSetup, Limits, Python,
+    SaveTool, ShellLeave, ToolSocket,
+};
 
 /// A session's place for code. Its kernel starts with the first cell and ends with the session, or when the last
 /// handle of the room is dropped.
@@ -24,6 +27,8 @@ pub struct CodeRoom {
     pub(super) setup: CodeSetup,
     /// Whose room it is, once that has begun.
     session: Mutex<Option<Session>>,
+    /// What its code can import, and the model find.
+    discovery: OnceLock<Arc<Discovery>>,
     open: OnceCell<Open>,
     /// What became of bringing the past back, once that was tried: in words, if the model has to know.
     brought: OnceCell<()>,
@@ -56,6 +61,7 @@ impl CodeRoom {
         Arc::new(Self {
             setup,
             session: Mutex::default(),
+            discovery: OnceLock::new(),
             open: OnceCell::new(),
             brought: OnceCell::new(),
             news: Mutex::default(),
@@ -68,12 +74,24 @@ impl CodeRoom {
 
     /// The tools that the model is told of.
     pub fn tools(self: &Arc<Self>) -> Vec<Arc<dyn Tool>> {
-        vec![Arc::new(ExecuteCode::new(Arc::clone(self))), Arc::new(ResetKernel::new(Arc::clone(self)))]
+        let mut tools: Vec<Arc<dyn Tool>> = vec![
+            Arc::new(ExecuteCode::new(Arc::clone(self))),
+            Arc::new(ResetKernel::new(Arc::clone(self))),
+            Arc::new(FindCodeTools::new(Arc::clone(self))),
+        ];
+        if let Some(gentools) = self.gentools() {
+            tools.push(Arc::new(SaveTool::new(gentools)));
+        }
+        tools
     }
 
     /// The tools that it is not told of: what is done beside its own calls is judged and journaled like those.
     pub fn tools_behind(self: &Arc<Self>) -> Vec<Arc<dyn Tool>> {
-        vec![Arc::new(ReplayCell::new(Arc::clone(self))), Arc::new(RestoreVariables::new(Arc::clone(self)))]
+        vec![
+            Arc::new(ReplayCell::new(Arc::clone(self))),
+            Arc::new(RestoreVariables::new(Arc::clone(self))),
+            Arc::new(ShellLeave::default()),
+        ]
     }
 
     /// The kernel, if there is one.
@@ -93,29 +111,33 @@ impl CodeRoom {
     async fn start(&self, cx: &ToolCx) -> Result<Open, Error> {
         let CodeSetup { env, memory, .. } = &self.setup;
         let run_dir = self.setup.run_dir.path();
-        let session = self.session().ok_or_else(|| Error::new(ErrorKind::Closed, "there is no session"))?;
+        let over = || Error::new(ErrorKind::Closed, "there is no session");
+        let discovery = Arc::clone(self.discovery().ok_or_else(over)?);
         let python = self.python(cx).await?;
-        let host = CellHost {
-            tools: session.tools,
-            log: session.log,
-            clock: self.clock.clone(),
-            resting: Arc::clone(&self.resting),
-        };
-        let socket = ToolSocket::serve(Arc::new(host), run_dir)?;
-        let mut variables: BTreeMap<String, String> = self.setup.variables.clone();
-        for (name, value) in socket.environment() {
-            variables.insert(name.to_owned(), value.to_string_lossy().into_owned());
-        }
+        let socket = ToolSocket::serve_discovery(discovery, run_dir, Limits::default())?;
         let directory = env.facts().cwd.as_path().to_owned();
-        let kernel = Kernel::start(KernelSetup {
-            variables,
-            start_up: self.start_up(),
-            modules: modules(),
+        let setup = KernelSetup {
+            variables: self.setup.variables.clone(),
+            modules: vec![("junto_snapshot.py".to_owned(), snapshot::MODULE.to_owned())],
             memory: *memory,
             grace: GRACE,
             ..KernelSetup::new(python, Arc::clone(env), directory, run_dir)
-        });
+        };
+        let kernel = Kernel::start(setup.with_tools(&socket));
         Ok(Open { kernel: kernel.await?, socket: Mutex::new(Some(socket)) })
+    }
+
+    fn gentools(&self) -> Option<Gentools> {
+        self.setup.gentools.as_ref().map(Gentools::at)
+    }
+
+    /// What code can import; none before the session has begun.
+    pub(super) fn discovery(&self) -> Option<&Arc<Discovery>> {
+        let Session { tools, log } = self.session()?;
+        Some(self.discovery.get_or_init(|| {
+            let (clock, resting) = (self.clock.clone(), Arc::clone(&self.resting));
+            Arc::new(Discovery::new(Arc::new(CellHost { tools, log, clock, resting }), self.gentools()))
+        }))
     }
 
     async fn python(&self, cx: &ToolCx) -> Result<Python, Error> {
@@ -128,10 +150,6 @@ impl CodeRoom {
                 Python::kept(home, &*outside, &tell).await
             }
         }
-    }
-
-    fn start_up(&self) -> Vec<String> {
-        Vec::new()
     }
 
     /// Brings back what was there before the session was resumed, once. Cells that come meanwhile wait.
@@ -176,12 +194,6 @@ impl CodeRoom {
     fn session(&self) -> Option<Session> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-}
-
-/// What cells can import beside what the interpreter has.
-fn modules() -> Vec<(String, String)> {
-    let module = |name: &str, text: &str| (name.to_owned(), text.to_owned());
-    vec![module("junto_tools.py", PYTHON_CLIENT), module("junto_snapshot.py", snapshot::MODULE)]
 }
 
 impl Companion for CodeRoom {

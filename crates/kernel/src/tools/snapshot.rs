@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::images;
 use crate::{Cell, CellEnd, Kernel, Piece};
 
 /// The module that makes and reads snapshots in the kernel.
@@ -55,18 +56,15 @@ pub(super) async fn keep(kernel: &Kernel, file: &Path) {
     let text = made.filter(|_| ran.is_ok_and(|ran| ran.end == CellEnd::Done)).map(|made| made.to_string());
     // A session whose variables are not kept is told so when it is resumed.
     let _ = match text {
-        Some(text) => write(file, text).await,
+        Some(text) => write(file, &text).await,
         None => tokio::fs::remove_file(file).await,
     };
 }
 
 /// Writes a file that is there whole or not at all.
-async fn write(file: &Path, text: String) -> io::Result<()> {
-    if let Some(folder) = file.parent() {
-        tokio::fs::create_dir_all(folder).await?;
-    }
+async fn write(file: &Path, text: &str) -> io::Result<()> {
     let new = file.with_extension(Uuid::new_v4().simple().to_string());
-    tokio::fs::write(&new, text).await?;
+    images::write_private(&new, text.as_bytes()).await?;
     tokio::fs::rename(&new, file).await
 }
 

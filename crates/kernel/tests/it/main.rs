@@ -4,10 +4,13 @@
 
 mod host;
 mod kernels;
+mod library;
 mod t1_break;
 mod t1_calls;
 mod t1_cells;
 mod t1_door;
 mod t1_gate;
+mod t1_imports;
+mod t1_leave;
 mod t1_limits;
 mod t1_python;

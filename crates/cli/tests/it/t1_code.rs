@@ -1,0 +1,177 @@
+//! `junto run --code`: cells of Python in a session.
+
+use junto::twin::{Play, Step};
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+use crate::t1_commands::{Session, assert_gone};
+use crate::t1_run::{events, of_type};
+
+/// A cell.
+pub(crate) fn cell(code: &str) -> Step {
+    Step::call("execute_code", json!({ "code": code }))
+}
+
+/// A stage whose kernels are the Python that the tests are given.
+pub(crate) fn stage(steps: impl Into<Vec<Step>>) -> Stage {
+    let python = std::env::var("JUNTO_PEER_KERNEL").expect("JUNTO_PEER_KERNEL: a Python with ipykernel");
+    let mut stage = Stage::on_any_wire(Play::of(steps));
+    stage.machine = stage.machine.with("JUNTO_CODE_PYTHON", &python);
+    stage
+}
+
+/// What the calls of a tool said, by the session's own agent or a child.
+pub(crate) fn outputs(events: &[Value]) -> Vec<String> {
+    let ends = of_type(events, "tool_call_end");
+    let of_cells = ends.into_iter().filter(|end| end["name"] == "execute_code");
+    of_cells.map(|end| end["output"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Runs it with flags, and gives its events.
+pub(crate) fn work(stage: &Stage, flags: &[&str]) -> Vec<Value> {
+    let args = [&["run", "--json", "--code"], flags, &["Work."]].concat();
+    events(&stage.machine.run(&args).ok()).0
+}
+
+#[test]
+fn cells_share_their_state_and_what_they_said_before_an_error_is_told() {
+    let steps = [
+        cell("import os\nx = 40\nprint('made')"),
+        cell("x += 2\nprint(os.getpid())\nx"),
+        cell("print('before', flush=True)\n1 / 0"),
+        cell("f'still {x}'"),
+        Step::call("reset_kernel", json!({})),
+        cell("'x' in globals()"),
+        Step::text("Done."),
+    ];
+    let stage = stage(steps);
+    let events = work(&stage, &["--policy", "full"]);
+    let said = outputs(&events);
+    assert_eq!(said[0], "made\n");
+    let (pid, rest) = said[1].split_once('\n').unwrap();
+    assert_eq!(rest, "42\n");
+    assert!(said[2].starts_with("before\n") && said[2].contains("ZeroDivisionError"), "{}", said[2]);
+    assert_eq!((said[3].as_str(), said[4].as_str()), ("'still 42'\n", "False\n"));
+    let failed: Vec<&Value> = of_type(&events, "tool_call_end").iter().map(|end| &end["is_error"]).collect();
+    assert_eq!(failed, [false, false, true, false, false, false]);
+    assert_gone(pid);
+    // The model was told how to use it, and what came of it.
+    let requests = stage.requests();
+    let first = requests[0].body.to_string();
+    for words in ["# Code", "execute_code", "reset_kernel", "mcptools"] {
+        assert!(first.contains(words), "no {words} in {first}");
+    }
+    for hidden in ["replay_cell", "restore_variables"] {
+        assert!(!first.contains(hidden), "{hidden} in {first}");
+    }
+    let last = requests.last().unwrap().body.to_string();
+    assert!(last.contains("ZeroDivisionError") && last.contains("before"), "{last}");
+}
+
+#[test]
+fn without_the_flag_there_is_no_kernel() {
+    let stage = Stage::on_any_wire(Play::text("Done."));
+    stage.machine.run(&["run", "Hi."]).ok();
+    let body = stage.requests()[0].body.to_string();
+    assert!(!body.contains("execute_code") && !body.contains("# Code"), "{body}");
+}
+
+/// A picture of one point.
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+#[test]
+fn images_are_saved_shown_and_seen_by_the_model() {
+    let code = format!(
+        "import base64\nfrom IPython.display import Image, display\ndisplay(Image(base64.b64decode('{PNG}')))\nprint('drawn')"
+    );
+    let stage = stage([cell(&code), Step::text("Done.")]);
+    let run = stage.machine.run(&["run", "--code", "--policy", "full", "Work."]);
+    assert_eq!(run.code, Some(0), "{run:#?}");
+    let line = run.err.lines().find(|line| line.trim_start().starts_with("image: ")).unwrap();
+    let path = line.trim().strip_prefix("image: ").unwrap();
+    assert!(path.contains("/sessions/") && path.ends_with(".png"), "{path}");
+    assert!(std::fs::read(path).unwrap().starts_with(b"\x89PNG"));
+    for words in ["> execute_code", "  | import base64", "    drawn"] {
+        assert!(run.err.contains(words), "no {words:?} in {}", run.err);
+    }
+    let seen = stage.requests().last().unwrap().body.to_string();
+    assert!(seen.contains(PNG) && seen.contains("drawn"), "{seen}");
+}
+
+#[test]
+fn code_calls_tools_that_are_asked_about_while_its_time_stands_still() {
+    let code = "import junto_tools\nt = junto_tools.connect()\n\
+                def write(name):\n    try:\n        return t.write_file(file_path=name, content='x')\n    \
+                except junto_tools.ToolError as e:\n        return f'refused: {e}'\n\
+                print(write('a.txt'))\nprint(write('b.txt'))";
+    let stage = stage([cell(code), Step::text("Done.")]);
+    let mut session = Session::start(&stage, &["--code", "--ask", "--input", "json"]);
+    let whole = session.wait_for("ask");
+    assert_eq!(whole["request"]["actions"][0]["code"], code);
+    session.answer(&whole, json!({"answer": "allow"}));
+    let first = session.wait_for("ask");
+    assert_eq!(
+        (&first["request"]["via"], &first["request"]["call"]["name"]),
+        (&json!("cell"), &json!("write_file"))
+    );
+    session.answer(&first, json!({"answer": "allow"}));
+    let second = session.wait_for("ask");
+    session.answer(&second, json!({"answer": "reject", "reason": "not this"}));
+    let (_, events, err) = session.end();
+    let said = outputs(&events);
+    assert!(
+        said[0].contains("a.txt") && said[0].contains("refused: the user refused: not this"),
+        "{said:?} {err}"
+    );
+    let project = stage.machine.path("project");
+    assert!(project.join("a.txt").exists() && !project.join("b.txt").exists());
+}
+
+#[test]
+fn a_cell_that_takes_too_long_is_ended_but_not_while_somebody_is_asked() {
+    let code = "import junto_tools\njunto_tools.connect().write_file(file_path='a.txt', content='x')\nprint('asked')\n\
+                import time\ntime.sleep(600)";
+    let mut stage = stage([cell(code), Step::text("Done.")]);
+    stage.machine = stage.machine.with("JUNTO_CODE_TIMEOUT", "2s");
+    let mut session = Session::start(&stage, &["--code", "--ask", "--input", "json"]);
+    let whole = session.wait_for("ask");
+    session.answer(&whole, json!({"answer": "allow"}));
+    let asked = session.wait_for("ask");
+    // Longer than the cell may take.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    session.answer(&asked, json!({"answer": "allow"}));
+    let (code, events, err) = session.end();
+    assert_eq!(code, Some(0), "{err}");
+    let said = outputs(&events);
+    assert!(said[0].contains("asked\n") && said[0].contains("took too long"), "{said:?}");
+}
+
+#[test]
+fn a_subagent_has_a_kernel_of_its_own() {
+    let steps = [
+        cell("x = 1\nimport os\nprint(os.getpid())"),
+        Step::call("spawn_agent", json!({"task": "CHILD", "wait": true})),
+        cell("import os\nprint('x' in globals(), os.getpid())"),
+        Step::text("Child."),
+        cell("x"),
+        Step::text("Done."),
+    ];
+    let stage = stage(steps);
+    let events = work(&stage, &["--policy", "full"]);
+    let said = outputs(&events);
+    let own = said[0].trim();
+    let child = said[1].trim().strip_prefix("False ").unwrap();
+    assert_ne!(own, child);
+    assert_eq!(said[2], "1\n");
+    assert_gone(own);
+    assert_gone(child);
+}
+
+#[test]
+fn a_python_that_cannot_be_one_is_told_with_what_to_do() {
+    let mut stage = stage([cell("1"), Step::text("{{last_result}}")]);
+    stage.machine = stage.machine.with("JUNTO_CODE_PYTHON", "/nowhere/python");
+    let run = stage.machine.run(&["run", "--code", "--policy", "full", "Work."]);
+    assert!(run.out.contains("/nowhere/python"), "{run:#?}");
+}

@@ -1,0 +1,89 @@
+//! What becomes of a kernel's state when its session is resumed.
+
+use junto::twin::Step;
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+use crate::t1_code::{cell, outputs, stage, work};
+use crate::t1_run::of_type;
+use crate::t1_sessions::lines;
+
+/// A session with three cells, and one that looks what is left of them.
+fn steps() -> Vec<Step> {
+    vec![
+        cell(
+            "import json as j\nx = {'a': [1, 2]}\nopen('ran.txt', 'a').write('x')\nlock = __import__('threading').Lock()",
+        ),
+        cell(
+            "def double(n):\n    return 2 * n\n\nclass Point:\n    def __init__(self, x):\n        self.x = x\n\np = Point(3)",
+        ),
+        Step::call("reset_kernel", json!({})),
+        cell(
+            "import json as j\nx = {'a': [1, 2]}\nopen('ran.txt', 'a').write('y')\nlock = __import__('threading').Lock()",
+        ),
+        cell(
+            "def double(n):\n    return 2 * n\n\nclass Point:\n    def __init__(self, x):\n        self.x = x\n\np = Point(3)",
+        ),
+        Step::text("First."),
+        cell(
+            "try:\n    print(j.dumps(x), double(21), p.x, double(Point(1).x))\nexcept NameError as e:\n    print('gone', e)",
+        ),
+        cell("print('lock' in globals())"),
+        Step::text("Second."),
+    ]
+}
+
+/// The events of the second run, which went on with the session of the first.
+fn resumed(stage: &Stage, how: &str) -> Vec<Value> {
+    work(stage, &["--policy", "full", "--code-resume", how]);
+    let out = stage.machine.run(&["resume", "--json", "latest", "Go on."]).ok();
+    lines(&out).into_iter().filter(|line| line["seq"].is_u64()).collect()
+}
+
+fn ran(stage: &Stage) -> String {
+    std::fs::read_to_string(stage.machine.path("project/ran.txt")).unwrap()
+}
+
+#[test]
+fn fresh_the_state_is_gone_and_the_model_is_told() {
+    let stage = stage(steps());
+    let said = outputs(&resumed(&stage, "fresh"));
+    assert_eq!(said, ["gone name 'j' is not defined\n", "False\n"]);
+    assert_eq!(ran(&stage), "xy");
+    let requests = stage.requests();
+    let told = |at: usize| requests[at].body.to_string().contains("Its Python kernel is a new one");
+    assert!(!told(5) && told(6), "told with the first request after it was brought back");
+}
+
+#[test]
+fn replay_runs_the_cells_again_since_the_kernel_was_fresh_last() {
+    let stage = stage(steps());
+    let events = resumed(&stage, "replay");
+    assert_eq!(outputs(&events), ["{\"a\": [1, 2]} 42 3 2\n", "True\n"]);
+    assert_eq!(ran(&stage), "xyy");
+    let starts = of_type(&events, "tool_call_start");
+    let again: Vec<&Value> =
+        starts.into_iter().filter(|start| start["call"]["name"] == "replay_cell").collect();
+    assert_eq!(again.len(), 2);
+    assert!(again.iter().all(|start| start["via"] == "cell"));
+}
+
+#[test]
+fn replay_asks_again_and_stops_where_it_is_refused() {
+    let stage = stage(steps());
+    work(&stage, &["--policy", "full", "--code-resume", "replay"]);
+    // Nobody is there to say yes.
+    let out = stage.machine.run(&["resume", "--json", "--policy", "ask", "latest", "Go on."]).ok();
+    let events: Vec<Value> = lines(&out).into_iter().filter(|line| line["seq"].is_u64()).collect();
+    assert_eq!(ran(&stage), "xy");
+    assert!(outputs(&events)[0].contains("not allowed"), "{out}");
+}
+
+#[test]
+fn a_snapshot_keeps_what_can_be_kept() {
+    let stage = stage(steps());
+    let said = outputs(&resumed(&stage, "snapshot"));
+    assert!(said[0].contains("but for lock, which could not be kept"), "{said:?}");
+    assert!(said[0].ends_with("{\"a\": [1, 2]} 42 3 2\n"), "{said:?}");
+    assert_eq!((said[1].as_str(), ran(&stage).as_str()), ("False\n", "xy"));
+}

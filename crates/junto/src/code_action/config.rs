@@ -1,0 +1,93 @@
+//! What an agent is made of.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use junto_core::Policy;
+use junto_env::{LocalBuilder, LocalEnvironment, Means, Sandbox};
+use junto_llm::SessionId;
+use junto_mcp::config::ServerConfig;
+use junto_store::Store;
+
+use crate::{Code, Native};
+
+/// Describes the environment for a directory.
+pub type Local = Arc<dyn Fn(&Path) -> LocalBuilder + Send + Sync>;
+
+/// What an agent is made of. [`Config::new`] takes what has no default; the rest is set field by field.
+#[derive(Clone)]
+pub struct Config {
+    /// Who answers, with its model and its prompt.
+    pub native: Native,
+    /// Its kernel: by which Python, with which variables, how long a cell may take, where images go, what becomes of
+    /// its state when a session is resumed.
+    pub code: Code,
+    /// Where the agent works.
+    pub workdir: PathBuf,
+    /// Describes the environment for a directory: its variables, above all. By default it has none but the usual
+    /// search path.
+    pub local: Local,
+    /// Where sessions are kept, so that they can be resumed; absent: they are not.
+    pub persistence: Option<Store>,
+    /// Decides what may be done, and about what somebody is asked. Absent: about every call, reading included
+    /// ([`AskAlways`](super::AskAlways)).
+    pub policy: Option<Arc<dyn Policy>>,
+    /// How long a request for approval waits for its answer; absent: for ever. One that nobody answers in time is not
+    /// approved, and the model goes on.
+    pub approval_timeout: Option<Duration>,
+    /// The MCP servers whose tools the model, and its code, can call.
+    pub mcp_servers: Vec<ServerConfig>,
+    /// Whether the agent may have subagents. Each has a kernel of its own.
+    pub enable_subagents: bool,
+    /// How many at once.
+    pub max_subagents: usize,
+    /// What this machine has to confine commands with, where that is known already.
+    pub means: Option<Means>,
+}
+
+impl Config {
+    /// This agent in this directory. Its sessions are not kept, every call is asked about, and there may be five
+    /// subagents.
+    pub fn new(native: Native, code: Code, workdir: impl Into<PathBuf>) -> Self {
+        Self {
+            native,
+            code,
+            workdir: workdir.into(),
+            local: Arc::new(|directory| LocalEnvironment::builder(directory)),
+            persistence: None,
+            policy: None,
+            approval_timeout: None,
+            mcp_servers: Vec::new(),
+            enable_subagents: true,
+            max_subagents: 5,
+            means: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config")
+            .field("model", &self.native.model)
+            .field("code", &self.code)
+            .field("workdir", &self.workdir)
+            .field("is_kept", &self.persistence.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Which agent it is, and how its kernel is held.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What the agent's events call it; absent: `main`.
+    pub agent_id: Option<String>,
+    /// The session to go on with, or to begin by this id. Absent: a new one, if sessions are kept.
+    pub session_id: Option<SessionId>,
+    /// Whether its kernels, and what cells start, are in the sandbox. Tools and MCP servers are outside of it, behind
+    /// the policy. Where this machine cannot hold a kernel without a gap, the agent does not start.
+    pub sandbox: bool,
+    /// How the sandbox is, if not as it is by default: nobody is reached, and only the working directory and temporary
+    /// files are changed.
+    pub sandbox_config: Option<Sandbox>,
+}

@@ -32,7 +32,7 @@ class Tool(types.ModuleType):
     """
 
     def __init__(self, function, call, wire, optional, typed, free):
-        super().__init__("%s.%s" % (function.__module__, function.__name__), function.__doc__)
+        super().__init__("%s.%s" % (function.__module__, function.__name__), inspect.cleandoc(function.__doc__))
         self.__signature__ = inspect.signature(function)
         self.__qualname__ = function.__name__
         self._call = call
@@ -82,8 +82,9 @@ class Tool(types.ModuleType):
 
     def __getattr__(self, name):
         if not name.startswith("_") and not self._loaded:
+            doc = self.__doc__
             _run(self, _source(self.__name__))
-            self._loaded = True
+            self.__doc__, self._loaded = doc, True
             if name in self.__dict__:
                 return self.__dict__[name]
         raise AttributeError("the tool %s has no %r" % (self.__name__, name))

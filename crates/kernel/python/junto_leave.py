@@ -74,12 +74,16 @@ def _on_popen(executable, arguments, cwd, _env):
     ask(_shown(executable, argv), cwd)
 
 
-def _on_exec(path, arguments, _env):
+def _on_exec(path, arguments, env):
     # `execvp` tries one directory after another.
     if isinstance(path, int) or os.path.exists(path):
-        argv = _texts(arguments)
-        if not _is_granted(argv[1:]):
-            ask(_shown("/proc/self/fd/%d" % path if isinstance(path, int) else path, argv))
+        _on_spawn("/proc/self/fd/%d" % path if isinstance(path, int) else path, arguments, env)
+
+
+def _on_spawn(path, arguments, _env):
+    argv = _texts(arguments)
+    if not _is_granted(argv[1:]):
+        ask(_shown(path, argv))
 
 
 def _on_pty(argv):
@@ -93,7 +97,7 @@ _HANDLERS = {
     "os.system": _on_system,
     "subprocess.Popen": _on_popen,
     "os.exec": _on_exec,
-    "os.posix_spawn": _on_exec,
+    "os.posix_spawn": _on_spawn,
     "pty.spawn": _on_pty,
 }
 

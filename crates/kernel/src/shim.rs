@@ -24,9 +24,11 @@ impl KernelSetup {
     /// program can be started from code.
     #[must_use]
     pub fn with_tools(mut self, socket: &ToolSocket) -> Self {
-        let variables = socket.environment().map(|(name, value)| (name.to_owned(), value.to_string_lossy().into_owned()));
+        let variables =
+            socket.environment().map(|(name, value)| (name.to_owned(), value.to_string_lossy().into_owned()));
         self.variables.extend(variables);
-        self.modules.extend(PYTHON_MODULES.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())));
+        self.modules
+            .extend(PYTHON_MODULES.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())));
         self.start_up.insert(0, START_UP.to_owned());
         self
     }

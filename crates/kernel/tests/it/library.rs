@@ -177,8 +177,7 @@ impl Reading {
         let library = Arc::new(Library::new());
         let gentools = Gentools::at(place.work().join("gentools"));
         let discovery = Arc::new(Discovery::new(library.clone(), Some(gentools)));
-        let socket =
-            ToolSocket::serve_discovery(discovery.clone(), &place.run(), Limits::default()).unwrap();
+        let socket = ToolSocket::serve_discovery(discovery.clone(), &place.run(), Limits::default()).unwrap();
         let mut setup = place.setup().await.with_tools(&socket);
         setup.variables.extend(variables.iter().map(|(name, value)| ((*name).into(), (*value).into())));
         let kernel = Kernel::start(setup).await.unwrap();

@@ -9,19 +9,31 @@ use crate::library::{MEETING, Reading, listed, saver};
 #[tokio::test]
 async fn a_tool_is_imported_called_and_gives_what_its_schema_says() {
     let reading = Reading::new().await;
-    let check = async |code: &str, expected: &str| assert_eq!(reading.printed(code).await, expected, "{code}");
+    let check =
+        async |code: &str, expected: &str| assert_eq!(reading.printed(code).await, expected, "{code}");
     check("from mcptools.git_hub import create_issue\nissue = create_issue('x', from_='me')", "").await;
     check("issue.number, issue.state, issue.class_, issue['class']", "(7, 'open', 'bug', 'bug')").await;
-    check("issue.labels[0].name, issue.parent.number, type(issue) is create_issue.Result", "('x', 1, True)").await;
+    check("issue.labels[0].name, issue.parent.number, type(issue) is create_issue.Result", "('x', 1, True)")
+        .await;
     check("issue.more", "{'title': 'x', 'from': 'me'}").await;
     // What may be left out and is None is left out, unless null is one of its values.
     check("create_issue(title='x', labels=None, parent=None).more", "{'title': 'x', 'parent': None}").await;
     check("create_issue(title='x', **{'from': 'me'}).more", "{'title': 'x', 'from': 'me'}").await;
     let params = "p = create_issue.Params(title='y', labels=[create_issue.LabelsItem(name='l')], from_='z')";
-    check(&format!("{params}\ncreate_issue.run(p).more"), "{'title': 'y', 'from': 'z', 'labels': [{'name': 'l'}]}").await;
-    check("from mcptools.git_hub.create_issue import run, Params, Result\nrun(Params(title='t')).number", "7").await;
-    check("await create_issue.run_async('x')", &reading.printed("issue2 = create_issue('x'); issue2").await).await;
-    check("print(create_issue.__doc__)", "Create an issue. Then it is there.\n\ntitle: What it is about\n").await;
+    check(
+        &format!("{params}\ncreate_issue.run(p).more"),
+        "{'title': 'y', 'from': 'z', 'labels': [{'name': 'l'}]}",
+    )
+    .await;
+    check(
+        "from mcptools.git_hub.create_issue import run, Params, Result\nrun(Params(title='t')).number",
+        "7",
+    )
+    .await;
+    check("await create_issue.run_async('x')", &reading.printed("issue2 = create_issue('x'); issue2").await)
+        .await;
+    check("print(create_issue.__doc__)", "Create an issue. Then it is there.\n\ntitle: What it is about\n")
+        .await;
     check(
         "import inspect; print(inspect.signature(create_issue))",
         "(title: 'str', from_: 'str' = Ellipsis, labels: 'list[create_issue.LabelsItem]' = Ellipsis, parent: 'int | \
@@ -38,11 +50,13 @@ async fn a_tool_is_imported_called_and_gives_what_its_schema_says() {
 #[tokio::test]
 async fn any_name_is_importable_and_no_text_breaks_out() {
     let reading = Reading::new().await;
-    let check = async |code: &str, expected: &str| assert_eq!(reading.printed(code).await, expected, "{code}");
+    let check =
+        async |code: &str, expected: &str| assert_eq!(reading.printed(code).await, expected, "{code}");
     check("import mcptools.odd as odd; len(odd.__all__)", "6").await;
     check("odd.a_b(n=1)", "'odd__a-b {\"n\":1}'").await;
     check("[n for n in odd.__all__ if n.startswith('a_b_')][0][:4]", "'a_b_'").await;
-    check("getattr(odd, [n for n in odd.__all__ if n.startswith('a_b_')][0])(n=2)", "'odd__a.b {\"n\":2}'").await;
+    check("getattr(odd, [n for n in odd.__all__ if n.startswith('a_b_')][0])(n=2)", "'odd__a.b {\"n\":2}'")
+        .await;
     check("odd.import_(text='x')", "'odd__import {\"text\":\"x\"}'").await;
     check("odd.print()", "'odd__print {}'").await;
     check("odd.tool_getattr__()", "'odd____getattr__ {}'").await;
@@ -97,7 +111,10 @@ async fn tools_that_come_late_are_there_at_once() {
     }
     assert_eq!(reading.printed("from mcptools.late import hello; hello()").await, "'late__hello {}'");
     assert_eq!(reading.printed("from mcptools.odd import newer; newer()").await, "'odd__newer {}'");
-    assert_eq!(reading.printed("import mcptools.odd.newest; mcptools.odd.newest()").await, "'odd__newest {}'");
+    assert_eq!(
+        reading.printed("import mcptools.odd.newest; mcptools.odd.newest()").await,
+        "'odd__newest {}'"
+    );
     assert_eq!(reading.printed("hasattr(mcptools.odd, 'print')").await, "False");
     reading.end().await;
 }
@@ -128,7 +145,8 @@ async fn threads_and_tasks_call_at_once() {
 #[tokio::test]
 async fn code_finds_its_tools() {
     let reading = Reading::new().await;
-    let check = async |code: &str, expected: &str| assert_eq!(reading.printed(code).await, expected, "{code}");
+    let check =
+        async |code: &str, expected: &str| assert_eq!(reading.printed(code).await, expected, "{code}");
     check(
         "from junto_tools import *\nlist_categories()",
         "{'mcptools.junto': 6, 'mcptools.git_hub': 1, 'mcptools.odd': 6}",

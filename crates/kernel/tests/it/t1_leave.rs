@@ -23,7 +23,7 @@ async fn what_is_asked_for_is_what_runs() {
     check("!echo hello", "hello\n", &["echo hello"]).await;
     check("!echo '{\"a\": 1}'", "{\"a\": 1}\n", &["echo '{\"a\": 1}'"]).await;
     check("!find . -maxdepth 0 -exec echo {} \\;", ".\n", &["find . -maxdepth 0 -exec echo {} \\;"]).await;
-    check("v = 'a b'\n!echo $v {len(v)} $$HOME_NOT", "a b 3 \n", &["echo a b 3 $HOME_NOT"]).await;
+    check("v = 'a b'\n!echo $v {len(v)} $$HOME_NOT", "a b 3\n", &["echo a b 3 $HOME_NOT"]).await;
     check("x = !echo one; echo two\nx", "['one', 'two']", &["echo one; echo two"]).await;
     check("!!echo {v}", "['a b']", &["echo a b"]).await;
     check("%sx echo $v", "['a b']", &["echo a b"]).await;
@@ -43,14 +43,27 @@ async fn every_way_of_starting_a_program_is_asked_for_once() {
     let reading = Reading::new().await;
     let check = async |code: &str, said: &str, lines: &[&str]| check(&reading, code, said, lines).await;
     check("import os, posix, pty, subprocess, sys, asyncio, threading", "", &[]).await;
-    check("subprocess.run(['echo', 'a b', '$x'], capture_output=True).stdout", "b'a b $x\\n'", &["echo 'a b' '$x'"])
-        .await;
+    check(
+        "subprocess.run(['echo', 'a b', '$x'], capture_output=True).stdout",
+        "b'a b $x\\n'",
+        &["echo 'a b' '$x'"],
+    )
+    .await;
     check("subprocess.check_output('echo $((2*2))', shell=True)", "b'4\\n'", &["echo $((2*2))"]).await;
     check("subprocess.run('true').returncode", "0", &["true"]).await;
-    check("subprocess.run(['ls', '-d'], executable='/bin/echo', capture_output=True).stdout", "b'-d\\n'", &["/bin/echo -d"])
-        .await;
+    check(
+        "subprocess.run(['ls', '-d'], executable='/bin/echo', capture_output=True).stdout",
+        "b'-d\\n'",
+        &["/bin/echo -d"],
+    )
+    .await;
     check("subprocess.run([b'echo', b'x'], capture_output=True).stdout", "b'x\\n'", &["echo x"]).await;
-    check("subprocess.run(['pwd'], cwd='/', close_fds=False, capture_output=True).stdout", "b'/\\n'", &["pwd"]).await;
+    check(
+        "subprocess.run(['pwd'], cwd='/', close_fds=False, capture_output=True).stdout",
+        "b'/\\n'",
+        &["pwd"],
+    )
+    .await;
     assert_eq!(reading.library.calls.lock().unwrap()[0].arguments["cwd"], "/");
     check("os.system('true')", "0", &["true"]).await;
     check("posix.system('exit 3') >> 8", "3", &["exit 3"]).await;
@@ -60,10 +73,12 @@ async fn every_way_of_starting_a_program_is_asked_for_once() {
     check("os.waitpid(os.posix_spawn('/bin/true', ['true'], {}), 0)[1]", "0", &["/bin/true"]).await;
     check("os.waitpid(os.posix_spawnp('true', ['true'], {}), 0)[1]", "0", &["true"]).await;
     check("pty.spawn(['/bin/sh', '-c', 'exit 5'], lambda fd: os.read(fd, 99)) >> 8", "5", &["exit 5"]).await;
-    check("import pexpect; pexpect.run('echo pexpect')", "b'pexpect\\r\\n'", &["/usr/bin/echo pexpect"]).await;
+    check("import pexpect; pexpect.run('echo pexpect')", "b'pexpect\\r\\n'", &["/usr/bin/echo pexpect"])
+        .await;
     let exec = "child = os.fork()\nif child == 0:\n    os.execvp('sh', ['sh', '-c', 'exit 6'])\nos.waitpid(child, 0)[1] >> 8";
     check(exec, "6", &["exit 6"]).await;
-    let shell = "p = await asyncio.create_subprocess_shell('echo async', stdout=-1)\n(await p.communicate())[0]";
+    let shell =
+        "p = await asyncio.create_subprocess_shell('echo async', stdout=-1)\n(await p.communicate())[0]";
     check(shell, "b'async\\n'", &["echo async"]).await;
     let again = "for _ in range(2): subprocess.run(['true'])\nos.system('true')";
     check(again, "0", &["true", "true", "true"]).await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use junto_core::{
-    EventLog, Fut, Gate, Open, Tool, ToolCall, ToolCx, ToolHost, ToolOutcome, ToolSource, ToolSpec, Via,
+    EventLog, Fut, Gate, Listed, Open, Tool, ToolCall, ToolCx, ToolHost, ToolOutcome, ToolSource, ToolSpec, Via,
 };
 use junto_env::ExecutionEnvironment;
 use junto_mcp::config::ServerConfig;
@@ -56,6 +56,11 @@ impl Served {
 impl ToolHost for Served {
     fn specs(&self) -> Vec<ToolSpec> {
         self.tools().iter().map(|tool| tool.spec().clone()).collect()
+    }
+
+    fn catalog(&self) -> Vec<Listed> {
+        let listed = |tool: &Arc<dyn Tool>| Listed { spec: tool.spec().clone(), listing: tool.listing() };
+        self.tools().iter().map(listed).collect()
     }
 
     fn call(&self, call: ToolCall, via: Via) -> Fut<'_, ToolOutcome> {

@@ -10,7 +10,6 @@
 
 mod host;
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
@@ -149,12 +148,7 @@ async fn main() -> Outcome {
     let served = Served::new(server, Arc::clone(&env)).await?;
     let socket = ToolSocket::serve(Arc::clone(&served) as _, folder.path())?;
     let python = Python::at(Path::new(python), &*env).await?;
-    let mut setup = KernelSetup::new(python, env, folder.path(), folder.path());
-    setup.variables = socket
-        .environment()
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value.to_string_lossy().into_owned()))
-        .collect::<BTreeMap<_, _>>();
+    let setup = KernelSetup::new(python, env, folder.path(), folder.path()).with_tools(&socket);
     let mut bench = Bench { setup, kernel: None };
     println!("{{}}");
     let mut lines = BufReader::new(tokio::io::stdin()).lines();

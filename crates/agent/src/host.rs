@@ -79,6 +79,8 @@ impl ToolHost for SessionTools {
     }
 
     fn catalog(&self) -> Vec<Listed> {
+        // A server may have come up since the model was asked.
+        self.toolbox.catch_up();
         let kit = self.toolbox.kit();
         let tools = kit.registry();
         // What is behind is the session's own in another form, unless it comes from a server.

@@ -1,7 +1,7 @@
 //! A session's tools, and the way of one call: look up, validate, judge, run, tell.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use junto_core::{
@@ -56,6 +56,8 @@ pub(crate) struct Toolbox {
     unread: Unread,
     /// Tools that come and go.
     late: Option<Late>,
+    /// What was wrong with some of them and has not been said.
+    left_out: Mutex<Vec<String>>,
     /// The user's programs that are asked before a call and told after it.
     hooks: Option<Arc<SessionHooks>>,
     /// Tools that others have and this session has not, and why.
@@ -120,6 +122,7 @@ impl Toolbox {
             limits,
             unread,
             late,
+            left_out: Mutex::default(),
             hooks,
             withheld,
         })
@@ -137,14 +140,20 @@ impl Toolbox {
 
     /// Takes the tools that have come, and lets those go that have gone. Says what is wrong with some.
     pub(crate) fn renew(&self) -> Vec<String> {
-        let Some(late) = &self.late else { return Vec::new() };
+        self.catch_up();
+        std::mem::take(&mut *self.left_out.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The same, and what is wrong is said by the next [`Toolbox::renew`].
+    pub(crate) fn catch_up(&self) {
+        let Some(late) = &self.late else { return };
         let mut kit = self.kit.write().unwrap_or_else(PoisonError::into_inner);
-        let Some((tools, left_out)) = late.renew(kit.registry()) else { return Vec::new() };
+        let Some((tools, left_out)) = late.renew(kit.registry()) else { return };
         // Each of them is known to be sound.
         if let Ok(renewed) = Kit::new(tools) {
             *kit = Arc::new(renewed);
         }
-        left_out
+        self.left_out.lock().unwrap_or_else(PoisonError::into_inner).extend(left_out);
     }
 
     /// Has hooks run before and after each call.

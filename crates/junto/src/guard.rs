@@ -163,13 +163,22 @@ impl Guard {
         let insisted = || Sandbox { access: Access::Workspace, ..self.sandbox.clone() };
         let wanted = self.sandbox().or_else(|| (self.enforcement == Enforcement::Whole).then(insisted));
         let Some(mut sandbox) = wanted else { return Ok(None) };
+        let means = self.means.clone().unwrap_or_else(|| Means::find(None));
+        let accepted = match self.enforcement {
+            Enforcement::Auto => means.gaps(&sandbox),
+            Enforcement::Whole | Enforcement::Off => Vec::new(),
+        };
         // Its sockets it writes in any case.
         if sandbox.access == Access::ReadOnly {
             sandbox.access = Access::Aside;
         }
         sandbox.writable.push(run_dir.to_owned());
         sandbox.sockets.push(run_dir.to_owned());
-        let means = self.means.clone().unwrap_or_else(|| Means::find(None));
+        // What is not open for commands must not be for code: it was judged as if it were held like them.
+        let open: Vec<Gap> = means.gaps(&sandbox).into_iter().filter(|gap| !accepted.contains(gap)).collect();
+        if !open.is_empty() {
+            return Err(self.cannot_hold(&open));
+        }
         Ok(Some(Arc::new(SandboxedEnvironment::with_means(local, sandbox, &means)?)))
     }
 

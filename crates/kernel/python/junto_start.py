@@ -20,7 +20,7 @@ def begin():
 
     shell = _shell()
     if shell is not None:
-        shell.run_line_magic("colors", "nocolor")
+        shell.colors = "nocolor"
         shell.history_manager.enabled = False
     junto_leave.install(shell)
 

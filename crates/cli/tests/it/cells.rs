@@ -40,7 +40,11 @@ pub(crate) fn stage(cells: &[&str]) -> Stage {
 pub(crate) fn staged(play: Play, code: &str) -> Stage {
     let stage = Stage::new(&SETUPS[0], play);
     let python = peer("JUNTO_PEER_KERNEL");
-    configure(&stage, &format!("[code]\npython = \"{python}\"\n{code}"));
+    // What is refused is told to the model, which sends the next cell.
+    configure(
+        &stage,
+        &format!("[policy]\non_reject = \"tell_model\"\n\n[code]\npython = \"{python}\"\n{code}"),
+    );
     stage
 }
 
@@ -60,6 +64,14 @@ pub(crate) fn serve(stage: &Stage, servers: &Value) {
 pub(crate) fn named(tools: &[&str]) -> Value {
     let args: Vec<&str> = [NAMED].iter().chain(tools).copied().collect();
     json!({"command": "python3", "args": args})
+}
+
+/// Python that waits until a server is up, for what cannot be shown before.
+pub(crate) fn when_up(server: &str) -> String {
+    format!(
+        "import importlib, time\nfor _ in range(600):\n    try:\n        importlib.import_module('mcptools.{server}')\n        \
+         break\n    except ImportError:\n        time.sleep(0.1)\n"
+    )
 }
 
 /// What was seen of a session with cells.

@@ -22,7 +22,11 @@ use Free::{Anybody, Perhaps};
 /// Each is code that raises if it is kept from what it tries. `outside` is a folder outside, `home` the user's.
 const PROBES: &[(&str, Free, &str)] = &[
     // Whom it reaches.
-    ("a server on this machine", Anybody, "assert socket.create_connection(('127.0.0.1', port), 5).recv(5) == b'hello'"),
+    (
+        "a server on this machine",
+        Anybody,
+        "assert socket.create_connection(('127.0.0.1', port), 5).recv(5) == b'hello'",
+    ),
     (
         "a server on this machine, from a child",
         Anybody,
@@ -45,14 +49,34 @@ const PROBES: &[(&str, Free, &str)] = &[
     ("through /proc/self/cwd", Anybody, "os.chdir(outside); open('/proc/self/cwd/new', 'w').write('x')"),
     ("through the parent's root", Perhaps, "open(f'/proc/{os.getppid()}/root{outside}/new', 'w').write('x')"),
     ("the repository's settings", Anybody, "open('.git/config', 'a').write('x')"),
-    ("its own rules", Anybody, "os.makedirs('.junto', exist_ok=True); open('.junto/config.toml', 'w').write('')"),
+    (
+        "its own rules",
+        Anybody,
+        "os.makedirs('.junto', exist_ok=True); open('.junto/config.toml', 'w').write('')",
+    ),
     // What it reads.
     ("a key", Anybody, "assert 'sesame' in open(f'{home}/.ssh/id_rsa').read()"),
-    ("a key by a link", Anybody, "os.symlink(f'{home}/.ssh', 'l3'); assert 'sesame' in open('l3/id_rsa').read()"),
-    ("a key by another name", Anybody, "os.link(f'{home}/.ssh/id_rsa', 'l4'); assert 'sesame' in open('l4').read()"),
+    (
+        "a key by a link",
+        Anybody,
+        "os.symlink(f'{home}/.ssh', 'l3'); assert 'sesame' in open('l3/id_rsa').read()",
+    ),
+    (
+        "a key by another name",
+        Anybody,
+        "os.link(f'{home}/.ssh/id_rsa', 'l4'); assert 'sesame' in open('l4').read()",
+    ),
     ("a key through /proc", Anybody, "assert 'sesame' in open(f'/proc/self/root{home}/.ssh/id_rsa').read()"),
-    ("a key by a child", Anybody, "assert 'sesame' in subprocess.check_output(['cat', f'{home}/.ssh/id_rsa'], text=True)"),
-    ("a key through the parent's root", Perhaps, "assert 'sesame' in open(f'/proc/{os.getppid()}/root{home}/.ssh/id_rsa').read()"),
+    (
+        "a key by a child",
+        Anybody,
+        "assert 'sesame' in subprocess.check_output(['cat', f'{home}/.ssh/id_rsa'], text=True)",
+    ),
+    (
+        "a key through the parent's root",
+        Perhaps,
+        "assert 'sesame' in open(f'/proc/{os.getppid()}/root{home}/.ssh/id_rsa').read()",
+    ),
     (".env", Anybody, "assert 'sesame' in open('.env').read()"),
     (".env by a link", Anybody, "os.symlink('.env', 'l5'); assert 'sesame' in open('l5').read()"),
     (".env moved away", Anybody, "os.rename('.env', 'kept'); assert 'sesame' in open('kept').read()"),
@@ -62,7 +86,11 @@ const PROBES: &[(&str, Free, &str)] = &[
         "assert any(key.encode() in read(f'/proc/{p}/environ') for p in os.listdir('/proc') if p.isdigit())",
     ),
     // Other processes.
-    ("the parent, traced", Perhaps, "assert c.ptrace(16, os.getppid(), 0, 0) == 0; c.ptrace(17, os.getppid(), 0, 0)"),
+    (
+        "the parent, traced",
+        Perhaps,
+        "assert c.ptrace(16, os.getppid(), 0, 0) == 0; c.ptrace(17, os.getppid(), 0, 0)",
+    ),
     ("the parent's memory", Perhaps, "open(f'/proc/{os.getppid()}/mem', 'rb').close()"),
     (
         "a process outside, by its number",
@@ -71,7 +99,11 @@ const PROBES: &[(&str, Free, &str)] = &[
     ),
     // Other ways out.
     ("namespaces of its own", Perhaps, "assert c.unshare(0x10000000 | 0x20000) == 0"),
-    ("a file system, mounted", Perhaps, "os.mkdir('m'); assert c.mount(outside.encode(), b'm', None, 4096, None) == 0"),
+    (
+        "a file system, mounted",
+        Perhaps,
+        "os.mkdir('m'); assert c.mount(outside.encode(), b'm', None, 4096, None) == 0",
+    ),
 ];
 
 const PREPARED: &str = r"
@@ -119,11 +151,9 @@ fn tried(probes: &[&str], flags: &[&str]) -> Vec<String> {
     });
     let cells: Vec<String> = [prepare].into_iter().chain(probes).collect();
     let stage = staged(sends(&cells.iter().map(String::as_str).collect::<Vec<_>>()), "");
-    for (path, content) in [
-        (".ssh/id_rsa", "sesame"),
-        ("project/.env", "KEY=sesame"),
-        ("project/.git/config", "[core]\n"),
-    ] {
+    for (path, content) in
+        [(".ssh/id_rsa", "sesame"), ("project/.env", "KEY=sesame"), ("project/.git/config", "[core]\n")]
+    {
         stage.machine.write(path, content);
     }
     std::fs::write(outside.path().join("file"), "theirs").unwrap();

@@ -2,9 +2,7 @@
 
 use std::fs;
 
-use junto::twin::Play;
-
-use crate::cells::{cell, configure, sends, stage, staged, unasked};
+use crate::cells::{configure, sends, stage, unasked};
 use crate::stage::{SETUPS, Stage};
 use crate::{Machine, text};
 
@@ -74,11 +72,12 @@ fn without_network_the_first_time_it_is_told_that_it_is_needed() {
     let machine = &stage.machine;
     // Nobody listens there.
     let index = "http://127.0.0.1:9/simple";
-    machine.write(".config/pip/pip.conf", format!("[global]\nindex-url = {index}\nretries = 0\ntimeout = 1\n"));
+    machine
+        .write(".config/pip/pip.conf", format!("[global]\nindex-url = {index}\nretries = 0\ntimeout = 1\n"));
     machine.write(".config/uv/uv.toml", format!("[[index]]\nurl = \"{index}\"\ndefault = true\n"));
     let said = told(&stage);
-    assert!(said.contains("network") || said.contains("offline"), "{said}");
-    assert!(said.contains("code.python") || said.contains("[code]"), "what to do: {said}");
+    assert!(said.contains("connect to the network"), "{said}");
+    assert!(said.contains("the path of a Python"), "what to do: {said}");
 }
 
 #[test]
@@ -105,28 +104,26 @@ fn what_prints_at_import_is_output_and_nothing_else() {
 
 #[test]
 fn cells_that_make_no_sense_are_answered_and_the_kernel_goes_on() {
-    let odd = ["", "   \n", "print('a\0b')", "def f(:", "\u{feff}x = 1", "%nomagic", "%%nomagic\nx", "raise SystemExit(3)"];
+    let odd = [
+        "",
+        "   \n",
+        "print('a\0b')",
+        "def f(:",
+        "\u{feff}x = 1",
+        "%nomagic",
+        "%%nomagic\nx",
+        "raise SystemExit(3)",
+    ];
     let codes: Vec<&str> = odd.iter().copied().chain(["print('still', 6 * 7)"]).collect();
     let stage = stage(&codes);
     let seen = unasked(&stage, &["--policy", "full", "--max-rounds", "20"]);
     let cells = seen.cells();
     assert_eq!(cells.len(), codes.len(), "{seen:#?}");
-    for (number, part) in [(2, "null"), (3, "SyntaxError"), (5, "nomagic"), (6, "nomagic")] {
+    for (number, part) in [(2, "NUL"), (3, "SyntaxError"), (5, "nomagic"), (6, "nomagic")] {
         let (failed, said) = &cells[number];
         assert!(*failed && said.contains(part), "{:?}: {said}", codes[number]);
     }
     assert!(seen.fine(odd.len()).contains("still 42"), "{seen:#?}");
-}
-
-#[test]
-fn a_cell_of_fifty_megabytes_is_refused_or_run_but_breaks_nothing() {
-    let huge = format!("x = '{}'\nprint(len(x))", "y".repeat(50 << 20));
-    let stage = staged(Play::of([cell(&huge), cell("print('next')"), junto::twin::Step::text("Done.")]), "");
-    let seen = unasked(&stage, &["--policy", "full"]);
-    let cells = seen.cells();
-    let (failed, said) = &cells[0];
-    assert!(*failed && said.contains("MiB") || said.contains("52428800"), "{}", said.chars().take(500).collect::<String>());
-    assert!(cells[1].1.contains("next"), "{:?}", cells[1]);
 }
 
 /// Output is cut for the model like any tool's, and whole in the log.
@@ -138,5 +135,9 @@ fn a_flood_of_output_is_cut_and_kept() {
     assert!(!failed && said.len() < 8 << 20, "{}", said.len());
     let requests = stage.requests();
     let last = requests.last().unwrap().body.to_string();
-    assert!(last.len() < 1 << 20 && last.contains("line 0") && last.contains("line 199999"), "{}", last.len());
+    assert!(
+        last.len() < 1 << 20 && last.contains("line 0") && last.contains("line 199999"),
+        "{}",
+        last.len()
+    );
 }

@@ -3,13 +3,11 @@
 
 use std::fs;
 
-use junto::twin::{Play, Step};
 use serde_json::json;
 
 use crate::cells::{
-    FAULTY, about_a_cell, asked, cell, configure, named, no, sends, serve, stage, staged, unasked, yes,
+    FAULTY, about_a_cell, asked, named, no, sends, serve, stage, staged, unasked, when_up, yes,
 };
-use crate::text;
 
 /// 1. Cells were taken for finished before their output had come.
 #[test]
@@ -31,7 +29,10 @@ fn w02_after_a_crash_leave_is_asked_for_as_before() {
     let seen = asked(&stage, &[], |_| no());
     assert_eq!(seen.lines(), ["touch before", "touch after"], "{seen:#?}");
     let cells = seen.cells();
-    assert!(cells[1].0 && cells[1].1.contains("lost"), "the model is told that its variables are gone: {cells:?}");
+    assert!(
+        cells[1].0 && cells[1].1.contains("gone"),
+        "the model is told that its variables are gone: {cells:?}"
+    );
     assert!(cells[0].0 && cells[2].0, "{cells:?}");
     for made in ["before", "after"] {
         assert!(!stage.machine.path("project").join(made).exists(), "{made}");
@@ -62,7 +63,7 @@ for number, message in enumerate([
     reply = say(dict(message, id=number))
     print(number, reply["ok"] and not reply.get("is_error"))
 "#;
-    let stage = stage(&[code]);
+    let stage = stage(&[&format!("{}{code}", when_up("named"))]);
     serve(&stage, &json!({"named": named(&["say"])}));
     let seen = asked(&stage, &[], |_| yes());
     let said = seen.fine(0);
@@ -84,8 +85,11 @@ fn w04_lines_are_judged_by_what_they_do() {
         "cat ~/.ssh/id_rsa",
         "cat ../../../../../../etc/shadow > stolen",
     ];
-    let bangs: Vec<String> =
-        lines.iter().map(|line| format!("get_ipython().system({line:?})")).chain(["!ls".to_owned()]).collect();
+    let bangs: Vec<String> = lines
+        .iter()
+        .map(|line| format!("get_ipython().system({line:?})"))
+        .chain(["!ls".to_owned()])
+        .collect();
     let stage = stage(&bangs.iter().map(String::as_str).collect::<Vec<_>>());
     for (path, content) in [("project/a", "a"), ("project/z/kept", ""), ("project/.env", "KEY=sesame")] {
         stage.machine.write(path, content);
@@ -212,7 +216,7 @@ while True:
     let stage = staged(sends(&[stubborn, "print('kept' in globals(), 6 * 7)"]), "timeout = \"1s\"\n");
     let seen = unasked(&stage, &["--policy", "full"]);
     let (failed, said) = &seen.cells()[0];
-    assert!(*failed && said.contains("lost"), "{said}");
+    assert!(*failed && said.contains("are gone"), "{said}");
     assert!(seen.fine(1).contains("False 42"), "{seen:#?}");
 }
 
@@ -286,7 +290,7 @@ for name in module.__all__:
 for line in sorted(said):
     print(line)
 ";
-    let stage = stage(&[code]);
+    let stage = stage(&[&format!("{}{code}", when_up("my_server"))]);
     serve(&stage, &json!({"my-server": named(&tools)}));
     let seen = asked(&stage, &[], |_| yes());
     let said = seen.fine(0);
@@ -298,17 +302,8 @@ for line in sorted(said):
 /// 13. A server that was slow kept everything from starting.
 #[test]
 fn w13_a_server_that_is_slow_holds_nothing_up() {
-    let late = "
-import time
-for _ in range(600):
-    try:
-        from mcptools.late import echo
-        break
-    except ImportError:
-        time.sleep(0.1)
-print(echo.run(text='there'))
-";
-    let stage = stage(&["print('at once')", late]);
+    let late = format!("{}from mcptools.late import echo\nprint(echo.run(text='there'))", when_up("late"));
+    let stage = stage(&["print('at once')", &late]);
     let faulty = |mode: &str| json!({"command": "python3", "args": [FAULTY, mode]});
     serve(&stage, &json!({"never": faulty("mute"), "late": faulty("slow=2")}));
     let seen = asked(&stage, &[], |_| yes());
@@ -316,7 +311,8 @@ print(echo.run(text='there'))
     assert!(seen.fine(1).contains("echo says: there"), "{seen:#?}");
 }
 
-/// 14. The first line or call of a kernel loaded packages for seconds. Ours need only the standard library.
+/// 14. The first line or call of a kernel loaded packages for seconds. Ours needs only the standard library; with what
+/// IPython itself runs a line is IPython's.
 #[test]
 fn w14_the_first_call_and_the_first_line_load_no_packages() {
     let code = "
@@ -326,7 +322,7 @@ from mcptools.junto import read_file
 read_file.run(file_path='notes')
 get_ipython().system('true')
 loaded = {name.split('.')[0] for name in set(sys.modules) - before}
-print('loaded:', sorted(loaded - set(sys.stdlib_module_names) - {'mcptools', 'junto_tools'}))
+print('loaded:', sorted(loaded - set(sys.stdlib_module_names) - {'mcptools', 'junto_tools', 'pexpect', 'ptyprocess'}))
 ";
     let stage = stage(&[code]);
     stage.machine.write("project/notes", "public");
@@ -338,9 +334,8 @@ print('loaded:', sorted(loaded - set(sys.stdlib_module_names) - {'mcptools', 'ju
 /// A policy that lets nothing be asked holds for cells as well.
 #[test]
 fn where_nobody_can_be_asked_a_cell_that_needs_leave_is_not_run() {
-    let stage = staged(Play::of([cell("open('made', 'w').close()"), Step::text("Done.")]), "");
-    configure(&stage, "");
+    let stage = stage(&["open('made', 'w').close()"]);
     let seen = unasked(&stage, &["--policy", "ask"]);
     assert!(seen.cells()[0].0, "{seen:#?}");
-    assert!(!stage.machine.path("project/made").exists(), "{}", text(&stage.machine.path("project")));
+    assert!(!stage.machine.path("project/made").exists());
 }

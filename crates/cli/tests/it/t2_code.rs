@@ -3,7 +3,7 @@
 use junto::twin::{Play, Step};
 use serde_json::{Value, json};
 
-use crate::cells::{cell, configure, peer, serve, staged, unasked};
+use crate::cells::{cell, configure, peer, serve, staged, unasked, when_up};
 use crate::stage::Stage;
 use crate::t1_run::{events, of_type};
 use crate::text;
@@ -21,10 +21,7 @@ fn stage(play: Play) -> Stage {
         }),
     );
     for server in ["everything", "files", "time"] {
-        configure(
-            &stage,
-            &format!("[[policy.rule]]\ntool = \"{server}__*\"\ndecision = \"allow\"\n"),
-        );
+        configure(&stage, &format!("[[policy.rule]]\ntool = \"{server}__*\"\ndecision = \"allow\"\n"));
     }
     stage
 }
@@ -35,18 +32,6 @@ fn with_node(mut stage: Stage) -> Stage {
     stage.machine = stage.machine.with("PATH", &format!("{}:{path}", crate::usual_path()));
     stage
 }
-
-/// Waits for a server that is still starting, which no cell has to.
-const WAIT: &str = "
-import importlib, time
-def server(name):
-    for _ in range(600):
-        try:
-            return importlib.import_module(f'mcptools.{name}')
-        except ImportError:
-            time.sleep(0.1)
-everything, files, clock = server('everything'), server('files'), server('time')
-";
 
 #[test]
 fn servers_that_others_wrote_are_called_from_one_cell_in_loops_and_side_by_side() {
@@ -82,7 +67,8 @@ except Exception as error:
     print(type(error).__name__)
 print("total", total)
 "#;
-    let play = Play::of([cell(WAIT), cell(code), Step::text("Done.")]);
+    let up: String = ["everything", "files", "time"].map(when_up).concat();
+    let play = Play::of([cell(&up), cell(code), Step::text("Done.")]);
     let stage = with_node(stage(play));
     let seen = unasked(&stage, &[]);
     let said = seen.fine(1);
@@ -110,8 +96,8 @@ fn a_task_of_ten_calls_is_one_cell_and_takes_fewer_tokens() {
         }
     };
     let search = Step::call("tool_search", json!({"query": "read_text_file"}));
-    let reads = (0..10)
-        .map(|n| Step::call("files__read_text_file", json!({"path": format!("part-{n}.txt")})));
+    let reads =
+        (0..10).map(|n| Step::call("files__read_text_file", json!({"path": format!("part-{n}.txt")})));
     let steps: Vec<Step> = [search].into_iter().chain(reads).chain([Step::text("45")]).collect();
     let single = with_node(stage(Play::of(steps)));
     furnish(&single);
@@ -120,16 +106,10 @@ fn a_task_of_ten_calls_is_one_cell_and_takes_fewer_tokens() {
     assert!(ends.iter().all(|end| end["is_error"] == false) && ends.len() == 11, "{ends:#?}");
 
     let code = r#"
-import time
-for _ in range(600):
-    try:
-        from mcptools.files import read_text_file
-        break
-    except ImportError:
-        time.sleep(0.1)
+from mcptools.files import read_text_file
 print(sum(int(str(read_text_file.run(path=f"part-{n}.txt")).split()[0]) for n in range(10)))
 "#;
-    let one = with_node(stage(Play::of([cell(code), Step::text("45")])));
+    let one = with_node(stage(Play::of([cell(&(when_up("files") + code)), Step::text("45")])));
     furnish(&one);
     let seen = unasked(&one, &[]);
     assert!(seen.fine(0).contains("45"), "{seen:#?}");

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use junto_core::{
-    EventLog, Fut, Gate, Listed, Open, Tool, ToolCall, ToolCx, ToolHost, ToolOutcome, ToolSource, ToolSpec, Via,
+    EventLog, Fut, Gate, Listed, Open, Tool, ToolCall, ToolCx, ToolHost, ToolOutcome, ToolSource, ToolSpec,
+    Via,
 };
 use junto_env::ExecutionEnvironment;
 use junto_mcp::config::ServerConfig;

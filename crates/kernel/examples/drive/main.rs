@@ -55,7 +55,9 @@ impl Bench {
     async fn calls(&self) -> Outcome<Value> {
         let (said, _) = run(self.kernel()?, Cell::new(CALLS)).await?;
         let mut times = said.split_whitespace().map(str::parse::<f64>);
-        let (Some(Ok(first)), Some(Ok(later))) = (times.next(), times.next()) else { return Err(said.into()) };
+        let (Some(Ok(first)), Some(Ok(later))) = (times.next(), times.next()) else {
+            return Err(said.into());
+        };
         Ok(json!({"first": first, "seconds": later}))
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use junto_kernel::{Cell, CellEnd, Kernel};
+use junto_kernel::{Cell, CellEnd, Kernel, Piece};
 
 use crate::host::stand;
 use crate::kernels::{Place, cell, say};
@@ -26,13 +26,13 @@ def let_in(path, token):
     s = socket.socket(socket.AF_UNIX)
     s.settimeout(60)
     s.connect(path)
-    lines = [json.dumps({{"v": 1, "token": token}}), json.dumps({{"id": 1, "op": "list"}})]
-    if token is None:
-        lines = lines[1:]
-    s.sendall("".join(line + "\n" for line in lines).encode())
-    s.shutdown(socket.SHUT_WR)
-    answers = s.makefile().read()
-    return '"tools"' in answers
+    answers = s.makefile()
+    if token is not None:
+        s.sendall(json.dumps({{"v": 1, "token": token}}).encode() + b"\n")
+        if "error" in answers.readline():
+            return False
+    s.sendall(json.dumps({{"id": 1, "op": "list"}}).encode() + b"\n")
+    return '"tools"' in answers.readline()
 print([let_in(*each) for each in tries], let_in(path, token))
 "#
         )
@@ -107,6 +107,26 @@ async fn every_death_is_noticed() {
         assert_eq!(said.stdout, "False\n", "{code}");
         assert_ne!(kernel.generation(), before, "{code}");
     }
+    kernel.close().await;
+    assert_eq!(place.left().await, (Vec::new(), 0));
+}
+
+/// It is run or refused, and the next one is run.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cell_of_fifty_megabytes_breaks_nothing() {
+    let place = Place::new();
+    let kernel = place.kernel().await;
+    let huge = format!("x = '{}'\nprint(len(x))", "y".repeat(50 << 20));
+    let mut pieces: Vec<Piece> = Vec::new();
+    match kernel.run(Cell::new(huge), &mut pieces).await {
+        Ok(ran) => {
+            assert_eq!(ran.end, CellEnd::Done);
+            assert_eq!(pieces, [Piece::Stdout("52428800\n".to_owned())]);
+        }
+        Err(refused) => assert!(refused.to_string().contains("bytes"), "{refused}"),
+    }
+    let said = cell(&kernel, "print(6 * 7)").await;
+    assert_eq!((said.stdout.as_str(), said.state_lost()), ("42\n", false));
     kernel.close().await;
     assert_eq!(place.left().await, (Vec::new(), 0));
 }

@@ -15,6 +15,8 @@ use crate::packaged;
 const PYTHON_LOCK: &str = include_str!("../requirements.lock");
 /// What the binary makes for itself where code runs; made here once, so that tests need no network.
 const KERNEL_LOCK: &str = include_str!("../../crates/kernel/python/requirements.lock");
+/// What code actions are measured beside. Made by the benchmark: no test needs it.
+const IPYBOX_LOCK: &str = include_str!("../../tests/peers/ipybox/requirements.lock");
 /// The oldest Python that the pinned packages run on.
 const PYTHON_MIN: (u32, u32) = (3, 11);
 /// Installed unless the one that is there is this one; so are the next two.
@@ -140,6 +142,16 @@ pub(crate) fn python() -> Outcome<PathBuf> {
 
 fn python_in(cache: &Cache) -> Outcome<PathBuf> {
     venv(cache, "python", "xtask/requirements.lock", PYTHON_LOCK, "about 1 GB")
+}
+
+/// Where Python with what a kernel needs is.
+pub(crate) fn kernel() -> Outcome<PathBuf> {
+    kernel_in(&Cache::open()?)
+}
+
+/// Where Python with ipybox is.
+pub(crate) fn ipybox() -> Outcome<PathBuf> {
+    venv(&Cache::open()?, "ipybox", "tests/peers/ipybox/requirements.lock", IPYBOX_LOCK, "about 300 MB")
 }
 
 fn kernel_in(cache: &Cache) -> Outcome<PathBuf> {

@@ -44,7 +44,7 @@ def tools():
         ]
     if renamed:
         return [tool(f"echo_{renamed}", "", {"text": {"type": "string"}})]
-    names = ["echo", "die", "hang", "flood", "rename", "huge", "picture", "data", "variables", "garble", "child", "progress", "touch"]
+    names = ["echo", "die", "hang", "flood", "rename", "huge", "picture", "data", "variables", "garble", "child", "progress", "touch", "babble"]
     return [tool(name, f"It does {name}", {"text": {"type": "string"}}) for name in names]
 
 
@@ -64,6 +64,9 @@ def call(id, params):
     if name == "flood":
         while True:
             say({"method": "notifications/message", "params": {"level": "info", "data": "again"}})
+    if name == "babble":
+        while True:
+            say({"id": 4242, "result": text("nobody asked")})
     if name == "rename":
         renamed += 1
         say({"method": "notifications/tools/list_changed"})

@@ -9,7 +9,7 @@ use junto::mcp::{Hub, Places};
 use junto::policy::Mode;
 use junto::{Enforcement, Guard};
 
-use crate::config::{Config, Files, SERVERS, problems_failure, read_file};
+use crate::config::{Config, Files, ProjectFiles, SERVERS, anchor, problems_failure, read_file};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::guard;
@@ -49,14 +49,14 @@ pub(crate) fn servers(config: &Config, environment: &Environment) -> Result<Serv
     if let Some(file) = user_file(&Files::find(environment))
         && let Some(text) = read_file(&file).map_err(|problem| problems_failure(&[problem]))?
     {
-        all.take(&file, &text, environment)?;
+        all.take(&file, &text, environment, None)?;
     }
     if let Some(project) = config.project.as_ref().filter(|project| project.is_trusted())
         && let Some(text) = project.text(SERVERS)
     {
         let file = project.project.root.join(SERVERS);
         // A project that is broken is no reason not to work in it.
-        if let Err(failure) = all.take(&file, text, environment) {
+        if let Err(failure) = all.take(&file, text, environment, Some(project)) {
             all.warnings.extend(failure.errors);
         }
     }
@@ -64,12 +64,24 @@ pub(crate) fn servers(config: &Config, environment: &Environment) -> Result<Serv
 }
 
 impl Servers {
-    fn take(&mut self, file: &Path, text: &str, environment: &Environment) -> Result<(), Failure> {
-        let Parsed { servers, warnings } = read(file, text, environment)?;
+    fn take(
+        &mut self,
+        file: &Path,
+        text: &str,
+        environment: &Environment,
+        project: Option<&ProjectFiles>,
+    ) -> Result<(), Failure> {
+        let root = project.map(|project| project.project.root.as_path());
+        let Parsed { servers, warnings } = read(file, text, environment, root)?;
         self.warnings.extend(warnings.into_iter().map(|warning| format!("{}: {warning}", file.display())));
         let plain =
             parse(text, &|name| Some(format!("${{{name}}}"))).map(|plain| plain.servers).unwrap_or_default();
-        for server in servers {
+        for mut server in servers {
+            if let Some(project) = project {
+                // What was looked at is what runs, whatever an agent makes of it meanwhile.
+                anchor(&project.project.root, &mut server);
+                server.pins = project.pins(&server.name);
+            }
             let name = &server.name;
             if let Some(other) = self.known.iter().find(|known| known.server.name == *name) {
                 let theirs = other.file.display();
@@ -85,8 +97,11 @@ impl Servers {
     }
 }
 
-fn read(file: &Path, text: &str, environment: &Environment) -> Result<Parsed, Failure> {
-    let variables = |name: &str| environment.get(name).map(str::to_owned);
+fn read(file: &Path, text: &str, environment: &Environment, root: Option<&Path>) -> Result<Parsed, Failure> {
+    let variables = |name: &str| match (name, root) {
+        ("CLAUDE_PROJECT_DIR" | "JUNTO_PROJECT_DIR", Some(root)) => Some(root.display().to_string()),
+        _ => environment.get(name).map(str::to_owned),
+    };
     parse(text, &variables).map_err(|why| {
         Failure::usage(
             format!("{}: {why}", file.display()),
@@ -114,10 +129,14 @@ pub(crate) fn hub(
         let mode = if guard.mode == Mode::ReadOnly { Mode::ReadOnly } else { Mode::Workspace };
         let path = environment.path("PATH");
         let means = Some(Means::find(path.as_deref().map(Path::as_os_str)));
-        let held = Guard { mode, enforcement: Enforcement::Auto, means, ..guard }.hold(local());
-        if let Some(env) = held.ok().filter(|held| held.is_confined).map(|held| held.env) {
-            places = places.with_sandbox(env as Arc<dyn ExecutionEnvironment>);
-        }
+        // And it wants the whole of it: a server that is kept less than its entry says is not kept.
+        places = match (Guard { mode, enforcement: Enforcement::Whole, means, ..guard }.hold(local())) {
+            Ok(held) => places.with_sandbox(held.env as Arc<dyn ExecutionEnvironment>),
+            Err(error) => places.without_sandbox(format!(
+                "{error}; `junto doctor` says what is missing, and without `\"sandbox\": true` in its entry it runs \
+                 unconfined"
+            )),
+        };
     }
     Ok(Hub::new(servers, places))
 }

@@ -132,3 +132,18 @@ async fn what_a_server_starts_ends_when_the_hub_is_dropped() {
     let left = tokio::task::spawn_blocking(move || survivors::after(&env, HANG)).await.unwrap();
     assert_eq!(left, []);
 }
+
+#[tokio::test]
+async fn one_whose_program_is_another_now_is_not_started_again() {
+    let program = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(program.path(), "as it was").unwrap();
+    let mut server = faulty(&[]);
+    server.pins = vec![junto_mcp::config::Pin::of(program.path()).unwrap()];
+    let bench = Bench::ready(vec![server]).await;
+    assert_eq!(bench.text("faulty__echo", json!({"text": "a"})).await, "echo says: a");
+    std::fs::write(program.path(), "something else").unwrap();
+    bench.fails("faulty__die", json!({})).await;
+    let said = bench.fails("faulty__echo", json!({})).await;
+    assert!(said.contains("has changed since it was trusted"), "{said}");
+    bench.close().await;
+}

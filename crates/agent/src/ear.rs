@@ -51,12 +51,15 @@ impl Ear {
             match piece {
                 Piece::Text(piece) => {
                     // What commands print names no files: nobody has looked at it.
-                    references.extend(find(&piece).into_iter().filter_map(|found| found.held(&typed, &includes)));
+                    references
+                        .extend(find(&piece).into_iter().filter_map(|found| found.held(&typed, &includes)));
                     text.push_str(&piece);
                 }
                 Piece::Shell(line) => text.push_str(&self.output_of(&line).await?),
             }
         }
+        // A file that is named twice is included once, and what the user names is included.
+        references.sort_by_key(|reference| reference.within.is_some());
         if self.reach.references == References::Included {
             let included = include(&references, &*env, self.toolbox.gate()).await;
             text.push_str(&included.text);

@@ -128,7 +128,11 @@ impl State {
     }
 
     /// Waits for the tools of calls that were left when the session was cut off, if they are yet to come.
-    pub(crate) async fn await_tools(&mut self, left: &Calls, step: &CancellationToken) -> Result<(), JournalError> {
+    pub(crate) async fn await_tools(
+        &mut self,
+        left: &Calls,
+        step: &CancellationToken,
+    ) -> Result<(), JournalError> {
         self.renew_tools().await?;
         self.toolbox.await_tools(left.left().map(|(call, _)| call), step).await;
         self.renew_tools().await

@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use junto::core::AgentId;
+use junto::env::left::RUN;
 use junto::env::{ExecutionEnvironment, Means};
-use junto::mcp::config::{Parsed, ServerConfig, parse};
+use junto::mcp::config::{Parsed, Reach, ServerConfig, parse};
 use junto::mcp::{Hub, Places};
 use junto::policy::Mode;
+use junto::runner::sweep::{Entry, Roster};
 use junto::{Enforcement, Guard};
 
 use crate::config::{Config, Files, ProjectFiles, SERVERS, anchor, problems_failure, read_file};
@@ -110,7 +113,25 @@ fn read(file: &Path, text: &str, environment: &Environment, root: Option<&Path>)
     })
 }
 
-/// A hub of these servers for agents that work in a directory.
+/// Writes down that the programs of these servers run, so that a later host ends what this one leaves behind if it is
+/// killed. It holds as long as what is returned.
+pub(crate) fn note(servers: &mut [ServerConfig], roster: Option<Arc<Roster>>) -> Option<Entry> {
+    let launches = servers.iter_mut().filter_map(|server| match &mut server.reach {
+        Reach::Program(launch) => Some(launch),
+        Reach::Http(_) => None,
+    });
+    let mut launches = launches.peekable();
+    launches.peek()?;
+    let run = format!("mcp-{}", AgentId::fresh());
+    // Whoever cannot write it down has been told so.
+    let entry = roster?.enter(&run).ok()?;
+    for launch in launches {
+        launch.variables.insert(RUN.to_owned(), run.clone());
+    }
+    Some(entry)
+}
+
+/// A hub of these servers for agents that work in a directory, and what the user should know of it.
 ///
 /// # Errors
 /// If nobody can work in the directory.
@@ -119,7 +140,8 @@ pub(crate) fn hub(
     config: &Config,
     environment: &Environment,
     directory: &Path,
-) -> Result<Hub, Failure> {
+) -> Result<(Hub, Option<String>), Failure> {
+    let mut warning = None;
     let local = || guard::local(directory, environment, &guard::inherit(config));
     let open = local().build().map_err(|error| guard::cannot_hold(&error))?;
     let mut places = Places::open(Arc::new(open));
@@ -132,11 +154,18 @@ pub(crate) fn hub(
         // And it wants the whole of it: a server that is kept less than its entry says is not kept.
         places = match (Guard { mode, enforcement: Enforcement::Whole, means, ..guard }.hold(local())) {
             Ok(held) => places.with_sandbox(held.env as Arc<dyn ExecutionEnvironment>),
-            Err(error) => places.without_sandbox(format!(
-                "{error}; `junto doctor` says what is missing, and without `\"sandbox\": true` in its entry it runs \
-                 unconfined"
-            )),
+            Err(error) => {
+                let why = format!(
+                    "{error}; `junto doctor` says what is missing, and without `\"sandbox\": true` in its entry it \
+                     runs unconfined"
+                );
+                let kept =
+                    servers.iter().filter(|server| server.sandboxed).map(|server| server.name.as_str());
+                let names: Vec<&str> = kept.collect();
+                warning = Some(format!("MCP servers that are not started ({}): {why}", names.join(", ")));
+                places.without_sandbox(why)
+            }
         };
     }
-    Ok(Hub::new(servers, places))
+    Ok((Hub::new(servers, places), warning))
 }

@@ -10,11 +10,12 @@ use junto::mcp::config::{Launch, Pin, Reach, ServerConfig, parse};
 
 /// How names of files end that are run when they are named. Others, a database for instance, may be meant to change.
 const SCRIPTS: &[&str] = &[
-    "py", "pyz", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "sh", "bash", "zsh", "fish", "rb", "pl", "php",
-    "lua", "jar", "exs", "go", "ps1", "wasm",
+    "py", "pyz", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "sh", "bash", "zsh", "fish", "rb",
+    "pl", "php", "lua", "jar", "exs", "go", "ps1", "wasm",
 ];
 /// What is run of a folder that is named.
-const ENTRIES: &[&str] = &["__main__.py", "index.js", "index.mjs", "index.ts", "package.json", "pyproject.toml"];
+const ENTRIES: &[&str] =
+    &["__main__.py", "index.js", "index.mjs", "index.ts", "package.json", "pyproject.toml"];
 /// Programs that run what a file says which they find by themselves.
 const FINDERS: &[(&str, &str)] = &[
     ("npm", "package.json"),
@@ -144,7 +145,9 @@ mod tests {
     fn what_a_server_runs_is_found_in_its_command() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        for file in ["serve.py", "tools/main.js", "tools/index.js", "mod/__main__.py", "package.json", "data.db"] {
+        for file in
+            ["serve.py", "tools/main.js", "tools/index.js", "mod/__main__.py", "package.json", "data.db"]
+        {
             fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
             fs::write(root.join(file), "x").unwrap();
         }
@@ -152,7 +155,8 @@ mod tests {
         let check = |command: &str, args: &[&str], expected: &[&str]| {
             let server = ServerConfig::program("s", command, args.iter().copied());
             let pins = pins(&root, &server);
-            let found: Vec<_> = pins.iter().map(|pin| pin.path.strip_prefix(&root).unwrap().to_str().unwrap()).collect();
+            let found: Vec<_> =
+                pins.iter().map(|pin| pin.path.strip_prefix(&root).unwrap().to_str().unwrap()).collect();
             assert_eq!(found, expected, "{command} {args:?}");
         };
         check("python3", &["serve.py", "--db", "data.db"], &["serve.py"]);
@@ -168,6 +172,9 @@ mod tests {
         check("python3", &["/etc/hostname", "../x.py"], &[]);
         let mut server = ServerConfig::program("s", "python3", ["serve.py", "--db", "data.db"]);
         anchor(&root, &mut server);
-        assert_eq!(server.reach.to_string(), format!("python3 {} --db data.db", root.join("serve.py").display()));
+        assert_eq!(
+            server.reach.to_string(),
+            format!("python3 {} --db data.db", root.join("serve.py").display())
+        );
     }
 }

@@ -54,7 +54,8 @@ pub(crate) fn of_project(files: &Files) -> Result<Option<ProjectFiles>, Problem>
         (server, pins)
     });
     let servers = servers.collect();
-    let mut read = ProjectFiles { project: project.clone(), standing: Standing::Unknown, texts, brought, servers };
+    let mut read =
+        ProjectFiles { project: project.clone(), standing: Standing::Unknown, texts, brought, servers };
     if let Some(list) = files.trust.as_ref().filter(|_| read.needs_trust()) {
         read.standing = Trust::read(list)?.standing(&project.root, &read.digest());
     }
@@ -183,4 +184,3 @@ impl ProjectFiles {
         self.brought.bound.kinds().into_iter().chain(servers).collect()
     }
 }
-

@@ -130,8 +130,9 @@ fn others(root: &Path, folder: &Path, but: &Path) -> Result<Vec<(String, String)
     let (mut found, mut left, mut folders) = (Vec::new(), MOST_BYTES, vec![folder.to_owned()]);
     let mut seen = HashSet::new();
     let too_many = |folder: &Path| {
-        let message =
-            format!("has more than {MOST_FILES} files or {MOST_BYTES} bytes, too many to be compared each time");
+        let message = format!(
+            "has more than {MOST_FILES} files or {MOST_BYTES} bytes, too many to be compared each time"
+        );
         Err(Fault::of(folder, message))
     };
     while let Some(folder) = folders.pop() {

@@ -160,7 +160,9 @@ async fn unchanged(pins: &[Pin]) -> Result<(), String> {
     let changed = move || pins.into_iter().find(|pin| !pin.holds());
     match tokio::task::spawn_blocking(changed).await {
         Ok(None) => Ok(()),
-        Ok(Some(pin)) => Err(format!("it is not started: {} has changed since it was trusted", pin.path.display())),
+        Ok(Some(pin)) => {
+            Err(format!("it is not started: {} has changed since it was trusted", pin.path.display()))
+        }
         Err(error) => Err(format!("it is not started: {error}")),
     }
 }

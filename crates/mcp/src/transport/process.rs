@@ -21,7 +21,8 @@ use super::mend;
 const WAITING: usize = 64;
 /// How many messages are held while the server takes none of ours.
 const HELD: usize = 1024;
-/// How long a server may take to end when its input has ended.
+/// How long a server may take to end by itself when its input has ended, and how long when it is asked to.
+const LEAVE: Duration = Duration::from_millis(500);
 const GRACE: Duration = Duration::from_secs(2);
 /// How much of what it says on the side is kept.
 const WORDS: usize = 2048;
@@ -221,7 +222,10 @@ impl Pump {
         }
         drop(incoming);
         // A server ends by itself when nobody speaks to it any more; one that does not is ended.
-        let _ = process.close_stdin().await;
+        if process.close_stdin().await.is_ok() {
+            let leaves = async { while let Ok(Some(_)) = process.output().await {} };
+            let _ = tokio::time::timeout(LEAVE, leaves).await;
+        }
         let _ = process.close(GRACE).await;
     }
 

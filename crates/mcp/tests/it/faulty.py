@@ -11,6 +11,8 @@ MANY = next((int(mode.split("=")[1]) for mode in MODES if mode.startswith("many=
 SLOW = next((float(mode.split("=")[1]) for mode in MODES if mode.startswith("slow=")), 0.0)
 COUNT = next((mode.split("=")[1] for mode in MODES if mode.startswith("count=")), None)
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+LEFT = next((mode.split("=")[1] for mode in MODES if mode.startswith("left=")), None)
+STAYS = next((mode.split("=")[1] for mode in MODES if mode.startswith("stays=")), None)
 renamed = 0
 
 
@@ -127,3 +129,10 @@ def main():
 
 
 main()
+if LEFT:
+    with open(LEFT, "a") as file:
+        file.write("left\n")
+if STAYS:
+    with open(STAYS, "w") as file:
+        file.write(str(os.getpid()))
+    time.sleep(1000)

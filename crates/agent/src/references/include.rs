@@ -60,10 +60,7 @@ pub(crate) async fn include(
         known.push(path.clone());
         let name = below(&path, &env.facts().cwd);
         if reference.within.as_ref().is_some_and(|folder| !path.as_path().starts_with(folder)) {
-            included.refuse(
-                &name,
-                "a command of a project that is not trusted includes only files of the project",
-            );
+            included.refuse(&name, "a command of a project includes only files of the project");
             continue;
         }
         let reason = match gate.verdict("read_file", &[Action::Read { path: path.clone() }]) {

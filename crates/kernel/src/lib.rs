@@ -42,7 +42,9 @@ mod socket;
 
 pub use client::ToolClient;
 pub use error::{Error, ErrorKind};
-pub use kernel::{Cell, CellEnd, Clock, Hold, Kernel, KernelSetup, Output, Piece, Ran};
+pub use kernel::{
+    Cell, CellEnd, Clock, Hold, Kernel, KernelSetup, Output, Piece, Ran, sandbox_for_kernels,
+};
 pub use python::Python;
 pub use socket::{Limits, ToolSocket};
 

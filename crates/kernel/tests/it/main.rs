@@ -13,3 +13,4 @@ mod t1_imports;
 mod t1_leave;
 mod t1_limits;
 mod t1_python;
+mod t2_pydantic;

@@ -11,8 +11,6 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::saved;
 
-/// Where the Python is that junto makes, below the folder of everything that is kept.
-const PYTHON: &str = "python";
 /// Where sockets are: their paths must be short.
 const RUN: &str = "/tmp";
 
@@ -47,7 +45,7 @@ pub(crate) fn code(config: &Config, environment: &Environment) -> Result<Option<
 pub(crate) fn interpreter(config: &Config, environment: &Environment) -> Result<Interpreter, Failure> {
     match path("code.python", config, environment) {
         Some(program) => Ok(Interpreter::At(program)),
-        None => Ok(Interpreter::Kept(saved::root(environment)?.join(PYTHON))),
+        None => Ok(Interpreter::Kept(saved::root(environment)?)),
     }
 }
 

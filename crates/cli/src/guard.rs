@@ -36,7 +36,13 @@ pub(crate) fn guard(config: &Config, environment: &Environment) -> Guard {
         hosts => Network::Hosts(hosts.to_vec()),
     };
     let mode = mode(config);
-    let needs_means = matches!(mode, Mode::ReadOnly | Mode::Workspace) && enforcement != Enforcement::Off;
+    let wants_sandbox = matches!(mode, Mode::ReadOnly | Mode::Workspace);
+    let needs_means = match enforcement {
+        Enforcement::Auto => wants_sandbox,
+        // Kernels for code are in it in every mode.
+        Enforcement::Whole => true,
+        Enforcement::Off => false,
+    };
     let path = environment.path("PATH");
     Guard {
         rules: config.rules.clone(),

@@ -135,7 +135,12 @@ impl Code {
             gentools: self.gentools.clone(),
             resumption,
             snapshot: file.filter(|_| self.state == KernelState::Snapshot),
-            ..CodeSetup::new(self.interpreter.clone(), env, run_dir, self.images_dir(folder.map(PathBuf::as_path)))
+            ..CodeSetup::new(
+                self.interpreter.clone(),
+                env,
+                run_dir,
+                self.images_dir(folder.map(PathBuf::as_path)),
+            )
         }
     }
 }

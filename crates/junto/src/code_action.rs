@@ -51,7 +51,7 @@ mod turn;
 mod turns;
 mod view;
 
-use junto_kernel::{EXECUTE_CODE, IMAGE_MARK};
+use junto_kernel::{EXECUTE_CODE, IMAGE_MARK, SHELL_LEAVE};
 
 pub use self::agent::Agent;
 pub use self::approval::ApprovalRequest;

@@ -44,6 +44,11 @@ impl Python {
         kept::kept(home, env, tell).await
     }
 
+    /// The one below `home`, if it was made and is whole. Nothing is made.
+    pub fn made(home: &Path) -> Option<Self> {
+        kept::made(home)
+    }
+
     /// The program.
     pub fn program(&self) -> &Path {
         &self.program

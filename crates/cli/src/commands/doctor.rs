@@ -1,7 +1,8 @@
-//! `junto doctor`: what this machine has, what each mode of policy would enforce with it, and which command-line
-//! agents there are.
+//! `junto doctor`: what this machine has, what each mode of policy would enforce with it, whether there is a kernel for
+//! code, and which command-line agents there are.
 
 mod agents;
+mod kernel;
 
 use std::fmt::Write as _;
 
@@ -54,21 +55,28 @@ pub(crate) async fn run(
 ) -> Result<Exit, Failure> {
     let means = Means::find(environment.path("PATH").as_deref().map(AsRef::as_ref));
     // What is wrong with the configuration is said after what does not depend on it.
-    let agents = match Config::load(environment, &[]) {
-        Ok(config) => agents::look(&config, environment).await,
+    let found = match Config::load(environment, &[]) {
+        Ok(config) => match kernel::look(&config, environment).await {
+            Ok(kernel) => agents::look(&config, environment).await.map(|agents| (kernel, agents)),
+            Err(failure) => Err(failure),
+        },
         Err(failure) => Err(failure),
     };
     if args.json {
         let mut all = to_json(&means);
-        if let Ok(agents) = &agents {
+        if let Ok((kernel, agents)) = &found {
+            all["code"] = kernel::to_json(kernel);
             all["agents"] = agents::to_json(agents);
         }
         output.exact(&format!("{all:#}\n"))?;
     } else {
-        let agents = agents.as_deref().map(agents::to_text).unwrap_or_default();
-        output.data(&(to_text(&means) + &agents))?;
+        let told = |(kernel, agents): &(kernel::Found, Vec<agents::Found>)| {
+            kernel::to_text(kernel) + &agents::to_text(agents)
+        };
+        let rest = found.as_ref().map(told).unwrap_or_default();
+        output.data(&(to_text(&means) + &rest))?;
     }
-    agents?;
+    found?;
     Ok(Exit::Done)
 }
 

@@ -175,3 +175,43 @@ fn a_python_that_cannot_be_one_is_told_with_what_to_do() {
     let run = stage.machine.run(&["run", "--code", "--policy", "full", "Work."]);
     assert!(run.out.contains("/nowhere/python"), "{run:#?}");
 }
+
+#[test]
+fn code_imports_tools_and_shell_lines_ask_with_what_will_run() {
+    let code = "from mcptools.junto import write_file\nwrite_file(file_path='a.txt', content='x')\nv = 'two words'\n\
+                !echo $v {1 + 1} > out.txt";
+    let stage = stage([cell(code), Step::text("Done.")]);
+    let mut session = Session::start(&stage, &["--code", "--ask", "--input", "json"]);
+    let mut asked = Vec::new();
+    for _ in 0..3 {
+        let ask = session.wait_for("ask");
+        asked.push(ask["request"]["actions"][0].clone());
+        session.answer(&ask, json!({"answer": "allow"}));
+    }
+    let (ended, events, err) = session.end();
+    assert_eq!(ended, Some(0), "{err} {:?}", outputs(&events));
+    assert_eq!((&asked[0]["action"], &asked[1]["action"]), (&json!("code"), &json!("write")));
+    assert_eq!(asked[2]["line"], "echo two words 2 > out.txt");
+    let out = std::fs::read_to_string(stage.machine.path("project/out.txt")).unwrap();
+    assert_eq!(out, "two words 2\n", "{:?}", outputs(&events));
+}
+
+#[test]
+fn tools_are_found_by_words() {
+    let find = |arguments: Value| Step::call("find_code_tools", arguments);
+    let steps = [
+        find(json!({})),
+        find(json!({"query": "read a file"})),
+        find(json!({"signature": "mcptools.junto.read_file"})),
+        cell("import mcptools.junto as j\nprint(hasattr(j, 'execute_code'), hasattr(j, 'cell_shell'))"),
+        Step::text("Done."),
+    ];
+    let stage = stage(steps);
+    let events = work(&stage, &["--policy", "full"]);
+    let said: Vec<&str> =
+        of_type(&events, "tool_call_end").iter().map(|end| end["output"].as_str().unwrap()).collect();
+    assert!(said[0].contains("mcptools.junto ("), "{}", said[0]);
+    assert!(said[1].contains("mcptools.junto.read_file: "), "{}", said[1]);
+    assert!(said[2].contains("file_path"), "{}", said[2]);
+    assert_eq!(said[3], "False False\n");
+}

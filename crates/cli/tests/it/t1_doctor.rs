@@ -83,3 +83,20 @@ fn what_is_wrong_is_said_after_what_is_known() {
     let run = machine("[runners.other]\ndefinition = \"gone.toml\"\n", &[]).run(&["doctor"]);
     assert!(run.err.contains("gone.toml, which says how other is run"), "{run:#?}");
 }
+
+#[test]
+fn whether_a_kernel_can_be_had_is_told() {
+    let python = std::env::var("JUNTO_PEER_KERNEL").unwrap();
+    let ready = Machine::configured(&format!("code.python = \"{python}\"\n"));
+    let told = ready.run(&["doctor"]).ok();
+    assert!(told.contains("  kernel: ready, Python 3.") && told.contains(&python), "{told}");
+    let wrong = Machine::configured("code.python = \"/nowhere/python\"\n");
+    let told: Value = serde_json::from_str(&wrong.run(&["doctor", "--json"]).ok()).unwrap();
+    assert_eq!(told["code"]["kernel"], "missing");
+    assert!(told["code"]["why"].as_str().unwrap().contains("/nowhere/python"), "{told}");
+    let bare = Machine::new();
+    bare.program("bin/uv", "#!/bin/sh\n");
+    let path = text(&bare.path("bin"));
+    let told = bare.with("PATH", &path).run(&["doctor"]).ok();
+    assert!(told.contains("  kernel: made with uv at the first cell"), "{told}");
+}

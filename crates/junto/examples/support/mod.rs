@@ -2,9 +2,13 @@
 #![allow(dead_code, reason = "not every example needs all of it")]
 
 use std::error::Error;
+use std::path::Path;
 use std::sync::Arc;
 
+use junto::Code;
 use junto::core::Subscription;
+use junto::env::LocalBuilder;
+use junto::kernel::Interpreter;
 use junto::prelude::*;
 use junto::twin::{Options, Play, Twin};
 
@@ -45,4 +49,18 @@ pub(crate) async fn follow(events: &mut Subscription) -> Result<(), Box<dyn Erro
         }
     }
     Ok(())
+}
+
+/// The environment for a directory, with programs where they usually are.
+pub(crate) fn local(directory: &Path) -> LocalBuilder {
+    LocalEnvironment::builder(directory).variables([("PATH", "/usr/local/bin:/usr/bin:/bin")])
+}
+
+/// Kernels of the Python that is the program's argument; without one, of an environment that is made and kept.
+pub(crate) fn code(sockets: &Path) -> Code {
+    let interpreter = match std::env::args_os().nth(1) {
+        Some(program) => Interpreter::At(program.into()),
+        None => Interpreter::Kept(std::env::temp_dir().join("junto-python")),
+    };
+    Code::new(interpreter, sockets)
 }

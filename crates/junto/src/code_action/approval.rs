@@ -19,7 +19,7 @@ impl ApprovalRequest {
         Self(approval)
     }
 
-    /// The tool: `execute_code` for a code action.
+    /// The tool: `execute_code` for a code action, `cell_shell` for a line that code wants to run in a shell.
     pub fn tool_name(&self) -> &str {
         self.0.tool_name()
     }

@@ -10,7 +10,7 @@ use junto_core::{
 };
 
 use super::images::images_in;
-use super::{AgentEvent, AgentEventKind, ApprovalRequest, EXECUTE_CODE, ParentCall, Phase};
+use super::{AgentEvent, AgentEventKind, ApprovalRequest, EXECUTE_CODE, ParentCall, Phase, SHELL_LEAVE};
 use crate::Approval;
 
 /// What was seen of a turn so far.
@@ -185,7 +185,7 @@ impl View {
     }
 
     async fn ended(&mut self, event: &Event) -> Result<Option<AgentEvent>, JournalError> {
-        let Body::ToolCallEnd { of, call_id, output, is_error, seen, via, .. } = &event.body else {
+        let Body::ToolCallEnd { of, call_id, name, output, is_error, seen, via, .. } = &event.body else {
             return Ok(None);
         };
         // Before it is forgotten: a cell is not its own parent, and what code called is the cell's.
@@ -201,6 +201,10 @@ impl View {
             (Payload::Spilled { .. }, Via::Cell | Via::Child) => shown.preview(),
             _ => self.agent.log().read(shown).await?,
         };
+        // A line that may run says what it has to say in its cell.
+        if name == SHELL_LEAVE && !is_error {
+            return Ok(None);
+        }
         let kind = if is_cell {
             AgentEventKind::CodeExecutionOutput {
                 text: Some(text).filter(|text| !text.is_empty()),

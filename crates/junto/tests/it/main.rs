@@ -2,8 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 #![allow(clippy::disallowed_methods, reason = "tests start the examples")]
 
+mod coder;
 mod t0_samples;
 mod t1_approval;
+mod t1_code_action;
+mod t1_code_action_cells;
+mod t1_code_action_sessions;
 mod t1_contest;
 mod t1_examples;
 mod t1_guard;

@@ -1,13 +1,20 @@
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
 /// What an example prints without any key.
 #[track_caller]
 fn printed(name: &str) -> String {
+    printed_with(name, &[])
+}
+
+/// What an example prints with these arguments.
+#[track_caller]
+fn printed_with(name: &str, arguments: &[OsString]) -> String {
     let own = std::env::current_exe().unwrap();
     // The examples of a crate are built with its tests.
     let program = own.parent().and_then(Path::parent).unwrap().join("examples").join(name);
-    let output = Command::new(&program).env_clear().env("PATH", "/usr/bin:/bin").output();
+    let output = Command::new(&program).args(arguments).env_clear().env("PATH", "/usr/bin:/bin").output();
     let output = output.unwrap_or_else(|error| panic!("{}: {error}", program.display()));
     let out = String::from_utf8(output.stdout).unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
@@ -19,7 +26,12 @@ fn printed(name: &str) -> String {
 /// Checks that an example says all of this, in this order.
 #[track_caller]
 fn check(name: &str, said: &[&str]) {
-    let out = printed(name);
+    check_with(name, &[], said);
+}
+
+#[track_caller]
+fn check_with(name: &str, arguments: &[OsString], said: &[&str]) {
+    let out = printed_with(name, arguments);
     let mut rest = out.as_str();
     for part in said {
         let at =
@@ -84,4 +96,35 @@ fn subagents() {
         assert!(out.contains(part), "no {part:?} in\n{out}");
     }
     assert!(out.ends_with("The right one has more.\n"), "{out}");
+}
+
+/// A Python with ipykernel, which the developer's commands keep.
+fn python() -> [OsString; 1] {
+    let given = std::env::var_os("JUNTO_PEER_KERNEL");
+    [given.expect("JUNTO_PEER_KERNEL names a Python with ipykernel; `cargo xtask test` sets it")]
+}
+
+#[test]
+fn code_action() {
+    let said = [
+        "the model wants execute_code: ",
+        "the code wants read_file: {\"file_path\":\"alder.txt\"}\n",
+        "the code wants read_file: {\"file_path\":\"cedar.txt\"}\n",
+        "  {'alder.txt': 3, 'birch.txt': 7, 'cedar.txt': 5}\n",
+        "  'birch.txt'\n",
+        "Birch has the most lines.\n",
+    ];
+    check_with("code_action", &python(), &said);
+}
+
+#[test]
+fn approve_calls() {
+    let said = [
+        "execute_code: yes\nread_file: yes\n",
+        "cell_shell \"rm notes.txt\": no, with a word\n",
+        "buy milk\nI may not: the user refused: nothing is deleted here\n",
+        "shell {\"command\":\"rm notes.txt\"}: no\n",
+        "the turn ended: Some(Rejected)\nnotes.txt: buy milk\n",
+    ];
+    check_with("approve_calls", &python(), &said);
 }

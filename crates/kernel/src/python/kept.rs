@@ -86,6 +86,11 @@ impl Places {
     }
 }
 
+/// The environment below `home`, if it is there and whole.
+pub(super) fn made(home: &Path) -> Option<Python> {
+    Places::new(home).whole()
+}
+
 /// The environment below `home`, made if it is not there.
 pub(super) async fn kept(
     home: &Path,

@@ -17,8 +17,8 @@ use super::reset::ResetKernel;
 use super::snapshot::{self, Kept};
 use super::{CodeSetup, GRACE, Interpreter, PROMPT};
 use crate::{
-    Clock, Discovery, Error, ErrorKind, Gentools, Kernel, KernelSetup, Limits, Python,
-    SaveTool, ShellLeave, ToolSocket,
+    Clock, Discovery, Error, ErrorKind, Gentools, Kernel, KernelSetup, Limits, Python, SaveTool, ShellLeave,
+    ToolSocket,
 };
 
 /// A session's place for code. Its kernel starts with the first cell and ends with the session, or when the last

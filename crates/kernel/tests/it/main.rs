@@ -5,6 +5,7 @@
 mod host;
 mod kernels;
 mod library;
+mod t1_break;
 mod t1_calls;
 mod t1_cells;
 mod t1_door;

@@ -329,7 +329,11 @@ impl Toolbox {
             Ok(Ok(permit)) => permit,
             Ok(Err(Rejected::Failed(error))) => return Err(JournalError(error.to_string())),
             Ok(Err(rejected)) => {
-                let ran = self.told(&call, via, None, ToolOutcome::rejected(rejected.message())).await?;
+                let outcome = match &rejected {
+                    Rejected::Cancelled => ToolOutcome::error(rejected.message()),
+                    _ => ToolOutcome::rejected(rejected.message()),
+                };
+                let ran = self.told(&call, via, None, outcome).await?;
                 let refused = match rejected {
                     Rejected::Refused(why) => Some(why),
                     _ => None,

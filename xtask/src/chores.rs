@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use crate::Outcome;
 use crate::bench_council;
 use crate::bench_gateway;
+use crate::bench_kernel;
 use crate::bench_loop;
 use crate::bench_runner;
 use crate::bench_tools;
@@ -25,6 +26,8 @@ pub(crate) enum Suite {
     Council,
     /// The gateway under load, beside bare proxies and the gateways of others.
     Gateway,
+    /// Cells and tool calls from code, beside ipybox.
+    Kernel,
     /// A run of the command.
     Loop,
     /// Command-line agents through our layer, beside the same run bare.
@@ -45,6 +48,7 @@ pub(crate) fn bench(suite: Suite) -> Outcome {
         Suite::Llm => run(cargo().args(["bench", "--workspace", "--bench", "llm"])),
         Suite::Council => bench_council::run_all(),
         Suite::Gateway => bench_gateway::run_all(),
+        Suite::Kernel => bench_kernel::run_all(),
         Suite::Loop => bench_loop::run_all(),
         Suite::Runner => bench_runner::run_all(),
         Suite::Policy => run(cargo().args(["bench", "--package", "junto-policy"])),

@@ -11,6 +11,7 @@
 
 mod bench_council;
 mod bench_gateway;
+mod bench_kernel;
 mod bench_loop;
 mod bench_runner;
 mod bench_tools;

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Outcome;
@@ -15,6 +15,8 @@ use crate::packaged;
 const PYTHON_LOCK: &str = include_str!("../requirements.lock");
 /// What the binary makes for itself where code runs; made here once, so that tests need no network.
 const KERNEL_LOCK: &str = include_str!("../../crates/kernel/python/requirements.lock");
+/// What code actions are measured beside. Made by the benchmark: no test needs it.
+const IPYBOX_LOCK: &str = include_str!("../../tests/peers/ipybox/requirements.lock");
 /// The oldest Python that the pinned packages run on.
 const PYTHON_MIN: (u32, u32) = (3, 11);
 /// Installed unless the one that is there is this one; so are the next two.
@@ -126,6 +128,13 @@ pub(crate) fn bwrap() -> Outcome<PathBuf> {
     packaged::BWRAP.ensure(&Cache::open()?)
 }
 
+/// The search path with the directory of this program in front.
+pub(crate) fn beside(program: &Path) -> Outcome<OsString> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let dirs = program.parent().map(Path::to_path_buf).into_iter().chain(env::split_paths(&path));
+    env::join_paths(dirs).map_err(|e| format!("cannot extend the search path: {e}"))
+}
+
 /// Where Python with the pinned packages is.
 pub(crate) fn python() -> Outcome<PathBuf> {
     python_in(&Cache::open()?)
@@ -133,6 +142,16 @@ pub(crate) fn python() -> Outcome<PathBuf> {
 
 fn python_in(cache: &Cache) -> Outcome<PathBuf> {
     venv(cache, "python", "xtask/requirements.lock", PYTHON_LOCK, "about 1 GB")
+}
+
+/// Where Python with what a kernel needs is.
+pub(crate) fn kernel() -> Outcome<PathBuf> {
+    kernel_in(&Cache::open()?)
+}
+
+/// Where Python with ipybox is.
+pub(crate) fn ipybox() -> Outcome<PathBuf> {
+    venv(&Cache::open()?, "ipybox", "tests/peers/ipybox/requirements.lock", IPYBOX_LOCK, "about 300 MB")
 }
 
 fn kernel_in(cache: &Cache) -> Outcome<PathBuf> {
@@ -177,8 +196,7 @@ fn cargo_command(cache: &Cache, name: &str, version: &str) -> Outcome<OsString> 
         eprintln!("setup: installing {package} {version}");
         command::run(cargo().args(["install", &package, "--locked", "--version", version, "--root"]).arg(dir))
     })?;
-    let dirs = std::iter::once(dir.join("bin")).chain(env::split_paths(&path));
-    env::join_paths(dirs).map_err(|e| format!("cannot extend the search path: {e}"))
+    beside(&dir.join("bin").join(&package))
 }
 
 /// Whether a program that was asked for its version says that it is this one.

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests start the command and interrupt it")]
 
 mod agents;
+mod cells;
 mod stage;
 mod t1_agent_policies;
 mod t1_agent_queue;
@@ -10,7 +11,10 @@ mod t1_agents;
 mod t1_ask;
 mod t1_background;
 mod t1_code;
+mod t1_code_escapes;
+mod t1_code_input;
 mod t1_code_resume;
+mod t1_code_weaknesses;
 mod t1_commands;
 mod t1_config;
 mod t1_contest;
@@ -47,6 +51,8 @@ mod t1_skills;
 mod t1_slash;
 mod t1_trust;
 mod t1_usage;
+mod t2_code;
+mod t2_contest;
 mod t2_gateway_clients;
 mod t2_mcp;
 mod t2_reach;

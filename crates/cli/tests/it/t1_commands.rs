@@ -40,14 +40,20 @@ impl Session {
     #[track_caller]
     pub(crate) fn wait_for(&mut self, kind: &str) -> Value {
         loop {
-            let mut line = String::new();
-            assert_ne!(self.out.read_line(&mut line).unwrap(), 0, "no {kind} in {}", self.seen);
-            self.seen.push_str(&line);
-            let value: Value = serde_json::from_str(&line).unwrap();
+            let value = self.next();
             if value["type"] == kind {
                 return value;
             }
         }
+    }
+
+    /// The next line.
+    #[track_caller]
+    pub(crate) fn next(&mut self) -> Value {
+        let mut line = String::new();
+        assert_ne!(self.out.read_line(&mut line).unwrap(), 0, "it ended: {}", self.seen);
+        self.seen.push_str(&line);
+        serde_json::from_str(&line).unwrap()
     }
 
     pub(crate) fn tell(&mut self, line: impl ToString) {

@@ -91,11 +91,16 @@ impl Guard {
             (Mode::ReadOnly, _) => Access::ReadOnly,
             (Mode::Workspace, _) => Access::Workspace,
         };
+        Some(self.confined(access))
+    }
+
+    /// The sandbox with this access to files, and what rules keep from programs.
+    fn confined(&self, access: Access) -> Sandbox {
         let accept_weaker = self.enforcement == Enforcement::Auto;
         let mut hidden = self.sandbox.hidden.clone();
         // What a program reads nobody sees, so what rules keep from it is not there for it.
         hidden.extend(self.rules.iter().flat_map(Rules::unread).map(PathBuf::from));
-        Some(Sandbox { access, accept_weaker, hidden, ..self.sandbox.clone() })
+        Sandbox { access, accept_weaker, hidden, ..self.sandbox.clone() }
     }
 
     /// The environment that a builder describes, held by this guard.
@@ -160,8 +165,8 @@ impl Guard {
         local: LocalBuilder,
         run_dir: &Path,
     ) -> Result<Option<Arc<dyn ExecutionEnvironment>>, Error> {
-        let insisted = || Sandbox { access: Access::Workspace, ..self.sandbox.clone() };
-        let wanted = self.sandbox().or_else(|| (self.enforcement == Enforcement::Whole).then(insisted));
+        let insists = self.enforcement == Enforcement::Whole;
+        let wanted = self.sandbox().or_else(|| insists.then(|| self.confined(Access::Workspace)));
         let Some(mut sandbox) = wanted else { return Ok(None) };
         let means = self.means.clone().unwrap_or_else(|| Means::find(None));
         let accepted = match self.enforcement {
@@ -171,6 +176,8 @@ impl Guard {
         // Its sockets it writes in any case.
         if sandbox.access == Access::ReadOnly {
             sandbox.access = Access::Aside;
+            sandbox.temporary = Some(Vec::new());
+            sandbox.writable.clear();
         }
         sandbox.writable.push(run_dir.to_owned());
         sandbox.sockets.push(run_dir.to_owned());

@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 
 use crate::stage::Stage;
 use crate::t1_code::{cell, outputs, stage, work};
+use crate::t1_commands::Session;
+use crate::t1_interrupt::start;
 use crate::t1_run::of_type;
 use crate::t1_sessions::lines;
 
@@ -72,11 +74,25 @@ fn replay_runs_the_cells_again_since_the_kernel_was_fresh_last() {
 fn replay_asks_again_and_stops_where_it_is_refused() {
     let stage = stage(steps());
     work(&stage, &["--policy", "full", "--code-resume", "replay"]);
-    // Nobody is there to say yes.
-    let out = stage.machine.run(&["resume", "--json", "--policy", "ask", "latest", "Go on."]).ok();
-    let events: Vec<Value> = lines(&out).into_iter().filter(|line| line["seq"].is_u64()).collect();
+    let args = ["resume", "--json", "--input", "json", "--policy", "ask", "latest", "Go on."];
+    let mut session = Session::of(start(&stage.machine, &args));
+    let cell = session.wait_for("ask");
+    session.answer(&cell, json!({"answer": "allow"}));
+    let again = session.wait_for("ask");
+    let request = &again["request"];
+    assert_eq!((&request["call"]["name"], &request["via"]), (&json!("replay_cell"), &json!("cell")));
+    session.answer(&again, json!({"answer": "reject", "reason": "not twice"}));
+    let end = loop {
+        let end = session.wait_for("tool_call_end");
+        if end["name"] == "execute_code" {
+            break end;
+        }
+    };
+    drop(session.child.stdin.take());
+    session.child.wait().unwrap();
+    let said = end["output"].as_str().unwrap();
+    assert!(said.contains("of 2 earlier cells 0 were run again") && said.contains("not twice"), "{said}");
     assert_eq!(ran(&stage), "xy");
-    assert!(outputs(&events)[0].contains("not allowed"), "{out}");
 }
 
 #[test]

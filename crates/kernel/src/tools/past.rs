@@ -99,3 +99,55 @@ pub fn earlier_cells(events: &[Event], rewind: Option<u32>) -> Vec<String> {
     let stays = |turn: u32| rewind.is_none_or(|to_turn| turn <= to_turn);
     cells.into_iter().filter(|(turn, _)| stays(*turn)).map(|(_, code)| code).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use junto_core::{AgentId, Event};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// An event of an agent in one of its turns.
+    fn event(agent: &str, turn: u32, body: Value) -> Event {
+        let mut event = json!({
+            "v": 1, "seq": 1, "at": "2026-01-31T00:00:00Z", "session": "s", "agent": agent, "turn": turn
+        });
+        event.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
+        serde_json::from_value(event).unwrap()
+    }
+
+    fn start(turn: u32, name: &str, code: &str) -> Event {
+        let call = junto_core::ToolCall::function("c", name, json!({ "code": code }).to_string());
+        event("own", turn, json!({"type": "tool_call_start", "call": call}))
+    }
+
+    fn end(turn: u32, name: &str, output: &str, is_error: bool) -> Event {
+        let body = json!({"type": "tool_call_end", "call_id": "c", "name": name, "output": output, "is_error": is_error});
+        event("own", turn, body)
+    }
+
+    fn check(events: &[Event], rewind: Option<u32>, expected: &[&str]) {
+        let first = event("own", 0, json!({"type": "progress", "text": ""}));
+        let all: Vec<Event> = std::iter::once(first).chain(events.iter().cloned()).collect();
+        assert_eq!(earlier_cells(&all, rewind), expected, "{events:?}");
+    }
+
+    #[test]
+    fn the_cells_that_made_the_state_are_known() {
+        let run = |turn, code| start(turn, EXECUTE_CODE, code);
+        let lost = |is_error| end(1, EXECUTE_CODE, &format!("said\n{STATE_LOST}\n"), is_error);
+        check(&[], None, &[]);
+        check(&[run(1, "a"), start(1, "shell", "no"), run(2, "b")], None, &["a", "b"]);
+        check(&[run(1, "a"), end(1, RESET_KERNEL, "", false), run(2, "b")], None, &["b"]);
+        check(&[run(1, "a"), end(1, RESET_KERNEL, "no", true)], None, &["a"]);
+        // The cell in which the kernel died is not run again; one that found it dead is.
+        check(&[run(1, "a"), run(1, "b"), lost(true), run(1, "c")], None, &["c"]);
+        check(&[run(1, "a"), run(1, "b"), lost(false)], None, &["b"]);
+        let rewound = event("own", 2, json!({"type": "rewound", "to_turn": 1}));
+        check(&[run(1, "a"), run(2, "b"), rewound, run(3, "c")], None, &["a", "c"]);
+        check(&[run(1, "a"), run(2, "b")], Some(1), &["a"]);
+        let mut child = run(1, "child");
+        child.agent = AgentId("child".to_owned());
+        check(&[run(1, "a"), child], None, &["a"]);
+    }
+}

@@ -8,12 +8,14 @@ What differs from a kernel as it comes:
 - what is published at once has a limit.
 """
 
+import asyncio
 import codecs
 import faulthandler
 import io
 import json
 import os
 import select
+import signal
 import sys
 import threading
 
@@ -85,11 +87,20 @@ class Capture:
 def kernel_classes():
     """Imported here, after the memory has its limit."""
     import zmq
-    from ipykernel.iostream import OutStream
+    from ipykernel import kernelapp
+    from ipykernel.iostream import IOPubThread, OutStream
     from ipykernel.ipkernel import IPythonKernel
     from ipykernel.kernelapp import IPKernelApp
 
     capture = Capture()
+
+    class Publisher(IOPubThread):
+        """Without the port that forks would connect to: they write to the descriptors, as processes do."""
+
+        def __init__(self, socket, pipe=False, **kwargs):
+            super().__init__(socket, pipe=False, **kwargs)
+
+    kernelapp.IOPubThread = Publisher
 
     class Binary(io.BufferedIOBase):
         """The bytes of a stream."""
@@ -215,6 +226,11 @@ def kernel_classes():
 
         # Everything is on its way before the answer is: there is nothing to wait for.
         _execute_sleep = 0
+
+        def start(self):
+            super().start()
+            # A loop that sleeps is woken by any signal, so that an interrupt is heeded at once.
+            asyncio.get_event_loop().add_signal_handler(signal.SIGCONT, lambda: None)
 
     class App(IPKernelApp):
         def _bind_socket(self, s, port):

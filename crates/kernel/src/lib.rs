@@ -52,9 +52,7 @@ pub use client::ToolClient;
 pub use discovery::{Category, Discovery, FoundTool, ModuleSource};
 pub use error::{Error, ErrorKind};
 pub use gentools::{Gentools, SAVE_TOOL, SaveTool};
-pub use kernel::{
-    Cell, CellEnd, Clock, Hold, Kernel, KernelSetup, Output, Piece, Ran, sandbox_for_kernels,
-};
+pub use kernel::{Cell, CellEnd, Clock, Hold, Kernel, KernelSetup, Output, Piece, Ran, sandbox_for_kernels};
 pub use leave::{SHELL_LEAVE, ShellLeave};
 pub use python::Python;
 pub use shim::{PYTHON_CLIENT, PYTHON_MODULES, START_UP};

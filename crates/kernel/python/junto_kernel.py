@@ -183,7 +183,9 @@ def kernel_classes():
             if self.is_elsewhere():
                 return
             capture.drain()
-            self.send()
+            # What is on its way already is sent before anything that comes after it.
+            if self.waiting:
+                self.send()
 
         def send(self):
             """Has everything sent, and waits until it is."""
@@ -202,7 +204,26 @@ def kernel_classes():
             self.waiting = 0
             super()._flush()
 
+    class NoThread:
+        """In place of the thread that hands requests on to subshells, of which there are none: each hop from thread
+        to thread takes about as long as a small cell."""
+
+        parent_thread = threading.main_thread()
+
+        def __bool__(self):
+            return False
+
     class Kernel(IPythonKernel):
+        _supports_kernel_subshells = False
+
+        def _publish_execute_input(self, code, parent, execution_count):
+            """Whoever sent the code knows it."""
+
+        def _publish_status(self, status, channel, parent=None):
+            # That it is busy is known, too: it was sent a cell.
+            if status != "busy":
+                super()._publish_status(status, channel, parent)
+
         # Everything is on its way before the answer is: there is nothing to wait for.
         _execute_sleep = 0
 
@@ -217,6 +238,10 @@ def kernel_classes():
                 s.setsockopt(zmq.XPUB_NODROP, 1)
                 s.setsockopt(zmq.SNDHWM, MESSAGES)
             return super()._bind_socket(s, port)
+
+        def init_control(self, context):
+            super().init_control(context)
+            self.shell_channel_thread = NoThread()
 
         def init_connection_file(self):
             """There is none: what would be in it has been given."""

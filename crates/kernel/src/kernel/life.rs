@@ -113,7 +113,8 @@ async fn watch_over(
 
 fn not_ready(said: &str, exit: &str) -> String {
     let said = said.trim();
-    let hint = if ["ModuleNotFoundError", "ImportError", "SyntaxError"].iter().any(|sign| said.contains(sign)) {
+    let hint = if ["ModuleNotFoundError", "ImportError", "SyntaxError"].iter().any(|sign| said.contains(sign))
+    {
         BROKEN
     } else if said.contains("MemoryError") || said.contains("can't start new thread") {
         "it may have too little memory: raise the limit"

@@ -87,7 +87,10 @@ async fn launch(setup: &KernelSetup) -> Result<Live, Error> {
 fn distrusted(setup: &KernelSetup, error: Error) -> Error {
     let broken = error.to_string().contains(BROKEN);
     if broken && setup.python.distrust() {
-        return Error::new(ErrorKind::Start, format!("{error}\njunto makes its Python anew at the next start"));
+        return Error::new(
+            ErrorKind::Start,
+            format!("{error}\njunto makes its Python anew at the next start"),
+        );
     }
     error
 }

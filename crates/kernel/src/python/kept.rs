@@ -78,7 +78,11 @@ impl Places {
         let seal: Seal = serde_json::from_slice(&fs::read(&self.seal).ok()?).ok()?;
         let packages = self.environment.join(&seal.packages);
         let whole = self.program().is_file() && seal.entries.iter().all(|name| packages.join(name).exists());
-        whole.then(|| Python { program: self.program(), version: seal.version, seal: Some(self.seal.clone()) })
+        whole.then(|| Python {
+            program: self.program(),
+            version: seal.version,
+            seal: Some(self.seal.clone()),
+        })
     }
 }
 
@@ -143,10 +147,12 @@ async fn make(
     fs::write(&places.requirements, LOCK).map_err(|e| no_place(&places.requirements, &e))?;
     tell("installing ipykernel");
     if has_uv {
-        let install = ["uv", "pip", "install", "--quiet", "--no-deps", "--python", &program, "-r", &requirements];
+        let install =
+            ["uv", "pip", "install", "--quiet", "--no-deps", "--python", &program, "-r", &requirements];
         step.run(&install).await?;
     } else {
-        let install = [&program, "-m", "pip", "install", "--quiet", "--no-deps", "--no-input", "-r", &requirements];
+        let install =
+            [&program, "-m", "pip", "install", "--quiet", "--no-deps", "--no-input", "-r", &requirements];
         step.run(&install).await?;
     }
     let found = probe::probe(&places.program(), env).await?;
@@ -217,7 +223,10 @@ impl Step<'_> {
 /// What to do, by what a command said as it failed.
 fn remedy(said: &str) -> &'static str {
     let said = said.to_lowercase();
-    if said.contains("ensurepip") || said.contains("no module named venv") || said.contains("no module named pip") {
+    if said.contains("ensurepip")
+        || said.contains("no module named venv")
+        || said.contains("no module named pip")
+    {
         return "this Python cannot make environments: install its `venv` (on Debian: `apt install \
                 python3-venv`), or `uv`";
     }

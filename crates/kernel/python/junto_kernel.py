@@ -17,6 +17,7 @@ import os
 import select
 import signal
 import sys
+import tempfile
 import threading
 
 # How many characters are published at once, and how many may wait.
@@ -157,19 +158,17 @@ def kernel_classes():
         def write(self, text):
             if not isinstance(text, str):
                 raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+            length = len(text)
             if not text.isascii():
                 # As a terminal would: the output refuses what is no text, and errors are shown anyhow.
                 how = "strict" if self.number == 1 else "backslashreplace"
-                data = text.encode("utf-8", how)
-                text_or_escaped = text if self.number == 1 else data.decode("utf-8")
-            else:
-                text_or_escaped = text
+                text = text.encode("utf-8", how).decode("utf-8")
             if self.is_elsewhere():
-                self.write_down(text_or_escaped.encode("utf-8"))
+                self.write_down(text.encode("utf-8"))
             else:
                 capture.drain()
-                self.take(text_or_escaped)
-            return len(text)
+                self.take(text)
+            return length
 
         def take(self, text):
             for start in range(0, len(text), CHUNK):
@@ -252,20 +251,21 @@ def kernel_classes():
     return capture, Stream, Kernel, App
 
 
-def bounded(pack, is_too_large):
-    """What a message becomes that nobody would want to read."""
+def bounded(pack):
+    """Packs messages; one that is too large is packed with less in it."""
 
     def packed(content):
         data = pack(content)
         if len(data) <= LARGEST or not isinstance(content, dict):
             return data
         note = f"[left out: {len(data)} bytes in one piece, more than the {LARGEST} that are shown]"
-        return pack(is_too_large(content, note))
+        return pack(shortened(content, note))
 
     return packed
 
 
-def too_large(content, note):
+def shortened(content, note):
+    """What is left of a message that nobody would want to read."""
     less = dict(content)
     if "data" in less:
         less["data"] = {"text/plain": note}
@@ -292,6 +292,11 @@ def main():
     given = json.load(sys.stdin)
     if given["memory"]:
         limit_memory(given["memory"])
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        # A sandbox in which nothing may be written but the kernel's own folder.
+        os.environ["TMPDIR"] = os.path.dirname(given["sockets"])
     # The one thing that is still said there: that it is ready, and with what it crashed.
     outside = os.dup(1)
     crash = os.fdopen(os.dup(2), "w")
@@ -313,7 +318,7 @@ def main():
     for name, number in given["numbers"].items():
         setattr(app, f"{name}_port", number)
     app.session.key = given["key"].encode()
-    app.session.pack = bounded(app.session.pack, too_large)
+    app.session.pack = bounded(app.session.pack)
     app.initialize([])
     faulthandler.enable(file=crash)
 

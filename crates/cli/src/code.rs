@@ -1,6 +1,7 @@
 //! Code actions, as flags and configuration ask for them.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use junto::kernel::Interpreter;
@@ -11,8 +12,10 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::saved;
 
-/// Where sockets are: their paths must be short.
-const RUN: &str = "/tmp";
+/// Where sockets are if nowhere else: their paths must be short.
+const TEMPORARY: &str = "/tmp";
+/// The longest path of a folder below which there is room for them.
+const LONGEST: usize = 56;
 
 /// Code actions for agents that work here; none if they are not wanted.
 ///
@@ -34,8 +37,19 @@ pub(crate) fn code(config: &Config, environment: &Environment) -> Result<Option<
             Some(("snapshot", _)) => KernelState::Snapshot,
             _ => KernelState::Fresh,
         },
-        ..Code::new(interpreter(config, environment)?, RUN)
+        ..Code::new(interpreter(config, environment)?, run_dir(environment))
     }))
+}
+
+/// A folder for what kernels have while they run. Not one for temporary files, if another can be had: sandboxes let
+/// commands write there, and those of one session have no business with the kernels of another.
+fn run_dir(environment: &Environment) -> PathBuf {
+    let own = saved::root(environment).ok().map(|root| root.join("run"));
+    let fits = |dir: &PathBuf| {
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+        dir.as_os_str().len() <= LONGEST && made.is_ok()
+    };
+    own.filter(fits).unwrap_or_else(|| PathBuf::from(TEMPORARY))
 }
 
 /// Which Python kernels are: the user's, or the one that junto keeps.

@@ -65,6 +65,7 @@
 
 mod client;
 mod error;
+mod hex;
 mod kernel;
 mod lines;
 mod protocol;

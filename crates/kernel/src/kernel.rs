@@ -262,7 +262,7 @@ impl Shared {
 }
 
 /// How long a start-up cell may run.
-const START_UP: Duration = Duration::from_secs(60);
+const START_UP: Duration = Duration::from_mins(1);
 
 /// Keeps what went wrong.
 #[derive(Default)]

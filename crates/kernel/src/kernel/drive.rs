@@ -94,7 +94,7 @@ impl Progress {
     fn stray(&mut self, text: &str) {
         self.strays.push_str(text);
         let over = self.strays.len().saturating_sub(STRAYS);
-        let over = (over..).find(|at| self.strays.is_char_boundary(*at)).unwrap_or_default();
+        let over = self.strays.ceil_char_boundary(over);
         self.strays.drain(..over);
     }
 }

@@ -7,6 +7,8 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
+use crate::hex;
+
 /// Stands between addresses and message.
 const DELIMITER: &[u8] = b"<IDS|MSG>";
 const VERSION: &str = "5.3";
@@ -38,7 +40,7 @@ impl Key {
         }
         let mut outer = Sha256::new_with_prefix(padded(0x5c));
         outer.update(inner.finalize());
-        outer.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::digits(&outer.finalize())
     }
 }
 

@@ -15,7 +15,7 @@ use super::message::Key;
 use crate::{Error, ErrorKind};
 
 /// How long a kernel may take to start: cold, on a slow disk, beside many others.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 /// What the interpreter runs: the module in the folder it is told, and nothing that the working directory has
 /// under the name of a module.
 const FIRST: &str = "import sys; sys.path[0] = sys.argv.pop(); import junto_kernel; junto_kernel.main()";

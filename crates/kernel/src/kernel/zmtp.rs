@@ -154,12 +154,11 @@ fn header(bytes: &[u8]) -> io::Result<Option<(u8, usize, usize)>> {
 }
 
 fn frame(text: &mut Vec<u8>, flags: u8, body: &[u8]) {
-    match u8::try_from(body.len()) {
-        Ok(length) => text.extend([flags, length]),
-        Err(_) => {
-            text.push(flags | LONG);
-            text.extend((body.len() as u64).to_be_bytes());
-        }
+    if let Ok(length) = u8::try_from(body.len()) {
+        text.extend([flags, length]);
+    } else {
+        text.push(flags | LONG);
+        text.extend((body.len() as u64).to_be_bytes());
     }
     text.extend_from_slice(body);
 }

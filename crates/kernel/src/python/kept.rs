@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use super::{Python, probe};
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, hex};
 
 /// What is installed.
 const LOCK: &str = include_str!("../../python/requirements.lock");
@@ -24,7 +24,7 @@ const OLDEST: (u32, u32) = (3, 11);
 /// Names under which there may be one, those that say least first.
 const NAMES: &[&str] = &["python3", "python3.14", "python3.13", "python3.12", "python3.11", "python"];
 /// How long a step of the making may take, on a slow line.
-const PATIENCE: Duration = Duration::from_secs(900);
+const PATIENCE: Duration = Duration::from_mins(15);
 /// What those say who reach no index of packages.
 const NO_NETWORK: &[&str] = &[
     "name resolution",
@@ -59,7 +59,7 @@ struct Places {
 impl Places {
     fn new(home: &Path) -> Self {
         let digest = Sha256::digest(LOCK.as_bytes());
-        let digest: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex::digits(digest.get(..8).unwrap_or_default());
         let environment = home.join("python").join(&digest);
         Self {
             requirements: environment.join("requirements.txt"),

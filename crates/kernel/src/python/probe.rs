@@ -15,7 +15,7 @@ pub(super) const OLDEST: (u32, u32) = (3, 10);
 /// The oldest `ipykernel` that speaks as we do.
 const OLDEST_KERNEL: u32 = 6;
 /// How long an interpreter may take to answer: cold, it reads hundreds of files.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 /// Whatever it prints besides, and whatever lies in the working directory under the name of a module.
 const QUESTION: &str = "
 import sys

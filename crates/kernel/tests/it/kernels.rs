@@ -10,7 +10,7 @@ use junto_kernel::{Cell, CellEnd, Kernel, KernelSetup, Piece, Python, Ran};
 use tempfile::TempDir;
 
 /// For what must not hang; far more than anything takes.
-pub(crate) const HANG: Duration = Duration::from_secs(120);
+pub(crate) const HANG: Duration = Duration::from_mins(2);
 
 /// An interpreter with ipykernel, which the developer's commands keep.
 pub(crate) fn interpreter() -> PathBuf {

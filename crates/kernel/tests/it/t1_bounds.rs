@@ -170,7 +170,7 @@ for number in range(3, 100):
         s.setblocking(True)
         s.sendall(b'\\x02' + (1 << 62).to_bytes(8, 'big') + b'x' * 100)
 ";
-    let said = say(&kernel, Cell::new(code).within(Duration::from_secs(60))).await;
+    let said = say(&kernel, Cell::new(code).within(Duration::from_mins(1))).await;
     let CellEnd::Died { why, .. } = said.end() else { panic!("{:?}", said.end()) };
     assert!(why.contains("too large"), "{why}");
     assert_eq!(cell(&kernel, "1").await.result.as_deref(), Some("1"));

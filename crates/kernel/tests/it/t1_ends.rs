@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use junto_kernel::{Cell, CellEnd, Clock, ErrorKind, Kernel, Output, Piece};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::kernels::{HANG, Place, cell, say};
@@ -222,7 +222,6 @@ async fn a_cell_nobody_waits_for_is_interrupted_before_the_next() {
 async fn twenty_kernels_run_side_by_side() {
     let place = Place::new();
     let setup = place.setup().await;
-    let started = Instant::now();
     let each = (0..20).map(|number| {
         let setup = setup.clone();
         tokio::spawn(async move {
@@ -240,7 +239,6 @@ async fn twenty_kernels_run_side_by_side() {
     for task in each.collect::<Vec<_>>() {
         kernels.push(task.await.unwrap());
     }
-    println!("twenty kernels were ready and had run six cells each after {:?}", started.elapsed());
     for kernel in &kernels {
         kernel.close().await;
     }

@@ -132,12 +132,9 @@ async fn whoever_cannot_make_one_is_told_what_to_do() {
     let real = real.display();
     let old = "echo; echo \"$3{\\\"version\\\": [3, 8], \\\"kernel\\\": null, \\\"why\\\": null}\"";
     let new = "echo; echo \"$3{\\\"version\\\": [3, 12], \\\"kernel\\\": null, \\\"why\\\": null}\"";
-    let failing = |text: &str| {
-        let new = new.replace("$3", "$3");
-        format!("if [ \"$1\" = -c ]; then {new}; else echo '{text}' >&2; exit 1; fi")
-    };
+    let failing = |text: &str| format!("if [ \"$1\" = -c ]; then {new}; else echo '{text}' >&2; exit 1; fi");
     let cases = [
-        ("nothing", "true", "".to_owned(), "install Python 3.11 or later"),
+        ("nothing", "true", String::new(), "install Python 3.11 or later"),
         ("old", "python3", old.to_owned(), "is Python 3.8; a kernel needs 3.11 or later"),
         (
             "no venv",

@@ -79,13 +79,14 @@ fn cells(numbers: &mut Numbers, kernel: u64) -> Vec<String> {
         let kind = KINDS[usize::try_from(numbers.below(kinds)).unwrap()];
         let (few, many) = (numbers.below(10) + 1, numbers.below(100_000));
         // Letters stand for values only where they are words, or in quotes before a word.
+        let tag = format!("{kernel}.{index}");
         let mut code = String::new();
         let mut before = ' ';
         let mut rest = kind.chars().peekable();
         while let Some(letter) = rest.next() {
             let alone = !before.is_alphanumeric() && !rest.peek().is_some_and(|next| next.is_alphanumeric());
             match letter {
-                'T' if alone => code += &format!("{kernel}.{index}"),
+                'T' if alone => code += &tag,
                 'N' if alone || before == '_' => code += &few.to_string(),
                 'L' if alone => code += &many.to_string(),
                 _ => code.push(letter),

@@ -29,6 +29,7 @@ mod bwrap;
 mod confinement;
 pub mod door;
 mod environment;
+mod foreign;
 mod gap;
 mod hosts;
 mod jail;
@@ -64,7 +65,9 @@ pub struct Sandbox {
     /// Files and directories they do not read, beside the secrets that are known: absolute, from `~`, or from the
     /// working directory.
     pub hidden: Vec<PathBuf>,
-    /// Unix sockets they may connect to. If there is none, they have no Unix sockets but pairs.
+    /// Unix sockets they may connect to, or directories of such. If there is none, they have no Unix sockets but
+    /// pairs; if there are some, those of others that listen when a command starts are hidden from it, but for such
+    /// as come and go in directories for temporary files.
     pub sockets: Vec<PathBuf>,
     /// How much one command may take.
     pub limits: ResourceLimits,

@@ -76,7 +76,8 @@ class Tool(types.ModuleType):
 
         try:
             return junto_types.build(self.Result, outcome.data)
-        except ValueError as error:
+        # Whatever is wrong with its types: the tool was called, and what it gave must not be lost.
+        except Exception as error:
             warnings.warn("what %s gave does not fit its own schema: %s" % (self.__name__, error), stacklevel=3)
             return outcome.data
 

@@ -8,13 +8,16 @@ What differs from a kernel as it comes:
 - what is published at once has a limit.
 """
 
+import asyncio
 import codecs
 import faulthandler
 import io
 import json
 import os
 import select
+import signal
 import sys
+import tempfile
 import threading
 
 # How many characters are published at once, and how many may wait.
@@ -85,11 +88,20 @@ class Capture:
 def kernel_classes():
     """Imported here, after the memory has its limit."""
     import zmq
-    from ipykernel.iostream import OutStream
+    from ipykernel import kernelapp
+    from ipykernel.iostream import IOPubThread, OutStream
     from ipykernel.ipkernel import IPythonKernel
     from ipykernel.kernelapp import IPKernelApp
 
     capture = Capture()
+
+    class Publisher(IOPubThread):
+        """Without the port that forks would connect to: they write to the descriptors, as processes do."""
+
+        def __init__(self, socket, pipe=False, **kwargs):
+            super().__init__(socket, pipe=False, **kwargs)
+
+    kernelapp.IOPubThread = Publisher
 
     class Binary(io.BufferedIOBase):
         """The bytes of a stream."""
@@ -146,19 +158,17 @@ def kernel_classes():
         def write(self, text):
             if not isinstance(text, str):
                 raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+            length = len(text)
             if not text.isascii():
                 # As a terminal would: the output refuses what is no text, and errors are shown anyhow.
                 how = "strict" if self.number == 1 else "backslashreplace"
-                data = text.encode("utf-8", how)
-                text_or_escaped = text if self.number == 1 else data.decode("utf-8")
-            else:
-                text_or_escaped = text
+                text = text.encode("utf-8", how).decode("utf-8")
             if self.is_elsewhere():
-                self.write_down(text_or_escaped.encode("utf-8"))
+                self.write_down(text.encode("utf-8"))
             else:
                 capture.drain()
-                self.take(text_or_escaped)
-            return len(text)
+                self.take(text)
+            return length
 
         def take(self, text):
             for start in range(0, len(text), CHUNK):
@@ -172,7 +182,9 @@ def kernel_classes():
             if self.is_elsewhere():
                 return
             capture.drain()
-            self.send()
+            # What is on its way already is sent before anything that comes after it.
+            if self.waiting:
+                self.send()
 
         def send(self):
             """Has everything sent, and waits until it is."""
@@ -191,9 +203,33 @@ def kernel_classes():
             self.waiting = 0
             super()._flush()
 
+    class NoThread:
+        """In place of the thread that hands requests on to subshells, of which there are none: each hop from thread
+        to thread takes about as long as a small cell."""
+
+        parent_thread = threading.main_thread()
+
+        def __bool__(self):
+            return False
+
     class Kernel(IPythonKernel):
+        _supports_kernel_subshells = False
+
+        def _publish_execute_input(self, code, parent, execution_count):
+            """Whoever sent the code knows it."""
+
+        def _publish_status(self, status, channel, parent=None):
+            # That it is busy is known, too: it was sent a cell.
+            if status != "busy":
+                super()._publish_status(status, channel, parent)
+
         # Everything is on its way before the answer is: there is nothing to wait for.
         _execute_sleep = 0
+
+        def start(self):
+            super().start()
+            # A loop that sleeps is woken by any signal, so that an interrupt is heeded at once.
+            asyncio.get_event_loop().add_signal_handler(signal.SIGCONT, lambda: None)
 
     class App(IPKernelApp):
         def _bind_socket(self, s, port):
@@ -201,6 +237,10 @@ def kernel_classes():
                 s.setsockopt(zmq.XPUB_NODROP, 1)
                 s.setsockopt(zmq.SNDHWM, MESSAGES)
             return super()._bind_socket(s, port)
+
+        def init_control(self, context):
+            super().init_control(context)
+            self.shell_channel_thread = NoThread()
 
         def init_connection_file(self):
             """There is none: what would be in it has been given."""
@@ -211,20 +251,21 @@ def kernel_classes():
     return capture, Stream, Kernel, App
 
 
-def bounded(pack, is_too_large):
-    """What a message becomes that nobody would want to read."""
+def bounded(pack):
+    """Packs messages; one that is too large is packed with less in it."""
 
     def packed(content):
         data = pack(content)
         if len(data) <= LARGEST or not isinstance(content, dict):
             return data
         note = f"[left out: {len(data)} bytes in one piece, more than the {LARGEST} that are shown]"
-        return pack(is_too_large(content, note))
+        return pack(shortened(content, note))
 
     return packed
 
 
-def too_large(content, note):
+def shortened(content, note):
+    """What is left of a message that nobody would want to read."""
     less = dict(content)
     if "data" in less:
         less["data"] = {"text/plain": note}
@@ -251,6 +292,11 @@ def main():
     given = json.load(sys.stdin)
     if given["memory"]:
         limit_memory(given["memory"])
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        # A sandbox in which nothing may be written but the kernel's own folder.
+        os.environ["TMPDIR"] = os.path.dirname(given["sockets"])
     # The one thing that is still said there: that it is ready, and with what it crashed.
     outside = os.dup(1)
     crash = os.fdopen(os.dup(2), "w")
@@ -272,7 +318,7 @@ def main():
     for name, number in given["numbers"].items():
         setattr(app, f"{name}_port", number)
     app.session.key = given["key"].encode()
-    app.session.pack = bounded(app.session.pack, too_large)
+    app.session.pack = bounded(app.session.pack)
     app.initialize([])
     faulthandler.enable(file=crash)
 

@@ -8,6 +8,7 @@ import ast
 import base64
 import importlib
 import inspect
+import io
 import json
 import linecache
 import pickle
@@ -63,6 +64,26 @@ def _class_source(cls):
     raise OSError("its source is not known")
 
 
+class _Room(io.BytesIO):
+    """Takes so many bytes; what has more is not pickled to its end."""
+
+    def __init__(self, most):
+        super().__init__()
+        self._left = most
+
+    def write(self, data):
+        self._left -= len(data)
+        if self._left < 0:
+            raise OverflowError("too large to be kept")
+        return super().write(data)
+
+
+def _pickled(value, most):
+    into = _Room(most)
+    pickle.Pickler(into).dump(value)
+    return into.getvalue()
+
+
 def save(most):
     """Tells the host everything that can be kept in so many bytes."""
     modules, sources, values, left = {}, {}, {}, []
@@ -79,7 +100,7 @@ def save(most):
                     continue
                 kept, text = sources, source
             else:
-                data = pickle.dumps(value)
+                data = _pickled(value, room)
                 pickle.loads(data)
                 kept, text = values, base64.b64encode(data).decode("ascii")
         except Exception:

@@ -103,7 +103,9 @@ impl Gentools {
     /// The text of a file that is really below the folder.
     fn text(&self, file: &Path) -> Option<String> {
         let (file, root) = (file.canonicalize().ok()?, self.root.canonicalize().ok()?);
-        let is_fit = file.starts_with(root) && fs::metadata(&file).ok()?.len() <= LONGEST;
+        let found = fs::metadata(&file).ok()?;
+        // A pipe would be waited for.
+        let is_fit = file.starts_with(root) && found.is_file() && found.len() <= LONGEST;
         if is_fit { fs::read_to_string(file).ok() } else { None }
     }
 }

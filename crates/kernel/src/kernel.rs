@@ -12,12 +12,12 @@ mod start;
 mod zmtp;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use junto_env::ExecutionEnvironment;
+use junto_env::{Access, ExecutionEnvironment, Sandbox};
 use tokio::sync::Mutex as Turn;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -32,7 +32,7 @@ use crate::{Error, ErrorKind, Python};
 pub struct KernelSetup {
     /// The interpreter.
     pub python: Python,
-    /// Where it runs: this machine, or a sandbox on it.
+    /// Where it runs: this machine, or a sandbox on it (see [`sandbox_for_kernels`]).
     pub env: Arc<dyn ExecutionEnvironment>,
     /// Where its code finds itself.
     pub directory: PathBuf,
@@ -71,6 +71,22 @@ impl KernelSetup {
             grace: Duration::from_secs(2),
         }
     }
+}
+
+/// A sandbox in which a kernel can run whose sockets are below `run_dir`, and so can the tool socket its code
+/// calls: the same, with that one directory writable and its sockets named. Give each session a directory of its
+/// own for it.
+pub fn sandbox_for_kernels(sandbox: Sandbox, run_dir: &Path) -> Sandbox {
+    let mut sandbox = sandbox;
+    if sandbox.access == Access::ReadOnly {
+        // Its sockets must be made somewhere; nothing else becomes writable by this.
+        sandbox.access = Access::Aside;
+        sandbox.temporary = Some(Vec::new());
+        sandbox.writable.clear();
+    }
+    sandbox.writable.push(run_dir.to_owned());
+    sandbox.sockets.push(run_dir.to_owned());
+    sandbox
 }
 
 /// The most bytes of a cell.

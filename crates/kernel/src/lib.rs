@@ -1,4 +1,35 @@
-//! Tools for code.
+//! Code actions: a Python kernel, and the tools of a session for its code.
+//!
+//! A [`Kernel`] is an IPython whose state lasts from cell to cell. It is a child process, here or in a sandbox,
+//! with an interpreter of the user's or one that is made and kept ([`Python`]). It is talked to over the Jupyter
+//! protocol on Unix sockets:
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//! use junto_env::LocalEnvironment;
+//! use junto_kernel::{Cell, CellEnd, Kernel, KernelSetup, Piece, Python};
+//!
+//! let env = Arc::new(LocalEnvironment::builder(".").variables([("PATH", "/usr/bin:/bin")]).build()?);
+//! let python = Python::kept("/home/me/.local/share/junto".as_ref(), &*env, &|_| {}).await?;
+//! let kernel = Kernel::start(KernelSetup::new(python, env, ".", "/run/user/1000")).await?;
+//! let mut said: Vec<Piece> = Vec::new();
+//! let ran = kernel.run(Cell::new("x = 20; x + 22").within(Duration::from_secs(60)), &mut said).await?;
+//! assert_eq!(ran.end, CellEnd::Done);
+//! assert_eq!(said, [Piece::Result { text: "42".into() }]);
+//! kernel.close().await;
+//! # Ok(()) }
+//! ```
+//!
+//! - **Nothing is lost, nothing crosses**: a cell is over when the kernel has answered and is idle; what processes
+//!   and threads of it write is read before; whoever writes faster than it is read waits.
+//! - **Bounded**: pieces of output, messages, code. What a cell prints is handed on, never kept.
+//! - **Time** stands still while a [`Hold`] on the cell's [`Clock`] lives. When it is up the cell is interrupted,
+//!   then killed; the next one finds a new kernel in which the start-up cells have run, and [`Ran::state_lost`] says
+//!   so.
+//! - **Memory** has a hard limit, set before any code runs, for the kernel and each process it starts. Code that may
+//!   raise hard limits, that of root outside of a sandbox, can raise this one; in a sandbox nobody can.
 //!
 //! A [`ToolSocket`] lets another process call the tools of a session: code in a Python kernel today,
 //! MCP and others through the same door. It knows nothing of what tools do. Every call goes through
@@ -52,7 +83,7 @@ pub use client::ToolClient;
 pub use discovery::{Category, Discovery, FoundTool, ModuleSource};
 pub use error::{Error, ErrorKind};
 pub use gentools::{Gentools, SAVE_TOOL, SaveTool};
-pub use kernel::{Cell, CellEnd, Clock, Hold, Kernel, KernelSetup, Output, Piece, Ran};
+pub use kernel::{Cell, CellEnd, Clock, Hold, Kernel, KernelSetup, Output, Piece, Ran, sandbox_for_kernels};
 pub use leave::{SHELL_LEAVE, ShellLeave};
 pub use python::Python;
 pub use shim::{PYTHON_CLIENT, PYTHON_MODULES, START_UP};

@@ -107,7 +107,7 @@ fn a_task_of_ten_calls_is_one_cell_and_takes_fewer_tokens() {
 
     let code = r#"
 from mcptools.files import read_text_file
-print(sum(int(str(read_text_file.run(path=f"part-{n}.txt")).split()[0]) for n in range(10)))
+print(sum(int(read_text_file(path=f"part-{n}.txt").content.split()[0]) for n in range(10)))
 "#;
     let one = with_node(stage(Play::of([cell(&(when_up("files") + code)), Step::text("45")])));
     furnish(&one);

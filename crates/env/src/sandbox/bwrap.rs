@@ -111,6 +111,9 @@ impl Bwrap {
                 }
             }
         }
+        for socket in places.foreign_sockets() {
+            walls.bind("--ro-bind", Path::new(NOTHING), &socket);
+        }
         for path in places.masked() {
             let is_dir = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
             if is_dir {

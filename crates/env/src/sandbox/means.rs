@@ -81,7 +81,7 @@ impl Means {
         gap(Gap::Modes, inside);
         gap(Gap::Signals, !walls && landlock < SIGNALS);
         gap(Gap::Hosts, matches!(sandbox.network, Network::Hosts(_)) && !(walls && sandbox.door.is_some()));
-        gap(Gap::Sockets, !sandbox.sockets.is_empty());
+        gap(Gap::Sockets, !walls && !sandbox.sockets.is_empty());
         let limits = sandbox.limits;
         let limited = limits.processes.is_some() || limits.memory.is_some() || limits.file_size.is_some();
         gap(Gap::Limits, limited && self.prlimit.is_none());
@@ -119,6 +119,7 @@ mod tests {
         let door = Sandbox { door: Some(vec!["door".into()]), ..hosts.clone() };
         let limits = ResourceLimits { memory: Some(1), ..ResourceLimits::default() };
         let limited = Sandbox { limits, ..Sandbox::read_only() };
+        let sockets = Sandbox { sockets: vec!["/s".into()], ..Sandbox::read_only() };
         for (means, sandbox, expected) in [
             (&all, &read_only, &[][..]),
             (&all, &workspace, &[]),
@@ -130,6 +131,8 @@ mod tests {
             (&all, &door, &[]),
             (&kernel, &door, &[Gap::Hosts]),
             (&all, &limited, &[Gap::Limits]),
+            (&all, &sockets, &[]),
+            (&kernel, &sockets, &[Gap::Sockets]),
         ] {
             assert_eq!(means.gaps(sandbox), expected, "{means:?} {sandbox:?}");
         }

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Access, Sandbox, secrets};
+use super::{Access, Sandbox, foreign, secrets};
 use crate::{EnvFacts, Error, ErrorKind, RealPath, Result};
 
 /// What tools that work in a directory keep there and obey. Directories are kept also from being made, files where
@@ -27,6 +27,8 @@ pub(crate) struct Places {
     found: Vec<PathBuf>,
     /// Whether that directory was too large to be looked through.
     cut_short: bool,
+    /// Unix sockets that commands may connect to.
+    sockets: Vec<PathBuf>,
 }
 
 impl Places {
@@ -61,7 +63,8 @@ impl Places {
         // Whoever works in such a place has chosen it.
         hidden.retain(|path| !cwd.starts_with(path));
         let secrets::Searched { found, cut_short } = secrets::in_tree(cwd, usize::MAX);
-        Ok(Self { access: sandbox.access, roots, temporary, hidden, found, cut_short })
+        let sockets = sandbox.sockets.clone();
+        Ok(Self { access: sandbox.access, roots, temporary, hidden, found, cut_short, sockets })
     }
 
     /// Directories that commands change.
@@ -106,6 +109,11 @@ impl Places {
         // What is below something hidden is hidden with it.
         masked.dedup_by(|later, earlier| later.starts_with(earlier));
         masked
+    }
+
+    /// Unix sockets of others, from commands that have Unix sockets; none, if they have none.
+    pub(super) fn foreign_sockets(&self) -> Vec<PathBuf> {
+        if self.sockets.is_empty() { Vec::new() } else { foreign::sockets(&self.sockets, TEMPORARY) }
     }
 
     /// Whether a file or directory is hidden.

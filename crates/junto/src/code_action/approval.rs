@@ -1,6 +1,7 @@
 //! A call that waits for an answer.
 
 use std::fmt;
+use std::sync::Arc;
 
 use junto_core::{AgentError, AgentErrorKind, ApprovalRequest as Asked, Decision};
 use serde_json::Value;
@@ -12,11 +13,11 @@ use crate::Approval;
 /// The first answer counts: what is said later changes nothing, and is no error. A request that nobody answers in
 /// time ([`Config::approval_timeout`](super::Config::approval_timeout)), or whose turn ends, is not approved.
 #[derive(Clone)]
-pub struct ApprovalRequest(Approval);
+pub struct ApprovalRequest(Arc<Approval>);
 
 impl ApprovalRequest {
     pub(super) fn new(approval: Approval) -> Self {
-        Self(approval)
+        Self(Arc::new(approval))
     }
 
     /// The tool: `execute_code` for a code action, `cell_shell` for a line that code wants to run in a shell.

@@ -14,7 +14,7 @@ use junto::{Code, Native};
 use tempfile::TempDir;
 
 /// For what must not hang; far more than anything takes.
-pub(crate) const HANG: Duration = Duration::from_secs(120);
+pub(crate) const HANG: Duration = Duration::from_mins(2);
 
 /// A folder to work in, one for sockets, and a model.
 pub(crate) struct Coder {

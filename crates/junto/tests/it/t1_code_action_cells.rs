@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use junto::code_action::{Agent, AgentEvent, AgentEventKind, Config, Options, Turn};
 use junto::core::{AgentErrorKind, EndReason};
-use junto::env::Means;
+use junto::env::{Means, Sandbox};
 use junto::mcp::Standing;
 use junto::mcp::config::ServerConfig;
 use junto::twin::{Step, When};
@@ -228,7 +228,9 @@ async fn kernels_are_in_the_sandbox_if_that_is_wanted_those_of_subagents_too() {
         ]);
         let bwrap = std::env::var("JUNTO_PEER_BWRAP").expect("run the tests with `cargo xtask test`");
         let path = Path::new(&bwrap).parent().unwrap().as_os_str().to_owned();
-        let options = Options { sandbox, ..Options::default() };
+        // Where temporary files are may be above everything here.
+        let sandbox_config = sandbox.then(|| Sandbox { temporary: Some(Vec::new()), ..Sandbox::workspace() });
+        let options = Options { sandbox, sandbox_config, ..Options::default() };
         let agent =
             start(&coder, options, |config| Config { means: Some(Means::find(Some(&path))), ..config }).await;
         let whole = run(&mut agent.stream("Try it yourself, and let somebody try it.", None), []).await;
@@ -249,7 +251,7 @@ async fn a_sandbox_that_cannot_be_had_is_refused() {
     let agent = Agent::new(config, Options { sandbox: true, ..Options::default() }).unwrap();
     let error = agent.start().await.unwrap_err();
     assert_eq!(error.kind(), AgentErrorKind::Unsupported, "{error}");
-    let described = Options { sandbox_config: Some(junto::env::Sandbox::workspace()), ..Options::default() };
+    let described = Options { sandbox_config: Some(Sandbox::workspace()), ..Options::default() };
     assert_eq!(Agent::new(coder.config(), described).unwrap_err().kind(), AgentErrorKind::Invalid);
 }
 

@@ -13,8 +13,10 @@ const DEEPEST: usize = 12;
 const MOST_CLASSES: usize = 100;
 /// How many values of an enumeration are told; one with more is told by its type.
 const MOST_VALUES: usize = 100;
-/// What a field may not be called, because types are: within a class the field would be meant.
-const TYPES: &[&str] = &["str", "int", "float", "bool", "list", "dict", "Any", "Literal", "None"];
+/// How long a type is told; a longer one is `Any`. References within references would double it each time.
+const LONGEST: usize = 500;
+/// What a field may not be called, because what stands beside it is: within a class the field would be meant.
+const TYPES: &[&str] = &["str", "int", "float", "bool", "list", "dict", "Any", "Literal", "None", "field"];
 
 /// A class.
 #[derive(Debug, PartialEq)]
@@ -55,7 +57,10 @@ impl<'a> Types<'a> {
     /// Of this schema; names of classes get the prefix where they are used. None is called like those taken.
     pub(super) fn new(root: &'a Value, prefix: &'a str, taken: &[String]) -> Self {
         let reserved = ["Params", "Result", "Model", "Any", "Literal"].map(str::to_owned);
-        let taken = taken.iter().cloned().chain(reserved).collect();
+        // Nor like a field: within a class the field would be meant.
+        let mut fields = HashSet::new();
+        field_names(root, &mut fields);
+        let taken = taken.iter().cloned().chain(reserved).chain(fields).collect();
         Self { root, prefix, classes: Vec::new(), taken, known: HashMap::new() }
     }
 
@@ -89,6 +94,11 @@ impl<'a> Types<'a> {
 
     /// The type of what fits a schema; `hint` names the class if it needs one.
     pub(super) fn of(&mut self, schema: &Value, hint: &str, depth: usize) -> String {
+        let kind = self.whole(schema, hint, depth);
+        if kind.len() > LONGEST { "Any".to_owned() } else { kind }
+    }
+
+    fn whole(&mut self, schema: &Value, hint: &str, depth: usize) -> String {
         let Some(object) = schema.as_object() else { return "Any".to_owned() };
         if depth > DEEPEST {
             return "Any".to_owned();
@@ -208,6 +218,20 @@ impl<'a> Types<'a> {
     }
 }
 
+/// The names of all fields in a schema.
+fn field_names(schema: &Value, names: &mut HashSet<String>) {
+    match schema {
+        Value::Object(object) => {
+            if let Some(Value::Object(properties)) = object.get("properties") {
+                names.extend(properties.keys().cloned());
+            }
+            object.values().for_each(|value| field_names(value, names));
+        }
+        Value::Array(values) => values.iter().for_each(|value| field_names(value, names)),
+        _ => {}
+    }
+}
+
 /// A name that is no type's, nor one that pydantic keeps for itself.
 fn apart_from_types(wire: &str) -> String {
     if TYPES.contains(&wire) || wire.starts_with("model_") { format!("{wire}_") } else { wire.to_owned() }
@@ -307,10 +331,10 @@ mod tests {
             }}),
             "Thing",
             &[
-                ("A", &[("y", "Any")]),
-                ("A2", &[("z", "Any")]),
+                ("A2", &[("y", "Any")]),
+                ("A3", &[("z", "Any")]),
                 ("Params2", &[("z", "Any")]),
-                ("Thing", &[("a", "A"), ("A", "A2"), ("params", "Params2")]),
+                ("Thing", &[("a", "A2"), ("A", "A3"), ("params", "Params2")]),
             ],
         );
     }
@@ -344,5 +368,31 @@ mod tests {
         let mut types = Types::new(&vast, "", &[]);
         types.of(&vast, "x", 0);
         assert!(types.classes.len() <= MOST_CLASSES + 1, "{}", types.classes.len());
+    }
+
+    #[test]
+    fn references_within_references_do_not_grow() {
+        let mut definitions = Map::new();
+        definitions.insert("d0".to_owned(), json!({"type": "string"}));
+        for n in 1..40 {
+            let below = format!("#/$defs/d{}", n - 1);
+            let both = json!({"anyOf": [{"type": "array", "items": {"$ref": below}}, {"$ref": below}]});
+            definitions.insert(format!("d{n}"), both);
+        }
+        let properties: Map<String, Value> =
+            (0..40).map(|n| (format!("p{n}"), json!({"$ref": format!("#/$defs/d{n}")}))).collect();
+        let schema = json!({"type": "object", "properties": properties, "$defs": definitions});
+        let mut types = Types::new(&schema, "", &[]);
+        assert!(types.fields(&schema, 0).iter().all(|field| field.kind.len() <= LONGEST));
+    }
+
+    #[test]
+    fn no_field_hides_a_class() {
+        let address = json!({"type": "object", "properties": {"field": {"type": "string"}}});
+        let schema = json!({"type": "object", "properties": {"Address": address}});
+        let mut types = Types::new(&schema, "", &[]);
+        let fields = types.fields(&schema, 0);
+        assert_eq!((fields[0].name.as_str(), fields[0].kind.as_str()), ("Address", "Address2"));
+        assert_eq!(types.classes[0].fields[0].name, "field_");
     }
 }

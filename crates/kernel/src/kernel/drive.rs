@@ -14,8 +14,9 @@ use super::output::{Output, Piece};
 use super::pieces;
 use super::start::Live;
 
-/// How long a dead kernel's last messages are read, and how long one that has hung up may take to die.
-const LAST_MESSAGES: Duration = Duration::from_millis(20);
+/// How long a dead kernel's next message is waited for, and its last; and how long one that has hung up may take to die.
+const NEXT_MESSAGE: Duration = Duration::from_millis(20);
+const LAST_MESSAGE: Duration = Duration::from_secs(10);
 const HUNG_UP: Duration = Duration::from_secs(1);
 /// How much is kept of what earlier cells say.
 const STRAYS: usize = 16 << 10;
@@ -184,15 +185,16 @@ async fn ended(
 
 /// The kernel has ended: what it had still said, and why.
 async fn died(live: &mut Live, mut progress: Progress, out: &mut (dyn Output + Send)) -> Driven {
-    let rest = async {
-        while let Ok(Some((from, message))) = live.channels.next().await {
-            for piece in progress.take(from, message) {
-                out.piece(piece).await;
-            }
+    let began = Instant::now();
+    // It has hung up, unless something it left holds its sockets. How long the pieces take that are handed on is not
+    // its doing.
+    while began.elapsed() < LAST_MESSAGE
+        && let Ok(Ok(Some((from, message)))) = timeout(NEXT_MESSAGE, live.channels.next()).await
+    {
+        for piece in progress.take(from, message) {
+            out.piece(piece).await;
         }
-    };
-    // It has hung up, unless something it left holds its sockets.
-    let _ = timeout(LAST_MESSAGES, rest).await;
+    }
     let End { exit, said } = live.life.end().await;
     // Nobody but the system kills it without our doing.
     let end = match exit.signal {

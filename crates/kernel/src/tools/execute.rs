@@ -64,6 +64,7 @@ impl ExecuteCode {
             cancel: cx.cancel.clone(),
             ..Cell::new(code)
         };
+        let _running = room.cells.begin();
         match kernel.run(cell, &mut heard).await {
             Ok(ran) => heard.finish(&ran).await,
             Err(error) => heard.fail(&error).await,

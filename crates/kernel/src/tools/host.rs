@@ -1,6 +1,6 @@
 //! The session's tools as code in a cell sees them.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use junto_core::{Body, EventLog, Fut, Item, Listed, ToolCall, ToolHost, ToolOutcome, ToolSpec, Via};
@@ -16,8 +16,33 @@ pub(super) struct CellHost {
     pub(super) tools: Weak<dyn ToolHost>,
     pub(super) log: EventLog,
     pub(super) clock: Clock,
-    /// Whether the session rests: what the kernel does then is not the model's doing.
-    pub(super) resting: Arc<AtomicBool>,
+    pub(super) cells: Cells,
+}
+
+/// How many cells of the model's run. What the kernel does beside them, a thread that a cell has left for instance, is not
+/// the model's doing.
+#[derive(Clone, Default)]
+pub(super) struct Cells(Arc<AtomicUsize>);
+
+impl Cells {
+    /// One runs until what is given is dropped.
+    pub(super) fn begin(&self) -> Running {
+        self.0.fetch_add(1, Ordering::AcqRel);
+        Running(self.clone())
+    }
+
+    fn any(&self) -> bool {
+        self.0.load(Ordering::Acquire) > 0
+    }
+}
+
+/// A cell that runs.
+pub(super) struct Running(Cells);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 impl ToolHost for CellHost {
@@ -38,8 +63,8 @@ impl ToolHost for CellHost {
             if NOT_FROM_CODE.contains(&call.name.as_str()) {
                 return ToolOutcome::error(format!("`{}` cannot be called from code", call.name));
             }
-            let Some(tools) = self.tools.upgrade().filter(|_| !self.resting.load(Ordering::Acquire)) else {
-                return ToolOutcome::error("the session takes no calls now");
+            let Some(tools) = self.tools.upgrade().filter(|_| self.cells.any()) else {
+                return ToolOutcome::error("tools can be called only while a cell runs");
             };
             let mut events = self.log.subscribe(self.log.last().next());
             let mut pause = Pause { clock: &self.clock, call: call.id.clone(), asked: None };

@@ -44,6 +44,7 @@ impl Tool for ReplayCell {
                 (self.room.setup.within, self.room.clock.clone(), cx.cancel.clone());
             let cell = Cell { within, clock, cancel, ..Cell::new(code) };
             let mut last = LastError::default();
+            let _running = self.room.cells.begin();
             match kernel.run(cell, &mut last).await {
                 Ok(ran) => match ran.end {
                     CellEnd::Done => ToolOutcome::ok("done"),
@@ -88,10 +89,14 @@ impl Tool for RestoreVariables {
         &self.spec
     }
 
-    /// What was pickled may run anything when it is brought back, so it is code.
+    /// What was pickled may run anything when it is brought back, so it is code; and what was made in a sandbox stays
+    /// in one.
     fn actions<'a>(&'a self, call: &'a ToolCall, _: &'a ToolCx) -> Fut<'a, Result<Vec<Action>, ToolError>> {
         let names = call.arguments.get("names").map(ToString::to_string).unwrap_or_default();
-        let code = format!("junto_snapshot.load(...)  # {names}");
+        let code = format!(
+            "# Runs the definitions of an earlier kernel, and loads its pickled values: whatever they do.\n\
+             junto_snapshot.load(...)  # {names}"
+        );
         Box::pin(async move { Ok(vec![Action::Code { code }]) })
     }
 
@@ -100,6 +105,11 @@ impl Tool for RestoreVariables {
             let (Some(kernel), Some(kept)) = (self.room.running(), self.room.kept_variables()) else {
                 return ToolOutcome::error("nothing was kept");
             };
+            if kept.was_confined() && !self.room.is_confined() {
+                return ToolOutcome::error(
+                    "they were kept by a kernel in a sandbox, and this one is in none",
+                );
+            }
             match snapshot::load(kernel, kept, &cx.cancel).await {
                 Ok(told) => ToolOutcome::ok(told),
                 Err(why) => ToolOutcome::error(why),

@@ -1,5 +1,6 @@
 //! A session's place for code: its kernel, the socket through which its cells call tools, and what they were before.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -10,7 +11,7 @@ use uuid::Uuid;
 
 use super::execute::ExecuteCode;
 use super::find::FindCodeTools;
-use super::host::CellHost;
+use super::host::{CellHost, Cells};
 use super::past::Resumption;
 use super::replay::{ReplayCell, RestoreVariables};
 use super::reset::ResetKernel;
@@ -37,7 +38,8 @@ pub struct CodeRoom {
     variables: Mutex<Option<Kept>>,
     /// The time of its cells.
     pub(super) clock: Clock,
-    resting: Arc<AtomicBool>,
+    /// Those of them that run.
+    pub(super) cells: Cells,
     /// Whether a cell was run since variables were kept.
     pub(super) used: AtomicBool,
 }
@@ -67,7 +69,7 @@ impl CodeRoom {
             news: Mutex::default(),
             variables: Mutex::default(),
             clock: Clock::default(),
-            resting: Arc::default(),
+            cells: Cells::default(),
             used: AtomicBool::new(false),
         })
     }
@@ -117,7 +119,7 @@ impl CodeRoom {
         let socket = ToolSocket::serve_discovery(discovery, run_dir, Limits::default())?;
         let directory = env.facts().cwd.as_path().to_owned();
         let setup = KernelSetup {
-            variables: self.setup.variables.clone(),
+            variables: self.variables(),
             modules: vec![("junto_snapshot.py".to_owned(), snapshot::MODULE.to_owned())],
             memory: *memory,
             grace: GRACE,
@@ -125,6 +127,16 @@ impl CodeRoom {
         };
         let kernel = Kernel::start(setup.with_tools(&socket));
         Ok(Open { kernel: kernel.await?, socket: Mutex::new(Some(socket)) })
+    }
+
+    /// The kernel's own variables. In a sandbox that changes nothing else its temporary files are beside its sockets.
+    fn variables(&self) -> BTreeMap<String, String> {
+        let mut variables = self.setup.variables.clone();
+        if self.setup.env.unconfined().is_some() {
+            let temporary = self.setup.run_dir.path().to_string_lossy().into_owned();
+            variables.entry("TMPDIR".to_owned()).or_insert(temporary);
+        }
+        variables
     }
 
     fn gentools(&self) -> Option<Gentools> {
@@ -135,17 +147,18 @@ impl CodeRoom {
     pub(super) fn discovery(&self) -> Option<&Arc<Discovery>> {
         let Session { tools, log } = self.session()?;
         Some(self.discovery.get_or_init(|| {
-            let (clock, resting) = (self.clock.clone(), Arc::clone(&self.resting));
-            Arc::new(Discovery::new(Arc::new(CellHost { tools, log, clock, resting }), self.gentools()))
+            let (clock, cells) = (self.clock.clone(), self.cells.clone());
+            Arc::new(Discovery::new(Arc::new(CellHost { tools, log, clock, cells }), self.gentools()))
         }))
     }
 
     async fn python(&self, cx: &ToolCx) -> Result<Python, Error> {
-        // It is made, and looked at, without the sandbox: that takes the network, and folders that cells do not change.
-        let outside = self.setup.env.unconfined().unwrap_or_else(|| Arc::clone(&self.setup.env));
         match &self.setup.interpreter {
-            Interpreter::At(program) => Python::at(program, &*outside).await,
+            // What it loads may be in folders that cells have changed.
+            Interpreter::At(program) => Python::at(program, &*self.setup.env).await,
             Interpreter::Kept(home) => {
+                // It is made without the sandbox: that takes the network, and folders that cells do not change.
+                let outside = self.setup.env.unconfined().unwrap_or_else(|| Arc::clone(&self.setup.env));
                 let tell = |text: &str| cx.caller.show(&format!("[{text}]\n"));
                 Python::kept(home, &*outside, &tell).await
             }
@@ -176,6 +189,11 @@ impl CodeRoom {
     /// Has variables ready to be brought back.
     pub(super) fn keep_variables(&self, kept: Kept) {
         *self.variables.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+    }
+
+    /// Whether the kernel is in a sandbox.
+    pub(super) fn is_confined(&self) -> bool {
+        self.setup.env.unconfined().is_some()
     }
 
     /// Those variables, once.
@@ -223,9 +241,10 @@ impl Companion for CodeRoom {
             let Some(kernel) = self.running().filter(|_| self.used.swap(false, Ordering::AcqRel)) else {
                 return;
             };
-            self.resting.store(true, Ordering::Release);
-            snapshot::keep(kernel, file).await;
-            self.resting.store(false, Ordering::Release);
+            if snapshot::keep(kernel, file, self.is_confined()).await {
+                let lost = "[keeping the variables took too long, and the kernel was ended: they are gone]";
+                *self.news.lock().unwrap_or_else(PoisonError::into_inner) = Some(lost.to_owned());
+            }
         })
     }
 

@@ -18,6 +18,8 @@ pub(super) const MODULE: &str = include_str!("../../python/junto_snapshot.py");
 const MOST: usize = 16 * 1024 * 1024;
 /// How long it may take to make a snapshot, and to bring one back.
 const WITHIN: Duration = Duration::from_secs(20);
+/// The field that says whether the kernel was in a sandbox.
+const CONFINED: &str = "confined";
 /// How much of a snapshot one cell brings back.
 const PIECE: usize = 512 * 1024;
 
@@ -33,6 +35,12 @@ impl Kept {
         Some(Self(text))
     }
 
+    /// Whether the kernel whose variables they are was in a sandbox. What does not say so was.
+    pub(super) fn was_confined(&self) -> bool {
+        let kept: Value = serde_json::from_str(&self.0).unwrap_or_default();
+        kept.get(CONFINED).and_then(Value::as_bool).unwrap_or(true)
+    }
+
     /// The names of the variables.
     pub(super) fn names(&self) -> Vec<String> {
         let kept: Value = serde_json::from_str(&self.0).unwrap_or_default();
@@ -43,22 +51,29 @@ impl Kept {
     }
 }
 
-/// Keeps the variables of a kernel in a file. What cannot be kept is noted in it; if nothing can, the file is gone.
-pub(super) async fn keep(kernel: &Kernel, file: &Path) {
+/// Keeps the variables of a kernel in a file. What cannot be kept is noted in it; if nothing can, the file is gone. Says
+/// whether the kernel was lost over it.
+pub(super) async fn keep(kernel: &Kernel, file: &Path, confined: bool) -> bool {
     let mut pieces: Vec<Piece> = Vec::new();
     let code = format!("__import__('junto_snapshot').save({MOST})");
     let cell = Cell { quiet: true, ..Cell::new(code).within(WITHIN) };
     let ran = kernel.run(cell, &mut pieces).await;
     let made = pieces.into_iter().rev().find_map(|piece| match piece {
-        Piece::Json(value) if value.get("junto_snapshot").is_some() => Some(value),
+        Piece::Json(Value::Object(value)) if value.contains_key("junto_snapshot") => Some(value),
         _ => None,
     });
-    let text = made.filter(|_| ran.is_ok_and(|ran| ran.end == CellEnd::Done)).map(|made| made.to_string());
+    let done = ran.as_ref().is_ok_and(|ran| ran.end == CellEnd::Done && !ran.state_lost);
+    let text = made.filter(|_| done).map(|mut made| {
+        // Ours to say, and not the kernel's.
+        made.insert(CONFINED.to_owned(), confined.into());
+        Value::Object(made).to_string()
+    });
     // A session whose variables are not kept is told so when it is resumed.
     let _ = match text {
         Some(text) => write(file, &text).await,
         None => tokio::fs::remove_file(file).await,
     };
+    ran.is_ok_and(|ran| ran.state_lost)
 }
 
 /// Writes a file that is there whole or not at all.
@@ -91,13 +106,11 @@ pub(super) async fn load(
     });
     let left: Vec<String> =
         said.unwrap_or_default().iter().filter_map(|name| name.as_str().map(str::to_owned)).collect();
-    Ok(match left.is_empty() {
-        true => String::new(),
-        false => format!(
-            "[variables of earlier cells are back, but for {}, which could not be kept]",
-            left.join(", ")
-        ),
-    })
+    if left.is_empty() {
+        return Ok(String::new());
+    }
+    let left = left.join(", ");
+    Ok(format!("[variables of earlier cells are back, but for {left}, which could not be kept]"))
 }
 
 async fn run(kernel: &Kernel, code: String, cancel: &CancellationToken) -> Result<Vec<Piece>, String> {

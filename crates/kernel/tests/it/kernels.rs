@@ -55,6 +55,13 @@ impl Place {
         Kernel::start(self.setup().await).await.unwrap()
     }
 
+    /// Waits until nothing lives of all that was started here.
+    pub(crate) async fn is_dead(&self) -> bool {
+        let env = Arc::clone(&self.env);
+        let alive = tokio::task::spawn_blocking(move || survivors::after(&*env, HANG));
+        alive.await.unwrap().is_empty()
+    }
+
     /// What still lives of all that was started here, and what is left of kernels' folders.
     pub(crate) async fn left(&self) -> (Vec<Survivor>, usize) {
         let env = Arc::clone(&self.env);

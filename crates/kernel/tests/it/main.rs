@@ -5,13 +5,19 @@
 mod host;
 mod kernels;
 mod library;
+mod t1_bounds;
 mod t1_break;
 mod t1_calls;
 mod t1_cells;
 mod t1_door;
+mod t1_ends;
+mod t1_environments;
 mod t1_gate;
 mod t1_imports;
 mod t1_leave;
 mod t1_limits;
 mod t1_python;
+mod t1_sandboxed;
 mod t2_pydantic;
+
+mod t3_random_cells;

@@ -158,7 +158,7 @@ async fn an_interrupt_while_leave_is_waited_for_takes_the_question_back() {
 #[tokio::test]
 async fn leave_is_asked_for_after_a_restart_too() {
     let reading = Reading::new().await;
-    assert_eq!(cell(&reading.kernel, "import os; os._exit(1)").await.state_lost(), true);
+    assert!(cell(&reading.kernel, "import os; os._exit(1)").await.state_lost());
     check(&reading, "!echo again", "again\n", &["echo again"]).await;
     reading.kernel.reset().await.unwrap();
     check(&reading, "!echo again", "again\n", &["echo again"]).await;

@@ -91,13 +91,11 @@ pub(super) async fn load(
     });
     let left: Vec<String> =
         said.unwrap_or_default().iter().filter_map(|name| name.as_str().map(str::to_owned)).collect();
-    Ok(match left.is_empty() {
-        true => String::new(),
-        false => format!(
-            "[variables of earlier cells are back, but for {}, which could not be kept]",
-            left.join(", ")
-        ),
-    })
+    if left.is_empty() {
+        return Ok(String::new());
+    }
+    let left = left.join(", ");
+    Ok(format!("[variables of earlier cells are back, but for {left}, which could not be kept]"))
 }
 
 async fn run(kernel: &Kernel, code: String, cancel: &CancellationToken) -> Result<Vec<Piece>, String> {

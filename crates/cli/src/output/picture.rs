@@ -1,5 +1,6 @@
 //! Pictures on terminals that can show them.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use junto::llm::Media;
@@ -14,9 +15,9 @@ const CHUNK: usize = 4096;
 /// How a terminal is told to show a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
-    /// That of kitty and Ghostty: PNG only.
+    /// That of kitty and ghostty: PNG only.
     Kitty,
-    /// That of iTerm and WezTerm.
+    /// That of `iTerm` and `WezTerm`.
     Iterm,
 }
 
@@ -60,7 +61,8 @@ fn kitty(data: &str) -> String {
         // It is ASCII.
         let (chunk, after) = rest.split_at_checked(CHUNK).unwrap_or((rest, ""));
         let more = u8::from(!after.is_empty());
-        text.push_str(&format!("\x1b_G{keys}m={more};{chunk}\x1b\\"));
+        // A string takes everything.
+        let _ = write!(text, "\x1b_G{keys}m={more};{chunk}\x1b\\");
         (rest, keys) = (after, "");
     }
     text.push('\n');

@@ -55,7 +55,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
             }
             AgentEventKind::CodeExecutionOutput { text, images, .. } => {
                 println!("  {}", text.unwrap_or_default().trim_end());
-                images.iter().for_each(|image| println!("  a picture: {}", image.display()));
+                for image in images {
+                    println!("  a picture: {}", image.display());
+                }
             }
             AgentEventKind::Response { content } => println!("{content}"),
             _ => {}

@@ -136,7 +136,7 @@ async fn the_next_turn_is_not_ended_by_an_old_refusal() {
     let call = ToolCall::function("alone", "touch", "{}");
     let alone = tokio::spawn(async move { host.call(call, Via::Cell).await });
     answer(&mut scene, no(None)).await;
-    assert_eq!(alone.await.unwrap(), ToolOutcome::error("the user refused"));
+    assert_eq!(alone.await.unwrap(), ToolOutcome::rejected("the user refused"));
     assert_eq!(scene.ask("Still there?").await, (EndReason::Done, "Again.".to_owned()));
     scene.end().await;
 }

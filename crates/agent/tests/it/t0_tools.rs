@@ -304,6 +304,6 @@ async fn what_somebody_else_calls_is_asked_about_like_any_other() {
     assert_eq!(request.via, Via::Cell);
     let decision = junto_core::Decision::Reject { reason: Some("not now".into()) };
     scene.session.send(junto_core::Command::Answer { ask: request.ask, decision }).await.unwrap();
-    assert_eq!(calling.await.unwrap(), ToolOutcome::error("the user refused: not now"));
+    assert_eq!(calling.await.unwrap(), ToolOutcome::rejected("the user refused: not now"));
     scene.end().await;
 }

@@ -1,5 +1,5 @@
 //! The examples, run as a user runs them, and what the facade puts together.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 #![allow(clippy::disallowed_methods, reason = "tests start the examples")]
 
 mod coder;

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Outcome;
@@ -128,6 +128,13 @@ pub(crate) fn bwrap() -> Outcome<PathBuf> {
     packaged::BWRAP.ensure(&Cache::open()?)
 }
 
+/// The search path with the directory of this program in front.
+pub(crate) fn beside(program: &Path) -> Outcome<OsString> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let dirs = program.parent().map(Path::to_path_buf).into_iter().chain(env::split_paths(&path));
+    env::join_paths(dirs).map_err(|e| format!("cannot extend the search path: {e}"))
+}
+
 /// Where Python with the pinned packages is.
 pub(crate) fn python() -> Outcome<PathBuf> {
     python_in(&Cache::open()?)
@@ -189,8 +196,7 @@ fn cargo_command(cache: &Cache, name: &str, version: &str) -> Outcome<OsString> 
         eprintln!("setup: installing {package} {version}");
         command::run(cargo().args(["install", &package, "--locked", "--version", version, "--root"]).arg(dir))
     })?;
-    let dirs = std::iter::once(dir.join("bin")).chain(env::split_paths(&path));
-    env::join_paths(dirs).map_err(|e| format!("cannot extend the search path: {e}"))
+    beside(&dir.join("bin").join(&package))
 }
 
 /// Whether a program that was asked for its version says that it is this one.

@@ -14,7 +14,7 @@ use crate::hooks::SessionHooks;
 use crate::reach::{Reach, References};
 use crate::references::{find, include};
 use crate::said::Said;
-use crate::slash::Piece;
+use crate::slash::{Piece, Spelled};
 use crate::toolbox::Toolbox;
 use crate::tools::said_by_command;
 
@@ -42,19 +42,24 @@ impl Ear {
         let invalid = |message: String| AgentError::new(AgentErrorKind::Invalid, message);
         let said = self.hooks.hear(&input.text, &env, &self.session).await?;
         let context = said.map_err(|reason| invalid(format!("a hook refused the input: {reason}")))?;
-        let pieces = self.reach.commands.expand(&input.text, &self.reach.skills).map_err(invalid)?;
+        let Spelled { pieces, includes } =
+            self.reach.commands.expand(&input.text, &self.reach.skills).map_err(invalid)?;
         let mut text = String::new();
+        let typed = find(&input.text);
         let mut references = Vec::new();
         for piece in pieces {
             match piece {
                 Piece::Text(piece) => {
                     // What commands print names no files: nobody has looked at it.
-                    references.extend(find(&piece));
+                    references
+                        .extend(find(&piece).into_iter().filter_map(|found| found.held(&typed, &includes)));
                     text.push_str(&piece);
                 }
                 Piece::Shell(line) => text.push_str(&self.output_of(&line).await?),
             }
         }
+        // A file that is named twice is included once, and what the user names is included.
+        references.sort_by_key(|reference| reference.within.is_some());
         if self.reach.references == References::Included {
             let included = include(&references, &*env, self.toolbox.gate()).await;
             text.push_str(&included.text);

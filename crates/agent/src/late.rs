@@ -25,6 +25,11 @@ impl Late {
         Self { source, has: Mutex::default() }
     }
 
+    /// Waits until no more of them are on their way.
+    pub(crate) async fn settled(&self) {
+        self.source.settled().await;
+    }
+
     /// What the tools are to become; `None` if they are as they were. Says of each tool that is left out why: one that
     /// is described wrongly would have the model's provider refuse every request.
     pub(crate) fn renew(&self, tools: &ToolRegistry) -> Option<(ToolRegistry, Vec<String>)> {

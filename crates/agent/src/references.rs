@@ -5,6 +5,10 @@
 
 mod include;
 
+use std::path::PathBuf;
+
+use crate::slash::Includes;
+
 pub(crate) use include::include;
 
 /// How many references of one input are looked at.
@@ -15,6 +19,22 @@ const MOST: usize = 32;
 pub(crate) struct Reference {
     /// What it may name, the longest first: a dot behind a name may end the name or the sentence.
     pub(crate) paths: Vec<String>,
+    /// Where that must be, if it is not the user who names it.
+    pub(crate) within: Option<PathBuf>,
+}
+
+impl Reference {
+    /// As it counts in a text that includes such files, beside what was typed; `None` if it does not.
+    pub(crate) fn held(self, typed: &[Self], includes: &Includes) -> Option<Self> {
+        if typed.iter().any(|typed| typed.paths == self.paths) {
+            return Some(self);
+        }
+        match includes {
+            Includes::Any => Some(self),
+            Includes::Below(folder) => Some(Self { within: Some(folder.clone()), ..self }),
+            Includes::None => None,
+        }
+    }
 }
 
 /// The references in a text, each once.
@@ -29,7 +49,7 @@ pub(crate) fn find(text: &str) -> Vec<Reference> {
         {
             let (paths, length) = named(rest);
             if !paths.is_empty() && !found.iter().any(|known| known.paths == paths) {
-                found.push(Reference { paths });
+                found.push(Reference { paths, within: None });
                 if found.len() == MOST {
                     break;
                 }

@@ -29,6 +29,9 @@ pub struct SlashCommand {
     pub file: PathBuf,
     /// The text, without its head.
     pub text: String,
+    /// Where the files are that its text may include with `@path`; absent: anywhere. What the user says beside it may
+    /// always. For commands that nobody vouches for.
+    pub within: Option<PathBuf>,
 }
 
 impl SlashCommand {
@@ -57,12 +60,17 @@ impl SlashCommand {
             model: matter.text("model"),
             file: file.to_owned(),
             text: body,
+            within: None,
         })
     }
 
-    /// Whether a shell line is part of it.
-    pub fn has_shell(&self) -> bool {
-        pieces(&self.text).iter().any(|piece| matches!(piece, Piece::Shell(_)))
+    /// The shell lines in it, as they are written.
+    pub fn shell_lines(&self) -> Vec<String> {
+        let line = |piece| match piece {
+            Piece::Shell(line) => Some(line),
+            Piece::Text(_) => None,
+        };
+        pieces(&self.text).into_iter().filter_map(line).collect()
     }
 }
 
@@ -77,6 +85,22 @@ pub(crate) enum Piece {
     Text(String),
     /// A line for the shell, whose output takes this place.
     Shell(String),
+}
+
+/// What an input says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Spelled {
+    pub(crate) pieces: Vec<Piece>,
+    /// Which files what was not typed may include.
+    pub(crate) includes: Includes,
+}
+
+/// Which files a text may include.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Includes {
+    Any,
+    Below(PathBuf),
+    None,
 }
 
 impl SlashCommands {
@@ -106,8 +130,8 @@ impl SlashCommands {
     ///
     /// # Errors
     /// If it seems to call one and misspells its name.
-    pub(crate) fn expand(&self, input: &str, skills: &Skills) -> Result<Vec<Piece>, String> {
-        let as_it_is = || vec![Piece::Text(input.to_owned())];
+    pub(crate) fn expand(&self, input: &str, skills: &Skills) -> Result<Spelled, String> {
+        let as_it_is = || Spelled { pieces: vec![Piece::Text(input.to_owned())], includes: Includes::Any };
         let Some(called) = input.trim_start().strip_prefix('/') else { return Ok(as_it_is()) };
         let end = called.find(char::is_whitespace).unwrap_or(called.len());
         let (name, arguments) = called.split_at(end);
@@ -115,10 +139,12 @@ impl SlashCommands {
             return Ok(as_it_is());
         }
         if let Some(command) = self.get(name) {
-            return Ok(filled(&command.text, arguments.trim()));
+            let includes = command.within.clone().map_or(Includes::Any, Includes::Below);
+            return Ok(Spelled { pieces: filled(&command.text, arguments.trim()), includes });
         }
         if let Some(skill) = skills.get(name) {
-            return Ok(of_skill(skill, arguments.trim()));
+            // Paths in a skill are for the model, which reads them if it needs them.
+            return Ok(Spelled { pieces: of_skill(skill, arguments.trim()), includes: Includes::None });
         }
         let names = self.iter().map(|command| command.name.as_str());
         let names: Vec<&str> = names.chain(skills.iter().map(|skill| skill.name.as_str())).collect();
@@ -282,7 +308,7 @@ mod tests {
         let check = |body: &str, input: &str, expected: &str| {
             let commands = SlashCommands::new([command("fix", body)]);
             assert_eq!(
-                text(&commands.expand(input, &Skills::default()).unwrap()),
+                text(&commands.expand(input, &Skills::default()).unwrap().pieces),
                 expected,
                 "{body} {input}"
             );
@@ -307,7 +333,7 @@ mod tests {
         let skill = Skill::read(Path::new("/s/pdf/SKILL.md"), "Fill it. !`no`").unwrap();
         let skills = Skills::new([skill]);
         let check = |input: &str, expected: &str| {
-            assert_eq!(text(&commands.expand(input, &skills).unwrap()), expected, "{input}");
+            assert_eq!(text(&commands.expand(input, &skills).unwrap().pieces), expected, "{input}");
         };
         for same in ["review", "/usr/bin/env is broken", "/ review", "/", "a /review", "/tmp", "/x=y"] {
             check(same, same);
@@ -331,9 +357,11 @@ mod tests {
             model: Some("haiku".into()),
             file: "/c/x.md".into(),
             text: "## Status\n!`git status`".into(),
+            within: None,
         };
         assert_eq!(command("commit", body), expected);
-        assert!(expected.has_shell() && !command("a", "Say `!x`.").has_shell());
+        assert_eq!(expected.shell_lines(), ["git status"]);
+        assert!(command("a", "Say `!x`.").shell_lines().is_empty());
         assert_eq!(command("a", "# Title\n\nText").description, "Title");
         let fault =
             |name: &str, text: &str| SlashCommand::read(name, Path::new("/c/x.md"), text).unwrap_err();

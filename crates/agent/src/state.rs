@@ -85,6 +85,7 @@ impl State {
         self.text.clear();
         self.rounds = 0;
         self.stops = 0;
+        self.hooks.begin_turn();
         self.history.begin(input);
         self.loops.begin_input();
     }
@@ -118,6 +119,25 @@ impl State {
         Ok(())
     }
 
+    /// Takes the tools that have come, and tells what is wrong with some.
+    async fn renew_tools(&mut self) -> Result<(), JournalError> {
+        for message in self.toolbox.renew() {
+            self.warn("tool_left_out", message).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the tools of calls that were left when the session was cut off, if they are yet to come.
+    pub(crate) async fn await_tools(
+        &mut self,
+        left: &Calls,
+        step: &CancellationToken,
+    ) -> Result<(), JournalError> {
+        self.renew_tools().await?;
+        self.toolbox.await_tools(left.left().map(|(call, _)| call), step).await;
+        self.renew_tools().await
+    }
+
     /// Asks the model for the next step, and books what it used. Makes room in its window before, where
     /// that is due. `step` ends the call.
     pub(crate) async fn ask(&mut self, step: &CancellationToken) -> Result<Answer, JournalError> {
@@ -125,9 +145,7 @@ impl State {
             return Ok(Answer::not_asked());
         }
         self.check_context().await?;
-        for message in self.toolbox.renew() {
-            self.warn("tool_left_out", message).await?;
-        }
+        self.renew_tools().await?;
         let settings = self.desk.settings();
         let kit = self.toolbox.kit();
         let request = self.request(&settings, &kit);

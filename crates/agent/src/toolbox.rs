@@ -156,6 +156,20 @@ impl Toolbox {
         self.left_out.lock().unwrap_or_else(PoisonError::into_inner).extend(left_out);
     }
 
+    /// Waits until no more tools are on their way, if a call is among these whose tool is not there.
+    pub(crate) async fn await_tools(&self, calls: impl Iterator<Item = &ToolCall>, stop: &CancellationToken) {
+        let Some(late) = &self.late else { return };
+        let kit = self.kit();
+        if calls.into_iter().all(|call| kit.find(call).is_ok()) {
+            return;
+        }
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {}
+            () = late.settled() => {}
+        }
+    }
+
     /// Has hooks run before and after each call.
     pub(crate) fn watched_by(&mut self, hooks: Arc<SessionHooks>) {
         self.hooks = Some(hooks);
@@ -315,7 +329,11 @@ impl Toolbox {
             Ok(Ok(permit)) => permit,
             Ok(Err(Rejected::Failed(error))) => return Err(JournalError(error.to_string())),
             Ok(Err(rejected)) => {
-                let ran = self.told(&call, via, None, ToolOutcome::rejected(rejected.message())).await?;
+                let outcome = match &rejected {
+                    Rejected::Cancelled => ToolOutcome::error(rejected.message()),
+                    _ => ToolOutcome::rejected(rejected.message()),
+                };
+                let ran = self.told(&call, via, None, outcome).await?;
                 let refused = match rejected {
                     Rejected::Refused(why) => Some(why),
                     _ => None,

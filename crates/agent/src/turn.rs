@@ -31,6 +31,7 @@ pub(crate) async fn turn(state: &mut State, entry: &Entry) -> Result<EndReason, 
         let step = state.desk.begin_step();
 
         let calls = if let Some(left) = state.left.take() {
+            state.await_tools(&left, &step).await?;
             left
         } else {
             if state.desk.is_stopped() {
@@ -75,7 +76,7 @@ pub(crate) async fn turn(state: &mut State, entry: &Entry) -> Result<EndReason, 
         let round = round(&state.toolbox, calls, state.order(), state.on_reject, &step).await?;
         state.history.results(round.results);
         state.rounds += 1;
-        if round.ends_turn {
+        if round.ends_turn || state.hooks.have_ended_turn() {
             return Ok(EndReason::Rejected);
         }
 

@@ -12,6 +12,7 @@ mod councils;
 mod files;
 mod gateway;
 mod problem;
+mod programs;
 mod project;
 mod runners;
 mod schema;
@@ -42,6 +43,7 @@ pub(crate) use files::{Files, Project};
 pub(crate) use gateway::{COUNCIL_IDS, Route, Who, rank};
 pub(crate) use junto::llm::vendor::VENDORS;
 pub(crate) use problem::{Problem, failure as problems_failure};
+pub(crate) use programs::anchor;
 pub(crate) use project::{ProjectFiles, SERVERS, of_project};
 pub(crate) use runners::RunnerSettings;
 #[cfg(test)]

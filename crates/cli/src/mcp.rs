@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use junto::core::AgentId;
+use junto::env::left::RUN;
 use junto::env::{ExecutionEnvironment, Means};
-use junto::mcp::config::{Parsed, ServerConfig, parse};
+use junto::mcp::config::{Parsed, Reach, ServerConfig, parse};
 use junto::mcp::{Hub, Places};
 use junto::policy::Mode;
+use junto::runner::sweep::{Entry, Roster};
 use junto::{Enforcement, Guard};
 
-use crate::config::{Config, Files, SERVERS, problems_failure, read_file};
+use crate::config::{Config, Files, ProjectFiles, SERVERS, anchor, problems_failure, read_file};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::guard;
@@ -49,14 +52,14 @@ pub(crate) fn servers(config: &Config, environment: &Environment) -> Result<Serv
     if let Some(file) = user_file(&Files::find(environment))
         && let Some(text) = read_file(&file).map_err(|problem| problems_failure(&[problem]))?
     {
-        all.take(&file, &text, environment)?;
+        all.take(&file, &text, environment, None)?;
     }
     if let Some(project) = config.project.as_ref().filter(|project| project.is_trusted())
         && let Some(text) = project.text(SERVERS)
     {
         let file = project.project.root.join(SERVERS);
         // A project that is broken is no reason not to work in it.
-        if let Err(failure) = all.take(&file, text, environment) {
+        if let Err(failure) = all.take(&file, text, environment, Some(project)) {
             all.warnings.extend(failure.errors);
         }
     }
@@ -64,12 +67,24 @@ pub(crate) fn servers(config: &Config, environment: &Environment) -> Result<Serv
 }
 
 impl Servers {
-    fn take(&mut self, file: &Path, text: &str, environment: &Environment) -> Result<(), Failure> {
-        let Parsed { servers, warnings } = read(file, text, environment)?;
+    fn take(
+        &mut self,
+        file: &Path,
+        text: &str,
+        environment: &Environment,
+        project: Option<&ProjectFiles>,
+    ) -> Result<(), Failure> {
+        let root = project.map(|project| project.project.root.as_path());
+        let Parsed { servers, warnings } = read(file, text, environment, root)?;
         self.warnings.extend(warnings.into_iter().map(|warning| format!("{}: {warning}", file.display())));
         let plain =
             parse(text, &|name| Some(format!("${{{name}}}"))).map(|plain| plain.servers).unwrap_or_default();
-        for server in servers {
+        for mut server in servers {
+            if let Some(project) = project {
+                // What was looked at is what runs, whatever an agent makes of it meanwhile.
+                anchor(&project.project.root, &mut server);
+                server.pins = project.pins(&server.name);
+            }
             let name = &server.name;
             if let Some(other) = self.known.iter().find(|known| known.server.name == *name) {
                 let theirs = other.file.display();
@@ -85,8 +100,11 @@ impl Servers {
     }
 }
 
-fn read(file: &Path, text: &str, environment: &Environment) -> Result<Parsed, Failure> {
-    let variables = |name: &str| environment.get(name).map(str::to_owned);
+fn read(file: &Path, text: &str, environment: &Environment, root: Option<&Path>) -> Result<Parsed, Failure> {
+    let variables = |name: &str| match (name, root) {
+        ("CLAUDE_PROJECT_DIR" | "JUNTO_PROJECT_DIR", Some(root)) => Some(root.display().to_string()),
+        _ => environment.get(name).map(str::to_owned),
+    };
     parse(text, &variables).map_err(|why| {
         Failure::usage(
             format!("{}: {why}", file.display()),
@@ -95,7 +113,25 @@ fn read(file: &Path, text: &str, environment: &Environment) -> Result<Parsed, Fa
     })
 }
 
-/// A hub of these servers for agents that work in a directory.
+/// Writes down that the programs of these servers run, so that a later host ends what this one leaves behind if it is
+/// killed. It holds as long as what is returned.
+pub(crate) fn note(servers: &mut [ServerConfig], roster: Option<Arc<Roster>>) -> Option<Entry> {
+    let launches = servers.iter_mut().filter_map(|server| match &mut server.reach {
+        Reach::Program(launch) => Some(launch),
+        Reach::Http(_) => None,
+    });
+    let mut launches = launches.peekable();
+    launches.peek()?;
+    let run = format!("mcp-{}", AgentId::fresh());
+    // Whoever cannot write it down has been told so.
+    let entry = roster?.enter(&run).ok()?;
+    for launch in launches {
+        launch.variables.insert(RUN.to_owned(), run.clone());
+    }
+    Some(entry)
+}
+
+/// A hub of these servers for agents that work in a directory, and what the user should know of it.
 ///
 /// # Errors
 /// If nobody can work in the directory.
@@ -104,7 +140,8 @@ pub(crate) fn hub(
     config: &Config,
     environment: &Environment,
     directory: &Path,
-) -> Result<Hub, Failure> {
+) -> Result<(Hub, Option<String>), Failure> {
+    let mut warning = None;
     let local = || guard::local(directory, environment, &guard::inherit(config));
     let open = local().build().map_err(|error| guard::cannot_hold(&error))?;
     let mut places = Places::open(Arc::new(open));
@@ -114,10 +151,21 @@ pub(crate) fn hub(
         let mode = if guard.mode == Mode::ReadOnly { Mode::ReadOnly } else { Mode::Workspace };
         let path = environment.path("PATH");
         let means = Some(Means::find(path.as_deref().map(Path::as_os_str)));
-        let held = Guard { mode, enforcement: Enforcement::Auto, means, ..guard }.hold(local());
-        if let Some(env) = held.ok().filter(|held| held.is_confined).map(|held| held.env) {
-            places = places.with_sandbox(env as Arc<dyn ExecutionEnvironment>);
-        }
+        // And it wants the whole of it: a server that is kept less than its entry says is not kept.
+        places = match (Guard { mode, enforcement: Enforcement::Whole, means, ..guard }.hold(local())) {
+            Ok(held) => places.with_sandbox(held.env as Arc<dyn ExecutionEnvironment>),
+            Err(error) => {
+                let why = format!(
+                    "{error}; `junto doctor` says what is missing, and without `\"sandbox\": true` in its entry it \
+                     runs unconfined"
+                );
+                let kept =
+                    servers.iter().filter(|server| server.sandboxed).map(|server| server.name.as_str());
+                let names: Vec<&str> = kept.collect();
+                warning = Some(format!("MCP servers that are not started ({}): {why}", names.join(", ")));
+                places.without_sandbox(why)
+            }
+        };
     }
-    Ok(Hub::new(servers, places))
+    Ok((Hub::new(servers, places), warning))
 }

@@ -16,6 +16,7 @@ use crate::config::{Config, Files, KeyPath, Origin, Setting, Value, file_layer};
 use crate::environment::Environment;
 use crate::{guard, saved};
 
+pub(crate) use self::files::text as text_of;
 pub(crate) use self::project::Brought;
 
 /// Where skills are, below the root of a project.
@@ -56,8 +57,10 @@ impl Kit {
                 .collect();
             format!("+ hook {}{about}: {}", hook.event.name(), words.join(" "))
         });
-        let commands =
-            self.commands.iter().map(|command| format!("+ command /{}, which runs commands", command.name));
+        let commands = self.commands.iter().map(|command| {
+            let lines: Vec<String> = command.shell_lines().iter().map(|line| format!("`{line}`")).collect();
+            format!("+ command /{}, which runs {}", command.name, lines.join(", "))
+        });
         let skills =
             self.skills.iter().map(|skill| format!("+ skill {}, with files beside its text", skill.name));
         hooks.chain(commands).chain(skills).collect()

@@ -141,17 +141,17 @@ fn children(state: &Path) -> PathBuf {
     state.join("children")
 }
 
-/// What a user should know before an agent is run, as far as it can be told without starting anything.
+/// What a user should know before an agent is run. It is asked for its version if nothing else tells it.
 ///
 /// # Errors
 /// If it would be misunderstood.
-pub(crate) fn doubt(
+pub(crate) async fn doubt(
     cli: &Cli,
     directory: &Path,
     environment: &Environment,
 ) -> Result<Option<String>, Failure> {
     let host = host(cli, directory, environment)?;
-    Ok(Probe::look(&cli.definition, &host).doubt(&cli.definition)?)
+    Ok(Probe::ask(&cli.definition, &host).await.doubt(&cli.definition)?)
 }
 
 fn definition(name: &str, settings: &RunnerSettings) -> Result<Definition, Failure> {

@@ -185,13 +185,19 @@ impl<E: std::fmt::Display> From<Result<String, E>> for ToolOutcome {
 
 /// Tools that come and go while a session runs: those of servers that start slowly, or that say that theirs are others.
 ///
-/// A session asks before each model call, so neither function waits for anything.
+/// A session asks before each model call, so neither `version` nor `offer` waits for anything.
 pub trait ToolSource: Send + Sync {
     /// Another number whenever [`ToolSource::offer`] may be another. What has to be started is started by this.
     fn version(&self) -> u64;
 
     /// What there is now.
     fn offer(&self) -> Offer;
+
+    /// Waits, for a bounded time, until no more tools are on their way. It is asked only by who has a call to make
+    /// whose tool is not there yet: a session that was brought back, and was cut off before the call.
+    fn settled(&self) -> Fut<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// What a [`ToolSource`] has at a moment.

@@ -47,6 +47,9 @@ fn check_choice(request: &Request, response: &Response) -> Result<(), Error> {
         Some(ToolChoice::Named(name)) if names.any(|called| called != name) => {
             fault(format!("it calls something else than `{name}`"))
         }
+        _ if request.parallel_tool_calls == Some(false) && names.count() > 1 => {
+            fault("it makes several calls where one at a time was asked for".to_owned())
+        }
         _ => Ok(()),
     }
 }
@@ -198,6 +201,11 @@ mod tests {
         check(&choosing(ToolChoice::Required), &rome(), None);
         check(&choosing(ToolChoice::Named("weather".into())), &rome(), None);
         check(&choosing(ToolChoice::Named("odd".into())), &rome(), Some("something else than `odd`"));
+        let one = Request { parallel_tool_calls: Some(false), ..request() };
+        check(&one, &rome(), None);
+        let twice = calls(&[("weather", r#"{"city": "Rome"}"#), ("weather", r#"{"city": "Bari"}"#)]);
+        check(&one, &twice, Some("one at a time"));
+        check(&request(), &twice, None);
         let refusal = Response { finish_reason: FinishReason::new(Finish::ContentFilter), ..text("No.") };
         check(&structured(), &refusal, None);
     }

@@ -19,8 +19,6 @@ const AGENT_HEADER: &str = "x-claude-code-agent-id";
 const SUBAGENT: &str = "subagent";
 /// Where clients say that an agent below their own asks.
 const SUBAGENT_HEADERS: [&str; 2] = [AGENT_HEADER, "x-openai-subagent"];
-/// Words in the names of models that clients choose for their own housekeeping.
-const SMALL: [&str; 6] = ["haiku", "small", "fast", "mini", "nano", "lite"];
 /// What requests for a summary say beside `<summary>`: the answer shall be text, and no call.
 const TEXT_ONLY: [&str; 4] = ["text only", "only text", "plain text", "not call any tool"];
 /// What a request for a summary says where it is to be handed to the next model.
@@ -96,10 +94,7 @@ fn chore(view: &View<'_>) -> Option<Chore> {
     if asks_summary(view) {
         return Some(Chore::Compaction);
     }
-    let mut words = view.model.split(|c: char| !c.is_ascii_alphanumeric());
-    words
-        .any(|word| SMALL.iter().any(|small| word.eq_ignore_ascii_case(small)))
-        .then(|| Chore::Other("small_model".to_owned()))
+    Chore::of_model(view.model)
 }
 
 /// Whether the conversation's last word is a demand to sum it up.

@@ -8,6 +8,7 @@ use junto_env::{
     Access, Error, ErrorKind, ExecutionEnvironment, Gap, LocalBuilder, Means, Network, Sandbox,
     SandboxedEnvironment, follow_links,
 };
+use junto_kernel::sandbox_for_kernels;
 use junto_policy::{By, Confined, Explanation, Judge, Links, Mode, Place, Rules};
 
 /// The directories for temporary files where nobody says which they are.
@@ -167,20 +168,13 @@ impl Guard {
     ) -> Result<Option<Arc<dyn ExecutionEnvironment>>, Error> {
         let insists = self.enforcement == Enforcement::Whole;
         let wanted = self.sandbox().or_else(|| insists.then(|| self.confined(Access::Workspace)));
-        let Some(mut sandbox) = wanted else { return Ok(None) };
+        let Some(sandbox) = wanted else { return Ok(None) };
         let means = self.means.clone().unwrap_or_else(|| Means::find(None));
         let accepted = match self.enforcement {
             Enforcement::Auto => means.gaps(&sandbox),
             Enforcement::Whole | Enforcement::Off => Vec::new(),
         };
-        // Its sockets it writes in any case.
-        if sandbox.access == Access::ReadOnly {
-            sandbox.access = Access::Aside;
-            sandbox.temporary = Some(Vec::new());
-            sandbox.writable.clear();
-        }
-        sandbox.writable.push(run_dir.to_owned());
-        sandbox.sockets.push(run_dir.to_owned());
+        let sandbox = sandbox_for_kernels(sandbox, run_dir);
         // What is not open for commands must not be for code: it was judged as if it were held like them.
         let open: Vec<Gap> = means.gaps(&sandbox).into_iter().filter(|gap| !accepted.contains(gap)).collect();
         if !open.is_empty() {

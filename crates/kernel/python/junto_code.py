@@ -43,12 +43,12 @@ class Tool(types.ModuleType):
         self._free = free
         self._loaded = False
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, /, *args, **kwargs):
         return self._given(junto_tools.session().invoke(self._call, self._arguments(args, kwargs)))
 
     run = __call__
 
-    async def run_async(self, *args, **kwargs):
+    async def run_async(self, /, *args, **kwargs):
         """The same, for tasks."""
         session = junto_tools.session()
         return self._given(await session.invoke_async(self._call, self._arguments(args, kwargs)))

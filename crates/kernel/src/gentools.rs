@@ -67,8 +67,8 @@ impl Gentools {
                 let package = [category.as_str(), name.as_str()];
                 // A tool may keep its function in a module `api`.
                 let sources = [self.read(&package), self.read(&[&category, &name, "api"])];
-                let scanned = sources.iter().flatten().map(|source| Scanned::of(&source.text));
-                if let Some(scanned) = scanned.filter(|scanned| scanned.signature.is_some()).next() {
+                let mut scanned = sources.iter().flatten().map(|source| Scanned::of(&source.text));
+                if let Some(scanned) = scanned.find(|scanned| scanned.signature.is_some()) {
                     tools.push(GenTool { category: category.clone(), name, scanned });
                 }
             }

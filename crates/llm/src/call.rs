@@ -180,6 +180,30 @@ pub enum Chore {
     Other(String),
 }
 
+impl Chore {
+    /// Words in the names of models that clients choose for their own housekeeping.
+    const SMALL: [&str; 6] = ["haiku", "small", "fast", "mini", "nano", "lite"];
+    /// The word by which a name is that of several minds: whoever asks for them wants them, whatever else they are called.
+    const SEVERAL: &str = "council";
+
+    /// The chore that a request is by the name of its model alone.
+    ///
+    /// ```
+    /// use junto_llm::Chore;
+    ///
+    /// assert!(Chore::of_model("claude-haiku-4-5").is_some());
+    /// assert!(Chore::of_model("claude-opus-5-5").is_none());
+    /// assert!(Chore::of_model("council:fast").is_none());
+    /// ```
+    pub fn of_model(name: &str) -> Option<Self> {
+        let has = |wanted: &str| {
+            name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word.eq_ignore_ascii_case(wanted))
+        };
+        let is_small = Self::SMALL.into_iter().any(has) && !has(Self::SEVERAL);
+        is_small.then(|| Self::Other("small_model".to_owned()))
+    }
+}
+
 /// How long to wait, and for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {

@@ -4,12 +4,14 @@
 //! wrongly does not take the others with it. Keys that other hosts use for what we also have are understood.
 
 mod expand;
+mod pin;
 mod reader;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+pub use self::pin::Pin;
 pub use self::reader::{Parsed, parse};
 
 /// How long a server may take until it can be used, unless its entry says otherwise.
@@ -34,6 +36,9 @@ pub struct ServerConfig {
     pub sandboxed: bool,
     /// Whether it is used at all.
     pub enabled: bool,
+    /// Files that must be as they were, or its program is not started. No entry says this: it is for whoever agreed to
+    /// what the entry runs.
+    pub pins: Vec<Pin>,
 }
 
 /// How a server is reached.
@@ -110,6 +115,7 @@ impl ServerConfig {
             answer_within: ANSWER,
             sandboxed: false,
             enabled: true,
+            pins: Vec::new(),
         }
     }
 

@@ -1,5 +1,7 @@
 //! How servers are spoken to.
 
+mod events;
+mod flood;
 mod http;
 mod lines;
 mod mend;

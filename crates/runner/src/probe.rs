@@ -135,7 +135,8 @@ fn installed_version(program: &Path, name: &str) -> Option<Version> {
 }
 
 async fn asked_version(definition: &Definition, host: &Host, program: &Path) -> Option<Version> {
-    if definition.versions.ask.is_empty() {
+    // Below another agent nothing of it is started, not even this.
+    if definition.versions.ask.is_empty() || environment::fuse(definition, host).is_err() {
         return None;
     }
     let known = |program: &Path| ASKED.lock().unwrap_or_else(PoisonError::into_inner).get(program).copied();

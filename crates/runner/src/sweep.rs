@@ -82,8 +82,12 @@ impl Roster {
         Ok((Self { path, state: Mutex::new(State { file, empty, running: 0 }) }, swept))
     }
 
-    /// Writes down that a run of this name is about to start.
-    pub(crate) fn enter(self: &Arc<Self>, run: &str) -> io::Result<Entry> {
+    /// Writes down that a run of this name is about to start: all of it has the name in the variable
+    /// [`RUN`](junto_env::left::RUN).
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn enter(self: &Arc<Self>, run: &str) -> io::Result<Entry> {
         let mut state = self.state();
         write(&mut state.file, &Line::Starts(run.to_owned()))?;
         state.running += 1;
@@ -106,7 +110,7 @@ impl Drop for Roster {
 
 /// A run that is written down. Dropping it writes down that it is over, so it lives as long as the process.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub struct Entry {
     roster: Arc<Roster>,
     run: String,
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::Outcome;
 use crate::bench_loop::Twin;
 use crate::command::{capture, root};
+use crate::setup;
 
 /// A model that solves every task, and one that solves every other.
 const ALL: &str = "claude-opus-5-5";
@@ -29,6 +30,10 @@ pub(super) fn evaluate(release: &Path, scratch: &Path) -> Outcome {
     let evals = root().join("evals");
     let play = json!({"steps": steps(&evals)?}).to_string();
     let twin = Twin::playing(&release.join("junto-twin"), scratch, "tasks.json", &play)?;
+    // Those that work do so unattended: what the sandbox holds needs nobody's leave.
+    let mut path = vec![toolchain()?];
+    path.extend(std::env::split_paths(&setup::beside(&setup::bwrap()?)?));
+    let path = std::env::join_paths(path).map_err(|e| format!("cannot extend the search path: {e}"))?;
     let home = scratch.join("home");
     let config = home.join(".config/junto");
     fs::create_dir_all(&config).map_err(|e| format!("cannot make {}: {e}", config.display()))?;
@@ -43,7 +48,8 @@ pub(super) fn evaluate(release: &Path, scratch: &Path) -> Outcome {
             command.args(["--with", &format!("council:{name}")]);
         }
         command.args(["--with", &format!("agents:native:anthropic/{SOME},native:anthropic/{ALL}")]);
-        capture(&mut twin.address().point(flagged(command, flags), &home))
+        let mut command = twin.address().point(flagged(command, flags), &home);
+        capture(command.env("PATH", &path))
     };
     println!("{}", report(&[])?);
     let found: Value = serde_json::from_str(&report(&["--json"])?).map_err(|e| format!("no report: {e}"))?;
@@ -70,6 +76,12 @@ pub(super) fn evaluate(release: &Path, scratch: &Path) -> Outcome {
         .map(|(name, truth)| format!("{name}: {truth} is not in the interval of {}", rate(name)))
         .collect();
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+}
+
+/// Where the compiler itself is: what stands for it on the path looks for it in the user's home, which is another here.
+fn toolchain() -> Outcome<PathBuf> {
+    let root = capture(Command::new("rustc").args(["--print", "sysroot"]))?;
+    Ok(Path::new(root.trim()).join("bin"))
 }
 
 fn flagged(mut command: Command, flags: &[&str]) -> Command {

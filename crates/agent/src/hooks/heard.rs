@@ -13,6 +13,8 @@ const MOST: usize = 10_000;
 pub(super) struct Heard {
     /// What is about to happen shall not, for this reason.
     pub(super) block: Option<String>,
+    /// The agent shall stop altogether, for this reason.
+    pub(super) stop: Option<String>,
     /// What it says of the permission of a call.
     pub(super) permission: Option<Permission>,
     /// What the model shall know.
@@ -100,12 +102,8 @@ impl Heard {
             Some("allow" | "approve") => self.permission = Some(Permission::Allow),
             _ => {}
         }
-        if answer.r#continue == Some(false)
-            && hook.event != HookEvent::Stop
-            && hook.event != HookEvent::SubagentStop
-        {
-            let why = answer.stop_reason.or_else(|| reason.clone()).unwrap_or_else(why);
-            self.block.get_or_insert(why);
+        if answer.r#continue == Some(false) {
+            self.stop = Some(answer.stop_reason.unwrap_or_else(why));
         }
         self.context.extend(additional_context.filter(|text| !text.trim().is_empty()));
         self.messages.extend(answer.system_message.filter(|text| !text.trim().is_empty()));
@@ -117,6 +115,7 @@ impl Heard {
             (Some(one), Some(other)) if one != other => Some(format!("{one}\n{other}")),
             (one, other) => one.or(other),
         };
+        self.stop = self.stop.or(other.stop);
         self.permission = match (self.permission, other.permission) {
             (Some(Permission::Ask(why)), _) | (_, Some(Permission::Ask(why))) => Some(Permission::Ask(why)),
             (one, other) => one.or(other),
@@ -192,8 +191,10 @@ mod tests {
         let allow = Heard { permission: Some(Permission::Allow), ..Heard::default() };
         check("PreToolUse", 0, r#"{"hookSpecificOutput": {"permissionDecision": "allow"}}"#, "", allow);
         check("Stop", 0, r#"{"decision": "block", "reason": "test first"}"#, "", blocked("test first"));
-        check("PostToolUse", 0, r#"{"continue": false, "stopReason": "enough"}"#, "", blocked("enough"));
-        check("Stop", 0, r#"{"continue": false, "stopReason": "enough"}"#, "", Heard::default());
+        for event in ["PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop"] {
+            let enough = Heard { stop: Some("enough".into()), ..Heard::default() };
+            check(event, 0, r#"{"continue": false, "stopReason": "enough"}"#, "", enough);
+        }
         let more = Heard { context: vec!["more".into()], messages: vec!["hi".into()], ..Heard::default() };
         let said = r#"{"systemMessage": "hi", "hookSpecificOutput": {"additionalContext": "more"}}"#;
         check("PostToolUse", 0, said, "", more);

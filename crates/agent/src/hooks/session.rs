@@ -1,6 +1,6 @@
 //! The hooks of one session, at work.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::join_all;
 use junto_core::{Action, Advice, Body, EventLog, JournalError, Leash, ToolOutcome};
@@ -44,11 +44,35 @@ pub(crate) struct SessionHooks {
     depth: u8,
     /// The kind of agent.
     kind: String,
+    /// Why a hook has ended the turn, if one has.
+    ended: Mutex<Option<String>>,
 }
 
 impl SessionHooks {
     pub(crate) fn new(hooks: Arc<Hooks>, log: EventLog, depth: u8, kind: String) -> Self {
-        Self { hooks, log, depth, kind }
+        Self { hooks, log, depth, kind, ended: Mutex::default() }
+    }
+
+    /// A turn begins: what ended an earlier one is over.
+    pub(crate) fn begin_turn(&self) {
+        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Whether a hook has ended the turn.
+    pub(crate) fn have_ended_turn(&self) -> bool {
+        self.reason().is_some()
+    }
+
+    fn reason(&self) -> Option<String> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends the turn if that is what hooks want. The user is told why, and the model is not.
+    async fn heed(&self, heard: &Heard) -> Result<(), JournalError> {
+        let Some(why) = &heard.stop else { return Ok(()) };
+        self.tell(vec![format!("a hook ended the turn: {why}")]).await?;
+        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.clone());
+        Ok(())
     }
 
     /// The session begins. What the model shall know, and what the user shall.
@@ -66,7 +90,8 @@ impl SessionHooks {
             Source::Resume => "resume",
         };
         let heard = self.run(HookEvent::SessionStart, source, json!({"source": source}), env, cancel).await;
-        (heard.told(), heard.messages)
+        let told = heard.told();
+        (told, heard.messages.into_iter().chain(heard.block).chain(heard.stop).collect())
     }
 
     /// The session ends, for this reason. Its token is cancelled by then, so it is not heeded.
@@ -99,7 +124,7 @@ impl SessionHooks {
         let heard = self.run(HookEvent::UserPromptSubmit, "", json!({"prompt": prompt}), env, cancel).await;
         let said = heard.told();
         self.tell(heard.messages).await?;
-        Ok(heard.block.map_or(Ok(said), Err))
+        Ok(heard.stop.or(heard.block).map_or(Ok(said), Err))
     }
 
     /// A tool is about to be called.
@@ -110,10 +135,15 @@ impl SessionHooks {
         env: &Arc<dyn ExecutionEnvironment>,
         cancel: &CancellationToken,
     ) -> Result<Before, JournalError> {
+        // Calls of the same round that come after the end do not happen.
+        if let Some(why) = self.reason() {
+            return Ok(Before { block: Some(why), ..Before::default() });
+        }
         if !self.hooks.has(HookEvent::PreToolUse) {
             return Ok(Before::default());
         }
         let heard = self.of_call(HookEvent::PreToolUse, call, actions, None, env, cancel).await;
+        self.heed(&heard).await?;
         let (context, advice) = (
             heard.told(),
             match heard.permission {
@@ -123,7 +153,7 @@ impl SessionHooks {
             },
         );
         self.tell(heard.messages).await?;
-        Ok(Before { block: heard.block, advice, context })
+        Ok(Before { block: heard.stop.or(heard.block), advice, context })
     }
 
     /// A tool was called, and this came of it. What the model shall know.
@@ -140,6 +170,7 @@ impl SessionHooks {
             return Ok(None);
         }
         let heard = self.of_call(event, call, actions, Some(outcome), env, cancel).await;
+        self.heed(&heard).await?;
         let told = [heard.block.clone(), heard.told()].into_iter().flatten().collect::<Vec<_>>().join("\n");
         self.tell(heard.messages).await?;
         Ok((!told.is_empty()).then_some(told))
@@ -160,7 +191,7 @@ impl SessionHooks {
         let facts = json!({"stop_hook_active": stops > 0, "last_assistant_message": answer});
         let heard = self.run(event, "", facts, env, cancel).await;
         self.tell(heard.messages).await?;
-        match heard.block {
+        match heard.block.filter(|_| heard.stop.is_none()) {
             Some(_) if stops >= MOST_STOPS => {
                 let message = format!("hooks kept the agent from stopping {MOST_STOPS} times; now it stops");
                 self.tell(vec![message]).await?;

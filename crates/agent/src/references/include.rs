@@ -59,6 +59,10 @@ pub(crate) async fn include(
         }
         known.push(path.clone());
         let name = below(&path, &env.facts().cwd);
+        if reference.within.as_ref().is_some_and(|folder| !path.as_path().starts_with(folder)) {
+            included.refuse(&name, "a command of a project includes only files of the project");
+            continue;
+        }
         let reason = match gate.verdict("read_file", &[Action::Read { path: path.clone() }]) {
             Verdict::Allow(_) => None,
             Verdict::Deny { reason } => Some(reason),

@@ -61,13 +61,16 @@ pub(crate) struct ContestArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "The tree must be clean. Nothing is changed if the candidate does not fit.")]
 pub(crate) struct ApplyArgs {
-    /// The run, as `junto council` names it: its id or the beginning of it, or latest
+    /// The run, as `junto council` names it: its id or the beginning of it, or latest: the latest in this repository
     pub(crate) run: String,
     /// The candidate's number [default: the winner]
     pub(crate) candidate: Option<u32>,
     /// Print what the candidate changes instead of applying it
     #[arg(long)]
     pub(crate) show: bool,
+    /// Apply it to the repository that this folder is in [default: the current one]
+    #[arg(short = 'C', long = "cwd", value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
 }
 
 fn candidates(text: &str) -> Result<usize, String> {

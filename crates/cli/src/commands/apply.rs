@@ -1,7 +1,7 @@
 //! `junto apply`: what a candidate changed, on a branch.
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use junto::council::contest::{self, Applied, ErrorKind, RunId, Runs};
@@ -21,24 +21,34 @@ pub(crate) async fn run(
     output: &Output,
 ) -> Result<Exit, Failure> {
     let runs = runs(environment)?;
-    let run = find(&runs, &args.run)?;
+    let directory = args.directory.as_deref();
+    let run = find(&runs, &args.run, &place(directory, environment))?;
     if args.show {
         return show(&runs, &run, args.candidate, output);
     }
-    put(&runs, &run, args.candidate, None, environment, output).await?;
+    put(&runs, &run, args.candidate, directory, environment, output).await?;
     Ok(Exit::Done)
 }
 
-/// The run of this name, or the latest.
-fn find(runs: &Runs, name: &str) -> Result<RunId, Failure> {
-    match name {
-        LATEST => runs
-            .list()
-            .map_err(|error| failure(&error))?
-            .pop()
-            .ok_or_else(|| Failure::usage("no run was kept yet", "`junto council \"…\"` makes one")),
-        name => runs.find(name).map_err(|error| failure(&error)),
+/// Where it is to be applied.
+fn place(directory: Option<&Path>, environment: &Environment) -> PathBuf {
+    let here = environment.directory();
+    directory.map_or_else(|| here.to_owned(), |directory| here.join(directory))
+}
+
+/// The run of this name, or the latest in the repository that the directory is in.
+fn find(runs: &Runs, name: &str, directory: &Path) -> Result<RunId, Failure> {
+    if name != LATEST {
+        return runs.find(name).map_err(|error| failure(&error));
     }
+    let latest = runs.latest_in(directory).map_err(|error| failure(&error))?;
+    latest.ok_or_else(|| {
+        let message = format!("no run of a council of agents was kept for {}", directory.display());
+        Failure::usage(
+            message,
+            "`junto council \"…\"` makes one; one of another repository is applied by its name",
+        )
+    })
 }
 
 /// Puts a candidate on a branch for somebody who reads no output, and gives the branch.
@@ -52,7 +62,7 @@ pub(crate) async fn onto(
     environment: &Environment,
 ) -> Result<String, Failure> {
     let runs = runs(environment)?;
-    let run = find(&runs, run.unwrap_or(LATEST))?;
+    let run = find(&runs, run.unwrap_or(LATEST), &place(directory, environment))?;
     applied(&runs, &run, candidate, directory, environment).await.map(|applied| applied.branch)
 }
 
@@ -80,8 +90,7 @@ async fn applied(
     directory: Option<&Path>,
     environment: &Environment,
 ) -> Result<Applied, Failure> {
-    let here = environment.directory();
-    let directory = directory.map_or_else(|| here.to_owned(), |directory| here.join(directory));
+    let directory = place(directory, environment);
     let env = guard::local(&directory, environment, &Inherit::Core).build();
     let env = env.map_err(|error| Failure::usage(error.to_string(), "name a folder that exists with -C"))?;
     let applied = contest::apply(runs, run, candidate, Arc::new(env), &directory).await;

@@ -105,7 +105,7 @@ async fn test(
     for server in &mut wanted {
         server.enabled = true;
     }
-    let hub = mcp::hub(wanted, &config, environment, environment.directory())?;
+    let (hub, _) = mcp::hub(wanted, &config, environment, environment.directory())?;
     let statuses = hub.ready().await;
     hub.close().await;
     let failed = statuses.iter().any(|status| status.standing != Standing::Up);

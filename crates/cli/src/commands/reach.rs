@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use junto::agent::SlashCommand;
 use serde_json::{Value, json};
 
 use crate::args::ListArgs;
@@ -57,6 +58,9 @@ pub(crate) fn run(
     for fault in faults {
         output.warning(&format!("{fault}; it is left out"));
     }
+    for note in unheeded(listed, &kit.and(waiting)) {
+        output.note(&note);
+    }
     if listed == Listed::Hooks && !unused.is_empty() {
         output.note(&format!(
             "hooks of these events are never run, because junto has no such event: {}",
@@ -64,6 +68,31 @@ pub(crate) fn run(
         ));
     }
     Ok(Exit::Done)
+}
+
+/// What files say that changes nothing here, though it may elsewhere.
+fn unheeded(listed: Listed, kit: &Kit) -> Vec<String> {
+    let skills = kit.skills.iter().filter(|skill| !skill.allowed_tools.is_empty());
+    let skills: Vec<String> = skills.map(|skill| skill.name.clone()).collect();
+    let named = |has: fn(&SlashCommand) -> bool| -> Vec<String> {
+        kit.commands
+            .iter()
+            .filter(|command| has(command))
+            .map(|command| format!("/{}", command.name))
+            .collect()
+    };
+    let leave = "allows nothing here, since rules say what is allowed (`junto policy add`)";
+    let model = "is not asked, since the session's model answers (`--model`)";
+    let all = match listed {
+        Listed::Skills => vec![("allowed-tools", skills, leave)],
+        Listed::Commands => vec![
+            ("allowed-tools", named(|command| !command.allowed_tools.is_empty()), leave),
+            ("model", named(|command| command.model.is_some()), model),
+        ],
+        Listed::Hooks => Vec::new(),
+    };
+    let all = all.into_iter().filter(|(_, names, _)| !names.is_empty());
+    all.map(|(key, names, why)| format!("`{key}` of {} {why}", names.join(", "))).collect()
 }
 
 /// A line with the name, one with what it is about, and all of it.

@@ -7,6 +7,7 @@ mod drive;
 mod ending;
 mod fallback;
 mod flags;
+mod hired;
 mod host;
 mod mind;
 mod named;
@@ -24,6 +25,7 @@ use junto::core::{Agent, EventLog, Input, OnReject};
 
 use self::contest::Wanted;
 use self::drive::Drive;
+use self::hired::Hired;
 use self::host::{Host, Presence};
 use self::past::Past;
 use self::prepare::{Begin, Begun, Job, prepare};
@@ -117,7 +119,12 @@ pub(crate) async fn hired(
     let from = From::Nothing { kind, save: Save::Configured };
     let wish = Wish { task: None, from, args, council: Wanted::default() };
     let job = prepare(&wish, environment, output).await?;
-    Ok(job.start().await?.agent)
+    let servers = job.servers.clone();
+    let agent = job.start().await?.agent;
+    Ok(match servers {
+        Some(servers) => Arc::new(Hired { agent, servers }),
+        None => agent,
+    })
 }
 
 /// Refuses flags that the setup of an agent that has a name decides.

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use junto::mcp::config::{Parsed, Reach, ServerConfig, parse};
+use junto::mcp::config::{Pin, Reach, ServerConfig};
 
-use crate::reach::{Brought, Kit};
+use crate::reach::{Brought, Kit, text_of};
 
 use super::files::{Files, Project};
 use super::problem::Problem;
+use super::programs;
 use super::settings::Layer;
 use super::trust::{CONFIG, Standing, Trust, digest, digest_of_all};
 use super::{Whose, check};
@@ -27,24 +28,34 @@ pub(crate) struct ProjectFiles {
     texts: Vec<(&'static str, String)>,
     /// Its skills, commands and hooks.
     brought: Brought,
+    /// Its servers, each with the files in the project that it runs.
+    servers: Vec<(ServerConfig, Vec<Pin>)>,
 }
 
 /// What the project brings, if there is one and it brings something.
 ///
 /// # Errors
-/// If a file of it, or the list of trusted projects, cannot be read.
+/// If the list of trusted projects cannot be read.
 pub(crate) fn of_project(files: &Files) -> Result<Option<ProjectFiles>, Problem> {
     let Some(project) = &files.project else { return Ok(None) };
+    let mut brought = Brought::of(&project.root);
     let mut texts = Vec::new();
     for path in [CONFIG, SERVERS] {
-        let file = project.root.join(path);
-        // Nobody vouches for this folder: to read a pipe that lies there would wait for ever.
-        if file.metadata().is_ok_and(|found| found.is_file()) {
-            texts.extend(check::read(&file)?.map(|text| (path, text)));
+        // Nobody vouches for this folder: what lies there and cannot be read keeps nobody from working in it.
+        match text_of(&project.root.join(path)) {
+            Ok(text) => texts.extend(text.map(|text| (path, text))),
+            Err(fault) => brought.faults.push(fault),
         }
     }
-    let brought = Brought::of(&project.root);
-    let mut read = ProjectFiles { project: project.clone(), standing: Standing::Unknown, texts, brought };
+    let named = texts.iter().find(|(path, _)| *path == SERVERS).map(|(_, text)| text.as_str());
+    let servers = named.map(|text| programs::servers(&project.root, text)).unwrap_or_default();
+    let servers = servers.into_iter().map(|server| {
+        let pins = programs::pins(&project.root, &server);
+        (server, pins)
+    });
+    let servers = servers.collect();
+    let mut read =
+        ProjectFiles { project: project.clone(), standing: Standing::Unknown, texts, brought, servers };
     if let Some(list) = files.trust.as_ref().filter(|_| read.needs_trust()) {
         read.standing = Trust::read(list)?.standing(&project.root, &read.digest());
     }
@@ -68,7 +79,19 @@ impl ProjectFiles {
             self.texts.iter().map(|(path, text)| (*path, digest(text))).collect();
         let texts = texts.iter().map(|(path, digest)| (*path, digest.as_str()));
         let files = self.brought.files.iter().map(|(path, digest)| (path.as_str(), digest.as_str()));
-        digest_of_all(texts.chain(files))
+        let run = self.servers.iter().flat_map(|(_, pins)| pins);
+        let mut run: Vec<(&str, &str)> =
+            run.map(|pin| (pin.path.to_str().unwrap_or_default(), pin.digest.as_str())).collect();
+        // Two servers may run one file.
+        run.sort_unstable();
+        run.dedup();
+        digest_of_all(texts.chain(files).chain(run))
+    }
+
+    /// The files in the project that a server of its runs, as they were when it was read.
+    pub(crate) fn pins(&self, server: &str) -> Vec<Pin> {
+        let of_it = self.servers.iter().find(|(known, _)| known.name == server);
+        of_it.map(|(_, pins)| pins.clone()).unwrap_or_default()
     }
 
     /// The text of its settings (`.junto/config.toml`) or its servers (`.mcp.json`), trusted or not.
@@ -108,9 +131,10 @@ impl ProjectFiles {
     /// What it brings beside settings, a line for each.
     pub(crate) fn told(&self) -> Vec<String> {
         let mut lines = self.brought.bound.told();
-        if let Some(text) = self.text(SERVERS) {
-            lines.extend(servers(text));
+        if self.text(SERVERS).is_some() && self.servers.is_empty() {
+            lines.push(format!("+ {SERVERS}"));
         }
+        lines.extend(self.servers.iter().map(|(server, pins)| self.server(server, pins)));
         lines
     }
 
@@ -131,30 +155,32 @@ impl ProjectFiles {
         )
     }
 
-    fn kinds(&self) -> Vec<&'static str> {
-        let servers = self.text(SERVERS).is_some().then_some("servers");
-        self.brought.bound.kinds().into_iter().chain(servers).collect()
-    }
-}
-
-/// The servers that a file names, a line for each, as they would be reached. Variables stand there by their names.
-fn servers(text: &str) -> Vec<String> {
-    let Ok(Parsed { servers, .. }) = parse(text, &|name| Some(format!("${{{name}}}"))) else {
-        return vec![format!("+ {SERVERS}")];
-    };
-    let pairs = |what: &str, pairs: &BTreeMap<String, String>| {
-        let all: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        if all.is_empty() { String::new() } else { format!("; {what}: {}", all.join(" ")) }
-    };
-    let line = |server: &ServerConfig| {
+    /// A server as it would be reached, and what runs then.
+    fn server(&self, server: &ServerConfig, pins: &[Pin]) -> String {
+        let pairs = |what: &str, pairs: &BTreeMap<String, String>| {
+            let all: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            if all.is_empty() { String::new() } else { format!("; {what}: {}", all.join(" ")) }
+        };
         let more = match &server.reach {
             Reach::Program(launch) => {
                 let place = launch.cwd.as_deref().map(|cwd| format!("; in {cwd}")).unwrap_or_default();
-                pairs("variables", &launch.variables) + &place
+                let root = &self.project.root;
+                let files = pins.iter().map(|pin| pin.path.strip_prefix(root).unwrap_or(&pin.path).display());
+                let files: Vec<String> = files.map(|file| file.to_string()).collect();
+                let runs = match &files[..] {
+                    [] => String::new(),
+                    files => format!("; of this project it runs {}, and what that loads", files.join(", ")),
+                };
+                let held = if server.sandboxed { "; in the sandbox" } else { "; outside of the sandbox" };
+                pairs("variables", &launch.variables) + &place + &runs + held
             }
             Reach::Http(address) => pairs("headers", &address.headers),
         };
         format!("+ server {}: {}{more}", server.name, server.reach)
-    };
-    servers.iter().map(line).collect()
+    }
+
+    fn kinds(&self) -> Vec<&'static str> {
+        let servers = self.text(SERVERS).is_some().then_some("servers");
+        self.brought.bound.kinds().into_iter().chain(servers).collect()
+    }
 }

@@ -10,11 +10,11 @@ use junto::agent::{Fault, Skill, SlashCommand};
 const MOST: usize = 200;
 /// How deep commands are looked for.
 const DEEPEST: usize = 4;
-/// The longest file of hooks, in bytes.
+/// The longest file of hooks, settings or servers, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// The text of a file of hooks; none if there is no such file.
-pub(super) fn text(file: &Path) -> Result<Option<String>, Fault> {
+/// The text of a file of hooks, settings or servers; none if there is no such file.
+pub(crate) fn text(file: &Path) -> Result<Option<String>, Fault> {
     read(file, LONGEST)
 }
 

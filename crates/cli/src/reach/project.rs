@@ -2,6 +2,7 @@
 //! have files beside their text. Skills and commands that are nothing but text are read like the project's other
 //! documents.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -55,11 +56,14 @@ impl Brought {
                     Ok((SlashCommand::read(&name, &file, &text)?, text))
                 });
                 match read {
-                    Ok((command, text)) if command.has_shell() => {
+                    Ok((command, text)) if !command.shell_lines().is_empty() => {
                         brought.files.push((below(root, &command.file), digest(&text)));
                         brought.bound.commands.push(command);
                     }
-                    Ok((command, _)) => brought.free.commands.push(command),
+                    // Nobody vouches for its text: it includes what is in the project, and nothing else.
+                    Ok((command, _)) => {
+                        brought.free.commands.push(SlashCommand { within: Some(root.to_owned()), ..command });
+                    }
                     Err(fault) => brought.faults.push(fault),
                 }
             }
@@ -124,17 +128,28 @@ fn inside(root: &Path, file: &Path) -> Result<(), Fault> {
 /// All files in a folder but one, each with its digest.
 fn others(root: &Path, folder: &Path, but: &Path) -> Result<Vec<(String, String)>, Fault> {
     let (mut found, mut left, mut folders) = (Vec::new(), MOST_BYTES, vec![folder.to_owned()]);
+    let mut seen = HashSet::new();
+    let too_many = |folder: &Path| {
+        let message = format!(
+            "has more than {MOST_FILES} files or {MOST_BYTES} bytes, too many to be compared each time"
+        );
+        Err(Fault::of(folder, message))
+    };
     while let Some(folder) = folders.pop() {
+        // What a linked folder has counts like the rest; a link may lead in circles.
+        if !seen.insert(folder.canonicalize().unwrap_or_else(|_| folder.clone())) {
+            continue;
+        }
+        if seen.len() > MOST_FILES {
+            return too_many(&folder);
+        }
         for path in all(&folder) {
             if path == but {
                 continue;
             }
             inside(root, &path)?;
-            // A link to a folder is not followed: it may lead in circles.
             if path.is_dir() {
-                if !path.is_symlink() {
-                    folders.push(path);
-                }
+                folders.push(path);
                 continue;
             }
             let fault = |error: io::Error| Fault::of(&path, format!("cannot be read: {error}"));
@@ -145,10 +160,7 @@ fn others(root: &Path, folder: &Path, but: &Path) -> Result<Vec<(String, String)
             left = left.saturating_sub(bytes);
             found.push((below(root, &path), digest));
             if left == 0 || found.len() > MOST_FILES {
-                let message = format!(
-                    "has more than {MOST_FILES} files or {MOST_BYTES} bytes, too many to be compared each time"
-                );
-                return Err(Fault::of(folders.first().unwrap_or(&folder), message));
+                return too_many(folders.first().unwrap_or(&folder));
             }
         }
     }

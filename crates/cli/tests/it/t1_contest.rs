@@ -3,8 +3,10 @@
 use std::fs;
 use std::process::Command;
 
-use serde_json::Value;
+use junto::twin::{Play, Step, When};
+use serde_json::{Value, json};
 
+use crate::stage::{SETUPS, Stage};
 use crate::terminal::Terminal;
 use crate::{CLAUDE, Machine, Run, text, usual_path};
 
@@ -87,6 +89,8 @@ fn the_one_that_passes_wins_and_is_applied_when_somebody_says_so() {
 
     assert!(machine.run(&["apply", "latest", "--show"]).ok().contains("-41\n+42\n"));
     assert!(machine.run(&["apply", &run, "1", "--show"]).ok().contains("+more\n"));
+    let elsewhere = machine.run(&["apply", "latest", "--show", "-C", ".."]);
+    elsewhere.fails(2, &["no run of a council of agents was kept for"]);
     machine.run(&["apply", "nope"]).fails(2, &["there is no run \"nope\""]);
     machine.run(&["apply", &run, "9"]).fails(2, &["no candidate 9"]);
     machine.write("project/answer", "mine\n");
@@ -208,4 +212,24 @@ fn a_table_shows_how_it_stands_and_an_interrupt_keeps_what_was_done() {
     assert!(screen.contains("1. slow: was interrupted · 1 file"), "{screen}");
     assert!(machine.run(&["apply", "latest", "1", "--show"]).ok().contains("+7\n"));
     assert_eq!(fs::read_to_string(machine.path("project/answer")).unwrap(), "41\n");
+}
+
+/// Nobody is there to give leave: a member that asks is refused and told so, and does not wait.
+#[test]
+fn a_member_that_asks_is_refused_where_nobody_is_there() {
+    let write = || Step::call("shell", json!({"command": "echo 42 >answer"})).without_thinking();
+    let round = |round| When { round: Some(round), ..When::default() };
+    let play = Play::of([write().when(round(0)), Step::text("I may not.").without_thinking()]);
+    let stage = Stage::new(&SETUPS[0], play);
+    let machine = &stage.machine;
+    machine.write("project/answer", "41\n");
+    machine.write("project/check.sh", "test \"$(cat answer)\" = 42\n");
+    git(machine, &["init", "--quiet", "--initial-branch=trunk"]);
+    git(machine, &["add", "--all"]);
+    git(machine, &["commit", "--quiet", "-m", "The beginning"]);
+    let flags = ["--policy", "ask", "--agents", "native", "--oracle", "sh check.sh"];
+    let run = machine.run(&[&["council", "Make it right."], &flags[..]].concat());
+    assert_eq!(run.code, Some(1), "{run:#?}");
+    let told = stage.requests()[1].body.to_string();
+    assert!(told.contains("nobody is there to give it"), "{told}");
 }

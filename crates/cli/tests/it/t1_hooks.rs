@@ -300,3 +300,32 @@ fn children_are_watched_over() {
     assert!(child.contains("as in @plan.md") && !child.contains("seventeen steps"), "{child}");
     assert!(child.contains("- greet: Say Salve."), "{child}");
 }
+
+/// `continue: false` ends the turn, whatever else is said: the user reads why, and the model is not asked again.
+#[test]
+fn a_hook_can_end_the_turn() {
+    let said =
+        r#"echo '{"continue": false, "stopReason": "it is late", "decision": "block", "reason": "go on"}'"#;
+    for (event, made, requests, code) in
+        [("PreToolUse", false, 1, Some(5)), ("PostToolUse", true, 1, Some(5)), ("Stop", true, 2, Some(0))]
+    {
+        let stage = Stage::on_any_wire(Play::of([
+            Step::call("shell", json!({"command": "touch made"})),
+            Step { times: Some(9), ..Step::text("Done.") },
+        ]));
+        install(&stage.machine, &hook(event, "", said));
+        let run = stage.machine.run(&["run", "Work."]);
+        assert_eq!((run.code, stage.requests().len()), (code, requests), "{event}: {run:#?}");
+        assert_eq!(stage.machine.path("project/made").exists(), made, "{event}");
+        if event != "Stop" {
+            assert!(run.err.contains("a hook ended the turn: it is late"), "{event}: {run:#?}");
+        }
+        // What was ended can go on.
+        fs::remove_file(stage.machine.path(".config/junto/hooks.json")).unwrap();
+        assert!(stage.machine.run(&["resume", "latest", "Go on."]).ok().contains("Done."), "{event}");
+    }
+    let stage = Stage::on_any_wire(Play::text("Done."));
+    install(&stage.machine, &hook("UserPromptSubmit", "", said));
+    let run = stage.machine.run(&["run", "Work."]);
+    assert!(run.err.contains("it is late") && stage.requests().is_empty(), "{run:#?}");
+}

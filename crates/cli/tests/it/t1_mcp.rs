@@ -1,10 +1,17 @@
 //! MCP servers in sessions: what a user configures, trusts and allows.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::time::{Duration, Instant};
+
 use junto::twin::{Play, Step};
 use serde_json::{Value, json};
 
 use crate::Machine;
 use crate::stage::{SETUPS, Stage, on_every_wire};
+use crate::t1_interrupt::start;
+
+/// Nothing here takes this long; what does hangs.
+const HANG: Duration = Duration::from_mins(1);
 
 const FAULTY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/it/faulty.py");
 
@@ -81,6 +88,26 @@ fn whatever_a_server_does_the_session_goes_on() {
 }
 
 #[test]
+fn a_server_that_hangs_and_one_that_floods_cost_their_calls() {
+    let search = Step::call("tool_search", json!({"query": "hang"}));
+    let calls =
+        ["hang", "flood", "babble", "echo"].map(|tool| Step::call(format!("faulty__{tool}"), json!({})));
+    let steps: Vec<Step> = [search].into_iter().chain(calls).chain([Step::text("Done.")]).collect();
+    let stage = Stage::on_any_wire(Play::of(steps));
+    let mut file: Value = serde_json::from_str(&servers(&stage.machine, &[])).unwrap();
+    file["mcpServers"]["faulty"]["timeout"] = json!(4000);
+    stage.machine.write(".config/junto/mcp.json", file.to_string());
+    allow(&stage.machine);
+    let ends = ends(&stage.machine.run(&["run", "--json", "Use it."]).ok());
+    let [_, (_, true, hung), (_, true, flooded), (_, true, babbled), (_, false, said)] = &ends[..] else {
+        panic!("{ends:?}")
+    };
+    assert!(hung.contains("did not answer within 4s"), "{hung}");
+    assert!(flooded.contains("without end") && babbled.contains("without end"), "{flooded} {babbled}");
+    assert_eq!(said, "echo says: ");
+}
+
+#[test]
 fn a_call_that_no_rule_allows_is_not_made_where_nobody_can_be_asked() {
     let steps = vec![
         Step::call("tool_search", json!({"query": "echo"})),
@@ -111,6 +138,111 @@ fn a_server_that_is_kept_in_the_sandbox_does_not_leave_it() {
         let (ends, touched) = (ends(&run), stage.machine.path("project/.git/touched").exists());
         assert_eq!((ends[1].1, touched), (sandbox, !sandbox), "{ends:?}");
     }
+}
+
+/// What can be kept only in part is not started as if it were kept.
+#[test]
+fn a_server_that_wants_a_sandbox_is_refused_where_there_is_no_whole_one() {
+    let stage = Stage::on_any_wire(Play::text("Done."));
+    let bin = crate::text(&stage.machine.path("bin"));
+    let machine = stage.machine.with("PATH", &bin);
+    std::fs::create_dir(&bin).unwrap();
+    std::os::unix::fs::symlink("/usr/bin/python3", machine.path("bin/python3")).unwrap();
+    let mut file: Value = serde_json::from_str(&servers(&machine, &[])).unwrap();
+    file["mcpServers"]["faulty"]["sandbox"] = json!(true);
+    machine.write(".config/junto/mcp.json", file.to_string());
+    let run = machine.run(&["mcp", "test"]);
+    assert_eq!(run.code, Some(1), "{run:#?}");
+    for said in ["it wants a sandbox", "bubblewrap", "junto doctor"] {
+        assert!(run.out.contains(said), "no {said} in {run:#?}");
+    }
+    let run = machine.run(&["run", "--policy", "full", "Work."]);
+    assert!(run.err.contains("MCP servers that are not started (faulty): "), "{run:#?}");
+    assert!(run.out.contains("Done.") && !machine.path("started").exists(), "it was started");
+}
+
+/// Trust in a project's servers is trust in the programs in it that they run; what a person is asked about is shown.
+#[test]
+fn what_a_projects_servers_run_is_trusted_with_them() {
+    let machine = Machine::new();
+    let count = format!("count={}", crate::text(&machine.path("started")));
+    machine.write("project/tools/serve.py", std::fs::read(FAULTY).unwrap());
+    let entry =
+        json!({"command": "python3", "args": ["${CLAUDE_PROJECT_DIR:-.}/tools/serve.py", count, "data.db"]});
+    machine.write("project/.mcp.json", json!({"mcpServers": {"faulty": entry}}).to_string());
+    machine.write("project/data.db", "1");
+    let shown = machine.run(&["trust", "--yes"]).err;
+    let runs = "; of this project it runs tools/serve.py, and what that loads; outside of the sandbox";
+    assert!(shown.contains("+ server faulty: python3 ") && shown.contains(runs), "{shown}");
+    let standing = || machine.run(&["trust", "--list"]).ok();
+    machine.write("project/data.db", "2");
+    assert!(standing().contains("(in force)"), "data may change: {}", standing());
+    // From wherever an agent works, it is this file that runs.
+    std::fs::create_dir(machine.path("project/below")).unwrap();
+    let mut below = machine.command(&["mcp", "test"]);
+    let below = crate::Run::of(below.current_dir(machine.path("project/below")));
+    assert!(below.ok().contains("faulty__echo"));
+    assert_eq!(std::fs::read_to_string(machine.path("started")).unwrap(), "started\n");
+
+    let other = std::fs::read_to_string(FAULTY).unwrap() + "\n# more\n";
+    machine.write("project/tools/serve.py", other);
+    assert!(standing().contains("(changed since)"), "{}", standing());
+    machine.run(&["mcp", "test"]).fails(2, &["no MCP server is configured"]);
+    assert_eq!(std::fs::read_to_string(machine.path("started")).unwrap(), "started\n");
+}
+
+/// A file of a project that nobody can read, or that is too long, keeps nobody from working in it.
+#[test]
+fn a_projects_file_that_cannot_be_read_is_told_and_left_out() {
+    for path in [".mcp.json", ".junto/config.toml"] {
+        for (text, why) in [(vec![b' '; (1 << 20) + 1], "is longer than"), (vec![0xff], "is not UTF-8")] {
+            let stage = Stage::on_any_wire(Play::text("Done."));
+            stage.machine.write(&format!("project/{path}"), text);
+            let run = stage.machine.run(&["run", "Work."]);
+            assert_eq!(run.code, Some(0), "{path}: {run:#?}");
+            assert!(run.out.contains("Done.") && run.err.contains(path) && run.err.contains(why), "{run:#?}");
+        }
+    }
+}
+
+/// A call that waited for leave when its session was killed is made when the session comes back: it waits for the
+/// server. And the server of the host that was killed, which does not end with its input, is ended by the next one.
+#[test]
+fn a_call_that_was_pending_is_made_when_the_session_comes_back() {
+    let steps = vec![
+        Step::call("tool_search", json!({"query": "echo"})),
+        Step::call("faulty__echo", json!({"text": "hello"})),
+        Step::text("It says: {{last_result}}"),
+    ];
+    let stage = Stage::on_any_wire(Play::of(steps));
+    let machine = &stage.machine;
+    let stays = format!("stays={}", crate::text(&machine.path("stays")));
+    machine.write(".config/junto/mcp.json", servers(machine, &["slow=0.2", &stays]));
+    let mut child = start(machine, &["run", "--json", "--input", "json"]);
+    let order = json!({"command": "submit", "input": {"text": "Use it."}});
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, "{order}").unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut events = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let asked = events.find(|event| event["type"] == "ask");
+    assert!(asked.is_some(), "nobody was asked");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let deadline = Instant::now() + HANG;
+    let left = loop {
+        let pid = std::fs::read_to_string(machine.path("stays")).unwrap_or_default();
+        if !pid.is_empty() {
+            break pid;
+        }
+        assert!(Instant::now() < deadline, "the server does not know that its host is gone");
+        std::thread::yield_now();
+    };
+
+    allow(machine);
+    let run = machine.run(&["resume"]);
+    assert!(run.out.contains("It says: echo says: hello"), "{run:#?}");
+    let cmdline = std::fs::read_to_string(format!("/proc/{left}/cmdline")).unwrap_or_default();
+    assert!(!cmdline.contains("faulty.py"), "{cmdline} is left");
 }
 
 #[test]
@@ -147,7 +279,6 @@ fn a_projects_servers_start_only_when_it_is_trusted() {
     assert_eq!(std::fs::read_to_string(machine.path("started")).unwrap(), "started\n");
 }
 
-/// The first request goes out although a server never answers.
 /// What a project's file says is shown as it would be, keys by their names; the user's servers stay; a broken file
 /// or one that is none stops nobody.
 #[test]
@@ -176,6 +307,7 @@ fn a_projects_servers_are_shown_as_they_are_and_replace_none() {
     assert!(machine.run(&["run", "Work."]).ok().contains("Done."));
 }
 
+/// The first request goes out although a server never answers.
 #[test]
 fn no_request_waits_for_a_server() {
     let stage = Stage::new(&SETUPS[1], Play::text("Done."));

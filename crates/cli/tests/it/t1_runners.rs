@@ -151,4 +151,15 @@ fn a_version_that_would_be_misunderstood_is_not_run() {
     package("7.0.0");
     let run = stage.0.run(&["run", "--kind", "claude", "Hi."]);
     assert!(run.code == Some(0) && run.err.contains("claude 7.0.0 was not tested"), "{run:#?}");
+    // One that is installed by other means is asked.
+    std::fs::remove_file(stage.0.path("bin/package.json")).unwrap();
+    stage.0.program("bin/claude", "#!/bin/sh\ntest \"$1\" = --version && echo '1.0.5 (Claude Code)'\n");
+    stage.0.run(&["run", "--kind", "claude", "Hi."]).fails(2, &["claude 1.0.5 is too old"]);
+    // As is one that somebody else hires.
+    stage.0.program("bin/claude", "#!/bin/sh\ntouch \"$HOME/argv\"\n");
+    package("1.0.5");
+    std::fs::remove_file(stage.0.path("argv")).unwrap();
+    let asked = stage.0.run(&["run", "--council", "cli:claude", "--no-save", "Hi."]);
+    assert!(asked.code != Some(0) && asked.err.contains("claude 1.0.5 is too old"), "{asked:#?}");
+    assert!(!stage.0.path("argv").exists());
 }

@@ -102,3 +102,21 @@ fn a_link_out_of_the_project_is_not_followed() {
     assert!(listed.out.contains("other\n") && !listed.out.contains("greet"), "{listed:#?}");
     assert!(listed.err.contains("leads out of the project"), "{listed:#?}");
 }
+
+/// A folder that a skill links to belongs to it: what is in there is compared like the rest, and a link in circles
+/// hangs nobody.
+#[test]
+fn what_a_skill_links_to_counts() {
+    let machine = Machine::new();
+    machine.write("project/.agents/skills/pdf/SKILL.md", "Run lib/read.sh\n");
+    machine.write("project/shared/read.sh", "echo read\n");
+    for (target, link) in [("shared", ".agents/skills/pdf/lib"), (".agents/skills", "shared/round")] {
+        std::os::unix::fs::symlink(machine.path("project").join(target), machine.path("project").join(link))
+            .unwrap();
+    }
+    let standing = || machine.run(&["trust", "--list"]).ok();
+    machine.run(&["trust", "--yes"]).ok();
+    assert!(standing().contains("(in force)"), "{}", standing());
+    machine.write("project/shared/read.sh", "rm -rf /\n");
+    assert!(standing().contains("(changed since)"), "{}", standing());
+}

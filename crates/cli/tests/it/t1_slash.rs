@@ -107,7 +107,45 @@ fn commands_of_a_project_are_listed_and_those_that_run_something_need_trust() {
     machine.run(&["run", "/commit"]).ok();
     assert_eq!(heard(&stage), "/commit", "it is a text as long as it is not trusted");
     let shown = machine.run(&["trust", "--yes"]);
-    assert!(shown.err.contains("+ command /git:commit, which runs commands"), "{shown:#?}");
+    assert!(shown.err.contains("+ command /git:commit, which runs `git status`"), "{shown:#?}");
     machine.run(&["run", "/commit"]).ok();
     assert!(heard(&stage).starts_with("Status: "), "{}", heard(&stage));
+}
+
+/// The text of a command that nobody vouches for must not fetch what is none of the project's; what the user names, and
+/// what the user's own commands name, is included.
+#[test]
+fn a_command_of_a_project_includes_only_files_of_the_project() {
+    let stage = stage();
+    let machine = &stage.machine;
+    let diary = crate::text(&machine.write("diary.md", "dear diary"));
+    machine.write("project/notes.md", "our notes");
+    std::os::unix::fs::symlink(&diary, machine.path("project/link.md")).unwrap();
+    let text = format!("Look at @notes.md, @link.md, @../diary.md and @{diary}\n");
+    machine.write("project/.claude/commands/theirs.md", &text);
+    machine.write("project/.agents/skills/look/SKILL.md", &text);
+    machine.write(".claude/commands/mine.md", &text);
+    let run = machine.run(&["run", "/theirs"]);
+    let said = heard(&stage);
+    assert!(said.contains("our notes") && !said.contains("dear diary"), "{said}");
+    assert!(run.err.contains("includes only files of the project"), "{run:#?}");
+    machine.run(&["run", "/look"]).ok();
+    assert!(!heard(&stage).contains("dear diary"), "{}", heard(&stage));
+    for typed in [format!("/theirs and @{diary}"), format!("/look @{diary}"), "/mine".to_owned()] {
+        machine.run(&["run", &typed]).ok();
+        assert_eq!(heard(&stage).matches("dear diary").count(), 1, "{typed}: {}", heard(&stage));
+    }
+}
+
+/// Keys that other tools heed and this one does not are named where commands and skills are listed.
+#[test]
+fn what_is_not_heeded_is_told() {
+    let machine = crate::Machine::new();
+    let head = "---\nallowed-tools: Bash(git *)\nmodel: haiku\n---\nText\n";
+    machine.write(".config/junto/commands/commit.md", head);
+    machine.write(".config/junto/skills/pdf/SKILL.md", head);
+    let commands = machine.run(&["commands"]).err;
+    assert!(commands.contains("`allowed-tools` of /commit allows nothing here"), "{commands}");
+    assert!(commands.contains("`model` of /commit is not asked"), "{commands}");
+    assert!(machine.run(&["skills"]).err.contains("`allowed-tools` of pdf allows nothing here"));
 }

@@ -85,6 +85,7 @@ async fn held(
         candidates: candidates.collect(),
         winner: None,
         reason: String::new(),
+        disturbed: None,
         error: None,
     };
     let record = Mutex::new(record);
@@ -101,6 +102,7 @@ impl Run<'_> {
             self.setup.runs.forget(&self.state().run);
             return Err(error);
         }
+        let before = self.user.standing().await?;
         self.update(|record| record.phase = Phase::Working)?;
         let all: Vec<Fut<'_, ()>> = lineup
             .iter()
@@ -114,7 +116,12 @@ impl Run<'_> {
         })?;
         self.synthesize().await?;
         let stopped = self.stop.is_cancelled();
+        let disturbed = match self.user.standing().await {
+            Ok(now) => now.since(&before),
+            Err(error) => Some(error.to_string()),
+        };
         self.update(|record| {
+            record.disturbed = disturbed;
             record.phase = if stopped { Phase::Failed } else { Phase::Done };
             record.error = stopped.then(|| "it was interrupted".to_owned());
         })?;

@@ -45,6 +45,10 @@ pub struct Record {
     pub winner: Option<u32>,
     /// Why it won, or why nobody did.
     pub reason: String,
+    /// What became other in the user's repository while the members worked: by the user, or by a member that left
+    /// its checkout. Absent if nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disturbed: Option<String>,
     /// What kept the run from its end.
     pub error: Option<String>,
 }

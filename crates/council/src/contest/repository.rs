@@ -12,6 +12,8 @@ use super::{Error, ErrorKind, Result};
 
 /// How deep repositories within repositories are looked at.
 const DEEPEST: usize = 8;
+/// How many files are named that changed meanwhile.
+const NAMED: usize = 5;
 /// The mode of a repository within a repository.
 pub(super) const LINK: &str = "160000";
 
@@ -135,6 +137,44 @@ impl Repository {
         let said = self.git().run(&args).await?;
         let lines = said.split(|byte| *byte == 0).filter(|line| !line.is_empty());
         Ok(lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect())
+    }
+
+    /// What a member that leaves its checkout would change here: the commit, branches and tags, and what is in no
+    /// commit. A change within a file that was changed before is not seen.
+    pub(super) async fn standing(&self) -> Result<Standing> {
+        let git = self.git();
+        let refs = git.run(&["for-each-ref", "--format=%(refname) %(objectname)"]).await?;
+        let refs = String::from_utf8_lossy(&refs).lines().map(str::to_owned).collect();
+        let head = git.word(&["rev-parse", "HEAD"]).await?;
+        Ok(Standing { head, refs, changes: self.changes(Untracked::Count).await? })
+    }
+}
+
+/// How a repository of the user's stands.
+pub(super) struct Standing {
+    head: String,
+    refs: Vec<String>,
+    changes: Vec<String>,
+}
+
+impl Standing {
+    /// What is other than it was before, in words; nothing if nothing is.
+    pub(super) fn since(&self, before: &Self) -> Option<String> {
+        let mut parts = Vec::new();
+        if self.head != before.head {
+            parts.push("its last commit is another");
+        }
+        if self.refs != before.refs {
+            parts.push("branches or tags are others");
+        }
+        let new =
+            self.changes.iter().filter(|change| !before.changes.contains(change)).map(|line| line.trim());
+        let new: Vec<&str> = new.take(NAMED).collect();
+        parts.extend(&new);
+        if parts.is_empty() && self.changes != before.changes {
+            parts.push("changes in it are gone");
+        }
+        (!parts.is_empty()).then(|| parts.join(", "))
     }
 }
 

@@ -39,6 +39,20 @@ impl Runs {
         Ok(names)
     }
 
+    /// The latest run in the repository that this directory is in. A run whose record cannot be read is passed over.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn latest_in(&self, directory: &Path) -> Result<Option<RunId>> {
+        let directory = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
+        let is_here = |run: &RunId| {
+            self.read(run).is_ok_and(|record| {
+                directory.starts_with(fs::canonicalize(&record.repository).unwrap_or(record.repository))
+            })
+        };
+        Ok(self.list()?.into_iter().rev().find(is_here))
+    }
+
     /// The run of this name, or the only one whose name begins with it.
     ///
     /// # Errors

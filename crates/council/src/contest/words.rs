@@ -15,6 +15,12 @@ impl Record {
         if let Some(error) = &self.error {
             let _ = writeln!(text, "it did not come to its end: {error}");
         }
+        if let Some(disturbed) = &self.disturbed {
+            let _ = writeln!(
+                text,
+                "your repository changed meanwhile ({disturbed}): if that was not you, a member left its checkout"
+            );
+        }
         if let (Some(oracle), Some(verdict)) = (&self.oracle, &self.base_verdict) {
             let _ = writeln!(text, "checked with `{}`; the base {}", oracle.words(), verdict.proof.words());
             if verdict.proof == Proof::Passed {

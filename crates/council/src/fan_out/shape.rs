@@ -2,8 +2,6 @@
 
 use junto_llm::{CallCx, Chore, Message, Request, ResponseFormat, Role, ToolKind, Traffic};
 
-/// Words in the names of models that clients choose for their own housekeeping.
-const SMALL: [&str; 6] = ["haiku", "small", "fast", "mini", "nano", "lite"];
 /// What requests for a summary say beside `<summary>`: the answer shall be text, and no call.
 const TEXT_ONLY: [&str; 4] = ["text only", "only text", "plain text", "not call any tool"];
 /// What a request for a summary says where it is to be handed to the next model.
@@ -47,11 +45,7 @@ fn chore(request: &Request, council: &str) -> Option<Chore> {
         return Some(Chore::Other("subagent".to_owned()));
     }
     // A council's own name says nothing about what it is asked.
-    let model = request.model.as_deref().filter(|model| *model != council)?;
-    let mut words = model.split(|c: char| !c.is_ascii_alphanumeric());
-    words
-        .any(|word| SMALL.iter().any(|small| word.eq_ignore_ascii_case(small)))
-        .then(|| Chore::Other("small_model".to_owned()))
+    request.model.as_deref().filter(|model| *model != council).and_then(Chore::of_model)
 }
 
 fn asks_title(request: &Request) -> bool {
@@ -103,7 +97,7 @@ mod tests {
     use crate::scripted::results;
 
     fn check(request: Request, expected: Traffic) {
-        assert_eq!(traffic(&request, &CallCx::new(), "fast-council"), expected, "{request:?}");
+        assert_eq!(traffic(&request, &CallCx::new(), "quick-fast"), expected, "{request:?}");
     }
 
     fn other(name: &str) -> Traffic {
@@ -121,7 +115,15 @@ mod tests {
         {
             check(Request::prompt("hi").model(small), other("small_model"));
         }
-        for large in ["claude-opus-5-5", "gemini-3-pro", "breakfast", "minimax-m2", "elite", "fast-council"] {
+        for large in [
+            "claude-opus-5-5",
+            "gemini-3-pro",
+            "breakfast",
+            "minimax-m2",
+            "elite",
+            "quick-fast",
+            "council:fast",
+        ] {
             check(Request::prompt("hi").model(large), Traffic::Ask);
         }
     }

@@ -130,7 +130,8 @@ impl Ground {
         }
     }
 
-    async fn play(&self, setup: ContestSetup) -> (Option<Record>, Outcome) {
+    /// Holds it, whatever it touches.
+    pub(crate) async fn play(&self, setup: ContestSetup) -> (Option<Record>, Outcome) {
         let log = EventLog::in_memory(Arc::new(|| jiff::Timestamp::UNIX_EPOCH));
         let contest = Contest::start(setup, nobody(), log.clone()).await.unwrap();
         contest.send(Command::Submit { input: Input::text("Make it right.") }).await.unwrap();

@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use junto_core::Purse;
-use junto_council::{Council, Deliberation, FanOut, Member, Mode, Options, Outcome, Report};
-use junto_llm::{Allowance, CallCx, Error, Provider, Request, Response, StreamEvent, ToolSpec};
+use junto_council::{Council, Deliberation, FanOut, Member, Mode, Options, Outcome, Report, Scope};
+use junto_llm::{
+    Allowance, CallCx, Content, Error, Message, Part, Provider, Request, Response, StreamEvent, ToolCall,
+    ToolResult, ToolSpec,
+};
 use proptest::prelude::*;
 use serde_json::json;
 use tokio::time::Instant;
@@ -30,6 +33,10 @@ struct Case {
     /// After how many seconds the caller gives up.
     cancelled: Option<u64>,
     streamed: bool,
+    /// Whether the first two sit in a council of their own.
+    nested: bool,
+    /// Whether it is a round of a tool loop, and whether those are worth several.
+    continues: Option<Scope>,
 }
 
 fn case() -> impl Strategy<Value = Case> {
@@ -55,8 +62,10 @@ fn case() -> impl Strategy<Value = Case> {
         prop::option::of(1_u64..200),
         prop::option::weighted(0.2, 0_u64..60),
     );
-    (parts, prop::option::of(judge), mode, fan_out, limits, any::<bool>()).prop_map(
-        |(parts, judge, mode, fan_out, limits, streamed)| {
+    let continues = prop::option::of(prop_oneof![Just(Scope::FirstTurn), Just(Scope::PerTurn)]);
+    let manner = (any::<bool>(), prop::bool::weighted(0.3), continues);
+    (parts, prop::option::of(judge), mode, fan_out, limits, manner).prop_map(
+        |(parts, judge, mode, fan_out, limits, (streamed, nested, continues))| {
             let (ask, quorum, straggler, within, budget, cancelled) = limits;
             let case = Case {
                 parts,
@@ -70,6 +79,8 @@ fn case() -> impl Strategy<Value = Case> {
                 budget,
                 cancelled,
                 streamed,
+                nested,
+                continues,
             };
             // Nobody would end a call in which all fall silent.
             Case { within: case.within.or(Some(500)), ..case }
@@ -77,10 +88,17 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-fn request() -> Request {
+fn request(continues: bool) -> Request {
     let schema = json!({"type": "object", "properties": {"key": {"type": "string"}}, "required": ["key"],
         "additionalProperties": false});
-    Request::prompt("?").tools(["get", "put"].map(|name| ToolSpec::new(name, "", schema.clone()).unwrap()))
+    let mut request = Request::prompt("?");
+    if continues {
+        let call = ToolCall::function("c", "get", r#"{"key":"k"}"#);
+        let called = Part::new(Content::ToolCall(call));
+        request.messages.push(Message { content: vec![called], ..Message::assistant("") });
+        request.messages.push(Message::tool_results([ToolResult::text("c", "found")]));
+    }
+    request.tools(["get", "put"].map(|name| ToolSpec::new(name, "", schema.clone()).unwrap()))
 }
 
 /// Whether a part is a proposal that may be used.
@@ -130,10 +148,18 @@ async fn play(case: &Case) -> Ran {
         straggler: Duration::from_secs(case.straggler),
         within: case.within.map(Duration::from_secs),
         budget: case.budget.map(Allowance::tokens),
+        scope: case.continues.unwrap_or_default(),
         report: Some(Report::new(move |d: &Deliberation| into.lock().unwrap().push(d.clone()))),
         ..Options::default()
     };
-    let seats = actors.iter().zip(MARKS).map(|(actor, name)| Member::new(name, actor.clone())).collect();
+    let mut seats: Vec<Member> =
+        actors.iter().zip(MARKS).map(|(actor, name)| Member::new(name, actor.clone())).collect();
+    if case.nested && seats.len() > 1 {
+        let others = seats.split_off(2);
+        let within = Options { fan_out: FanOut::Always, scope: Scope::PerTurn, ..Options::default() };
+        let inner = Council::new(seats, None, within).unwrap();
+        seats = std::iter::once(Member::new("inner", Arc::new(inner))).chain(others).collect();
+    }
     let bench = judge.clone().map(|actor| Member::new("judge", actor));
     let council = Council::new(seats, bench, options).unwrap();
     let purse = Purse::new(Allowance::UNLIMITED);
@@ -143,9 +169,9 @@ async fn play(case: &Case) -> Ran {
     let work = async {
         if !case.streamed {
             ends = 1;
-            return council.complete(request(), &cx).await;
+            return council.complete(request(case.continues.is_some()), &cx).await;
         }
-        let mut events = council.stream(request(), &cx).await.unwrap();
+        let mut events = council.stream(request(case.continues.is_some()), &cx).await.unwrap();
         let mut result = Err(Error::stream("no end"));
         while let Some(item) = events.next().await {
             assert_eq!(ends, 0, "{item:?} after the end");

@@ -327,3 +327,23 @@ async fn a_run_is_applied_where_it_belongs_and_only_if_somebody_won() {
         assert_eq!(ground.runs().find(wrong).unwrap_err().kind(), ErrorKind::NotFound, "{wrong}");
     }
 }
+
+/// A member that nothing confines can leave its checkout; that it did is told.
+#[tokio::test]
+async fn what_changes_in_the_users_repository_meanwhile_is_told() {
+    let ground = Ground::new();
+    let project = ground.project();
+    let project = project.to_str().unwrap();
+    let (record, _) = ground.hold(alone(&ground, "echo 42 >answer")).await;
+    assert_eq!(record.disturbed, None);
+    for (line, told) in [
+        (format!("echo x >{project}/stray; echo 42 >answer"), "?? stray"),
+        (format!("git -C {project} branch stray; echo 42 >answer"), "branches or tags are others"),
+    ] {
+        let (record, outcome) = ground.play(alone(&ground, &line)).await;
+        let record = record.unwrap();
+        assert!(record.disturbed.as_ref().is_some_and(|words| words.contains(told)), "{record:?}");
+        assert!(outcome.text.contains("a member left its checkout"), "{outcome:?}");
+        let _ = fs::remove_file(ground.project().join("stray"));
+    }
+}

@@ -148,6 +148,7 @@ fn traffic_on_chat() {
         check(json!({"messages": [user("hi")], field: 1}), Traffic::Background(Chore::Probe));
     }
     check(json!({"messages": [user("hi")], "model": "mistral-small"}), background("small_model"));
+    check(json!({"messages": [user("hi")], "model": "council:small"}), Traffic::Ask);
 }
 
 #[test]

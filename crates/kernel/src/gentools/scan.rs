@@ -46,12 +46,11 @@ fn head_length(text: &str) -> usize {
     for (at, c) in text.char_indices().take(LONGEST) {
         match (quote, c) {
             (Some(open), c) if open == c => quote = None,
-            (Some(_), _) => {}
             (None, '"' | '\'') => quote = Some(c),
             (None, '(' | '[' | '{') => depth += 1,
             (None, ')' | ']' | '}') => depth = depth.saturating_sub(1),
             (None, ':') if depth == 0 => return at + 1,
-            (None, _) => {}
+            (Some(_) | None, _) => {}
         }
     }
     text.find('\n').unwrap_or(text.len())

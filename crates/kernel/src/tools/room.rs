@@ -1,5 +1,6 @@
 //! A session's place for code: its kernel, the socket through which its cells call tools, and what they were before.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -117,7 +118,7 @@ impl CodeRoom {
         let socket = ToolSocket::serve_discovery(discovery, run_dir, Limits::default())?;
         let directory = env.facts().cwd.as_path().to_owned();
         let setup = KernelSetup {
-            variables: self.setup.variables.clone(),
+            variables: self.variables(),
             modules: vec![("junto_snapshot.py".to_owned(), snapshot::MODULE.to_owned())],
             memory: *memory,
             grace: GRACE,
@@ -125,6 +126,16 @@ impl CodeRoom {
         };
         let kernel = Kernel::start(setup.with_tools(&socket));
         Ok(Open { kernel: kernel.await?, socket: Mutex::new(Some(socket)) })
+    }
+
+    /// The kernel's own variables. In a sandbox that changes nothing else its temporary files are beside its sockets.
+    fn variables(&self) -> BTreeMap<String, String> {
+        let mut variables = self.setup.variables.clone();
+        if self.setup.env.unconfined().is_some() {
+            let temporary = self.setup.run_dir.path().to_string_lossy().into_owned();
+            variables.entry("TMPDIR".to_owned()).or_insert(temporary);
+        }
+        variables
     }
 
     fn gentools(&self) -> Option<Gentools> {

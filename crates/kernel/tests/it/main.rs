@@ -18,4 +18,5 @@ mod t1_leave;
 mod t1_limits;
 mod t1_python;
 mod t1_sandboxed;
+mod t2_pydantic;
 mod t3_random_cells;

@@ -4,7 +4,7 @@ use junto_core::{Action, Tool, ToolCall};
 use junto_kernel::ToolClient;
 use serde_json::json;
 
-use crate::library::{MEETING, Reading, listed, saver};
+use crate::library::{MEETING, Reading, giving, listed, saver};
 
 #[tokio::test]
 async fn a_tool_is_imported_called_and_gives_what_its_schema_says() {
@@ -212,6 +212,81 @@ async fn code_that_is_kept_is_a_tool() {
     assert!(said.starts_with("'save_code_tool {\"category\":\"sums\""), "{said}");
     std::fs::write(&file, "def run(): return 'new'").unwrap();
     assert_eq!(reading.printed("from gentools.sums.add import run; run()").await, "'new'");
+    reading.end().await;
+}
+
+/// What people would put into a description to get out of it, and names that nobody should use.
+const HOSTILE: &[&str] = &[
+    "\"\"\"",
+    "\\\"\"\"\nimport os\nos._exit(3)\n\"\"\"",
+    "\\",
+    "\\N{BULLET} \\x \\u12",
+    "'''",
+    "\0\r\n\u{b}\u{2028}\u{202e}",
+    "a: str = __import__('os')._exit(3), b",
+    "):\n    import os\ndef f(",
+    "{x!r} %s {0}",
+    "self",
+    "cls",
+    "str",
+    "list",
+    "None",
+    "model_dump",
+    "model_config",
+    "__init__",
+    "__class__",
+    "_more",
+    "text",
+    "copy",
+    "json",
+    "Params",
+    "Any",
+    "ünïcödé 🎉",
+    "",
+];
+
+#[tokio::test]
+async fn whatever_a_server_says_is_python_and_stays_where_it_belongs() {
+    let reading = Reading::new().await;
+    {
+        let mut shelf = reading.library.listed.lock().unwrap();
+        shelf.clear();
+        for (n, text) in HOSTILE.iter().enumerate() {
+            let other = |m: usize| HOSTILE[(n + m) % HOSTILE.len()];
+            let mut properties = serde_json::Map::new();
+            for m in 0..6 {
+                let inner = json!({"type": "object", "title": other(m), "description": text, "properties": {
+                    other(m): {"type": "string", "default": text}, other(m + 1): {"enum": HOSTILE}}});
+                properties.insert(other(m).to_owned(), inner);
+            }
+            let schema = json!({"type": "object", "description": text, "properties": properties,
+                "required": [other(0), other(1)]});
+            let server = format!("server {}", HOSTILE[n % 7]);
+            shelf.push(giving(listed(&server, text, text, schema.clone()), schema));
+        }
+    }
+    let code = "
+import importlib, inspect, junto_tools
+count = 0
+for category in junto_tools.list_categories():
+    module = importlib.import_module(category)
+    for name in module.__all__:
+        tool = getattr(module, name)
+        assert tool.Params and tool.Result and tool.__name__ == f'{category}.{name}', name
+        given = [n for n, p in inspect.signature(tool).parameters.items() if p.default is p.empty]
+        said = tool(**{n: {} for n in given})
+        assert said.startswith(tool._call + ' {'), said
+        assert junto_tools.signature(f'{category}.{name}')
+        count += 1
+print(count)";
+    assert_eq!(reading.printed(code).await, format!("{}\n", HOSTILE.len()));
+    let calls = reading.library.calls.lock().unwrap().clone();
+    let mut called: Vec<String> = calls.into_iter().map(|call| call.name).collect();
+    let there = reading.library.listed.lock().unwrap().clone();
+    let mut there: Vec<String> = there.into_iter().map(|tool| tool.spec.name).collect();
+    called.sort();
+    there.sort();
+    assert_eq!(called, there, "each was called by its own name");
     reading.end().await;
 }
 

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::handler::Ear;
-use crate::config::{Launch, Reach, ServerConfig};
+use crate::config::{Launch, Pin, Reach, ServerConfig};
 use crate::transport::{LastWords, ProcessTransport, http};
 
 /// How many tools of a server are listed at most, and how many pages.
@@ -125,6 +125,7 @@ async fn greet(
     let (ear, words) = (Ear::default(), LastWords::default());
     let greeted = match &config.reach {
         Reach::Program(launch) => {
+            unchanged(&config.pins).await.map_err(|why| (why, false))?;
             let process =
                 means.env.spawn(command(launch, &*means.env).await.map_err(|why| (why, false))?).await;
             let process = process.map_err(|error| (format!("it cannot be started: {error}"), false))?;
@@ -147,6 +148,22 @@ async fn greet(
             let told = words.told().map(|told| format!("; {told}")).unwrap_or_default();
             Err((format!("it does not greet: {error}{told}"), unknown))
         }
+    }
+}
+
+/// That all files are as they were.
+async fn unchanged(pins: &[Pin]) -> Result<(), String> {
+    if pins.is_empty() {
+        return Ok(());
+    }
+    let pins = pins.to_vec();
+    let changed = move || pins.into_iter().find(|pin| !pin.holds());
+    match tokio::task::spawn_blocking(changed).await {
+        Ok(None) => Ok(()),
+        Ok(Some(pin)) => {
+            Err(format!("it is not started: {} has changed since it was trusted", pin.path.display()))
+        }
+        Err(error) => Err(format!("it is not started: {error}")),
     }
 }
 

@@ -20,19 +20,26 @@ use crate::config::ServerConfig;
 #[derive(Clone)]
 pub struct Places {
     open: Arc<dyn ExecutionEnvironment>,
-    sandbox: Option<Arc<dyn ExecutionEnvironment>>,
+    sandbox: Result<Arc<dyn ExecutionEnvironment>, Arc<str>>,
 }
 
 impl Places {
     /// In this environment. A server that wants a sandbox is not started.
     pub fn open(env: Arc<dyn ExecutionEnvironment>) -> Self {
-        Self { open: env, sandbox: None }
+        Self { open: env, sandbox: Err("there is none".into()) }
+    }
+
+    /// Says why a server that wants a sandbox is not started, and what to do about it.
+    #[must_use]
+    pub fn without_sandbox(mut self, why: impl Into<Arc<str>>) -> Self {
+        self.sandbox = Err(why.into());
+        self
     }
 
     /// The same, with this environment for those that want a sandbox.
     #[must_use]
     pub fn with_sandbox(mut self, env: Arc<dyn ExecutionEnvironment>) -> Self {
-        self.sandbox = Some(env);
+        self.sandbox = Ok(env);
         self
     }
 }
@@ -149,10 +156,10 @@ impl Hub {
             let Places { open, sandbox } = &self.0.places;
             let env = match (sandbox, server.config.sandboxed) {
                 (_, false) => Arc::clone(open),
-                (Some(sandbox), true) => Arc::clone(sandbox),
-                (None, true) => {
-                    let why = "it wants a sandbox, and there is none";
-                    server.state.send_modify(|state| state.phase = Phase::GivenUp(why.into()));
+                (Ok(sandbox), true) => Arc::clone(sandbox),
+                (Err(why), true) => {
+                    let why = format!("it wants a sandbox: {why}");
+                    server.state.send_modify(|state| state.phase = Phase::GivenUp(why.as_str().into()));
                     continue;
                 }
             };

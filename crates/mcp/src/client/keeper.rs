@@ -162,25 +162,22 @@ impl Server {
     ) -> Option<String> {
         let Connection { service, line } = connection;
         let over = service.waiting();
-        tokio::pin!(over);
-        loop {
-            tokio::select! {
-                biased;
-                () = end.cancelled() => {
-                    drop(line);
-                    return None;
+        let relist = async {
+            loop {
+                line.ear.tools_changed().await;
+                // What it lists wrongly now is no reason to forget what it listed before.
+                if let Ok(tools) = line.tools(self.config.answer_within).await {
+                    shelf.put(self, &tools, &line);
                 }
-                _ = &mut over => {
-                    return Some(line.words.told().unwrap_or_else(|| "the connection has ended".to_owned()));
-                }
-                () = line.ear.tools_changed() => {
-                    // What it lists wrongly now is no reason to forget what it listed before.
-                    if let Ok(tools) = line.tools(self.config.answer_within).await {
-                        shelf.put(self, &tools, &line);
-                    }
-                    tokio::time::sleep(RELIST).await;
-                }
+                tokio::time::sleep(RELIST).await;
             }
+        };
+        // A server that does not list its tools keeps nobody from ending it, or from seeing that it has ended.
+        tokio::select! {
+            biased;
+            () = end.cancelled() => None,
+            _ = over => Some(line.words.told().unwrap_or_else(|| "the connection has ended".to_owned())),
+            () = relist => None,
         }
     }
 

@@ -57,6 +57,11 @@ impl ToolSource for SessionTools {
         self.hub.version().wrapping_add(self.found().times)
     }
 
+    fn settled(&self) -> Fut<'_, ()> {
+        self.hub.wake();
+        Box::pin(self.hub.settled())
+    }
+
     fn offer(&self) -> Offer {
         let tools = self.hub.tools();
         let search = Arc::new(ToolSearch::new(self.hub.clone(), Arc::clone(&self.found)));

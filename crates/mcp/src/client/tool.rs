@@ -205,6 +205,13 @@ impl ServerTool {
                     "the server {server} did not answer within {timeout:?}; it may still be working on it"
                 )
             }
+            // Over HTTP one answer may be wrong, and the next one right.
+            ServiceError::TransportSend(error) if line.is_open() => {
+                format!(
+                    "the server {server} gave no answer: {}. What was asked for may have been done",
+                    error.error
+                )
+            }
             ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
                 let told = line.words.told().unwrap_or_else(|| "the connection has ended".to_owned());
                 format!(

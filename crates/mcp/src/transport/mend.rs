@@ -49,7 +49,8 @@ fn tools_in(mut result: CustomResult) -> ServerResult {
     ServerResult::CustomResult(result)
 }
 
-fn failed(id: NumberOrString, why: String) -> ServerJsonRpcMessage {
+/// That a call failed, for this reason.
+pub(super) fn failed(id: NumberOrString, why: String) -> ServerJsonRpcMessage {
     ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, why, None), Some(id))
 }
 

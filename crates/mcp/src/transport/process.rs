@@ -1,30 +1,28 @@
 //! A server that is a process of the environment: one message on each line of its standard input and output.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use junto_env::{Offered, Output, OutputStream, Process};
 use rmcp::RoleClient;
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientNotification, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::lines::{LONGEST, Lines};
+use super::flood::{FLOODED, Flood};
+use super::lines::{LONGEST, Line, Lines};
 use super::mend;
 
 /// How many messages may wait on either side.
 const WAITING: usize = 64;
 /// How many messages are held while the server takes none of ours.
 const HELD: usize = 1024;
-/// How many messages that answer nothing a server may send in a [`WHILE`]. One that sends more does nothing else.
-const FLOOD: u32 = 20_000;
-const WHILE: Duration = Duration::from_secs(10);
-/// How long a server may take to end when its input has ended.
+/// How long a server may take to end by itself when its input has ended, and how long when it is asked to.
+const LEAVE: Duration = Duration::from_millis(500);
 const GRACE: Duration = Duration::from_secs(2);
 /// How much of what it says on the side is kept.
 const WORDS: usize = 2048;
@@ -67,7 +65,7 @@ impl LastWords {
 
 /// The transport. The process is owned by a task, which ends and reaps it when the transport is closed or dropped.
 pub(crate) struct ProcessTransport {
-    to_server: Option<mpsc::Sender<Vec<u8>>>,
+    to_server: Option<mpsc::Sender<Said>>,
     from_server: mpsc::Receiver<ServerJsonRpcMessage>,
     /// Ends the task.
     end: CancellationToken,
@@ -97,7 +95,8 @@ impl ProcessTransport {
             unwritten: VecDeque::new(),
             unread: VecDeque::new(),
             lines: Lines::new(LONGEST),
-            idle: (Instant::now(), 0),
+            asked: HashSet::new(),
+            idle: Flood::new(),
         };
         tasks.spawn(pump.run(end.clone()));
         Self { to_server: Some(to_server), from_server, end }
@@ -114,9 +113,8 @@ impl Transport<RoleClient> for ProcessTransport {
         let to_server = self.to_server.clone();
         async move {
             let ended = || io::Error::new(io::ErrorKind::BrokenPipe, "the server has ended");
-            let mut line = serde_json::to_vec(&message).map_err(io::Error::other)?;
-            line.push(b'\n');
-            to_server.ok_or_else(ended)?.send(line).await.map_err(|_| ended())
+            let said = Said::new(&message)?;
+            to_server.ok_or_else(ended)?.send(said).await.map_err(|_| ended())
         }
     }
 
@@ -131,17 +129,42 @@ impl Transport<RoleClient> for ProcessTransport {
     }
 }
 
+/// A message of ours, as a line, and what it does to the answers that we wait for.
+struct Said {
+    line: Vec<u8>,
+    asks: Option<RequestId>,
+    takes_back: Option<RequestId>,
+}
+
+impl Said {
+    fn new(message: &ClientJsonRpcMessage) -> io::Result<Self> {
+        let mut line = serde_json::to_vec(message).map_err(io::Error::other)?;
+        line.push(b'\n');
+        let (asks, takes_back) = match message {
+            ClientJsonRpcMessage::Request(request) => (Some(request.id.clone()), None),
+            ClientJsonRpcMessage::Notification(told) => match &told.notification {
+                ClientNotification::CancelledNotification(told) => (None, told.params.request_id.clone()),
+                _ => (None, None),
+            },
+            _ => (None, None),
+        };
+        Ok(Self { line, asks, takes_back })
+    }
+}
+
 /// Carries messages between a process and the two channels.
 struct Pump {
     process: Process,
     words: LastWords,
-    outgoing: mpsc::Receiver<Vec<u8>>,
+    outgoing: mpsc::Receiver<Said>,
     incoming: mpsc::Sender<ServerJsonRpcMessage>,
     unwritten: VecDeque<u8>,
     unread: VecDeque<ServerJsonRpcMessage>,
     lines: Lines,
-    /// Since when how many messages came that answer nothing.
-    idle: (Instant, u32),
+    /// The requests that it has not answered.
+    asked: HashSet<RequestId>,
+    /// Counts messages that answer nothing.
+    idle: Flood,
 }
 
 /// What happened.
@@ -149,7 +172,7 @@ enum Happened {
     Said(Output),
     Wrote(usize),
     Ended,
-    ToWrite(Vec<u8>),
+    ToWrite(Said),
     ToDeliver,
     Closed,
 }
@@ -163,13 +186,16 @@ impl Pump {
                 }
                 Happened::Said(output) => {
                     if !self.hear(&output.bytes) {
-                        let message = "it sent messages without end that answer nothing, and was ended";
-                        self.words.end(message.to_owned());
+                        self.words.end(format!("{FLOODED}, and was ended"));
                         break;
                     }
                 }
                 Happened::Wrote(bytes) => drop(self.unwritten.drain(..bytes.min(self.unwritten.len()))),
-                Happened::ToWrite(line) => self.unwritten.extend(line),
+                Happened::ToWrite(said) => {
+                    self.unwritten.extend(said.line);
+                    self.asked.extend(said.asks);
+                    said.takes_back.map(|id| self.asked.remove(&id));
+                }
                 Happened::ToDeliver => {}
                 Happened::Ended => {
                     if let Ok(exit) = self.process.wait().await {
@@ -196,7 +222,10 @@ impl Pump {
         }
         drop(incoming);
         // A server ends by itself when nobody speaks to it any more; one that does not is ended.
-        let _ = process.close_stdin().await;
+        if process.close_stdin().await.is_ok() {
+            let leaves = async { while let Ok(Some(_)) = process.output().await {} };
+            let _ = tokio::time::timeout(LEAVE, leaves).await;
+        }
         let _ = process.close(GRACE).await;
     }
 
@@ -234,7 +263,7 @@ impl Pump {
                 Err(_) => Happened::Closed,
             },
             line = outgoing.recv(), if unwritten.is_empty() => match line {
-                Some(line) => Happened::ToWrite(line),
+                Some(said) => Happened::ToWrite(said),
                 None => Happened::Closed,
             },
             happened = speak => happened,
@@ -246,33 +275,27 @@ impl Pump {
         for line in self.lines.push(bytes) {
             let Some(message) = mend::message(&line) else {
                 // Some print on the wrong stream what they would like to be read.
-                if let super::lines::Line::Whole(text) = &line {
+                if let Line::Whole(text) = &line {
                     self.words.hear(text);
                     self.words.hear(b"\n");
                 }
-                if !self.bears() {
+                if !self.idle.bears() {
                     return false;
                 }
                 continue;
             };
-            let answers =
-                matches!(message, ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_));
-            if !answers && !self.bears() {
+            let answers = match &message {
+                ServerJsonRpcMessage::Response(answer) => self.asked.remove(&answer.id),
+                ServerJsonRpcMessage::Error(error) => {
+                    error.id.as_ref().is_some_and(|id| self.asked.remove(id))
+                }
+                _ => false,
+            };
+            if !answers && !self.idle.bears() {
                 return false;
             }
             self.unread.push_back(message);
         }
         true
-    }
-
-    /// Counts a message that answers nothing.
-    fn bears(&mut self) -> bool {
-        let now = Instant::now();
-        let (since, count) = &mut self.idle;
-        if now.duration_since(*since) > WHILE {
-            (*since, *count) = (now, 0);
-        }
-        *count += 1;
-        *count <= FLOOD
     }
 }

@@ -11,6 +11,8 @@ MANY = next((int(mode.split("=")[1]) for mode in MODES if mode.startswith("many=
 SLOW = next((float(mode.split("=")[1]) for mode in MODES if mode.startswith("slow=")), 0.0)
 COUNT = next((mode.split("=")[1] for mode in MODES if mode.startswith("count=")), None)
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+LEFT = next((mode.split("=")[1] for mode in MODES if mode.startswith("left=")), None)
+STAYS = next((mode.split("=")[1] for mode in MODES if mode.startswith("stays=")), None)
 renamed = 0
 
 
@@ -44,7 +46,7 @@ def tools():
         ]
     if renamed:
         return [tool(f"echo_{renamed}", "", {"text": {"type": "string"}})]
-    names = ["echo", "die", "hang", "flood", "rename", "huge", "picture", "data", "variables", "garble", "child", "progress", "touch"]
+    names = ["echo", "die", "hang", "flood", "rename", "huge", "picture", "data", "variables", "garble", "child", "progress", "touch", "babble"]
     return [tool(name, f"It does {name}", {"text": {"type": "string"}}) for name in names]
 
 
@@ -64,6 +66,9 @@ def call(id, params):
     if name == "flood":
         while True:
             say({"method": "notifications/message", "params": {"level": "info", "data": "again"}})
+    if name == "babble":
+        while True:
+            say({"id": 4242, "result": text("nobody asked")})
     if name == "rename":
         renamed += 1
         say({"method": "notifications/tools/list_changed"})
@@ -124,3 +129,10 @@ def main():
 
 
 main()
+if LEFT:
+    with open(LEFT, "a") as file:
+        file.write("left\n")
+if STAYS:
+    with open(STAYS, "w") as file:
+        file.write(str(os.getpid()))
+    time.sleep(1000)

@@ -4,7 +4,9 @@
 
 mod bench;
 mod t1_faults;
+mod t1_http;
 mod t1_hub;
 mod t1_search;
 mod t2_servers;
 mod t3_storm;
+mod web;

@@ -50,10 +50,13 @@ async fn a_call_that_nobody_waits_for_ends_at_once() {
 
 #[tokio::test]
 async fn one_that_floods_is_ended_and_started_again() {
-    let bench = Bench::ready(vec![faulty(&[])]).await;
-    let said = bench.fails("faulty__flood", json!({})).await;
-    assert!(said.contains("without end"), "{said}");
-    goes_on(bench).await;
+    // Answers to what nobody asked are no better than other messages.
+    for tool in ["faulty__flood", "faulty__babble"] {
+        let bench = Bench::ready(vec![faulty(&[])]).await;
+        let said = bench.fails(tool, json!({})).await;
+        assert!(said.contains("without end"), "{said}");
+        goes_on(bench).await;
+    }
 }
 
 #[tokio::test]
@@ -128,4 +131,19 @@ async fn what_a_server_starts_ends_when_the_hub_is_dropped() {
     drop(bench);
     let left = tokio::task::spawn_blocking(move || survivors::after(&env, HANG)).await.unwrap();
     assert_eq!(left, []);
+}
+
+#[tokio::test]
+async fn one_whose_program_is_another_now_is_not_started_again() {
+    let program = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(program.path(), "as it was").unwrap();
+    let mut server = faulty(&[]);
+    server.pins = vec![junto_mcp::config::Pin::of(program.path()).unwrap()];
+    let bench = Bench::ready(vec![server]).await;
+    assert_eq!(bench.text("faulty__echo", json!({"text": "a"})).await, "echo says: a");
+    std::fs::write(program.path(), "something else").unwrap();
+    bench.fails("faulty__die", json!({})).await;
+    let said = bench.fails("faulty__echo", json!({})).await;
+    assert!(said.contains("has changed since it was trusted"), "{said}");
+    bench.close().await;
 }

@@ -32,8 +32,9 @@ async fn everything_is_there(bench: &Bench) {
     assert!(said.contains("42"), "{said}");
     let picture = bench.call("everything__get-tiny-image", json!({})).await;
     assert_eq!((picture.is_error, picture.images.len()), (false, 1), "{}", picture.output.preview());
-    let data = bench.text("everything__get-structured-content", json!({"location": "New York"})).await;
-    assert!(data.contains("temperature"), "{data}");
+    let data = bench.call("everything__get-structured-content", json!({"location": "New York"})).await;
+    assert!(data.output.preview().contains("temperature"), "{data:?}");
+    assert!(data.data.as_ref().is_some_and(|data| data["temperature"].is_number()), "{data:?}");
     let long = json!({"duration": 1, "steps": 3});
     let said = bench.text("everything__trigger-long-running-operation", long).await;
     assert!(said.contains("completed"), "{said}");

@@ -15,8 +15,8 @@ use crate::background::TextParser;
 use crate::control::Dialogue;
 use crate::failure::Class;
 use crate::{
-    CommandLine, Definition, Host, Invocation, LINE_LIMIT, Lines, Parser, Patience, PromptBy, environment,
-    project,
+    CommandLine, Definition, Host, Invocation, LINE_LIMIT, Lines, Parser, Patience, Probe, PromptBy,
+    environment, project,
 };
 
 /// The longest line of standard error that is put on record.
@@ -40,10 +40,12 @@ impl Run {
     /// Starts a process and gives it its prompt.
     ///
     /// # Errors
-    /// `configuration` if the program is not there, or there are too many agents above.
+    /// `configuration` if the program is not there, is too old to be understood, or there are too many agents above.
     pub(crate) async fn start(start: Start<'_>) -> Result<Self, Error> {
         let Start { definition, host, invocation, call, prompt, mut dialogue, cwd, patience } = start;
         environment::fuse(definition, host)?;
+        // Whoever starts it, and as what: one that would be misunderstood is not run.
+        Probe::look(definition, host).doubt(definition)?;
         project::check(definition, host, cwd.as_ref().unwrap_or(&host.env.facts().cwd).as_path())?;
         let token = host.token();
         let mut line = definition.command_line(&Invocation { token: Some(&token), ..invocation })?;

@@ -9,6 +9,7 @@ use junto::llm::{Allowance, Usd};
 use junto::mcp::Hub;
 use junto::named::Plan;
 use junto::policy::Mode;
+use junto::runner::sweep::Entry;
 use junto::store::{ErrorKind, Extent, Store};
 use junto::{Cli, Guard, Kind, SnapshotPolicy, Workshop, WorkshopBuilder};
 use tokio_util::sync::CancellationToken;
@@ -147,10 +148,10 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
             let workshop = Workshop::guarded(&directory, open, local);
             let workshop = workshop.map_err(|error| guard::cannot_hold(&error))?;
             let agent = clis.iter().find(|(known, _)| known == name).map(|(_, cli)| cli);
-            if let Some(doubt) =
-                agent.and_then(|cli| runners::doubt(cli, &directory, environment).transpose())
+            if let Some(cli) = agent
+                && let Some(doubt) = runners::doubt(cli, &directory, environment).await?
             {
-                output.warning(&doubt?);
+                output.warning(&doubt);
             }
             let words = agent.map_or_else(String::new, |cli| terms::words(cli, cli_mode));
             Terms { workshop, words, gaps: None, on_reject: OnReject::default() }
@@ -229,9 +230,14 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
     };
     let is_cli = matches!(kind, AgentKind::Cli(_));
     let (workshop, servers) = match servers {
-        Some(hub) => {
+        Some((hub, running)) => {
             let of_session = hub.clone();
-            (workshop.late_tools(move || of_session.tools_for_session()), Some(hub))
+            let tools = move || {
+                // It is written down as long as there is somebody who could start them.
+                let _running = &running;
+                of_session.tools_for_session()
+            };
+            (workshop.late_tools(tools), Some(hub))
         }
         None => (workshop, None),
     };
@@ -271,17 +277,22 @@ fn mcp_servers(
     there: &Environment,
     directory: &Path,
     output: &Output,
-) -> Result<Option<Hub>, Failure> {
+) -> Result<Option<(Hub, Option<Entry>)>, Failure> {
     let Servers { known, warnings } = mcp::servers(config, there)?;
     for warning in &warnings {
         output.warning(warning);
     }
-    let servers: Vec<_> =
+    let mut servers: Vec<_> =
         known.into_iter().map(|known| known.server).filter(|server| server.enabled).collect();
     if servers.is_empty() {
         return Ok(None);
     }
-    mcp::hub(servers, config, there, directory).map(Some)
+    let running = mcp::note(&mut servers, runners::roster(there, output));
+    let (hub, warning) = mcp::hub(servers, config, there, directory)?;
+    if let Some(warning) = warning {
+        output.warning(&warning);
+    }
+    Ok(Some((hub, running)))
 }
 
 /// A council that is named as the model is one that is asked for as a council, so that its session remembers it.

@@ -104,11 +104,7 @@ async fn one_thing_that_is_too_large_is_left_out_and_said_so() {
     let mut count = Count::default();
     let ran = kernel.run(Cell::new("'x' * (60 << 20)"), &mut count).await.unwrap();
     assert_eq!(ran.end, CellEnd::Done);
-    assert!(
-        count.texts.iter().all(|text| text.len() < 200 && text.contains("left out")),
-        "{:?}",
-        count.texts.len()
-    );
+    assert!(count.texts.iter().all(|text| text.len() < 200 && text.contains("left out")), "{:?}", count.texts.len());
     assert_eq!(count.texts.len(), 1);
     let said = cell(&kernel, "raise ValueError('x' * (60 << 20))").await;
     assert_eq!((said.end(), said.error.as_ref().unwrap().0.as_str()), (&CellEnd::Failed, "ValueError"));

@@ -20,10 +20,7 @@ impl Output for Heard {
 }
 
 /// Starts a cell and waits until it has said something.
-async fn begin(
-    kernel: &Kernel,
-    cell: Cell,
-) -> tokio::task::JoinHandle<Result<junto_kernel::Ran, junto_kernel::Error>> {
+async fn begin(kernel: &Kernel, cell: Cell) -> tokio::task::JoinHandle<Result<junto_kernel::Ran, junto_kernel::Error>> {
     let (sender, mut heard) = mpsc::channel(1000);
     let kernel = kernel.clone();
     let task = tokio::spawn(async move { kernel.run(cell, &mut Heard(sender)).await });
@@ -43,11 +40,7 @@ async fn a_cell_whose_time_is_up_is_interrupted_and_its_state_stays() {
     assert_eq!(said.error.unwrap().0, "KeyboardInterrupt");
     assert_eq!(cell(&kernel, "x").await.result.as_deref(), Some("7"));
     // Also one that waits without a thread: asynchronously, or for a process.
-    for code in [
-        "import asyncio\nawait asyncio.sleep(3600)",
-        "import subprocess\nsubprocess.run(['sleep', '3600'])",
-        "!sleep 3600",
-    ] {
+    for code in ["import asyncio\nawait asyncio.sleep(3600)", "import subprocess\nsubprocess.run(['sleep', '3600'])", "!sleep 3600"] {
         let said = say(&kernel, Cell::new(code).within(Duration::from_millis(300))).await;
         assert_eq!((said.end(), said.state_lost()), (&CellEnd::TimedOut { killed: false }, false), "{code}");
     }
@@ -63,8 +56,7 @@ async fn code_that_swallows_interrupts_is_killed_and_the_next_cell_starts_anew()
     let kernel = Kernel::start(setup).await.unwrap();
     let generation = kernel.generation();
     cell(&kernel, "x = 1").await;
-    let code =
-        "n = 0\nwhile True:\n    try:\n        while True: n += 1\n    except KeyboardInterrupt: n = 0";
+    let code = "n = 0\nwhile True:\n    try:\n        while True: n += 1\n    except KeyboardInterrupt: n = 0";
     let said = say(&kernel, Cell::new(code).within(Duration::from_millis(200))).await;
     assert_eq!((said.end(), said.state_lost()), (&CellEnd::TimedOut { killed: true }, true));
     let said = cell(&kernel, "print('x' in globals(), begun)").await;
@@ -95,8 +87,7 @@ async fn a_cell_that_is_cancelled_is_interrupted_also_while_it_waits_for_its_tur
     let place = Place::new();
     let kernel = place.kernel().await;
     let cancel = CancellationToken::new();
-    let first =
-        Cell { cancel: cancel.clone(), ..Cell::new("print(1, flush=True)\nimport time; time.sleep(3600)") };
+    let first = Cell { cancel: cancel.clone(), ..Cell::new("print(1, flush=True)\nimport time; time.sleep(3600)") };
     let first = begin(&kernel, first).await;
     let waiting = CancellationToken::new();
     let second = Cell { cancel: waiting.clone(), ..Cell::new("print('second')") };
@@ -160,9 +151,7 @@ async fn more_memory_than_allowed_ends_the_cell_and_not_the_kernel() {
     // The limit is a hard one, for what cells start too.
     let said = cell(&kernel, "import resource\nresource.getrlimit(resource.RLIMIT_DATA)").await;
     assert_eq!(said.result.as_deref(), Some("(1073741824, 1073741824)"));
-    let said =
-        cell(&kernel, "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'bytearray(2 << 30)'])")
-            .await;
+    let said = cell(&kernel, "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'bytearray(2 << 30)'])").await;
     assert!(said.stderr.contains("MemoryError"), "{said:?}");
 }
 
@@ -213,10 +202,7 @@ async fn a_cell_nobody_waits_for_is_interrupted_before_the_next() {
     task.abort();
     assert!(task.await.unwrap_err().is_cancelled());
     let said = cell(&kernel, "print('own')\nx").await;
-    assert_eq!(
-        (said.stdout.as_str(), said.result.as_deref(), said.state_lost()),
-        ("own\n", Some("5"), false)
-    );
+    assert_eq!((said.stdout.as_str(), said.result.as_deref(), said.state_lost()), ("own\n", Some("5"), false));
 }
 
 #[tokio::test]

@@ -52,8 +52,7 @@ impl Machine {
              esac",
             count = count.display(),
             python = peer.display(),
-            packages = peer.parent().unwrap().parent().unwrap().join("lib").display().to_string()
-                + "/python3*/site-packages",
+            packages = peer.parent().unwrap().parent().unwrap().join("lib").display().to_string() + "/python3*/site-packages",
         );
         self.has("uv", &script);
     }
@@ -139,27 +138,15 @@ async fn whoever_cannot_make_one_is_told_what_to_do() {
     let cases = [
         ("nothing", "true", "".to_owned(), "install Python 3.11 or later"),
         ("old", "python3", old.to_owned(), "is Python 3.8; a kernel needs 3.11 or later"),
-        (
-            "no venv",
-            "python3",
-            failing("The virtual environment was not created because ensurepip is not available"),
-            "python3-venv",
-        ),
+        ("no venv", "python3", failing("The virtual environment was not created because ensurepip is not available"), "python3-venv"),
         ("no venv module", "python3", failing("/usr/bin/python3: No module named venv"), "python3-venv"),
         (
             "no network",
             "uv",
-            format!(
-                "case $1 in venv) for last; do :; done; exec {real} -m venv --without-pip \"$last\";; pip) echo 'error: dns error' >&2; exit 2;; esac"
-            ),
+            format!("case $1 in venv) for last; do :; done; exec {real} -m venv --without-pip \"$last\";; pip) echo 'error: dns error' >&2; exit 2;; esac"),
             "connect to the network",
         ),
-        (
-            "no room",
-            "uv",
-            "[ $1 = --version ] || { echo 'No space left on device' >&2; exit 1; }".to_owned(),
-            "no room",
-        ),
+        ("no room", "uv", "[ $1 = --version ] || { echo 'No space left on device' >&2; exit 1; }".to_owned(), "no room"),
     ];
     for (name, program, script, hint) in cases {
         let machine = Machine::new();
@@ -179,9 +166,7 @@ async fn whoever_cannot_make_one_is_told_what_to_do() {
 async fn the_users_own_is_checked() {
     let machine = Machine::new();
     let said = |version: &str, kernel: &str| {
-        format!(
-            "echo noise; echo \"$3{{\\\"version\\\": {version}, \\\"kernel\\\": {kernel}, \\\"why\\\": null}}\"; echo more"
-        )
+        format!("echo noise; echo \"$3{{\\\"version\\\": {version}, \\\"kernel\\\": {kernel}, \\\"why\\\": null}}\"; echo more")
     };
     for (name, script, hint) in [
         ("old", said("[3, 9]", "null"), "is Python 3.9; a kernel needs 3.10"),

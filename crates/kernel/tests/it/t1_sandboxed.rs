@@ -56,8 +56,7 @@ impl Caged {
         let python = Python::at(interpreter(), &outside).await.unwrap();
         let mut setup = KernelSetup::new(python, self.env.clone(), self.path("work"), self.path("run"));
         setup.modules = vec![("junto_tools.py".to_owned(), PYTHON_CLIENT.to_owned())];
-        let variables =
-            self.tools.environment().map(|(name, value)| (name.to_owned(), value.into_string().unwrap()));
+        let variables = self.tools.environment().map(|(name, value)| (name.to_owned(), value.into_string().unwrap()));
         setup.variables.extend(variables);
         Kernel::start(setup).await.unwrap()
     }
@@ -104,8 +103,7 @@ async fn a_kernel_in_a_sandbox_runs_calls_tools_and_reaches_nothing_else() {
     }
     drop(web);
     // It is interrupted through the walls, and nothing is left of it.
-    let endless = junto_kernel::Cell::new("import time; time.sleep(3600)")
-        .within(std::time::Duration::from_millis(300));
+    let endless = junto_kernel::Cell::new("import time; time.sleep(3600)").within(std::time::Duration::from_millis(300));
     let said = crate::kernels::say(&kernel, endless).await;
     assert!(!said.state_lost());
     cell(&kernel, "import subprocess\nsubprocess.Popen(['sleep', '3600'])").await;

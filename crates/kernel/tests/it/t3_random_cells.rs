@@ -171,8 +171,7 @@ async fn two_thousand_cells_say_what_they_say_without_a_kernel() {
                 let theirs = theirs.await.unwrap();
                 assert_eq!(theirs.len(), cells.len());
                 let each = cells.iter().zip(&ours).zip(&theirs);
-                each.filter_map(|((code, ours), theirs)| difference(code, ours, theirs))
-                    .collect::<Vec<String>>()
+                each.filter_map(|((code, ours), theirs)| difference(code, ours, theirs)).collect::<Vec<String>>()
             })
         })
         .collect();

@@ -91,7 +91,7 @@ const PROBES: &[(&str, Free, &str)] = &[
         Perhaps,
         "assert c.ptrace(16, os.getppid(), 0, 0) == 0; c.ptrace(17, os.getppid(), 0, 0)",
     ),
-    ("the parent's memory", Perhaps, "open(f'/proc/{os.getppid()}/mem', 'rb').close()"),
+    ("the model's key, in the parent's memory", Perhaps, "assert key.encode() in memory(os.getppid())"),
     (
         "a process outside, by its number",
         Anybody,
@@ -115,6 +115,17 @@ def prepare():
     for path in ['own', 'l1', 'l2', 'l3', 'l4', 'l5', 'env']:
         if os.path.lexists(path):
             os.remove(path)
+def memory(pid):
+    found = b''
+    with open(f'/proc/{pid}/mem', 'rb', 0) as file:
+        for line in read(f'/proc/{pid}/maps').decode().splitlines():
+            start, end = (int(number, 16) for number in line.split()[0].split('-'))
+            try:
+                file.seek(start)
+                found += file.read(end - start)
+            except (OSError, ValueError, OverflowError):
+                pass
+    return found
 def read(path):
     try:
         with open(path, 'rb') as file:

@@ -54,6 +54,9 @@ pub(crate) async fn trust(
         ));
     };
     let brought = of_project(&files).map_err(problem)?;
+    for fault in brought.iter().flat_map(ProjectFiles::faults) {
+        output.warning(&format!("{fault}; it is left out"));
+    }
     let Some(file) = brought.filter(ProjectFiles::needs_trust) else {
         return Err(Failure::usage(
             format!("{} has no configuration of its own to trust", project.root.display()),

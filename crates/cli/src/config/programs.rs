@@ -54,6 +54,10 @@ pub(super) fn pins(root: &Path, server: &ServerConfig) -> Vec<Pin> {
     let named: Vec<PathBuf> = words(launch).map(|word| here.join(word)).collect();
     for path in &named {
         if path.is_dir() {
+            // The project itself is what a server is to look at, mostly.
+            if path.canonicalize().is_ok_and(|real| real == root) {
+                continue;
+            }
             files.extend(ENTRIES.iter().map(|entry| path.join(entry)));
             // `--directory server main.py`
             files.extend(words(launch).map(|word| path.join(word)).filter(|path| is_script(path)));
@@ -160,8 +164,8 @@ mod tests {
             assert_eq!(found, expected, "{command} {args:?}");
         };
         check("python3", &["serve.py", "--db", "data.db"], &["serve.py"]);
-        check("python3", &["./serve.py", "."], &["./serve.py", "package.json"]);
-        check("./tool", &[], &["./tool"]);
+        check("python3", &["./serve.py", "."], &["serve.py"]);
+        check("./tool", &[], &["tool"]);
         check("tool", &[], &[]);
         check("node", &["tools"], &["tools/index.js"]);
         check("node", &["--require=tools/main.js", "x.js"], &["tools/main.js"]);

@@ -201,6 +201,7 @@ fn a_projects_file_that_cannot_be_read_is_told_and_left_out() {
             let run = stage.machine.run(&["run", "Work."]);
             assert_eq!(run.code, Some(0), "{path}: {run:#?}");
             assert!(run.out.contains("Done.") && run.err.contains(path) && run.err.contains(why), "{run:#?}");
+            stage.machine.run(&["trust", "--yes"]).fails(2, &[why, "no configuration of its own to trust"]);
         }
     }
 }

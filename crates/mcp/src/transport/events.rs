@@ -30,20 +30,20 @@ where
         let piece = piece.map_err(|error| Broken::Connection(Box::new(error)))?;
         bounds.take(piece.as_ref()).map(|()| piece)
     });
-    let mut is_over = false;
-    let events = SseStream::from_bytes_stream(bounded).filter_map(move |event| {
-        let event = match event {
-            _ if is_over => None,
-            Err(SseError::Body(why)) if matches!(why.downcast_ref(), Some(Broken::TooMuch(_))) => {
-                is_over = true;
+    let events = SseStream::from_bytes_stream(bounded).scan(false, move |is_over, event| {
+        if *is_over {
+            return ready(None);
+        }
+        let event = event.or_else(|error| match error {
+            SseError::Body(why) if matches!(why.downcast_ref(), Some(Broken::TooMuch(_))) => {
+                *is_over = true;
                 let failed = id.clone().map(|id| mend::failed(id, why.to_string()));
-                failed
-                    .and_then(|failed| serde_json::to_string(&failed).ok())
-                    .map(|text| Ok(Sse::default().data(text)))
+                let text = failed.and_then(|failed| serde_json::to_string(&failed).ok());
+                text.map(|text| Sse::default().data(text)).ok_or(SseError::Body(why))
             }
-            event => Some(event),
-        };
-        ready(event)
+            other => Err(other),
+        });
+        ready(Some(event))
     });
     events.boxed()
 }

@@ -14,7 +14,7 @@ def attempt(name, what):
     try:
         what()
         print(name, "yes")
-    except (OSError, subprocess.SubprocessError) as e:
+    except Exception:
         print(name, "no")
 attempt("inside", lambda: pathlib.Path("inside.txt").write_text("x"))
 attempt("outside", lambda: pathlib.Path("OUTSIDE/own.txt").write_text("x"))

@@ -26,7 +26,8 @@ struct File {
     /// In MiB.
     max_memory: Option<u64>,
     /// In MiB.
-    max_file: Option<u64>,
+    #[serde(rename = "max_file")]
+    max_size: Option<u64>,
 }
 
 /// The sandbox, with what the file says that the configuration names.
@@ -66,7 +67,7 @@ impl File {
         sandbox.limits = ResourceLimits {
             processes: self.max_processes.or(processes),
             memory: bytes(self.max_memory).or(memory),
-            file_size: bytes(self.max_file).or(file_size),
+            file_size: bytes(self.max_size).or(file_size),
         };
         sandbox
     }

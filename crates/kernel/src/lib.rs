@@ -70,6 +70,7 @@ mod codegen;
 mod discovery;
 mod error;
 mod gentools;
+mod hex;
 mod kernel;
 mod leave;
 mod lines;

@@ -9,7 +9,7 @@ use crate::cells::{
     FAULTY, about_a_cell, asked, named, no, sends, serve, stage, staged, unasked, when_up, yes,
 };
 
-/// 1. Cells were taken for finished before their output had come.
+/// Weakness 1: Cells were taken for finished before their output had come.
 #[test]
 fn w01_no_output_is_lost() {
     let codes: Vec<String> = (0..50).map(|n| format!("print('cell {n}')\n{n}")).collect();
@@ -22,7 +22,7 @@ fn w01_no_output_is_lost() {
     }
 }
 
-/// 2. A kernel that had crashed came back without its guards.
+/// Weakness 2: A kernel that had crashed came back without its guards.
 #[test]
 fn w02_after_a_crash_leave_is_asked_for_as_before() {
     let stage = stage(&["!touch before", "import os; os._exit(3)", "!touch after"]);
@@ -39,7 +39,7 @@ fn w02_after_a_crash_leave_is_asked_for_as_before() {
     }
 }
 
-/// 3. Code could tell the host which program to start as a server.
+/// Weakness 3: Code could tell the host which program to start as a server.
 #[test]
 fn w03_code_cannot_choose_what_the_host_starts() {
     let code = r#"
@@ -73,7 +73,7 @@ for number, message in enumerate([
     assert!(!stage.machine.path("project/started").exists(), "{said}");
 }
 
-/// 4. Rules were matched against lines as texts, so that a harmless beginning let everything through.
+/// Weakness 4: Rules were matched against lines as texts, so that a harmless beginning let everything through.
 #[test]
 fn w04_lines_are_judged_by_what_they_do() {
     let lines = [
@@ -133,7 +133,7 @@ print(read_file(file_path="notes"))
     assert_eq!(said.matches("id_rsa").count() + said.matches(".env").count(), 5, "{said}");
 }
 
-/// 5. A line was shown before variables were put in, and run after.
+/// Weakness 5: A line was shown before variables were put in, and run after.
 #[test]
 fn w05_what_is_shown_is_what_runs() {
     let stage = stage(&["v = 'a b'\n!echo $v {len(v)} > said", "%%bash\necho \"$((1 + 1))\" >> said"]);
@@ -144,7 +144,7 @@ fn w05_what_is_shown_is_what_runs() {
     assert_eq!(fs::read_to_string(stage.machine.path("project/said")).unwrap(), "a b 3\n2\n");
 }
 
-/// 6. Braces in a line broke it.
+/// Weakness 6: Braces in a line broke it.
 #[test]
 fn w06_braces_and_quotes_arrive_as_they_were_written() {
     let stage = stage(&[
@@ -159,7 +159,7 @@ fn w06_braces_and_quotes_arrive_as_they_were_written() {
     assert!(seen.fine(2).contains(r#"IT'S SO "QUOTED""#), "{seen:#?}");
 }
 
-/// 7. After a refusal that the code had caught no further question came through, and everything stood still.
+/// Weakness 7: After a refusal that the code had caught no further question came through, and everything stood still.
 #[test]
 fn w07_a_refusal_that_is_caught_is_no_end() {
     let code = r#"
@@ -183,7 +183,7 @@ print("went on")
     assert_eq!([made("one.txt"), made("two.txt"), made("three.txt")], [false, true, false]);
 }
 
-/// 8. Of a cell that failed the model saw the error, and nothing of what had been printed before.
+/// Weakness 8: Of a cell that failed the model saw the error, and nothing of what had been printed before.
 #[test]
 fn w08_what_was_said_before_an_error_is_told() {
     let stage = staged(
@@ -201,7 +201,7 @@ fn w08_what_was_said_before_an_error_is_told() {
     assert!(*failed && said.contains("before the sleep"), "{said}");
 }
 
-/// 9. Code that does not heed interrupts kept the kernel for ever.
+/// Weakness 9: Code that does not heed interrupts kept the kernel for ever.
 #[test]
 fn w09_code_that_swallows_interrupts_is_ended() {
     let stubborn = "
@@ -220,7 +220,7 @@ while True:
     assert!(seen.fine(1).contains("False 42"), "{seen:#?}");
 }
 
-/// 10. Ways to start a process that nobody had thought of went unasked.
+/// Weakness 10: Ways to start a process that nobody had thought of went unasked.
 #[test]
 fn w10_no_way_to_start_a_process_goes_unasked() {
     let ways = [
@@ -254,7 +254,7 @@ fn w10_no_way_to_start_a_process_goes_unasked() {
     assert!(!stage.machine.path("project/made").exists(), "{:#?}", seen.cells());
 }
 
-/// 11. Files were looked for where the host happened to run, and not where the agent works.
+/// Weakness 11: Files were looked for where the host happened to run, and not where the agent works.
 #[test]
 fn w11_tools_work_where_the_session_works() {
     let code = "
@@ -274,7 +274,7 @@ print(read_file(file_path='notes'))
     assert!(!said.contains("of the host"), "{said}");
 }
 
-/// 12. Tools whose names became the same overwrote each other, and some names could not be imported at all.
+/// Weakness 12: Tools whose names became the same overwrote each other, and some names could not be imported at all.
 #[test]
 fn w12_every_name_can_be_imported_and_none_is_taken_twice() {
     let tools = ["a.b", "a-b", "a_b", "A_b", "import", "class", "2nd", "None", "run", "print"];
@@ -299,7 +299,7 @@ for line in sorted(said):
     }
 }
 
-/// 13. A server that was slow kept everything from starting.
+/// Weakness 13: A server that was slow kept everything from starting.
 #[test]
 fn w13_a_server_that_is_slow_holds_nothing_up() {
     let late = format!("{}from mcptools.late import echo\nprint(echo.run(text='there'))", when_up("late"));
@@ -311,7 +311,7 @@ fn w13_a_server_that_is_slow_holds_nothing_up() {
     assert!(seen.fine(1).contains("echo says: there"), "{seen:#?}");
 }
 
-/// 14. The first line or call of a kernel loaded packages for seconds. Ours needs only the standard library; with what
+/// Weakness 14: The first line or call of a kernel loaded packages for seconds. Ours needs only the standard library; with what
 /// IPython itself runs a line is IPython's.
 #[test]
 fn w14_the_first_call_and_the_first_line_load_no_packages() {

@@ -1,5 +1,6 @@
 //! A council of agents whose members are the real programs.
 
+use std::fmt::Write as _;
 use std::fs;
 
 use junto::llm::Wire;
@@ -45,12 +46,13 @@ fn claude_and_codex_work_side_by_side_and_the_tests_decide() {
         ("claude", Wire::Anthropic, CLAUDE, "JUNTO_PEER_CLAUDE"),
         ("codex", Wire::Responses, CODEX, "JUNTO_PEER_CODEX"),
     ] {
-        configured.push_str(&format!(
+        let _ = write!(
+            configured,
             "[runners.{name}]\ncommand = [\"{}\"]\nendpoint = \"{}\"\nkey_env = \"ANTHROPIC_API_KEY\"\n\
              model = \"{model}\"\nhome = \"isolated\"\n",
             program(variable),
             stage.base_url(wire),
-        ));
+        );
     }
     fs::write(&config, configured).unwrap();
     machine.write("project/answer", "41\n");

@@ -207,7 +207,7 @@ impl Live {
                 self.say(start.fitted(Style::CODE, &text.replace('\t', "    "), width()));
             }
             cell::Line::Said(text) => {
-                self.say(start.fitted(Style::PLAIN, &text.replace('\t', "    "), width()))
+                self.say(start.fitted(Style::PLAIN, &text.replace('\t', "    "), width()));
             }
             cell::Line::More(text) => self.say(start.styled(Style::DIM, text)),
             cell::Line::Image(path) => {

@@ -243,7 +243,9 @@ impl Shared {
 
     /// The same kernel, if it can run a cell; else nothing is left of it.
     async fn usable(&self, mut live: Live) -> Option<Live> {
-        if live.life.ended().is_none() && drive::settle(&mut live, self.setup.grace).await {
+        // One that just died has hung up before its end is known.
+        let lives = live.life.ended().is_none() && !live.channels.is_hung_up();
+        if lives && drive::settle(&mut live, self.setup.grace).await {
             return Some(live);
         }
         live.close(Duration::ZERO).await;

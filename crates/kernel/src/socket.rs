@@ -32,6 +32,8 @@ pub struct Limits {
     pub reply: usize,
     /// The most calls that one connection has under way; more are refused.
     pub calls: usize,
+    /// The most bytes of all calls under way, of all connections together; more are refused.
+    pub under_way: usize,
     /// The most connections; more are refused.
     pub connections: usize,
     /// How long a client may take to show its token.
@@ -44,6 +46,7 @@ impl Default for Limits {
             line: 4 * 1024 * 1024,
             reply: 16 * 1024 * 1024,
             calls: 16,
+            under_way: 64 * 1024 * 1024,
             connections: 32,
             handshake: Duration::from_secs(10),
         }
@@ -68,6 +71,8 @@ struct Shared {
     discovery: Arc<Discovery>,
     token: String,
     limits: Limits,
+    /// A permit for each byte of a call under way.
+    room: Arc<Semaphore>,
 }
 
 impl ToolSocket {
@@ -101,7 +106,8 @@ impl ToolSocket {
             io::Error::new(e.kind(), format!("cannot listen at `{}`: {e}", nest.socket().display()))
         })?;
         let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
-        let shared = Arc::new(Shared { discovery, token: token.clone(), limits });
+        let room = Arc::new(Semaphore::new(limits.under_way));
+        let shared = Arc::new(Shared { discovery, token: token.clone(), limits, room });
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         tasks.spawn(accept(listener, shared, stop.clone(), tasks.clone()));
         Ok(Self { nest, token, stop, tasks })

@@ -77,7 +77,7 @@ fn without_network_the_first_time_it_is_told_that_it_is_needed() {
     machine.write(".config/uv/uv.toml", format!("[[index]]\nurl = \"{index}\"\ndefault = true\n"));
     let said = told(&stage);
     assert!(said.contains("connect to the network"), "{said}");
-    assert!(said.contains("the path of a Python"), "what to do: {said}");
+    assert!(said.contains("`code.python`"), "what to do: {said}");
 }
 
 #[test]

@@ -195,7 +195,7 @@ fn what_would_be_asked_is_refused_and_the_agent_goes_on() {
 fn a_host_lets_a_council_of_agents_work_and_applies_what_won() {
     let machine = t1_contest::machine();
     let mut client = Client::start(&machine, &["--policy", "full"]);
-    assert!(client.fails("apply", json!({})).contains("no run was kept yet"));
+    assert!(client.fails("apply", json!({})).contains("no run of a council of agents was kept"));
     let result =
         client.call("start", json!({"task": "Make it right.", "agent": "council:pair", "wait": true}));
     assert_eq!(result["end"], "done", "{result}");

@@ -90,6 +90,11 @@ impl Channels {
         self.ask("execute_request", &content).await
     }
 
+    /// Whether the kernel has hung up, as it does when it dies.
+    pub(super) fn is_hung_up(&self) -> bool {
+        self.shell.is_hung_up()
+    }
+
     /// Interrupts what runs.
     pub(super) async fn interrupt(&mut self) -> io::Result<()> {
         let request = Request::new(&self.key, &self.session, "interrupt_request", &json!({}));

@@ -196,11 +196,12 @@ async fn died(live: &mut Live, mut progress: Progress, out: &mut (dyn Output + S
         }
     }
     let End { exit, said } = live.life.end().await;
-    // Nobody but the system kills it without our doing.
-    let end = match exit.signal {
-        Some(KILLED) => CellEnd::OutOfMemory,
-        _ => CellEnd::Died { status: exit, why: said.trim().to_owned() },
+    let why = match exit.signal {
+        // Nobody but the system kills it so without our doing.
+        Some(KILLED) => "it was killed; perhaps the machine had no memory left".to_owned(),
+        _ => said.trim().to_owned(),
     };
+    let end = CellEnd::Died { status: exit, why };
     Driven { end, dead: true, strays: progress.strays }
 }
 

@@ -6,6 +6,7 @@
 use std::io;
 use std::path::Path;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -51,6 +52,15 @@ pub(super) struct Wire {
 }
 
 impl Wire {
+    /// Whether the other side has hung up. The system is asked, so that it is known as soon as it is so.
+    pub(super) fn is_hung_up(&self) -> bool {
+        let stream: &UnixStream = self.read.as_ref();
+        // That somebody has hung up is told without being asked for.
+        let mut asked = [PollFd::new(stream, PollFlags::empty())];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut asked, Some(&at_once)).is_ok_and(|told| told > 0)
+    }
+
     /// Connects to a socket that is bound already.
     pub(super) async fn connect(path: &Path, kind: Kind) -> io::Result<Self> {
         let (mut read, mut write) = UnixStream::connect(path).await?.into_split();

@@ -152,12 +152,34 @@ async fn make(
     fs::write(&places.requirements, LOCK).map_err(|e| no_place(&places.requirements, &e))?;
     tell("installing ipykernel");
     if has_uv {
-        let install =
-            ["uv", "pip", "install", "--quiet", "--no-deps", "--python", &program, "-r", &requirements];
+        let install = [
+            "uv",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--python",
+            &program,
+            "--only-binary",
+            ":all:",
+            "-r",
+            &requirements,
+        ];
         step.run(&install).await?;
     } else {
-        let install =
-            [&program, "-m", "pip", "install", "--quiet", "--no-deps", "--no-input", "-r", &requirements];
+        let install = [
+            &program,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--only-binary",
+            ":all:",
+            "--no-input",
+            "-r",
+            &requirements,
+        ];
         step.run(&install).await?;
     }
     let found = probe::probe(&places.program(), env).await?;
@@ -181,7 +203,7 @@ async fn base(env: &dyn ExecutionEnvironment) -> Result<String, Error> {
     }
     Err(old.unwrap_or_else(|| {
         let message = "there is no Python on the path, and no `uv`: install Python 3.11 or later (on Debian: \
-                       `apt install python3 python3-venv`), or `uv`, or configure the path of a Python that has \
+                       `apt install python3 python3-venv`), or `uv`, or name (`code.python`) a Python that has \
                        `ipykernel`";
         Error::new(ErrorKind::Python, message)
     }))
@@ -237,12 +259,12 @@ fn remedy(said: &str) -> &'static str {
     }
     if NO_NETWORK.iter().any(|sign| said.contains(sign)) {
         return "the packages of the kernel cannot be fetched: connect to the network for the first start (they are \
-                kept then), or configure the path of a Python that has `ipykernel`";
+                kept then), or name (`code.python`) a Python that has `ipykernel`";
     }
     if said.contains("no space left") {
         return "there is no room for the packages of the kernel: free about 200 MB";
     }
-    "the Python environment for the kernel cannot be made: configure the path of a Python that has `ipykernel`"
+    "the Python environment for the kernel cannot be made: name (`code.python`) a Python that has `ipykernel`"
 }
 
 fn no_place(path: &Path, error: &io::Error) -> Error {

@@ -46,7 +46,7 @@ impl Found {
         let program = program.display();
         self.at_least(OLDEST, &program.to_string())?;
         let remedy = format!(
-            "run `{program} -m pip install ipykernel`, or configure no Python and junto makes one of its own"
+            "run `{program} -m pip install ipykernel`, or name none (`code.python`) and junto makes one of its own"
         );
         let Some(kernel) = &self.kernel else {
             let why = self.why.as_deref().unwrap_or("it is not there");
@@ -72,7 +72,7 @@ impl Found {
             ErrorKind::Python,
             format!(
                 "`{program}` is Python {major}.{minor}; a kernel needs {least}.{least_minor} or later: install one, \
-                 or configure the path of one that is there"
+                 or name (`code.python`) one that is there"
             ),
         ))
     }
@@ -85,7 +85,7 @@ pub(super) async fn probe(program: &Path, env: &dyn ExecutionEnvironment) -> Res
     let command = CommandSpec::argv([name.clone(), "-c".to_owned(), QUESTION.to_owned(), word.clone()]);
     let refuse = |why: String| {
         let message = format!(
-            "`{name}` is no Python that works: {why}; install Python {}.{} or later, or configure the path of one",
+            "`{name}` is no Python that works: {why}; install Python {}.{} or later, or name one (`code.python`)",
             OLDEST.0, OLDEST.1
         );
         Error::new(ErrorKind::Python, message)

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -138,11 +139,13 @@ impl Session<'_> {
                 }
                 None
             }
-            Op::Call { name, arguments } => self.start(id, name, arguments).err().map(Reply::from),
+            Op::Call { name, arguments } => {
+                self.start(id, name, arguments, line.len()).err().map(Reply::from)
+            }
         }
     }
 
-    fn start(&mut self, id: Id, name: String, arguments: Value) -> Result<(), Refusal> {
+    fn start(&mut self, id: Id, name: String, arguments: Value, bytes: usize) -> Result<(), Refusal> {
         let most = self.shared.limits.calls;
         if self.ids.len() >= most {
             return Err(Refusal::new(Some(id), format!("too many calls at a time: there may be {most}")));
@@ -156,6 +159,12 @@ impl Session<'_> {
                 format!("`{name}` cannot be called from code: it runs the code"),
             ));
         }
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let Ok(room) = Arc::clone(&self.shared.room).try_acquire_many_owned(bytes) else {
+            let most = self.shared.limits.under_way;
+            let message = format!("the calls under way have more than {most} bytes together: wait for some");
+            return Err(Refusal::new(Some(id), message));
+        };
         let call_id = format!("cell-{}", Uuid::new_v4().simple());
         let call = match arguments {
             Value::String(input) => ToolCall::custom(call_id, name, input),
@@ -166,6 +175,7 @@ impl Session<'_> {
         self.ids.insert(id.clone(), cancel.clone());
         let (host, most) = (self.shared.discovery.host(), self.shared.limits.reply);
         self.running.push(Box::pin(async move {
+            let _room = room;
             let reply = tokio::select! {
                 biased;
                 () = cancel.cancelled() => Reply::error(Some(id.clone()), "the call was cancelled"),

@@ -36,7 +36,7 @@ impl ExecuteCode {
     /// The kernel, with what was there before the session was resumed.
     async fn kernel(&self, cx: &ToolCx) -> Result<&Kernel, ToolOutcome> {
         let starting = async {
-            let kernel = self.room.kernel(cx).await?;
+            let kernel = self.room.kernel().await?;
             self.room.bring_back().await;
             Ok::<_, crate::Error>(kernel)
         };

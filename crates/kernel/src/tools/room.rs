@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use junto_core::{Companion, EventLog, Fut, Tool, ToolCall, ToolCx, ToolHost, ToolOutcome, Via};
-use tokio::sync::OnceCell;
+use junto_core::{Body, Companion, EventLog, Fut, Tool, ToolCall, ToolHost, ToolOutcome, Via};
+use tokio::sync::{OnceCell, mpsc};
 use uuid::Uuid;
 
 use super::execute::ExecuteCode;
@@ -21,6 +21,9 @@ use crate::{
     Clock, Discovery, Error, ErrorKind, Gentools, Kernel, KernelSetup, Limits, Python, SaveTool, ShellLeave,
     ToolSocket,
 };
+
+/// How much may be told while Python is made.
+const NEWS: usize = 16;
 
 /// A session's place for code. Its kernel starts with the first cell and ends with the session, or when the last
 /// handle of the room is dropped.
@@ -101,21 +104,21 @@ impl CodeRoom {
         self.open.get().map(|open| &open.kernel)
     }
 
-    /// The kernel, started if it was not. Whoever waits for it may be told what takes time.
+    /// The kernel, started if it was not. What takes time is told.
     ///
     /// # Errors
     /// Why there is none, and what to do.
-    pub(super) async fn kernel(&self, cx: &ToolCx) -> Result<&Kernel, Error> {
-        let open = self.open.get_or_try_init(|| self.start(cx)).await?;
+    pub(super) async fn kernel(&self) -> Result<&Kernel, Error> {
+        let open = self.open.get_or_try_init(|| self.start()).await?;
         Ok(&open.kernel)
     }
 
-    async fn start(&self, cx: &ToolCx) -> Result<Open, Error> {
+    async fn start(&self) -> Result<Open, Error> {
         let CodeSetup { env, memory, .. } = &self.setup;
         let run_dir = self.setup.run_dir.path();
         let over = || Error::new(ErrorKind::Closed, "there is no session");
         let discovery = Arc::clone(self.discovery().ok_or_else(over)?);
-        let python = self.python(cx).await?;
+        let python = self.python().await?;
         let socket = ToolSocket::serve_discovery(discovery, run_dir, Limits::default())?;
         let directory = env.facts().cwd.as_path().to_owned();
         let setup = KernelSetup {
@@ -152,16 +155,34 @@ impl CodeRoom {
         }))
     }
 
-    async fn python(&self, cx: &ToolCx) -> Result<Python, Error> {
+    async fn python(&self) -> Result<Python, Error> {
         match &self.setup.interpreter {
             // What it loads may be in folders that cells have changed.
             Interpreter::At(program) => Python::at(program, &*self.setup.env).await,
             Interpreter::Kept(home) => {
                 // It is made without the sandbox: that takes the network, and folders that cells do not change.
                 let outside = self.setup.env.unconfined().unwrap_or_else(|| Arc::clone(&self.setup.env));
-                let tell = |text: &str| cx.caller.show(&format!("[{text}]\n"));
-                Python::kept(home, &*outside, &tell).await
+                let (told, mut news) = mpsc::channel(NEWS);
+                // What does not fit is not worth waiting for.
+                let tell = |text: &str| drop(told.try_send(text.to_owned()));
+                let made = Python::kept(home, &*outside, &tell);
+                tokio::pin!(made);
+                loop {
+                    tokio::select! {
+                        biased;
+                        Some(text) = news.recv() => self.progress(text).await,
+                        python = &mut made => return python,
+                    }
+                }
             }
+        }
+    }
+
+    /// Tells people what takes time.
+    async fn progress(&self, text: String) {
+        if let Some(Session { log, .. }) = self.session() {
+            // A log that cannot be written ends the session elsewhere.
+            let _ = log.emit(Body::Progress { text }).await;
         }
     }
 

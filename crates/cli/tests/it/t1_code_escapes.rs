@@ -146,7 +146,7 @@ fn servers() -> (u16, String) {
 }
 
 /// A folder that is not for temporary files, which the sandbox lets be changed: the checkout may be among them.
-fn outside() -> tempfile::TempDir {
+pub(crate) fn outside() -> tempfile::TempDir {
     let is_temporary = |folder: &&str| ["/tmp/", "/var/tmp/"].iter().any(|known| folder.starts_with(known));
     let folder =
         [env!("CARGO_TARGET_TMPDIR"), "/usr/local/share"].into_iter().find(|folder| !is_temporary(folder));

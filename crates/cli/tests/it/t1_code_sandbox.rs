@@ -4,6 +4,7 @@ use junto::twin::Step;
 use serde_json::json;
 
 use crate::t1_code::{cell, outputs, stage, work};
+use crate::t1_code_escapes::outside;
 use crate::text;
 
 /// Tries what the sandbox keeps code from, and says what came of each.
@@ -23,11 +24,6 @@ attempt("settings", lambda: pathlib.Path(".git/config").write_text("x"))
 attempt("network", lambda: socket.create_connection(("127.0.0.1", PORT), 5))
 attempt("child", lambda: subprocess.run(["sh", "-c", "echo x > OUTSIDE/child.txt"], check=True, stderr=subprocess.DEVNULL))
 "#;
-
-/// A folder that is not among those for temporary files, where everybody may write.
-fn outside() -> tempfile::TempDir {
-    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
-}
 
 /// What comes of [`TRY`] with these flags, and of tools that it calls.
 fn tried(flags: &[&str]) -> (String, bool) {

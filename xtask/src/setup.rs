@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -180,9 +181,26 @@ fn venv(cache: &Cache, name: &str, list: &str, pinned: &str, size: &str) -> Outc
                 .args(pip)
                 .args(["--no-deps", "--no-compile", "--only-binary", ":all:", "--requirement"])
                 .arg(command::root().join(list)),
-        )
+        )?;
+        settle(dir)
     })?;
     Ok(venv.join("bin/python"))
+}
+
+/// Has the scripts of an environment name the interpreter where it will be: it is made in a folder that is renamed.
+fn settle(partial: &Path) -> Outcome {
+    let cannot = |e: std::io::Error| format!("cannot settle the scripts of {}: {e}", partial.display());
+    let ready = partial.with_extension("");
+    let (from, to) = (format!("#!{}", partial.display()), format!("#!{}", ready.display()));
+    for entry in fs::read_dir(partial.join("bin")).map_err(cannot)? {
+        let path = entry.map_err(cannot)?.path();
+        // What is no text is no script.
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        if let Some(rest) = text.strip_prefix(&from) {
+            fs::write(&path, format!("{to}{rest}")).map_err(cannot)?;
+        }
+    }
+    Ok(())
 }
 
 /// Finds or installs this version of a cargo command; returns the search path on which it is.

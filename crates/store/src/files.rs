@@ -40,6 +40,11 @@ pub trait Files: fmt::Debug + Send + Sync {
     fn remove_folder(&self, path: &Path) -> io::Result<()>;
     /// Makes what a folder lists safe against a crash of the machine.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
+    /// Whether some of this may be done by another thread while its caller goes on: not where a test says at which
+    /// step something fails.
+    fn can_wait(&self) -> bool {
+        false
+    }
 }
 
 /// An open file.
@@ -152,6 +157,10 @@ impl Files for Disk {
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         fs::File::open(folder)?.sync_all()
+    }
+
+    fn can_wait(&self) -> bool {
+        true
     }
 }
 

@@ -51,7 +51,7 @@ pub struct Index {
 struct Inner {
     place: Place,
     redact: Redactor,
-    /// Started when there is something to write.
+    /// Made when there is something to write.
     writer: OnceLock<Writer>,
     /// Why the index was made anew, until somebody asks.
     renewed: Mutex<Option<Renewed>>,
@@ -66,7 +66,7 @@ impl Index {
     }
 
     fn writer(&self) -> &Writer {
-        self.inner.writer.get_or_init(|| Writer::start(self.inner.place.clone()))
+        self.inner.writer.get_or_init(|| Writer::new(self.inner.place.clone()))
     }
 
     /// Takes note of an event that was written to a journal. Never waits, and never fails: what is missed

@@ -24,6 +24,7 @@ use crate::{Error, ErrorKind, Redactor, Result, Sync};
 
 mod blobs;
 mod format;
+mod fresh;
 mod lines;
 mod lock;
 mod open;
@@ -38,6 +39,7 @@ pub(crate) use records::Records;
 pub use recovery::{Cut, Damage, Recovery};
 
 use blobs::Blobs;
+use fresh::Fresh;
 pub(crate) use lock::{Lock, Taken};
 use writer::{Writer, Written};
 
@@ -86,10 +88,10 @@ struct Shared {
     /// Up to which write everything is synced.
     synced: AtomicU64,
     /// Whether the last sync was over soon.
-    is_quick: AtomicBool,
+    is_quick: Arc<AtomicBool>,
     files: Arc<dyn Files>,
-    /// Folders that have something new, and are to be synced with the file.
-    unsynced: Mutex<Vec<PathBuf>>,
+    /// What is to be synced with the file the next time.
+    fresh: Mutex<Fresh>,
     _lock: Lock,
 }
 
@@ -229,16 +231,17 @@ impl Shared {
             }
             writer.writes()
         };
-        let mut unsynced = self.unsynced.lock().unwrap_or_else(PoisonError::into_inner);
-        let synced = self.file.sync().map_err(|error| Error::io(&self.path, error)).and_then(|()| {
+        let mut fresh = self.fresh.lock().unwrap_or_else(PoisonError::into_inner);
+        let synced = fresh.wait().and_then(|()| self.file.sync());
+        let synced = synced.map_err(|error| Error::io(&self.path, error)).and_then(|()| {
             let sync = |folder| self.files.sync_folder(folder).map_err(|error| Error::io(folder, error));
-            unsynced.iter().map(PathBuf::as_path).try_for_each(sync)
+            fresh.folders().try_for_each(sync)
         });
         if let Err(error) = synced {
             self.writer().fail(error.clone());
             return Err(error);
         }
-        unsynced.clear();
+        fresh.clear();
         self.synced.fetch_max(number, Ordering::AcqRel);
         Ok(())
     }

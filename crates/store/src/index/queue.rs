@@ -27,6 +27,8 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct Waiting {
     batch: Batch,
+    /// When the first of it came.
+    since: Option<Instant>,
     /// Nothing comes any more.
     is_closed: bool,
     /// Nobody writes any more.
@@ -60,34 +62,36 @@ impl Queue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds something.
-    fn add(&self, change: impl FnOnce(&mut Batch)) {
+    /// Adds something, and says whether it is time to write what waits.
+    fn add(&self, change: impl FnOnce(&mut Batch)) -> bool {
         let mut waiting = self.lock();
         if waiting.is_abandoned {
-            return;
+            return false;
         }
         let (was_empty, was_due) = (waiting.batch.is_empty(), waiting.batch.is_due());
         change(&mut waiting.batch);
-        let wakes = was_empty || !was_due && waiting.batch.is_due();
+        let is_due = waiting.batch.is_due();
+        let is_old = waiting.since.get_or_insert_with(now).elapsed() >= DELAY;
         drop(waiting);
-        if wakes {
+        if was_empty || is_due && !was_due {
             self.changed.notify_one();
         }
+        is_due || is_old
     }
 
-    /// Adds a note, if there is room.
-    pub(super) fn note(&self, note: Note) {
+    /// Adds a note, if there is room, and says whether it is time to write what waits.
+    pub(super) fn note(&self, note: Note) -> bool {
         self.add(|batch| {
             // A note that is left out leaves a gap, and the session is read from its journal later.
             if batch.notes.len() < ROOM {
                 batch.notes.push(note);
             }
-        });
+        })
     }
 
-    /// The book of calls has grown.
-    pub(super) fn book(&self) {
-        self.add(|batch| batch.book = true);
+    /// The book of calls has grown; whether it is time to write that.
+    pub(super) fn book(&self) -> bool {
+        self.add(|batch| batch.book = true)
     }
 
     /// Somebody wants to know when everything before is written.
@@ -124,6 +128,7 @@ impl Queue {
             waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
             left = DELAY.saturating_sub(begin.elapsed());
         }
+        waiting.since = None;
         let is_last = waiting.is_closed;
         Some(Batch { is_last, ..std::mem::take(&mut waiting.batch) })
     }
@@ -167,7 +172,7 @@ mod tests {
     #[test]
     fn what_comes_together_is_written_together_up_to_the_end() {
         let queue = Queue::default();
-        (1..=3).for_each(|seq| queue.note(note(seq)));
+        (1..=3).for_each(|seq| assert!(!queue.note(note(seq))));
         queue.book();
         queue.close();
         let batch = queue.next().unwrap();
@@ -178,7 +183,8 @@ mod tests {
     #[test]
     fn there_is_room_for_so_many() {
         let queue = Queue::default();
-        (1..=5000).for_each(|seq| queue.note(note(seq)));
+        let due = (1..=5000).filter(|seq| queue.note(note(*seq))).count();
+        assert!(due > 5000 - ENOUGH, "{due}");
         let notes = queue.next().unwrap().notes;
         assert_eq!(
             notes.iter().map(|note| note.seq).collect::<Vec<_>>(),

@@ -1,7 +1,7 @@
 //! The thread that writes the index, so that no session waits for it.
 
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use rusqlite::TransactionBehavior;
@@ -13,11 +13,13 @@ use super::pages;
 use super::queue::{Batch, Queue};
 use crate::{Error, Result};
 
-/// Notes go in; a thread of its own writes them. Dropping it writes what is left, if something was written before,
-/// and ends the thread.
+/// Notes go in; a thread of its own writes them, which starts once there is something that has waited for a while: most
+/// commands are over sooner. Dropping it writes what is left, if something was written before, and ends the thread.
 pub(super) struct Writer {
+    place: Place,
     queue: Arc<Queue>,
-    thread: Option<JoinHandle<()>>,
+    /// Absent within: it could not be started.
+    thread: OnceLock<Option<JoinHandle<()>>>,
     trouble: Arc<Mutex<Trouble>>,
 }
 
@@ -29,34 +31,48 @@ pub(super) struct Trouble {
 }
 
 impl Writer {
-    pub(super) fn start(place: Place) -> Self {
-        let queue = Arc::new(Queue::default());
-        let trouble = Arc::new(Mutex::new(Trouble::default()));
-        let worker = Worker { place, database: None, trouble: Arc::clone(&trouble) };
-        let thread = std::thread::Builder::new().name("junto-index".to_owned());
-        let batches = Arc::clone(&queue);
-        let thread = thread.spawn(move || worker.run(&Served(&batches)));
-        if let Err(error) = &thread {
-            let fault = Error::io(std::path::Path::new("the thread of the index"), clone(error));
-            trouble.lock().unwrap_or_else(PoisonError::into_inner).fault = Some(fault);
-        }
-        Self { queue, thread: thread.ok(), trouble }
+    pub(super) fn new(place: Place) -> Self {
+        Self { place, queue: Arc::default(), thread: OnceLock::new(), trouble: Arc::default() }
+    }
+
+    /// Whether there is a thread; it is started if there was none.
+    fn is_at_work(&self) -> bool {
+        let start = || {
+            let trouble = Arc::clone(&self.trouble);
+            let worker = Worker { place: self.place.clone(), database: None, trouble };
+            let batches = Arc::clone(&self.queue);
+            let thread = std::thread::Builder::new().name("junto-index".to_owned());
+            match thread.spawn(move || worker.run(&Served(&batches))) {
+                Ok(thread) => Some(thread),
+                Err(error) => {
+                    let fault = Error::io(std::path::Path::new("the thread of the index"), error);
+                    self.trouble(|trouble| trouble.fault = Some(fault));
+                    self.queue.abandon();
+                    None
+                }
+            }
+        };
+        self.thread.get_or_init(start).is_some()
     }
 
     /// Hands a note on. Never waits.
     pub(super) fn note(&self, note: Note) {
-        self.queue.note(note);
+        if self.queue.note(note) {
+            self.is_at_work();
+        }
     }
 
     /// Tells that the book of calls has grown. Never waits.
     pub(super) fn book(&self) {
-        self.queue.book();
+        if self.queue.book() {
+            self.is_at_work();
+        }
     }
 
     /// Waits until everything that was handed on before is written.
     pub(super) fn flush(&self) -> Result<()> {
         let (done, wait) = sync_channel(1);
-        if self.thread.is_some() {
+        if self.is_at_work() {
             self.queue.flush(done);
             if let Ok(result) = wait.recv() {
                 return result;
@@ -73,14 +89,10 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         self.queue.close();
-        if let Some(thread) = self.thread.take() {
+        if let Some(thread) = self.thread.take().flatten() {
             let _ = thread.join();
         }
     }
-}
-
-fn clone(error: &std::io::Error) -> std::io::Error {
-    std::io::Error::new(error.kind(), error.to_string())
 }
 
 /// A queue as long as somebody takes from it, also if that ends in a panic.

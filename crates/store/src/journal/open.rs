@@ -11,14 +11,18 @@ use tokio::sync::Semaphore;
 
 use super::blobs::{self, Blobs, Sweep};
 use super::format::Header;
+use super::fresh::Fresh;
 use super::lock::{self, Lock};
 use super::places::Places;
 use super::records::Records;
 use super::recovery::{Cut, Recovery};
 use super::writer::Writer;
-use super::{DiskJournal, FILE, Shared};
+use super::{DiskJournal, FILE, QUICK, Shared};
 use crate::files::{File, Files, How};
 use crate::{Error, ErrorKind, Opened, Options, Result, Sync};
+
+/// How many syncs it takes until a new journal is safe: its file, and the folders above it.
+const SYNCS: u32 = 4;
 
 /// How much is copied at once.
 const CHUNK: usize = 64 * 1024;
@@ -53,9 +57,16 @@ pub(crate) fn create(
         Ok((len, file)) => {
             // With the first event that is to be safe they are, too.
             let folders = [Some(&*folder), folder.parent(), folder.parent().and_then(Path::parent)];
-            let unsynced = folders.into_iter().flatten().map(Path::to_owned).collect();
+            let folders = folders.into_iter().flatten().map(Path::to_owned).collect();
+            let is_quick = Arc::new(AtomicBool::new(false));
+            let fresh = match options.sync {
+                Sync::Never => Fresh::Folders(folders),
+                Sync::Always | Sync::TurnEnds => {
+                    Fresh::begin(files, &file, folders, QUICK * SYNCS, &is_quick)
+                }
+            };
             let writer = Writer::new(file, path, len, Seq(0), Places::default());
-            let journal = journal(files, options, folder, session, writer, lock, unsynced);
+            let journal = journal(files, options, folder, session, writer, lock, (fresh, is_quick));
             Ok(Opened { journal, last: Seq(0), recovery: Recovery::default() })
         }
         Err(error) => {
@@ -112,7 +123,8 @@ pub(crate) fn open(
         recovery.swept = sweep.sweep(&**files);
     }
     let writer = Writer::new(file, path, len, last, places);
-    let journal = journal(files, options, folder, session, writer, lock, Vec::new());
+    let nothing = (Fresh::Folders(Vec::new()), Arc::default());
+    let journal = journal(files, options, folder, session, writer, lock, nothing);
     Ok(Opened { journal, last, recovery })
 }
 
@@ -194,7 +206,7 @@ fn journal(
     session: &SessionId,
     writer: Writer,
     lock: Lock,
-    unsynced: Vec<PathBuf>,
+    (fresh, is_quick): (Fresh, Arc<AtomicBool>),
 ) -> Arc<DiskJournal> {
     let shared = Shared {
         session: session.clone(),
@@ -209,9 +221,9 @@ fn journal(
         delay: options.delay,
         syncing: Semaphore::new(1),
         synced: AtomicU64::new(0),
-        is_quick: AtomicBool::new(false),
+        is_quick,
         files: Arc::clone(files),
-        unsynced: Mutex::new(unsynced),
+        fresh: Mutex::new(fresh),
         _lock: lock,
     };
     Arc::new(DiskJournal { shared: Arc::new(shared) })

@@ -1,7 +1,7 @@
 //! Whether the tests notice a mutant.
 
 use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -28,6 +28,12 @@ const LOOK: Duration = Duration::from_millis(20);
 /// A mutant may be so much slower than the code is, and this many looks are always allowed.
 const SLOWER: u32 = 10;
 const LOOKS: u32 = 3000;
+/// So much slower in work it may be, and so many seconds of work are always allowed. Work is counted beside looks since
+/// it is the same on a busy machine: most that hang go round and round, and are known early.
+const MORE_WORK: u32 = 3;
+const WORK: u32 = 10;
+/// What whoever works longer than allowed is ended with.
+const SIGXCPU: i32 = 24;
 /// Side by side, so that one that hangs does not keep another from failing.
 const THREADS: &str = "4";
 /// In KiB. A mutant that takes all memory there is would be noticed by others, too.
@@ -79,7 +85,10 @@ impl Tests {
     fn run(&self, program: &Path, switch: usize, most: u32, looks: &mut u32) -> Outcome<Verdict> {
         let failed = |e: std::io::Error| format!("could not run {}: {e}", program.display());
         let mut command = Command::new("sh");
-        command.args(["-c", "ulimit -v \"$0\" && exec \"$@\"", MEMORY]).arg(program).args(self.only);
+        let usual = u32::try_from((LOOK * self.usual).as_secs()).unwrap_or(u32::MAX);
+        let work = if most == u32::MAX { u32::MAX } else { WORK.max(usual.saturating_mul(MORE_WORK)) };
+        let bounded = format!("ulimit -v {MEMORY} && ulimit -S -t {work} && exec \"$0\" \"$@\"");
+        command.args(["-c", &bounded]).arg(program).args(self.only);
         command.args(["--test-threads", THREADS]);
         for name in self.never {
             command.args(["--skip", name]);
@@ -107,7 +116,11 @@ impl Tests {
                 Err(RecvTimeoutError::Disconnected) => thread::sleep(LOOK),
             }
             if let Some(status) = child.try_wait().map_err(failed)? {
-                break if status.success() { Verdict::Missed } else { Verdict::Noticed };
+                break match status.signal() {
+                    Some(SIGXCPU) => Verdict::Hung,
+                    _ if status.success() => Verdict::Missed,
+                    _ => Verdict::Noticed,
+                };
             }
             *looks += 1;
         };
@@ -146,6 +159,7 @@ mod tests {
         check("echo 'test a ... FAILED'; exec sleep 1000", Verdict::Noticed);
         check("kill -9 $$", Verdict::Noticed);
         check("exec sleep 1000", Verdict::Hung);
+        check("kill -XCPU $$", Verdict::Hung);
         check("test $XTASK_MUTANT = 7", Verdict::Missed);
     }
 }

@@ -73,7 +73,7 @@ fn what_is_nested_stays_nested() {
         mutant(text, Genre::BinaryOperator, "+", "-"),
         mutant(text, Genre::BinaryOperator, "==", "!="),
         mutant(text, Genre::BinaryOperator, "&&", "||"),
-        mutant(text, Genre::BinaryOperator, "> b", "<"),
+        mutant(text, Genre::BinaryOperator, "> b }", "<"),
     ];
     let (switched, left) = put(text, &mutants);
     assert_eq!(left, Left::default());

@@ -91,7 +91,7 @@ enum Command {
         /// Only this group of files, as `mutants.rs` names them; may be repeated.
         #[arg(long = "group", value_name = "NAME")]
         groups: Vec<String>,
-        /// Only every Nth mutant, from the Kth on: 0/8 to 7/8 together are all of them.
+        /// Only every Nth mutant, from the Kth on: 0/8 to 7/8, one after another, add up to all of them.
         #[arg(long, value_name = "K/N")]
         part: Option<String>,
         /// Only those that no test noticed, where nothing but tests has changed since.

@@ -13,12 +13,13 @@ mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::PathBuf;
 
 use crate::Outcome;
 use crate::command::root;
 use crate::setup;
 
-use judge::{Tests, Verdict};
+use judge::{Run, Tests, Verdict};
 use list::Mutant;
 use switches::{Culprit, Switched};
 use tree::{Build, Tree};
@@ -33,6 +34,8 @@ struct Group {
     data: &'static [&'static str],
     /// What the names of the tests contain that judge, where the package has many that are about other things.
     tests: &'static [&'static str],
+    /// Those of them that take long, and are run only if no other notices anything.
+    slow: &'static [&'static str],
     /// Whether these compute so much that it pays to build the package for speed.
     busy: bool,
 }
@@ -46,6 +49,7 @@ const GROUPS: &[Group] = &[
         files: &["crates/patch/src/**/*.rs"],
         data: &[],
         tests: &[],
+        slow: &[],
         busy: true,
     },
     Group {
@@ -54,6 +58,7 @@ const GROUPS: &[Group] = &[
         files: &["crates/agent/src/truncate.rs", "crates/agent/src/output.rs"],
         data: &[],
         tests: &["truncat", "output", "t0_tools::", "t1_shown::"],
+        slow: &[],
         busy: false,
     },
     Group {
@@ -78,6 +83,7 @@ const GROUPS: &[Group] = &[
             "t1_failure::",
             "t1_dod::",
         ],
+        slow: &[],
         busy: false,
     },
     Group {
@@ -86,6 +92,7 @@ const GROUPS: &[Group] = &[
         files: &["crates/core/src/gate.rs"],
         data: &[],
         tests: &["gate"],
+        slow: &[],
         busy: false,
     },
     Group {
@@ -94,6 +101,7 @@ const GROUPS: &[Group] = &[
         files: &["crates/policy/src/**/*.rs"],
         data: &["crates/policy/src/commands/table.rs"],
         tests: &[],
+        slow: &["depth_length_and_number", "t0_fuzz::", "t1_bash::"],
         busy: true,
     },
 ];
@@ -129,12 +137,37 @@ pub(crate) fn run_all(names: &[String], part: Option<&str>, again: bool) -> Outc
         let Some((_, found)) = groups.get_mut(at) else { continue };
         *found = Some(match (found.take(), part) {
             (Some(found), _) if again => tried_again(group, mutants, found)?,
-            (_, Some(part)) => Found { part: part.to_owned(), ..tried(group, &list::part(mutants, part)?)? },
+            (found, Some(part)) => {
+                let new = Found { part: part.to_owned(), ..tried(group, &list::part(mutants, part)?)? };
+                added(found, new)
+            }
             _ => Found { part: "all".to_owned(), ..tried(group, &mutants)? },
         });
         page::write(&groups)?;
     }
     Ok(())
+}
+
+/// Adds a part to those that were tried before, unless it is one of them: then it begins anew.
+fn added(before: Option<Found>, new: Found) -> Found {
+    let Some((_, of)) = new.part.split_once('/') else { return new };
+    let parts = |found: &Found| found.part.split(", ").map(str::to_owned).collect::<BTreeSet<_>>();
+    let same =
+        |found: &Found| parts(found).iter().all(|part| part.split_once('/').is_some_and(|(_, n)| n == of));
+    match before {
+        Some(found) if same(&found) && !parts(&found).contains(&new.part) => {
+            let all: BTreeSet<String> = parts(&found).into_iter().chain([new.part.clone()]).collect();
+            let whole = of.parse() == Ok(all.len());
+            Found {
+                part: if whole { "all".to_owned() } else { Vec::from_iter(all).join(", ") },
+                noticed: found.noticed + new.noticed,
+                hung: found.hung + new.hung,
+                unviable: found.unviable + new.unviable,
+                missed: [found.missed, new.missed].concat(),
+            }
+        }
+        _ => new,
+    }
 }
 
 /// Tries those again that were not noticed. The code must be the same: only tests have come.
@@ -155,7 +188,7 @@ fn tried_again(group: &Group, mut mutants: Vec<Mutant>, found: Found) -> Outcome
 /// Tries these mutants.
 fn tried(group: &Group, mutants: &[Mutant]) -> Outcome<Found> {
     let tree = Tree::copy()?;
-    let mut trial = Trial { group, tree: &tree, mutants, found: Found::default() };
+    let mut trial = Trial { group, tree: &tree, mutants, usual: Vec::new(), found: Found::default() };
     eprintln!("mutants: {}: {} of them", group.name, mutants.len());
     let mut alone = BTreeSet::new();
     if !mutants.is_empty() {
@@ -178,6 +211,8 @@ struct Trial<'a> {
     group: &'a Group,
     tree: &'a Tree,
     mutants: &'a [Mutant],
+    /// How long each run of tests takes.
+    usual: Vec<Option<u32>>,
     found: Found,
 }
 
@@ -196,9 +231,21 @@ impl Trial<'_> {
         self.mutants.iter().map(|mutant| mutant.file.clone()).chain([self.library()]).collect()
     }
 
-    fn tests(&self, programs: Vec<std::path::PathBuf>) -> Tests {
-        let dir = self.tree.package(self.group.package);
-        Tests { programs, dir, only: self.group.tests, never: NEVER, usual: 0 }
+    /// The tests that judge: of each program the quick ones first.
+    fn tests(&self, programs: &[PathBuf]) -> Tests {
+        let Group { tests, slow, .. } = self.group;
+        let run = |program: &PathBuf, only: &[&'static str], never: &[&[&'static str]]| Run {
+            program: program.clone(),
+            only: only.to_vec(),
+            never: never.concat(),
+            usual: None,
+        };
+        let mut runs: Vec<Run> = programs.iter().map(|program| run(program, tests, &[NEVER, slow])).collect();
+        if !slow.is_empty() {
+            runs.extend(programs.iter().map(|program| run(program, slow, &[NEVER])));
+        }
+        runs.iter_mut().zip(&self.usual).for_each(|(run, usual)| run.usual = *usual);
+        Tests { runs, dir: self.tree.package(self.group.package) }
     }
 
     /// Tries all that can be switched; returns the others.
@@ -237,8 +284,8 @@ impl Trial<'_> {
             }
         };
         eprintln!("mutants: {} switched, {} to be built alone", switched.len(), alone.len());
-        let mut tests = self.tests(programs);
-        tests.measure()?;
+        let mut tests = self.tests(&programs);
+        self.usual = tests.measure()?;
         for number in switched {
             let verdict = tests.judge(number)?;
             self.note(number, verdict)?;
@@ -288,7 +335,7 @@ impl Trial<'_> {
         match self.tree.build(self.group)? {
             Build::Failed(_) => self.found.unviable += 1,
             Build::Made(programs) => {
-                let verdict = self.tests(programs).judge(0)?;
+                let verdict = self.tests(&programs).judge(0)?;
                 self.note(number, verdict)?;
             }
         }
@@ -314,6 +361,25 @@ fn read(file: &str) -> Outcome<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_add_up() {
+        let some = |part: &str, missed: &str| Found {
+            part: part.to_owned(),
+            noticed: 2,
+            missed: vec![missed.to_owned()],
+            ..Found::default()
+        };
+        let one = added(None, some("0/3", "a"));
+        assert_eq!(one, some("0/3", "a"));
+        let two = added(Some(one.clone()), some("2/3", "b"));
+        assert_eq!((two.part.as_str(), two.noticed, two.missed.len()), ("0/3, 2/3", 4, 2));
+        assert_eq!(added(Some(two.clone()), some("1/3", "c")).part, "all");
+        for anew in ["2/3", "1/4"] {
+            assert_eq!(added(Some(two.clone()), some(anew, "c")), some(anew, "c"));
+        }
+        assert_eq!(added(Some(some("all", "a")), some("1/3", "c")), some("1/3", "c"));
+    }
 
     #[test]
     fn each_group_is_about_files_that_are_there() {

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -30,8 +30,8 @@ const SLOWER: u32 = 10;
 const LOOKS: u32 = 3000;
 /// So much slower in work it may be, and so many seconds of work are always allowed. Work is counted beside looks since
 /// it is the same on a busy machine: most that hang go round and round, and are known early.
-const MORE_WORK: u32 = 3;
-const WORK: u32 = 10;
+const MORE_WORK: u32 = 2;
+const WORK: u64 = 10;
 /// What whoever works longer than allowed is ended with.
 const SIGXCPU: i32 = 24;
 /// Side by side, so that one that hangs does not keep another from failing.
@@ -41,25 +41,29 @@ const MEMORY: &str = "6291456";
 
 /// The tests that judge.
 pub(super) struct Tests {
-    /// The programs, in their order.
-    pub(super) programs: Vec<PathBuf>,
+    /// What is run one after another.
+    pub(super) runs: Vec<Run>,
     /// Where they run.
     pub(super) dir: PathBuf,
+}
+
+/// Some of the tests of one program.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    pub(super) program: PathBuf,
     /// What the names of those contain that are run; none: all.
-    pub(super) only: &'static [&'static str],
+    pub(super) only: Vec<&'static str>,
     /// What the names of those contain that are not run.
-    pub(super) never: &'static [&'static str],
-    /// How many looks they take if nothing is switched on.
-    pub(super) usual: u32,
+    pub(super) never: Vec<&'static str>,
+    /// How many looks it takes if nothing is switched on.
+    pub(super) usual: Option<u32>,
 }
 
 impl Tests {
     /// Runs them with this switch set, until one fails.
     pub(super) fn judge(&self, switch: usize) -> Outcome<Verdict> {
-        let most = LOOKS.max(self.usual.saturating_mul(SLOWER));
-        let mut looks = 0;
-        for program in &self.programs {
-            let verdict = self.run(program, switch, most, &mut looks)?;
+        for run in &self.runs {
+            let (verdict, _) = self.run(run, switch)?;
             if verdict != Verdict::Missed {
                 return Ok(verdict);
             }
@@ -67,30 +71,34 @@ impl Tests {
         Ok(Verdict::Missed)
     }
 
-    /// How long they take with nothing switched on.
+    /// Finds out how long they take with nothing switched on.
     ///
     /// # Errors
     /// If one of them fails.
-    pub(super) fn measure(&mut self) -> Outcome {
-        let mut looks = 0;
-        for program in &self.programs {
-            if self.run(program, 0, u32::MAX, &mut looks)? != Verdict::Missed {
-                return Err(format!("the tests fail without a mutant: {}", program.display()));
-            }
-        }
-        self.usual = looks;
-        Ok(())
+    pub(super) fn measure(&mut self) -> Outcome<Vec<Option<u32>>> {
+        let measured = |run: &Run| match self.run(run, 0)? {
+            (Verdict::Missed, looks) => Ok(Some(looks)),
+            _ => Err(format!("the tests fail without a mutant: {}", run.program.display())),
+        };
+        let usual = self.runs.iter().map(measured).collect::<Outcome<Vec<_>>>()?;
+        self.runs.iter_mut().zip(&usual).for_each(|(run, usual)| run.usual = *usual);
+        Ok(usual)
     }
 
-    fn run(&self, program: &Path, switch: usize, most: u32, looks: &mut u32) -> Outcome<Verdict> {
+    /// Runs tests, at most as long as is allowed if they usually take so many looks. Tells how many they took.
+    fn run(&self, run: &Run, switch: usize) -> Outcome<(Verdict, u32)> {
+        let Run { program, only, never, usual } = run;
         let failed = |e: std::io::Error| format!("could not run {}: {e}", program.display());
-        let mut command = Command::new("sh");
-        let usual = u32::try_from((LOOK * self.usual).as_secs()).unwrap_or(u32::MAX);
-        let work = if most == u32::MAX { u32::MAX } else { WORK.max(usual.saturating_mul(MORE_WORK)) };
+        let most = usual.map_or(u32::MAX, |looks| LOOKS.max(looks.saturating_mul(SLOWER)));
+        let work = usual.map_or_else(
+            || "unlimited".to_owned(),
+            |looks| (WORK + u64::from(MORE_WORK) * (LOOK * looks).as_secs()).to_string(),
+        );
         let bounded = format!("ulimit -v {MEMORY} && ulimit -S -t {work} && exec \"$0\" \"$@\"");
-        command.args(["-c", &bounded]).arg(program).args(self.only);
+        let mut command = Command::new("sh");
+        command.args(["-c", &bounded]).arg(program).args(only);
         command.args(["--test-threads", THREADS]);
-        for name in self.never {
+        for name in never {
             command.args(["--skip", name]);
         }
         command.current_dir(&self.dir).env("CARGO_MANIFEST_DIR", &self.dir).env(VARIABLE, switch.to_string());
@@ -107,10 +115,11 @@ impl Tests {
             }
             Some(())
         });
+        let mut looks = 0;
         let verdict = loop {
             match fails.recv_timeout(LOOK) {
                 Ok(()) => break Verdict::Noticed,
-                Err(RecvTimeoutError::Timeout) if *looks >= most => break Verdict::Hung,
+                Err(RecvTimeoutError::Timeout) if looks >= most => break Verdict::Hung,
                 Err(RecvTimeoutError::Timeout) => {}
                 // Nothing reads any more: the program has ended, or is about to.
                 Err(RecvTimeoutError::Disconnected) => thread::sleep(LOOK),
@@ -122,10 +131,10 @@ impl Tests {
                     _ => Verdict::Noticed,
                 };
             }
-            *looks += 1;
+            looks += 1;
         };
         end(&mut child).map_err(failed)?;
-        Ok(verdict)
+        Ok((verdict, looks))
     }
 }
 
@@ -141,24 +150,23 @@ mod tests {
     use super::*;
 
     /// A shell stands for the tests: what it is given is what a test program is.
-    fn judged(script: &'static str, most: u32) -> Verdict {
-        let tests = Tests {
-            programs: Vec::new(),
-            dir: PathBuf::from("/"),
-            only: Box::leak(Box::new(["-c", script])),
-            never: &[],
-            usual: 0,
+    fn judged(script: &'static str) -> Verdict {
+        let tests = Tests { runs: Vec::new(), dir: PathBuf::from("/") };
+        let run = Run {
+            program: PathBuf::from("/bin/sh"),
+            only: vec!["-c", script],
+            never: Vec::new(),
+            usual: Some(0),
         };
-        tests.run(Path::new("/bin/sh"), 7, most, &mut 0).unwrap()
+        tests.run(&run, 7).unwrap().0
     }
 
     #[test]
     fn a_failed_test_decides_at_once_and_one_that_does_not_end_at_last() {
-        let check = |script, expected| assert_eq!(judged(script, 25), expected, "{script}");
+        let check = |script, expected| assert_eq!(judged(script), expected, "{script}");
         check("echo 'test a ... ok'", Verdict::Missed);
         check("echo 'test a ... FAILED'; exec sleep 1000", Verdict::Noticed);
         check("kill -9 $$", Verdict::Noticed);
-        check("exec sleep 1000", Verdict::Hung);
         check("kill -XCPU $$", Verdict::Hung);
         check("test $XTASK_MUTANT = 7", Verdict::Missed);
     }

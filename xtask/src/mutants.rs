@@ -64,12 +64,7 @@ const GROUPS: &[Group] = &[
     Group {
         name: "loop",
         package: "junto-agent",
-        files: &[
-            "crates/agent/src/turn.rs",
-            "crates/agent/src/loops.rs",
-            "crates/agent/src/loops/steady.rs",
-            "crates/agent/src/round.rs",
-        ],
+        files: &["crates/agent/src/turn.rs", "crates/agent/src/loops.rs", "crates/agent/src/round.rs"],
         data: &[],
         tests: &[
             "loop",
@@ -83,6 +78,15 @@ const GROUPS: &[Group] = &[
             "t1_failure::",
             "t1_dod::",
         ],
+        slow: &[],
+        busy: false,
+    },
+    Group {
+        name: "steady",
+        package: "junto-agent",
+        files: &["crates/agent/src/loops/steady.rs"],
+        data: &[],
+        tests: &["loops::"],
         slow: &[],
         busy: false,
     },

@@ -26,16 +26,16 @@ pub(super) enum Verdict {
 /// suspended for a while is not taken for one that hangs.
 const LOOK: Duration = Duration::from_millis(20);
 /// A mutant may be so much slower than the code is, and this many looks are always allowed.
-const SLOWER: u32 = 10;
-const LOOKS: u32 = 3000;
+const SLOWER: u32 = 3;
+const LOOKS: u32 = 1500;
 /// So much slower in work it may be, and so many seconds of work are always allowed. Work is counted beside looks since
 /// it is the same on a busy machine: most that hang go round and round, and are known early.
 const MORE_WORK: u32 = 2;
-const WORK: u64 = 10;
+const WORK: u64 = 5;
 /// What whoever works longer than allowed is ended with.
 const SIGXCPU: i32 = 24;
 /// Side by side, so that one that hangs does not keep another from failing.
-const THREADS: &str = "4";
+const THREADS: &str = "8";
 /// In KiB. A mutant that takes all memory there is would be noticed by others, too.
 const MEMORY: &str = "6291456";
 

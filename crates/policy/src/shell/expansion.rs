@@ -5,17 +5,10 @@ use super::reader::{Inner, Reader};
 use super::word::Piece;
 use super::{Assignment, Read, Simple, Unclear, Word};
 
-/// How many words braces may make of one.
-const MOST_ALTERNATIVES: usize = 64;
-
 impl Reader<'_, '_> {
     /// Reads a word; braces may make several of it.
     pub(super) fn word(&mut self) -> Read<Vec<Word>> {
-        let words = self.whole_word()?.alternatives();
-        if words.len() > MOST_ALTERNATIVES {
-            return Err(Unclear::new("braces that make too many words"));
-        }
-        Ok(words)
+        self.whole_word()?.alternatives()
     }
 
     /// Reads a word, with its braces in it.

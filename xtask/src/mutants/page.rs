@@ -15,8 +15,9 @@ const INTRODUCTION: &str = "# Mutants
 
 `cargo xtask mutants` breaks the code in small ways (a comparison turned round, a function that returns nothing) and
 runs the package's tests of the tiers T0 and T1 on each. What no test noticed is listed here. A mutant that does not
-compile is no mutant; one that makes the tests hang was noticed. One that makes no difference cannot be noticed; why
-it makes none is said beside it, in the words of `xtask/mutants.txt`. A part `K/N` is every Nth mutant from the Kth on.
+compile is no mutant; one that makes the tests hang was noticed. One that makes no difference, or none that matters, need
+not be noticed; why is said beside it, in the words of `xtask/mutants.txt`. A part `K/N` is every Nth mutant from the Kth
+on.
 
 | group | part | mutants | noticed | hung | no difference | not noticed | did not compile |
 |---|---|---|---|---|---|---|---|

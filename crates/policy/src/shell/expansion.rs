@@ -194,11 +194,9 @@ impl Reader<'_, '_> {
     fn braces(&mut self, pieces: &mut Vec<Piece>) -> Read {
         let rest = self.rest();
         let ends = |c: char| c.is_whitespace() || ";&|<>()".contains(c);
-        let word = rest.get(..rest.find(ends).unwrap_or(rest.len())).unwrap_or_default();
-        let inner = word.get(1..).unwrap_or_default();
-        let plain = |c: char| !"{}'\"\\$`*?[]~,".contains(c);
-        let end = inner.find(|c: char| c != ',' && !plain(c)).unwrap_or(inner.len());
-        let (body, after) = inner.split_at(end);
+        let inner = rest.get(1..).unwrap_or_default();
+        let plain = |c: char| !"{}'\"\\$`*?[]~".contains(c) && !ends(c);
+        let (body, after) = inner.split_at(inner.find(|c: char| !plain(c)).unwrap_or(inner.len()));
         if after.starts_with('}') && body.contains(',') {
             pieces.push(Piece::OneOf(body.split(',').map(str::to_owned).collect()));
             self.at += body.len() + 2;

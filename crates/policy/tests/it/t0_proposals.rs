@@ -116,6 +116,6 @@ fn what_has_no_words_is_shown_by_what_it_does() {
     let judge = judge(Mode::Workspace, "");
     let shown = |line: &str| judge.explain_line(line).to_string();
     let check = |line: &str, expected: &str| assert!(shown(line).contains(expected), "{}", shown(line));
-    check("A=1 B=2 < in > ~/x", "(A=… B=… < in > ~/x)");
-    check("<> ~/x", "(<> ~/x)");
+    check("A=1 B=2 < in > ~/x", "(run A=… B=… < in > ~/x)");
+    check("<> ~/x", "(run <> ~/x)");
 }

@@ -91,9 +91,12 @@ enum Command {
         /// Only this group of files, as `mutants.rs` names them; may be repeated.
         #[arg(long = "group", value_name = "NAME")]
         groups: Vec<String>,
-        /// Only every Nth mutant, from the Kth on: 0/8 to 7/8 together are all of them.
+        /// Only every Nth mutant, from the Kth on: 0/8 to 7/8, one after another, add up to all of them.
         #[arg(long, value_name = "K/N")]
         part: Option<String>,
+        /// Only those that no test noticed, where nothing but tests has changed since.
+        #[arg(long, conflicts_with = "part")]
+        again: bool,
     },
     /// Make a sample of the journals that this version writes, for later ones to open.
     Sample {
@@ -132,7 +135,7 @@ fn main() -> ExitCode {
         Command::Conformance { check } => conformance::run(check),
         Command::Fuzz { target, seconds } => chores::fuzz(target.as_deref(), seconds),
         Command::Live => chores::live(),
-        Command::Mutants { groups, part } => mutants::run_all(&groups, part.as_deref()),
+        Command::Mutants { groups, part, again } => mutants::run_all(&groups, part.as_deref(), again),
         Command::Sample { name } => sample::make(&name),
         Command::Soak { soak } => soak::run_all(soak),
         Command::Support { check } => support::run(check),

@@ -215,6 +215,29 @@ mod tests {
         differ("", " ");
     }
 
+    /// Exactly what is new goes, and nothing beside it.
+    #[test]
+    fn a_mark_stands_for_what_goes() {
+        let check = |text: &str, expected: &str| assert_eq!(steady(text), expected, "{text}");
+        check("pid 12, pid(12), ids 12", "pid *, pid *), ids 12");
+        check("job (-) 1", "job (-) 1");
+        check("session 12:34:56", "session <time>");
+        check("0.53s, 12 ms; 1m 3.5s. 2h", "<duration>, <duration>; <duration>. <duration>");
+        check("12 s 1.s 3sx 4 msx 5.0 x", "12 s 1.s 3sx 4 msx 5.0 x");
+        check("1m 3x", "<duration> 3x");
+        check("07:11:26 7:11:26;", "<time> <time>;");
+        check("2026-11-15T07:11:26.123Z up", "<time> up");
+        check("2026-11-15 07:11:26,75-08:00.", "<time>.");
+        check("2026-11-15 07:11:26.5+01:00.", "<time>.");
+        check("2026-11-15_07:11:26", "2026-11-15_07:11:26");
+        check("07:11:26x 07:11:2 07:11:26.5x", "07:11:26x 07:11:2 07:11:26.5x");
+        check("/tmp/a.b/c /tmp/ /tmp/-x y", "/tmp/*/c /tmp/ /tmp/* y");
+        check("123e4567-e89b-12d3-a456-426614174000.", "<uuid>.");
+        check("123e4567-e89b-12d3-a456-4266141740001", "123e4567-e89b-12d3-a456-4266141740001");
+        check("123e4567e89b12d3a456426614174000", "123e4567e89b12d3a456426614174000");
+        check("0x7f3c12. 0x7f3c1 0x7f3c12g", "<address>. 0x7f3c1 0x7f3c12g");
+    }
+
     #[test]
     fn any_text_is_taken() {
         for text in ["/tmp/", "0x", "é12ms", "1.", "1.s", "12:34:5", "00000000-", "pid", "pid:", "µ", "3 µs"]

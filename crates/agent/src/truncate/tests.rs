@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use junto_core::{Alone, Caller, Journal, MemoryJournal, Payload, Spool};
+use bytes::Bytes;
+use junto_core::{
+    Alone, BlobId, Caller, Durability, Event, Fut, Journal, JournalError, MemoryJournal, Payload, Seq, Spool,
+};
 use proptest::prelude::*;
 
 use super::*;
@@ -156,6 +159,38 @@ async fn a_spooled_output_is_cut_as_if_it_were_held() {
     assert!(noted && kept.len() > Payload::INLINE_LIMIT - 8, "{}", kept.len());
     let removed = text.chars().count() - kept.chars().count();
     assert!(shown.contains(&format!("{START}{removed} characters")));
+}
+
+/// A journal that has no room for payloads.
+struct Full;
+
+impl Journal for Full {
+    fn append<'a>(&'a self, _: &'a [Event], _: Durability) -> Fut<'a, Result<(), JournalError>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn read(&self, _: Seq, _: usize) -> Fut<'_, Result<Vec<Event>, JournalError>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn extend_blob<'a>(&'a self, _: &'a BlobId, _: Bytes) -> Fut<'a, Result<(), JournalError>> {
+        Box::pin(async { Err(JournalError("no space left".into())) })
+    }
+
+    fn read_blob<'a>(&'a self, _: &'a BlobId, _: u64, _: usize) -> Fut<'a, Result<Vec<u8>, JournalError>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+}
+
+/// The model is not sent to look for what is nowhere.
+#[tokio::test]
+async fn an_output_that_was_lost_says_so_at_its_end() {
+    let output = spooled(&"0123456789".repeat(200_000), Arc::new(Full)).await;
+    for keep in [Keep::HeadTail, Keep::Tail] {
+        let shown = truncate(&output, OutputLimit { chars: 1000, keep, lines: None });
+        let note = "\n[WARNING: what was left out is lost: the journal failed: no space left]";
+        assert!(shown.ends_with(note), "{shown}");
+    }
 }
 
 #[tokio::test]

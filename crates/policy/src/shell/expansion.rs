@@ -5,17 +5,10 @@ use super::reader::{Inner, Reader};
 use super::word::Piece;
 use super::{Assignment, Read, Simple, Unclear, Word};
 
-/// How many words braces may make of one.
-const MOST_ALTERNATIVES: usize = 64;
-
 impl Reader<'_, '_> {
     /// Reads a word; braces may make several of it.
     pub(super) fn word(&mut self) -> Read<Vec<Word>> {
-        let words = self.whole_word()?.alternatives();
-        if words.len() > MOST_ALTERNATIVES {
-            return Err(Unclear::new("braces that make too many words"));
-        }
-        Ok(words)
+        self.whole_word()?.alternatives()
     }
 
     /// Reads a word, with its braces in it.
@@ -201,11 +194,9 @@ impl Reader<'_, '_> {
     fn braces(&mut self, pieces: &mut Vec<Piece>) -> Read {
         let rest = self.rest();
         let ends = |c: char| c.is_whitespace() || ";&|<>()".contains(c);
-        let word = rest.get(..rest.find(ends).unwrap_or(rest.len())).unwrap_or_default();
-        let inner = word.get(1..).unwrap_or_default();
-        let plain = |c: char| !"{}'\"\\$`*?[]~,".contains(c);
-        let end = inner.find(|c: char| c != ',' && !plain(c)).unwrap_or(inner.len());
-        let (body, after) = inner.split_at(end);
+        let inner = rest.get(1..).unwrap_or_default();
+        let plain = |c: char| !"{}'\"\\$`*?[]~".contains(c) && !ends(c);
+        let (body, after) = inner.split_at(inner.find(|c: char| !plain(c)).unwrap_or(inner.len()));
         if after.starts_with('}') && body.contains(',') {
             pieces.push(Piece::OneOf(body.split(',').map(str::to_owned).collect()));
             self.at += body.len() + 2;

@@ -184,7 +184,7 @@ impl Reader<'_, '_> {
             if matches!(text, "<&" | ">&") && is_descriptor(&file) {
                 return Ok(true);
             }
-            into.extend(file.alternatives().into_iter().map(|file| Redirection { way, file }));
+            into.extend(file.alternatives()?.into_iter().map(|file| Redirection { way, file }));
             return Ok(true);
         }
         Err(self.unexpected("a redirection"))

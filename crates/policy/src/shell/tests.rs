@@ -1,6 +1,6 @@
 //! Which commands are seen in a line.
 
-use super::{Piece, Word, read};
+use super::{LONGEST, Piece, Word, read};
 
 /// The commands of a line: known words as they are, `?` for those that are not, `*` for patterns.
 fn seen(line: &str) -> String {
@@ -175,7 +175,17 @@ fn depth_length_and_number_are_bounded() {
     assert!(read(&format!("{}a{}", "( ".repeat(100), ")".repeat(100))).is_err());
     assert!(read(&"a;".repeat(40_000)).is_err());
     assert!(read(&"a;".repeat(5_000)).is_err());
-    assert!(read(&format!("echo {}", "{a,b}".repeat(20))).is_err());
+    // These would be more words than there are numbers for.
+    assert!(read(&format!("echo {}", "{a,b}".repeat(5_000))).is_err());
+    assert!(read(&format!("ls > {}", "{a,b}".repeat(5_000))).is_err());
+    assert!(read(&format!("echo {}", "{a,b}".repeat(7))).is_err());
+    assert!(read(&format!("echo {}", "{a,b}".repeat(6))).is_ok());
     assert!(read(&"a;".repeat(500)).is_ok());
     assert!(read(&format!("echo {}", "{a".repeat(1000))).is_ok());
+}
+
+#[test]
+fn a_line_may_be_as_long_as_it_says() {
+    assert!(read(&"a".repeat(LONGEST)).is_ok());
+    assert!(read(&"a".repeat(LONGEST + 1)).is_err());
 }

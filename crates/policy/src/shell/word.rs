@@ -1,5 +1,10 @@
 //! A word of a command, as far as it is known before the shell expands it.
 
+use super::{Read, Unclear};
+
+/// How many words braces may make of one.
+const MOST_ALTERNATIVES: usize = 64;
+
 /// A word: what stands between blanks, with its quotes removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Word {
@@ -126,7 +131,20 @@ impl Word {
     }
 
     /// The words that `{a,b}` makes of it; itself, if there is none.
-    pub(crate) fn alternatives(self) -> Vec<Self> {
+    ///
+    /// # Errors
+    /// If they are too many. They are counted before they are made: a short line can have more of them than fit into
+    /// memory.
+    pub(crate) fn alternatives(self) -> Read<Vec<Self>> {
+        let texts =
+            self.pieces.iter().map(|piece| if let Piece::OneOf(texts) = piece { texts.len() } else { 1 });
+        if texts.fold(1, usize::saturating_mul) > MOST_ALTERNATIVES {
+            return Err(Unclear::new("braces that make too many words"));
+        }
+        Ok(self.each())
+    }
+
+    fn each(self) -> Vec<Self> {
         let Some(at) = self.pieces.iter().position(|piece| matches!(piece, Piece::OneOf(_))) else {
             return vec![self];
         };
@@ -138,7 +156,7 @@ impl Word {
             }
             let word = Self::new(pieces, &self.source);
             // Where nothing is left, there is no word, unless something was quoted: a word more or less.
-            if word.pieces.is_empty() { vec![Self::unknown(&self.source)] } else { word.alternatives() }
+            if word.pieces.is_empty() { vec![Self::unknown(&self.source)] } else { word.each() }
         };
         texts.iter().flat_map(one).collect()
     }

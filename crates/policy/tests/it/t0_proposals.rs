@@ -101,3 +101,21 @@ fn an_explanation_says_which_rule_decides_and_why() {
         }
     );
 }
+
+#[test]
+fn an_explanation_says_whether_the_sandbox_holds() {
+    let judge = confined(Mode::Workspace, &rules(&["allow command make *"]));
+    let first = |line: &str| judge.explain_line(line).to_string().lines().next().unwrap().to_owned();
+    assert_eq!(first("ls"), "allow, inside the sandbox if there is one");
+    assert_eq!(first("make"), "allow, without the sandbox");
+    assert_eq!(first("cat .env"), "ask");
+}
+
+#[test]
+fn what_has_no_words_is_shown_by_what_it_does() {
+    let judge = judge(Mode::Workspace, "");
+    let shown = |line: &str| judge.explain_line(line).to_string();
+    let check = |line: &str, expected: &str| assert!(shown(line).contains(expected), "{}", shown(line));
+    check("A=1 B=2 < in > ~/x", "(run A=… B=… < in > ~/x)");
+    check("<> ~/x", "(run <> ~/x)");
+}

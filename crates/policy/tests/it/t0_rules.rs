@@ -67,6 +67,10 @@ fn rules_about_commands() {
         (&["deny command git log 'a b'"], "git log a b", Allow),
         (&["deny command rm -*r* *"], "rm -fr x", Deny),
         (&["deny command rm -*r* *"], "rm x", Allow),
+        (&["deny command rm -*rr* *"], "rm -fr x", Allow),
+        (&["deny command rm *x"], "rm abx", Deny),
+        (&["deny command rm *x"], "rm aby", Allow),
+        (&["deny command make **"], "make \"$x\"", Deny),
     ] {
         assert_eq!(answer(Mode::Workspace, rules, shell(line)), expected, "{rules:?} {line}");
     }
@@ -88,6 +92,7 @@ fn in_full_only_rules_decide_and_what_may_match_is_asked_about() {
         (denied, "bash -c \"$x\"", Ask),
         (denied, "ls | bash", Ask),
         (denied, "bash -O extglob -c 'rm x'", Ask),
+        (denied, "trap -- 'rm x' EXIT", Ask),
         (denied, "$empty rm x", Ask),
         (denied, "find . $x", Ask),
         (denied, "su -c 'rm -rf z'", Ask),
@@ -238,6 +243,29 @@ fn what_a_rule_allows_runs_without_the_sandbox_unless_something_needs_it() {
     let judge = confined(Mode::ReadOnly, &rules(&["allow command make *"]));
     assert_eq!(judge.decide(&[shell("make")]), Verdict::Allow(Leash::Kept));
     assert_eq!(judge.yes(), Leash::Kept);
+    assert_eq!(confined(Mode::Workspace, "").yes(), Leash::Loose);
+}
+
+#[test]
+fn a_judge_knows_its_mode() {
+    for mode in [Mode::ReadOnly, Mode::Ask, Mode::Workspace, Mode::Full] {
+        assert_eq!(judge(mode, "").mode(), mode);
+    }
+}
+
+/// Those that are told by a pattern are not there: who hides files needs their names.
+#[test]
+fn what_is_not_to_be_read_can_be_listed() {
+    let lines = [
+        "deny read ~/.ssh",
+        "ask read keys/**",
+        "allow read docs",
+        "deny read **/*.pem",
+        "deny read /**",
+        "deny write secret",
+    ];
+    let rules = Rules::parse(&rules(&lines), Origin::User, None).unwrap();
+    assert_eq!(rules.unread().collect::<Vec<_>>(), ["~/.ssh", "keys"]);
 }
 
 #[test]
@@ -319,6 +347,7 @@ fn the_notation_is_read_as_it_is_printed() {
         r#"allow tool "web_*""#,
         r#"deny read "~/.ssh""#,
         r#"allow command "echo 'a b' \\* \"c d\" *""#,
+        r#"deny tool "a\u001Bb""#,
     ] {
         let rule = PolicyRule::read(line, Origin::Session).unwrap();
         assert_eq!(rule.to_string(), line);
@@ -335,6 +364,7 @@ fn the_notation_is_read_as_it_is_printed() {
         ("alow command \"make\"", "did you mean `allow`?"),
         ("allow comand \"make\"", "did you mean `command`?"),
         ("allow command \"* make\"", "must begin with the name of a program"),
+        ("allow command \"** make\"", "must begin with the name of a program"),
         ("allow command \"\"", "an empty pattern"),
         ("allow command \"a 'b\"", "a quote that does not end"),
         ("allow write \"a[b\"", "a `[` that does not end"),

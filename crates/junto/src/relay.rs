@@ -270,19 +270,15 @@ impl Answering {
 
     /// Hands on what was held back: the start once, then who was passed over, then the rest.
     fn let_go(&mut self) {
-        let passed = |text| StreamEvent::Progress { text };
         for event in self.held.drain(..) {
-            let is_start = matches!(event, StreamEvent::StreamStart { .. });
-            if is_start && std::mem::replace(&mut self.started, true) {
+            if !matches!(event, StreamEvent::StreamStart { .. }) {
+                self.ready.push_back(event);
                 continue;
             }
-            self.ready.push_back(event);
-            if is_start {
-                self.ready.extend(self.leg.passed.drain(..).map(passed));
+            if !std::mem::replace(&mut self.started, true) {
+                self.ready.push_back(event);
             }
-        }
-        if self.started {
-            self.ready.extend(self.leg.passed.drain(..).map(passed));
+            self.ready.extend(self.leg.passed.drain(..).map(|text| StreamEvent::Progress { text }));
         }
     }
 }

@@ -58,7 +58,9 @@ async fn says_why_it_has_none(who: Who) {
     let outcome = job.outcome().await;
     let EndReason::Failed { error } = outcome.reason else { panic!("{outcome:?}") };
     assert_eq!((error.kind.as_str(), outcome.text.as_str()), ("authentication", ""), "{error:?}");
-    assert_eq!(runs_of(&finished(job.log()).await)[0].3.as_deref(), Some("auth"));
+    // In its own words one of them says that it should be signed in.
+    let class = runs_of(&finished(job.log()).await)[0].3.clone();
+    assert!(class.as_deref().is_some_and(|class| matches!(class, "auth" | "not-signed-in")), "{class:?}");
     twin.close().await;
 }
 

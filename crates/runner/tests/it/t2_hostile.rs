@@ -58,8 +58,8 @@ async fn gemini() {
 }
 
 /// Who takes the repository's settings is caught: else the tests above would prove nothing.
-async fn is_caught(stage: Stage) -> Traps {
-    let traps = laid(&stage);
+async fn is_caught(stage: &Stage) -> Traps {
+    let traps = laid(stage);
     // It would not be run at all.
     std::fs::remove_file(stage.work().join(".gemini/.env")).unwrap();
     // Where it is led nobody answers.
@@ -74,7 +74,7 @@ async fn the_traps_for_claude_are_real() {
         let at = definition.command.iter().position(|argument| argument == "--setting-sources").unwrap();
         definition.command[at + 1] = "project,local".to_owned();
     });
-    let traps = is_caught(stage).await;
+    let traps = is_caught(&stage).await;
     assert!(traps.ran().is_some_and(|ran| ran.contains("SessionStart")));
     assert!(traps.was_called());
 }
@@ -83,7 +83,7 @@ async fn the_traps_for_claude_are_real() {
 async fn the_traps_for_codex_are_real() {
     let stage = Stage::new(Who::Codex)
         .changed(|definition| definition.command.retain(|argument| argument != "--ignore-user-config"));
-    let ran = is_caught(stage).await.ran();
+    let ran = is_caught(&stage).await.ran();
     assert!(ran.as_ref().is_some_and(|ran| ran.contains("codex mcp")), "{ran:?}");
 }
 
@@ -92,6 +92,6 @@ async fn the_traps_for_gemini_are_real() {
     let stage = Stage::new(Who::Gemini).changed(|definition| {
         definition.variables.set.remove("GEMINI_CLI_TRUST_WORKSPACE");
     });
-    let ran = is_caught(stage).await.ran();
+    let ran = is_caught(&stage).await.ran();
     assert!(ran.as_ref().is_some_and(|ran| ran.contains("SessionStart")), "{ran:?}");
 }

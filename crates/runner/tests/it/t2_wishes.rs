@@ -132,6 +132,7 @@ by_all! { claude: Claude, codex: Codex, gemini: Gemini }
 async fn claude_costs_the_same_however_often_it_went_on() {
     let mut step = Step::text("Fine.").without_thinking();
     (step.usage.input, step.usage.output) = (Some(1000), Some(100));
+    (step.usage.cache_read, step.usage.cache_write) = (Some(0), Some(0));
     let inputs = ["One", "Two", "Three"].map(str::to_owned).to_vec();
     let steps = vec![step; 3];
     let played = Stage::new(Who::Claude).play(Scenario { inputs, ..Scenario::new(steps) }).await;

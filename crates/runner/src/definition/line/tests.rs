@@ -221,7 +221,10 @@ fn another_server_and_the_token() {
         "ANTHROPIC_AUTH_TOKEN=k-1 ANTHROPIC_BASE_URL=http://127.0.0.1:1/v1 \
          ANTHROPIC_CUSTOM_HEADERS=x-junto-run: t-1"
     );
-    assert_eq!(variables("gemini", run), "GEMINI_API_KEY=k-1 GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:1/v1");
+    assert_eq!(
+        variables("gemini", run),
+        "GEMINI_API_KEY=k-1 GEMINI_CLI_CUSTOM_HEADERS=x-junto-run: t-1 GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:1/v1"
+    );
     assert_eq!(variables("codex", run), "JUNTO_ENDPOINT_KEY=k-1");
     let argv = definition("codex").command_line(&run).unwrap().argv;
     for expected in [

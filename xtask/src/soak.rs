@@ -32,7 +32,7 @@ pub(crate) enum Soak {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
-    /// Put the real command-line agents through every event of the table of compositions.
+    /// Put the real command-line agents into every host of the table of compositions, and through every event.
     Compositions {
         /// How often.
         #[arg(long, default_value_t = 1)]
@@ -49,9 +49,11 @@ pub(crate) fn run_all(soak: Soak) -> Outcome {
     }
 }
 
-/// The tests of the fixed dozen, with all events; each turn takes some minutes.
+/// The tests of the fixed dozen, with all pairs and all events; each turn takes some minutes.
 fn compositions(times: u32) -> Outcome {
     let clis = clis::ensure()?;
+    // One of the hosts is the command.
+    run(cargo().args(["build", "-p", "junto-cli", "-p", "junto-testkit", "--bins", "--examples"]))?;
     for _ in 0..times {
         let mut nextest = setup::cargo_nextest()?;
         nextest.args(["nextest", "run", "-p", "junto-testkit", "-E", "test(/^t2_compositions/)"]);

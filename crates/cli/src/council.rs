@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use junto::LastResort;
 use junto::core::Minutes;
 use junto::council::{Council, FanOut, Manner, Member, Options, Report, Scope, Telemetry};
 use junto::llm::{Allowance, Client, Effort, Provider, Usd};
@@ -177,7 +178,9 @@ impl Hall<'_> {
                 if !runners::installed(config, environment).any(|installed| installed == name) {
                     return Err(not_installed(&name));
                 }
-                let provider = runners::provider(&name, self.directory, config, environment)?;
+                // Nobody stands in for a member: each voice is to be heard once.
+                let provider =
+                    runners::answers(&name, LastResort::Refuse, self.directory, config, environment)?;
                 let member = Member::new(&seat.name, provider).manner(Manner::Actions);
                 model.or_else(|| config.runner(&name).model).into_iter().fold(member, Member::model)
             }

@@ -5,6 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use jiff::tz::TimeZone;
+
 /// The environment variables and the working directory, read once at the start and then passed as
 /// a value. It holds keys, so it has no `Debug`.
 pub(crate) struct Environment {
@@ -62,6 +64,25 @@ impl Environment {
         jiff::Timestamp::now()
     }
 
+    /// The time as its user tells it.
+    pub(crate) fn here(&self) -> jiff::Zoned {
+        Self::now().to_zoned(self.zone())
+    }
+
+    /// The zone of its user: what `TZ` says, else that of the machine, else UTC. Command-line agents, which get the
+    /// same variable, print times in it.
+    pub(crate) fn zone(&self) -> TimeZone {
+        let read = |path: &Path| TimeZone::tzif("", &std::fs::read(path).ok()?).ok();
+        let said = self.variables.get(OsStr::new("TZ")).and_then(|text| text.to_str());
+        let zone = match said.map(|text| text.strip_prefix(':').unwrap_or(text)) {
+            None => read(Path::new("/etc/localtime")),
+            Some("") => None,
+            Some(path) if path.starts_with('/') => read(Path::new(path)),
+            Some(name) => TimeZone::get(name).or_else(|_| TimeZone::posix(name)).ok(),
+        };
+        zone.unwrap_or(TimeZone::UTC)
+    }
+
     /// Whether a program of this name is in the PATH.
     pub(crate) fn has_program(&self, name: &str) -> bool {
         let folders = self.raw("PATH").unwrap_or_default();
@@ -83,5 +104,34 @@ impl Environment {
 
     fn raw(&self, name: &str) -> Option<&OsStr> {
         self.variables.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Noon in UTC, as it is told there.
+    fn noon(zone: Option<&str>) -> String {
+        let variables: Vec<_> = zone.map(|zone| ("TZ", zone)).into_iter().collect();
+        let noon: jiff::Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
+        noon.to_zoned(Environment::of(Path::new("/"), &variables).zone()).time().to_string()
+    }
+
+    #[test]
+    fn the_zone_is_the_users() {
+        for (zone, told) in [
+            ("UTC", "12:00:00"),
+            ("Europe/Paris", "13:00:00"),
+            (":America/Los_Angeles", "04:00:00"),
+            ("JST-9", "21:00:00"),
+            ("", "12:00:00"),
+            ("Nowhere/At_All", "12:00:00"),
+            ("/no/such/file", "12:00:00"),
+        ] {
+            assert_eq!(noon(Some(zone)), told, "{zone}");
+        }
+        // Whatever the machine's is, it is one.
+        noon(None);
     }
 }

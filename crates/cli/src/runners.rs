@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use junto::env::{Access, ExecutionEnvironment, LocalEnvironment};
-use junto::llm::{Provider, Secret, Usd};
+use junto::llm::{CallCx, Error, EventStream, Fut, Provider, Request, Response, Secret, ToolChoice, Usd};
 use junto::runner::sweep::Roster;
 use junto::runner::{CliProvider, Definition, Endpoint, Home, Host, Patience, Probe, Purpose};
-use junto::{Cli, core::Mode};
+use junto::{Cli, LastResort, Relay, Runner, core::Mode};
 
 use crate::config::{Config, RunnerSettings};
 use crate::environment::Environment;
@@ -65,11 +65,59 @@ pub(crate) fn agent(name: &str, config: &Config, environment: &Environment) -> R
     Ok(cli)
 }
 
-/// The agent asked for answers only: it may look around in the directory, and do nothing.
+/// The agent asked for answers only. One that could answer nobody a while ago is left alone; where it was named alone,
+/// those of the configuration's `fallback` take over.
 ///
 /// # Errors
 /// As [`agent`]; also if nothing can be run in the directory.
-pub(crate) fn provider(
+pub(crate) fn answers(
+    name: &str,
+    last_resort: LastResort,
+    directory: &Path,
+    config: &Config,
+    environment: &Environment,
+) -> Result<Arc<dyn Provider>, Failure> {
+    let first = provider(name, directory, config, environment)?;
+    let mut runners = vec![Runner { name: name.to_owned(), provider: first }];
+    let others = config.texts("fallback").filter(|_| last_resort == LastResort::AskFirst).unwrap_or_default();
+    for other in others.iter().filter(|other| *other != name) {
+        let provider = provider(other, directory, config, environment)?;
+        let own: Arc<dyn Provider> = match config.runner(other).model {
+            Some(model) => Arc::new(WithModel { provider, model }),
+            None => provider,
+        };
+        runners.push(Runner { name: other.clone(), provider: own });
+    }
+    // Who is left alone is not kept where nothing is, nor where it cannot be.
+    let store = config.flag("store.save").then(|| saved::open(config, environment).ok()).flatten();
+    let aside = store.and_then(|store| store.agents().ok());
+    let zone = environment.zone();
+    let now = Arc::new(move || Environment::now().to_zoned(zone.clone()));
+    Ok(Arc::new(Relay::new(runners, aside, last_resort, now)))
+}
+
+/// An agent that is asked for a model of its own, whatever others are asked for.
+struct WithModel {
+    provider: Arc<dyn Provider>,
+    model: String,
+}
+
+impl Provider for WithModel {
+    fn complete<'a>(&'a self, request: Request, cx: &'a CallCx) -> Fut<'a, Result<Response, Error>> {
+        self.provider.complete(Request { model: Some(self.model.clone()), ..request }, cx)
+    }
+
+    fn stream<'a>(&'a self, request: Request, cx: &'a CallCx) -> Fut<'a, Result<EventStream, Error>> {
+        self.provider.stream(Request { model: Some(self.model.clone()), ..request }, cx)
+    }
+
+    fn supports_tool_choice(&self, choice: &ToolChoice) -> bool {
+        self.provider.supports_tool_choice(choice)
+    }
+}
+
+/// The agent asked for answers only: it may look around in the directory, and do nothing.
+fn provider(
     name: &str,
     directory: &Path,
     config: &Config,

@@ -1,7 +1,7 @@
 //! The lines of `codex exec --json`.
 //!
 //! What bites, and is handled here: an `error` is not the end of a turn, most are reconnections; the last one
-//! is said again by the failure it leads to; a command that is left running begins and never ends; the plan
+//! is said again by the failure it leads to; without a network it waits for ever, and says so; a command that is left running begins and never ends; the plan
 //! ends after the last word; a failed patch, an unknown tool and bad arguments are not told at all; what was
 //! used is the total of the thread, over all its runs. Older versions wrap other events in `msg`.
 
@@ -10,14 +10,18 @@ mod legacy;
 pub(crate) mod usage;
 
 use junto_core::{Plan, PlanStep, StepStatus};
-use junto_llm::Usage;
+use junto_llm::{Error, Usage};
 use serde_json::Value;
 
 use crate::fields::{Objects, list, text};
 use crate::partial::{Partial, Shape, replace};
 use crate::running::{Rounds, Running};
-use crate::told::{Held, told_error, told_retry};
+use crate::told::{Held, told_error, told_retry, told_wait};
 use crate::{CliEvent, Parser, Report, Used, Verdict};
+
+/// How often in a row it may say that it waits for the network. It would do so for ever, at ever longer intervals that
+/// are no silence; the third time is a quarter of a minute after the first.
+const MOST_WAITS: u32 = 3;
 
 /// Reads the lines of one run of `codex`.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +38,8 @@ pub struct CodexParser {
     failure: Option<String>,
     /// The thread's total, where it is told before the end of a turn.
     total: Option<Usage>,
+    /// How often in a row it has said that it waits for the network.
+    waits: u32,
 }
 
 /// How far an item is.
@@ -53,6 +59,9 @@ impl CodexParser {
         let kind = text(value, "type");
         if kind != "turn.failed" {
             self.held.release(events);
+        }
+        if kind != "error" {
+            self.waits = 0;
         }
         match kind {
             "thread.started" => session(value, "thread_id", events),
@@ -141,10 +150,20 @@ impl CodexParser {
 
     /// Something went wrong, and the turn may go on.
     fn trouble(&mut self, words: &str, events: &mut Vec<CliEvent>) {
-        match told_retry(words) {
-            Some(retry) => events.push(retry),
-            None => self.held.hold(words, events),
+        match (told_retry(words), told_wait(words)) {
+            (Some(retry), _) => events.push(retry),
+            (None, Some(error)) => self.waits_for_network(error, events),
+            (None, None) => self.held.hold(words, events),
         }
+    }
+
+    /// It waits for the network: for some time that is a retry, and then the end.
+    fn waits_for_network(&mut self, error: Error, events: &mut Vec<CliEvent>) {
+        self.waits += 1;
+        if self.waits == MOST_WAITS {
+            return self.report(Verdict::Failed(error), Used::Untold, events);
+        }
+        events.push(CliEvent::Retry { attempt: self.waits, delay_ms: 0, error });
     }
 
     fn report(&mut self, verdict: Verdict, used: Used, events: &mut Vec<CliEvent>) {

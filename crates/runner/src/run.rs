@@ -45,6 +45,8 @@ pub(crate) struct Run {
     drained: bool,
     /// Set once it was asked to end its turn.
     interrupted: bool,
+    /// A digest of what its session has been told at the head of a prompt.
+    pub(crate) told: Option<String>,
     /// After the process, so that a run is not over before its process is.
     _entry: Option<Entry>,
     /// Removed with the run.

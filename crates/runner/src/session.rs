@@ -246,6 +246,7 @@ impl Session {
         Invocation {
             model: self.model.as_deref(),
             resume: self.thread.id.as_deref(),
+            told: self.thread.told.as_deref(),
             steerable: self.is_steerable(),
             // Turns are counted here, too; a command that cannot be told is held to them between its runs.
             max_turns: max_turns.filter(|_| !options.max_turns.is_empty()),

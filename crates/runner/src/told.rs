@@ -78,6 +78,15 @@ pub(crate) fn told_retry(words: &str) -> Option<CliEvent> {
     Some(CliEvent::Retry { attempt, delay_ms: told_delay(rest).unwrap_or(0), error })
 }
 
+/// Why a command waits for the network, if that is what it says: `Reconnecting... waiting for network (refused)`.
+pub(crate) fn told_wait(words: &str) -> Option<Error> {
+    let why = words.strip_prefix("Reconnecting")?.trim_start_matches(['.', '…', ' ']);
+    let why = why.strip_prefix("waiting for network")?.trim();
+    let why = why.strip_prefix('(').and_then(|why| why.strip_suffix(')')).unwrap_or(why);
+    let message = if why.is_empty() { "there is no network" } else { why };
+    Some(Error::new(ErrorKind::Network, message))
+}
+
 /// `in 195ms…` or `in 1.5s…` in milliseconds.
 fn told_delay(words: &str) -> Option<u64> {
     let words = words.strip_prefix("in ")?.trim_end_matches(['.', '…']);
@@ -143,6 +152,23 @@ mod tests {
                 other => panic!("{other:?}"),
             });
             assert_eq!(told, expected, "{words}");
+        }
+    }
+
+    #[test]
+    fn waits_in_words() {
+        for (words, expected) in [
+            (
+                "Reconnecting... waiting for network (Connection failed: refused)",
+                Some("Connection failed: refused"),
+            ),
+            ("Reconnecting… waiting for network", Some("there is no network")),
+            ("Reconnecting... 2/5 (closed)", None),
+            ("waiting for network", None),
+        ] {
+            let told = told_wait(words);
+            assert_eq!(told.as_ref().map(Error::message), expected, "{words}");
+            assert!(told.is_none_or(|error| error.kind() == ErrorKind::Network));
         }
     }
 

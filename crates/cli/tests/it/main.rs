@@ -50,6 +50,7 @@ mod t1_session_kill;
 mod t1_sessions;
 mod t1_skills;
 mod t1_slash;
+mod t1_sweep;
 mod t1_trust;
 mod t1_usage;
 mod t2_code;

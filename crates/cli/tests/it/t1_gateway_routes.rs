@@ -4,6 +4,7 @@ use junto::llm::{ErrorKind, Wire};
 use junto::twin::{Play, Step};
 use serde_json::Value;
 
+use crate::agents::Agents;
 use crate::stage::{KEY, SETUPS, Stage};
 use crate::t1_gateway::Gateway;
 
@@ -62,6 +63,64 @@ fn a_command_line_agent_answers_without_any_provider() {
     let (code, said) = gateway.end();
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("the command-line agent claude answers"), "{said}");
+}
+
+/// A gateway whose agent may be unable to answer, with another that takes over.
+fn relay(route: &str) -> Agents {
+    let machine = crate::Machine::new();
+    let home = machine.path("").display().to_string();
+    let spare = format!("{}/spare/claude", home.trim_end_matches('/'));
+    machine.write(
+        ".config/junto/config.toml",
+        format!(
+            "fallback = [\"spare\"]\n[runners.spare]\nlike = \"claude\"\nmodel = \"own-1\"\ncommand = \
+             [\"{spare}\"]\n[gateway.routes]\n\"*\" = \"{route}\"\n"
+        ),
+    );
+    let agents = Agents::unnamed(machine);
+    agents.program("spare");
+    agents
+}
+
+fn answered_by_spare(agents: &Agents) -> usize {
+    let calls = agents.machine.path("spare/calls");
+    let calls = std::fs::read_to_string(calls).unwrap_or_default();
+    assert!(calls.lines().all(|call| call.contains("--model own-1")), "{calls}");
+    calls.lines().count()
+}
+
+#[test]
+fn another_agent_answers_for_one_that_cannot() {
+    let agents = relay("cli:claude/opus");
+    agents.mode("auth");
+    let gateway = Gateway::start(&agents.machine, &[]);
+    // Whole and streamed: the second knows of the first, and does not ask the one that failed.
+    assert_eq!(gateway.ask(Wire::Anthropic, "claude-opus-9").unwrap(), "I was told: Hello.");
+    assert_eq!((agents.calls().len(), answered_by_spare(&agents)), (1, 2));
+    assert_eq!(gateway.end().0, Some(0));
+    // So does the next process.
+    agents.mode("");
+    let gateway = Gateway::start(&agents.machine, &[]);
+    assert_eq!(gateway.ask(Wire::Responses, "gpt-9").unwrap(), "I was told: Hello.");
+    assert_eq!((agents.calls().len(), answered_by_spare(&agents)), (1, 4));
+    assert_eq!(gateway.end().0, Some(0));
+    let list: Value = serde_json::from_str(&agents.run(&["agent", "list", "--json"]).ok()).unwrap();
+    assert_eq!(
+        (&list["suppressed"][0]["provider"], &list["suppressed"][0]["class"]),
+        (&"claude".into(), &"auth".into())
+    );
+}
+
+#[test]
+fn another_agent_answers_for_one_that_is_not_there() {
+    let agents = relay("cli:codex");
+    let gateway = Gateway::start(&agents.machine, &[]);
+    assert_eq!(gateway.ask(Wire::Anthropic, "claude-opus-9").unwrap(), "I was told: Hello.");
+    assert_eq!(answered_by_spare(&agents), 2);
+    assert_eq!(gateway.end().0, Some(0));
+    // It may be there the next time, so it is not left alone.
+    let list: Value = serde_json::from_str(&agents.run(&["agent", "list", "--json"]).ok()).unwrap();
+    assert_eq!(list["suppressed"], serde_json::json!([]));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use junto_core::{
     Agent, AgentError, AgentSpec, Body, Clock, Command, EventLog, Input, Item, ResumeHandle, Seq, Workdir,
 };
@@ -36,6 +37,8 @@ const HANDLE_VERSION: u32 = 1;
 pub struct NamedHost {
     held: Held,
     fallback: Vec<String>,
+    /// Where the user is.
+    zone: TimeZone,
     /// Whose programs could not be started for the last input, though they seemed to be there.
     missing: Mutex<Missing>,
 }
@@ -129,13 +132,21 @@ impl NamedHost {
                 now,
             )?;
         }
-        Ok(Self { held, fallback: Vec::new(), missing: Mutex::default() })
+        Ok(Self { held, fallback: Vec::new(), zone: TimeZone::UTC, missing: Mutex::default() })
     }
 
     /// The same, with providers that take over for agents that name none themselves.
     #[must_use]
     pub fn with_fallback(mut self, providers: Vec<String>) -> Self {
         self.fallback = providers;
+        self
+    }
+
+    /// The same for a user in this zone, in which commands name the times at which they can be asked again. Else it
+    /// is UTC.
+    #[must_use]
+    pub fn in_zone(mut self, zone: TimeZone) -> Self {
+        self.zone = zone;
         self
     }
 
@@ -207,7 +218,8 @@ impl NamedHost {
         let Plan { agent, input, provider, .. } = &turn.plan;
         // As it is set up now: somebody may have changed it meanwhile.
         let policy = self.held.agent()?.setup.refresh;
-        let (finish, refreshed) = judge(&policy, provider, input.attempts, facts, by, now);
+        let here = now.to_zoned(self.zone.clone());
+        let (finish, refreshed) = judge(&policy, provider, input.attempts, facts, by, &here);
         let state = self.held.finish(turn.run, &finish, now)?;
         if facts.class == Some(Class::NotInstalled) {
             self.misses(input.id, provider);

@@ -1,7 +1,6 @@
 //! What follows from how a run ended.
 
-use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Timestamp, Zoned};
 use junto_core::EndReason;
 use junto_runner::failure::{Class, suppressed_until};
 use junto_store::{Finish, InputFate, Refresh, RunResult, RunStatus, SessionChange, Suppression};
@@ -24,17 +23,20 @@ pub enum EndedBy {
 /// What follows from how a run of this provider ended, after so many failed ones of the same input; and why
 /// the conversation is over, if it is.
 ///
-/// That a provider cannot answer anybody is no fault of the input: it waits, uncounted, for the next provider. Everything else that fails is tried again a little later, except what would fail again.
+/// That a provider cannot answer anybody is no fault of the input: it waits, uncounted, for the next provider. Everything
+/// else that fails is tried again a little later, except what would fail again. `now` is in the user's zone, in which
+/// commands name times.
 pub fn judge(
     policy: &Refresh,
     provider: &str,
     attempts: u32,
     facts: &RunFacts,
     by: EndedBy,
-    now: Timestamp,
+    now: &Zoned,
 ) -> (Finish, Option<Reason>) {
-    let Ruling { status, class, error, fate } = rule(facts, by, attempts, now);
     let suppression = suppression(provider, facts, now);
+    let now = now.timestamp();
+    let Ruling { status, class, error, fate } = rule(facts, by, attempts, now);
     let fate = if facts.was_unavailable() { InputFate::Waits { due: now } } else { fate };
     let overfull = (class == Some(Class::ContextLength)).then_some(Reason::Overfull);
     let over = overfull.or_else(|| refresh::after_run(policy, facts.context));
@@ -56,16 +58,16 @@ pub fn judge(
     (Finish { status, result, fate, session, suppression }, over)
 }
 
-/// That a provider is left alone for a while, if its failure says that it could not answer anybody.
-pub fn suppression(provider: &str, facts: &RunFacts, now: Timestamp) -> Option<Suppression> {
+/// That a provider is left alone for a while, if its failure says that it could not answer anybody. `now` is in the
+/// user's zone: a time of day without a zone of its own is one of the user's.
+pub fn suppression(provider: &str, facts: &RunFacts, now: &Zoned) -> Option<Suppression> {
     let (class, message) = match (&facts.end, facts.class) {
         (Some(EndReason::Failed { error }), Some(class)) => (class, error.message.clone()),
         _ => return None,
     };
-    // A time of day without a zone is taken for one in UTC.
-    let until = suppressed_until(class, &message, &now.to_zoned(TimeZone::UTC))?;
+    let until = suppressed_until(class, &message, now)?;
     let (provider, class) = (provider.to_owned(), class.as_str().to_owned());
-    Some(Suppression { provider, class, since: now, until, message })
+    Some(Suppression { provider, class, since: now.timestamp(), until, message })
 }
 
 struct Ruling {
@@ -132,6 +134,10 @@ mod tests {
         text.parse().unwrap()
     }
 
+    fn here(zone: &str) -> Zoned {
+        at(NOW).in_tz(zone).unwrap()
+    }
+
     fn failed(class: Option<Class>, message: &str) -> RunFacts {
         let error = EventError { kind: "x".into(), message: message.to_owned(), hint: None };
         RunFacts { end: Some(EndReason::Failed { error }), class, ..RunFacts::default() }
@@ -142,7 +148,7 @@ mod tests {
     }
 
     fn judged(facts: &RunFacts, by: EndedBy, attempts: u32) -> Finish {
-        judge(&Refresh::default(), "claude", attempts, facts, by, at(NOW)).0
+        judge(&Refresh::default(), "claude", attempts, facts, by, &here("UTC")).0
     }
 
     #[test]
@@ -220,12 +226,31 @@ mod tests {
     }
 
     #[test]
+    fn a_time_of_day_is_the_users() {
+        let facts = failed(Some(Class::UsageLimit), "limit reached ∙ resets 3pm");
+        for (zone, until) in [
+            ("UTC", "2026-11-15T15:00:00Z"),
+            ("Europe/Paris", "2026-11-15T14:00:00Z"),
+            ("America/Los_Angeles", "2026-11-15T23:00:00Z"),
+            // It is past three there.
+            ("Asia/Tokyo", "2026-11-16T06:00:00Z"),
+        ] {
+            let found = suppression("claude", &facts, &here(zone)).unwrap();
+            assert_eq!((found.since, found.until), (at(NOW), at(until)), "{zone}");
+        }
+        // Who names a zone means that.
+        let facts = failed(Some(Class::UsageLimit), "limit reached ∙ resets 3pm (Europe/Paris)");
+        let found = suppression("claude", &facts, &here("Asia/Tokyo")).unwrap();
+        assert_eq!(found.until, at("2026-11-15T14:00:00Z"));
+    }
+
+    #[test]
     fn a_conversation_that_is_too_long_is_over_whatever_came_of_the_run() {
         let handle = ResumeHandle { kind: "claude".into(), v: 1, data: json!({"session": "s"}) };
         let policy = Refresh { max_context: Some(100), ..Refresh::default() };
         let check = |facts: RunFacts, context: Option<u64>, expected: SessionChange, row: Option<u64>| {
             let facts = RunFacts { context, handle: Some(handle.clone()), ..facts };
-            let (finish, over) = judge(&policy, "claude", 0, &facts, EndedBy::Itself, at(NOW));
+            let (finish, over) = judge(&policy, "claude", 0, &facts, EndedBy::Itself, &here("UTC"));
             assert_eq!(finish.session, expected, "{facts:?}");
             assert_eq!(over.is_some(), expected == SessionChange::Forget);
             // A row has a length only if its run was completed.

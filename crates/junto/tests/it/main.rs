@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests start the examples")]
 
 mod coder;
+mod t0_relay;
 mod t0_samples;
 mod t1_approval;
 mod t1_code_action;

@@ -7,6 +7,7 @@ use std::path::Path;
 use junto_core::Mode;
 use junto_env::RealPath;
 use junto_llm::{Effort, Error, Secret, Usd};
+use sha2::{Digest as _, Sha256};
 
 use super::{Definition, EndpointRule};
 use crate::Endpoint;
@@ -16,6 +17,10 @@ const LONGEST: usize = 100_000;
 
 /// The name of the file for instructions that are longer.
 const INSTRUCTIONS: &str = "instructions.md";
+
+/// What is said before instructions that a session did not begin with.
+const CHANGED: &str =
+    "These instructions take the place of those at the beginning of the conversation, if there are any:";
 
 /// What one run is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +61,8 @@ pub struct Invocation<'a> {
     pub directories: &'a [RealPath],
     /// The session to go on with.
     pub resume: Option<&'a str>,
+    /// What that session was told at the head of a prompt, as [`CommandLine::told`] said then.
+    pub told: Option<&'a str>,
     /// The most model calls.
     pub max_turns: Option<u32>,
     /// The most money.
@@ -83,6 +90,7 @@ impl Invocation<'_> {
             instructions: None,
             directories: &[],
             resume: None,
+            told: None,
             max_turns: None,
             max_usd: None,
             last_message: None,
@@ -104,6 +112,9 @@ pub struct CommandLine {
     pub files: Vec<PrivateFile>,
     /// What stands before the prompt.
     pub prompt_prefix: Option<String>,
+    /// A digest of the instructions that the session has at the head of a prompt, of this one or of one before;
+    /// absent if it has none there.
+    pub told: Option<String>,
 }
 
 /// A file that only this run is to read.
@@ -275,12 +286,23 @@ impl Definition {
                 line.files.push(PrivateFile { name: INSTRUCTIONS, text, argument, template });
                 line.argv.extend_from_slice(&options.instructions_file);
             }
-            // A session that goes on has them at its head already.
-            None if run.resume.is_some() => {}
-            None => line.prompt_prefix = Some(text),
+            None => {
+                let digest = digest(&text);
+                // A session that goes on may have them already, and would have them twice.
+                if run.resume.is_none() {
+                    line.prompt_prefix = Some(text);
+                } else if run.told != Some(&digest) {
+                    line.prompt_prefix = Some(format!("{CHANGED}\n\n{text}"));
+                }
+                line.told = Some(digest);
+            }
         }
         true
     }
+}
+
+fn digest(text: &str) -> String {
+    Sha256::digest(text).iter().take(16).fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
 }
 
 fn filled(template: &[String], value: &str) -> Vec<String> {

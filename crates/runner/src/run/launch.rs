@@ -96,6 +96,7 @@ impl Run {
             deadline: patience.hard.map(|hard| now + hard),
             drained: false,
             interrupted: false,
+            told: line.told,
             _entry: entry,
             _files: files,
         })

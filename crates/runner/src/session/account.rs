@@ -52,7 +52,7 @@ impl Session {
             (Some(Used::Untold), None) => (None, None),
         };
         if let Some(total) = total {
-            progress.changed_totals |= self.thread.totals.replace(total.clone()) != Some(total);
+            progress.changed |= self.thread.totals.replace(total.clone()) != Some(total);
         }
         self.book(used, scribe, progress).await
     }

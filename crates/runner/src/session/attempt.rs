@@ -88,6 +88,7 @@ impl Session {
         let log = self.log.clone();
         let mut scribe = Scribe::new(&log, call.clone());
         let mut progress = Progress::new(self.thread.id.clone(), self.model.clone());
+        progress.told.clone_from(&run.told);
         let mut overdue: Option<Instant> = None;
         let stop = loop {
             tokio::select! {

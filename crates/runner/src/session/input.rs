@@ -34,7 +34,7 @@ impl Session {
         }
         let Told { outcome, class, attempt } = told;
         if let Some(attempt) = attempt {
-            if attempt.progress.changed_totals
+            if attempt.progress.changed
                 && let Some(handle) = self.thread.handle(&self.definition)
             {
                 self.log.emit_for(&call, Body::Handle { handle }).await?;

@@ -26,8 +26,10 @@ pub(super) struct Progress {
     pub(super) usage: Usage,
     pub(super) cost: Option<Cost>,
     pub(super) books: Books,
-    /// Whether what all runs of its session used together has changed.
-    pub(super) changed_totals: bool,
+    /// A digest of what its session has at the head of a prompt.
+    pub(super) told: Option<String>,
+    /// Whether what is kept of its session has changed.
+    pub(super) changed: bool,
     /// The last text that it wrote to its end.
     said: String,
 }
@@ -93,10 +95,13 @@ impl Session {
                         let message = format!("it was to go on with session {before}, and began {id}");
                         scribe.warn("session_changed", message).await?;
                     }
-                    self.thread = Thread { id: Some(id), ..Thread::default() };
+                    self.thread = Thread { id: Some(id), told: progress.told.clone(), ..Thread::default() };
                     if let Some(handle) = self.thread.handle(&self.definition) {
                         scribe.emit(Body::Handle { handle }).await?;
                     }
+                } else if progress.told.is_some() && self.thread.told != progress.told {
+                    self.thread.told.clone_from(&progress.told);
+                    progress.changed = true;
                 }
             }
             CliEvent::Turn => self.totals.turns = self.totals.turns.saturating_add(1),

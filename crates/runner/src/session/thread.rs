@@ -18,6 +18,8 @@ pub(crate) struct Thread {
     pub(crate) totals: Option<Usage>,
     /// How many tokens its last model call had.
     pub(crate) context: Option<u64>,
+    /// A digest of the instructions that it has at the head of a prompt, where the command takes them there.
+    pub(crate) told: Option<String>,
 }
 
 impl Thread {
@@ -35,7 +37,12 @@ impl Thread {
         let id = id.ok_or_else(|| invalid("the handle names no session".to_owned()))?;
         let totals = &handle.data["totals"];
         // Totals that cannot be read are not known: then nobody knows what the next run adds to them.
-        Ok(Self { id: Some(id.to_owned()), totals: usage(totals), context: handle.data["context"].as_u64() })
+        Ok(Self {
+            id: Some(id.to_owned()),
+            totals: usage(totals),
+            context: handle.data["context"].as_u64(),
+            told: handle.data["told"].as_str().map(str::to_owned),
+        })
     }
 
     /// What brings it back; `None` before it is known.
@@ -49,6 +56,9 @@ impl Thread {
         }
         if let Some(context) = self.context {
             data["context"] = json!(context);
+        }
+        if let Some(told) = &self.told {
+            data["told"] = json!(told);
         }
         Some(ResumeHandle { kind: definition.kind.clone(), v: VERSION, data })
     }
@@ -73,7 +83,12 @@ mod tests {
         let totals = Usage { cache_read: Some(5), reasoning: Some(1), ..Usage::new(20, 3) };
         for thread in [
             Thread { id: Some("a".to_owned()), ..Thread::default() },
-            Thread { id: Some("a".to_owned()), totals: Some(totals), context: Some(17) },
+            Thread {
+                id: Some("a".to_owned()),
+                totals: Some(totals),
+                context: Some(17),
+                told: Some("d".to_owned()),
+            },
         ] {
             let handle = thread.handle(&claude).unwrap();
             assert_eq!(Thread::of(&claude, &handle).unwrap(), thread);

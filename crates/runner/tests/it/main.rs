@@ -25,6 +25,8 @@ mod t1_records;
 mod t1_resume;
 mod t1_steering;
 mod t1_sweep;
+mod t2_background;
 mod t2_clis;
 mod t2_hostile;
 mod t2_own_ways;
+mod t2_wishes;

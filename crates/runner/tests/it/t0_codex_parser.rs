@@ -116,6 +116,17 @@ fn a_tool_that_never_completes_ends_with_the_turn() {
 }
 
 #[test]
+fn the_network_is_not_waited_for_without_end() {
+    let wait = || error("Reconnecting... waiting for network (refused)");
+    check(&[wait(), wait(), wait()], &["retry 1 refused", "retry 2 refused", "failed "]);
+    // It came back meanwhile.
+    let lines = [wait(), wait(), message("completed", "a", "x"), wait(), completed()];
+    let expected =
+        ["retry 1 refused", "retry 2 refused", "turn", "(", "+x", ")x", "retry 1 refused", "done x"];
+    check(&lines, &expected);
+}
+
+#[test]
 fn an_error_is_told_once() {
     let lines = [error("first"), error("Reconnecting... 1/5 (closed)"), error("last"), failed("last")];
     check(&lines, &["warning reported_error", "retry 1 closed", "failed "]);

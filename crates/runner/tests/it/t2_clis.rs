@@ -36,6 +36,7 @@ played_by_all! {
     a_wrong_key_is_said_to_be_wrong,
     too_many_requests_and_then_an_answer,
     a_storm_of_errors_ends,
+    a_server_that_is_not_there,
     an_answer_breaks_off,
     a_silent_model_is_left,
     interrupted_while_the_model_thinks,

@@ -8,9 +8,15 @@ use junto_twin::Step;
 use crate::real::hostile::Traps;
 use crate::real::stage::{Scenario, Stage};
 
+/// Traps in a repository that its user once trusted.
+fn laid(stage: &Stage) -> Traps {
+    Traps::trust(&stage.work(), &stage.own_home());
+    Traps::lay(&stage.work(), &stage.home())
+}
+
 async fn works_in_a_hostile_repository(who: Who) {
     let stage = Stage::new(who);
-    let traps = Traps::lay(&stage.work(), &stage.home());
+    let traps = laid(&stage);
     works_among(&stage, &traps).await;
 }
 
@@ -42,7 +48,7 @@ async fn codex() {
 #[tokio::test]
 async fn gemini() {
     let stage = Stage::new(Who::Gemini);
-    let traps = Traps::lay(&stage.work(), &stage.home());
+    let traps = laid(&stage);
     let played = stage.play(Scenario::new([Step::text("Fine.")])).await;
     assert_eq!(played.failure().0, "configuration");
     assert_eq!(played.requests, []);
@@ -52,16 +58,40 @@ async fn gemini() {
 }
 
 /// Who takes the repository's settings is caught: else the tests above would prove nothing.
+async fn is_caught(stage: &Stage) -> Traps {
+    let traps = laid(stage);
+    // It would not be run at all.
+    std::fs::remove_file(stage.work().join(".gemini/.env")).unwrap();
+    // Where it is led nobody answers.
+    let idle = Duration::from_secs(5);
+    stage.play(Scenario { idle, ..Scenario::new([Step::text("Fine.")]) }).await;
+    traps
+}
+
 #[tokio::test]
-async fn the_traps_are_real() {
+async fn the_traps_for_claude_are_real() {
     let stage = Stage::new(Who::Claude).changed(|definition| {
         let at = definition.command.iter().position(|argument| argument == "--setting-sources").unwrap();
         definition.command[at + 1] = "project,local".to_owned();
     });
-    let traps = Traps::lay(&stage.work(), &stage.home());
-    // Where it is led nobody answers.
-    let idle = Duration::from_secs(5);
-    stage.play(Scenario { idle, ..Scenario::new([Step::text("Fine.")]) }).await;
+    let traps = is_caught(&stage).await;
     assert!(traps.ran().is_some_and(|ran| ran.contains("SessionStart")));
     assert!(traps.was_called());
+}
+
+#[tokio::test]
+async fn the_traps_for_codex_are_real() {
+    let stage = Stage::new(Who::Codex)
+        .changed(|definition| definition.command.retain(|argument| argument != "--ignore-user-config"));
+    let ran = is_caught(&stage).await.ran();
+    assert!(ran.as_ref().is_some_and(|ran| ran.contains("codex mcp")), "{ran:?}");
+}
+
+#[tokio::test]
+async fn the_traps_for_gemini_are_real() {
+    let stage = Stage::new(Who::Gemini).changed(|definition| {
+        definition.variables.set.remove("GEMINI_CLI_TRUST_WORKSPACE");
+    });
+    let ran = is_caught(&stage).await.ran();
+    assert!(ran.as_ref().is_some_and(|ran| ran.contains("SessionStart")), "{ran:?}");
 }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use junto::LastResort;
 use junto::core::Minutes;
 use junto::council::{Council, Served};
 use junto::gateway::{Builder, ModelEntry, Target};
@@ -160,7 +161,8 @@ impl Scene<'_> {
             Who::Provider(name, model) => self.provider(&route.pattern, name, model.as_deref()),
             Who::Cli(name, model) => {
                 let Self { config, environment, .. } = self;
-                let provider = runners::provider(name, environment.directory(), config, environment)?;
+                let directory = environment.directory();
+                let provider = runners::answers(name, LastResort::AskFirst, directory, config, environment)?;
                 let model = model.clone().or_else(|| config.runner(name).model);
                 let target = match &model {
                     Some(_) => Target::new(name, provider),

@@ -45,7 +45,7 @@ pub(super) async fn work(
         if !facts.was_unavailable() {
             return exit;
         }
-        if let Some(suppression) = suppression(&provider, &facts, Environment::now()) {
+        if let Some(suppression) = suppression(&provider, &facts, &environment.here()) {
             wanted.suppress(&suppression, output)?;
         }
         failed = Some(exit);

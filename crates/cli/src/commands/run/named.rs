@@ -177,7 +177,7 @@ impl Desk<'_> {
         loop {
             let taken = NamedHost::take(&self.store, &self.name, Environment::now());
             let host = match taken {
-                Ok(host) => host.with_fallback(self.fallback.clone()),
+                Ok(host) => host.with_fallback(self.fallback.clone()).in_zone(self.environment.zone()),
                 // Whoever has it now goes on with what waits.
                 Err(error) if error.kind() == ErrorKind::Locked && self.outcome.is_some() => break,
                 Err(error) if error.kind() == ErrorKind::Locked => {

@@ -186,8 +186,16 @@ fn long_instructions_are_no_argument() {
     for kind in ["codex", "gemini"] {
         let line = definition(kind).command_line(&fresh).unwrap();
         assert_eq!((line.files.len(), line.prompt("Hi.")), (0, format!("{long}\n\nHi.")));
-        // It has them from its first prompt.
-        assert_eq!(definition(kind).command_line(&resumed).unwrap().prompt("Hi."), "Hi.");
+        // It has them from its first prompt; others it is told.
+        let again = |run| definition(kind).command_line(&run).unwrap();
+        let same = again(Invocation { told: line.told.as_deref(), ..resumed });
+        assert_eq!((same.prompt("Hi.").as_str(), &same.told), ("Hi.", &line.told));
+        let other = format!("{long}!");
+        let changed = again(Invocation { instructions: Some(&other), told: line.told.as_deref(), ..resumed });
+        assert_eq!(changed.prompt("Hi."), format!("{CHANGED}\n\n{other}\n\nHi."));
+        assert!(changed.told.is_some() && changed.told != line.told);
+        let unknown = again(resumed);
+        assert_eq!(unknown.prompt("Hi."), format!("{CHANGED}\n\n{long}\n\nHi."));
     }
     let line = definition("gemini").command_line(&Invocation { instructions: Some("Be brief."), ..fresh });
     assert_eq!(line.unwrap().prompt("Hi."), "Be brief.\n\nHi.");
@@ -213,7 +221,10 @@ fn another_server_and_the_token() {
         "ANTHROPIC_AUTH_TOKEN=k-1 ANTHROPIC_BASE_URL=http://127.0.0.1:1/v1 \
          ANTHROPIC_CUSTOM_HEADERS=x-junto-run: t-1"
     );
-    assert_eq!(variables("gemini", run), "GEMINI_API_KEY=k-1 GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:1/v1");
+    assert_eq!(
+        variables("gemini", run),
+        "GEMINI_API_KEY=k-1 GEMINI_CLI_CUSTOM_HEADERS=x-junto-run: t-1 GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:1/v1"
+    );
     assert_eq!(variables("codex", run), "JUNTO_ENDPOINT_KEY=k-1");
     let argv = definition("codex").command_line(&run).unwrap().argv;
     for expected in [

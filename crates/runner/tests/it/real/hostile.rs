@@ -29,6 +29,20 @@ impl Traps {
         Self { listener, proof }
     }
 
+    /// Lets the user trust the repository, as each program writes that down in its home.
+    pub(crate) fn trust(repository: &Path, home: &Path) {
+        let path = repository.to_str().unwrap();
+        for (file, text) in [
+            ("config.toml", format!("[projects.{path:?}]\ntrust_level = \"trusted\"\n")),
+            (".gemini/trustedFolders.json", json!({path: "TRUST_FOLDER"}).to_string()),
+            (".claude.json", json!({"projects": {path: {"hasTrustDialogAccepted": true}}}).to_string()),
+        ] {
+            let file = home.join(file);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        }
+    }
+
     /// Checks that nobody came, and that nothing ran.
     #[track_caller]
     pub(crate) fn assert_untouched(&self) {
@@ -74,7 +88,7 @@ fn files(url: &str, run: &dyn Fn(&str) -> String) -> Vec<(&'static str, String)>
     let gemini = json!({
         "mcpServers": {"local": server("gemini mcp"), "remote": {"httpUrl": url}},
         "hooks": hooks(&["SessionStart", "BeforeAgent", "BeforeModel", "BeforeTool", "AfterTool", "SessionEnd"]),
-        "tools": {"discoveryCommand": run("gemini discovery"), "enableHooks": true},
+        "tools": {"discoveryCommand": format!("sh -c \"{}; echo []\"", run("gemini discovery")), "enableHooks": true},
         "telemetry": {"enabled": true, "target": "local", "otlpEndpoint": url},
         "security": {"folderTrust": {"enabled": false}},
     });

@@ -7,11 +7,12 @@ use std::time::Duration;
 use junto::policy::Mode as GuardMode;
 use junto::{Cli, Enforcement, Guard, Kind, Native, Workshop};
 use junto_core::{
-    Agent, AgentSpec, Body, Command, EndReason, Event, Item, Mode, OnReject, Purse, Seq, Subscription, When,
+    Agent, AgentSpec, Body, Command, EndReason, Event, Item, Mode, OnReject, Purse, ResumeHandle, Seq,
+    Subscription, When,
 };
 use junto_env::{ExecutionEnvironment, LocalEnvironment, survivors};
-use junto_llm::{Allowance, Endpoint as ModelEndpoint, HttpProvider, Secret, Timeouts, Usage, retry};
-use junto_runner::{Definition, Endpoint, Home, Patience};
+use junto_llm::{Allowance, Endpoint as ModelEndpoint, HttpProvider, Secret, Timeouts, Usage, Wire, retry};
+use junto_runner::{Definition, Endpoint, Home, Host, Patience};
 use junto_testkit::cast::{Who, search_path};
 use junto_testkit::finished;
 use junto_twin::{Call, DEFAULT_KEY, Fault, Options, Play, Received, Step, Twin};
@@ -34,13 +35,42 @@ pub(crate) struct Scenario {
     pub(crate) inputs: Vec<String>,
     pub(crate) mode: Mode,
     /// What the agent is told over everything else.
-    pub(crate) instructions: Option<&'static str>,
+    pub(crate) instructions: Option<String>,
+    /// Where it may work beside its directory.
+    pub(crate) directories: Vec<PathBuf>,
+    /// What it goes on with.
+    pub(crate) resume: Option<ResumeHandle>,
     pub(crate) allowance: Allowance,
     /// The key that the agent has.
     pub(crate) key: &'static str,
     /// How long it may be silent.
     pub(crate) idle: Duration,
+    /// Whether there is a server at all.
+    pub(crate) server: Server,
     pub(crate) meanwhile: Meanwhile,
+}
+
+/// Whom an agent asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Server {
+    /// The one that plays.
+    Twin,
+    /// Nobody listens there.
+    Nobody,
+}
+
+impl Server {
+    fn url(self, twin: &Twin, wire: Wire) -> String {
+        let url = twin.base_url(wire);
+        match self {
+            Self::Twin => url,
+            Self::Nobody => {
+                let address = url.split('/').nth(2).unwrap_or_default();
+                // A port that nobody may listen on without being root, and nobody does.
+                url.replace(address, "127.0.0.1:1")
+            }
+        }
+    }
 }
 
 /// What the host does while the agent works.
@@ -64,9 +94,12 @@ impl Scenario {
             inputs: vec!["Work".to_owned()],
             mode: Mode::Full,
             instructions: None,
+            directories: Vec::new(),
+            resume: None,
             allowance: Allowance::UNLIMITED,
             key: DEFAULT_KEY,
             idle: LONG,
+            server: Server::Twin,
             meanwhile: Meanwhile::Nothing,
         }
     }
@@ -115,6 +148,19 @@ impl Stage {
 
     pub(crate) fn home(&self) -> PathBuf {
         self.folder.path().join("home").canonicalize().unwrap()
+    }
+
+    /// Where the agent keeps its sessions.
+    pub(crate) fn own_home(&self) -> PathBuf {
+        self.home().join("own")
+    }
+
+    /// What the program is run with over this twin, where no agent does it: its definition and its host.
+    pub(crate) fn host(&self, twin: &Twin, scenario: &Scenario) -> (Definition, Host) {
+        let cli = self.program(twin, scenario);
+        cli.definition.home.furnish(&self.own_home()).unwrap();
+        let host = cli.host(Arc::clone(&self.env) as Arc<dyn ExecutionEnvironment>);
+        (cli.definition, host)
     }
 
     /// A named pipe beside the directory, for a command to say that it runs.
@@ -189,7 +235,7 @@ impl Stage {
         finished(agent.log()).await
     }
 
-    async fn assert_no_survivors(&self) {
+    pub(crate) async fn assert_no_survivors(&self) {
         let env = Arc::clone(&self.env);
         let left = tokio::task::spawn_blocking(move || survivors::after(&env, LONG)).await.unwrap();
         assert_eq!(left, [], "nothing survives");
@@ -243,7 +289,9 @@ impl Stage {
         let spec = AgentSpec {
             kind: self.who.kind().to_owned(),
             model: Some(self.who.model().to_owned()),
-            instructions: scenario.instructions.map(str::to_owned),
+            instructions: scenario.instructions.clone(),
+            directories: scenario.directories.clone(),
+            resume: scenario.resume.clone(),
             mode: scenario.mode,
             ..AgentSpec::default()
         };
@@ -258,9 +306,9 @@ impl Stage {
         Cli {
             variables: variables.into(),
             patience: Patience { idle: scenario.idle, hard: None, grace: Duration::from_secs(3) },
-            home: Home::Isolated(self.home().join("own")),
+            home: Home::Isolated(self.own_home()),
             steerable: matches!(scenario.meanwhile, Meanwhile::Steer(..)),
-            endpoint: Some(Endpoint::new(twin.base_url(self.who.wire())).with_key(scenario.key)),
+            endpoint: Some(Endpoint::new(scenario.server.url(twin, self.who.wire())).with_key(scenario.key)),
             is_root: nix::unistd::geteuid().is_root(),
             ..Cli::new(definition)
         }
@@ -268,7 +316,7 @@ impl Stage {
 
     fn native(&self, twin: &Twin, scenario: &Scenario) -> Native {
         let wire = self.who.wire();
-        let endpoint = ModelEndpoint::new("anthropic", wire, twin.base_url(wire))
+        let endpoint = ModelEndpoint::new("anthropic", wire, scenario.server.url(twin, wire))
             .key(scenario.key)
             .timeouts(Timeouts { idle: scenario.idle, ..Timeouts::default() });
         Native::new(Arc::new(HttpProvider::new(endpoint).unwrap()))
@@ -356,6 +404,16 @@ impl Played {
         self.events.iter().filter_map(session).collect()
     }
 
+    /// What brings its session back.
+    #[track_caller]
+    pub(crate) fn handle(&self) -> ResumeHandle {
+        let handle = |event: &Event| match &event.body {
+            Body::Handle { handle } => Some(handle.clone()),
+            _ => None,
+        };
+        self.events.iter().rev().find_map(handle).expect("a handle")
+    }
+
     pub(crate) fn names(&self) -> Vec<&'static str> {
         self.events.iter().map(|event| event.body.name()).collect()
     }
@@ -387,7 +445,7 @@ impl Played {
 }
 
 /// Opens a pipe once a command is at its other end.
-async fn opened(pipe: &Path, how: &std::fs::OpenOptions) -> std::fs::File {
+pub(crate) async fn opened(pipe: &Path, how: &std::fs::OpenOptions) -> std::fs::File {
     let (pipe, how) = (pipe.to_owned(), how.clone());
     let opened = tokio::task::spawn_blocking(move || how.open(pipe).unwrap());
     tokio::time::timeout(LONG, opened).await.expect("the command runs").unwrap()

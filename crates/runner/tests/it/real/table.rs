@@ -8,7 +8,7 @@ use junto_llm::{Allowance, Usd};
 use junto_testkit::cast::Who;
 use junto_twin::{After, Fault, RetryAfter, Step};
 
-use super::stage::{Meanwhile, Played, Scenario, Stage};
+use super::stage::{Meanwhile, Played, Scenario, Server, Stage};
 
 const ANSWER: &str = "Fine.";
 
@@ -24,7 +24,7 @@ const ONE_ANSWER: &[&str] = &[
 
 /// A command that starts others, in sessions of their own too, says so, and does not end by itself. (One that
 /// begins by sleeping is refused by claude.)
-fn busy(pipe: &str) -> String {
+pub(crate) fn busy(pipe: &str) -> String {
     format!("(setsid sleep 600 &) ; sleep 600 & echo up > {pipe} ; wait")
 }
 
@@ -83,7 +83,8 @@ pub(crate) async fn three_runs_are_one_conversation(who: Who) {
 
 pub(crate) async fn instructions_reach_the_model(who: Who) {
     let instructions = "Speak of the lighthouse at \"Ostend\" in every answer; C:\\new is a path.";
-    let scenario = Scenario { instructions: Some(instructions), ..Scenario::new([Step::text(ANSWER)]) };
+    let scenario =
+        Scenario { instructions: Some(instructions.to_owned()), ..Scenario::new([Step::text(ANSWER)]) };
     let played = Stage::new(who).play(scenario).await;
     played.answered(&[ANSWER]);
     let asked = serde_json::to_string(instructions).unwrap();
@@ -142,6 +143,14 @@ pub(crate) async fn a_storm_of_errors_ends(who: Who) {
     let (kind, message) = played.failure();
     assert_eq!(kind, "server", "{message}");
     assert!(played.requests.len() <= 10, "retries are few: {}", played.requests.len());
+}
+
+/// It is said soon, whatever they do until then.
+pub(crate) async fn a_server_that_is_not_there(who: Who) {
+    let scenario = Scenario { server: Server::Nobody, ..Scenario::new([Step::text(ANSWER)]) };
+    let played = Stage::new(who).play(scenario).await;
+    let (kind, message) = played.failure();
+    assert_eq!(kind, "network", "{message}");
 }
 
 /// Once; who asks again gets the whole answer.

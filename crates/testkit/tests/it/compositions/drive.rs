@@ -17,6 +17,7 @@ use super::checks::{End, check_world, checked, count, record};
 use super::plays::{ANSWER, PROOF, STEERING};
 use super::stage::{LONG, ROOT, Stage};
 use super::table::{Event, Fact, Host, Mind, Why};
+use super::{program, socket};
 
 /// A mind that runs.
 pub(crate) struct Run {
@@ -33,9 +34,14 @@ pub(crate) async fn run(mind: Mind, host: Host, event: Event) {
     play(Stage::new(mind, host, event).await).await;
 }
 
-/// The same with a real command-line agent.
+/// One cell of any column with a real command-line agent.
 pub(crate) async fn run_real(who: Who, mind: Mind, host: Host, event: Event) {
-    play(Stage::with(Some(who), mind, host, event).await).await;
+    let stage = Stage::with(Some(who), mind, host, event).await;
+    match host {
+        Host::Library | Host::Gateway => play(stage).await,
+        Host::ToolSocket => socket::play(stage).await,
+        Host::Program => program::play(stage).await,
+    }
 }
 
 async fn play(stage: Stage) {
@@ -298,6 +304,12 @@ impl Run {
     async fn killed(&mut self) -> (End, String) {
         self.submit("Work").await;
         self.models_are_asked().await;
+        self.kill_program();
+        self.input_end().await
+    }
+
+    /// Kills the real command-line agent.
+    pub(crate) fn kill_program(&self) {
         let program = self.stage.program.unwrap().program();
         let all = self.stage.env.survivors();
         let own: Vec<_> = all.iter().filter(|process| process.command.contains(&program)).collect();
@@ -305,7 +317,6 @@ impl Run {
         for process in own {
             let _ = kill(Pid::from_raw(process.pid.cast_signed()), Signal::SIGKILL);
         }
-        self.input_end().await
     }
 
     /// Closes the mind, and checks what must hold in every cell.

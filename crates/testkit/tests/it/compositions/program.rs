@@ -9,6 +9,7 @@ use std::process::{Child, ChildStdin, Command as Process, Stdio};
 
 use junto::core::{Action, Body, Command, Decision, Delta, Item, When};
 use junto::llm::Wire;
+use junto_testkit::cast::{Who, search_path};
 use junto_testkit::kills::built_junto;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -26,11 +27,21 @@ const WAITING: usize = 64;
 
 /// Runs one cell of the program's column.
 pub(crate) async fn run(mind: Mind, event: Event) {
-    let stage = Stage::new(mind, Host::Program, event).await;
+    play(Stage::new(mind, Host::Program, event).await).await;
+}
+
+pub(crate) async fn play(stage: Stage) {
+    let Stage { mind, event, program, .. } = stage;
     let mut junto = Junto::start(&stage, "Work");
     let mut held = None;
     match event {
-        Event::Plain | Event::Tools | Event::Failure | Event::Crash => {}
+        Event::Crash => {
+            if let Some(who) = program {
+                stage.program_is_at_work().await;
+                kill_in(stage.dir(), &who.program());
+            }
+        }
+        Event::Plain | Event::Tools | Event::Failure => {}
         Event::Steer => {
             let by_command = mind == Mind::CliChild;
             if !by_command {
@@ -44,6 +55,11 @@ pub(crate) async fn run(mind: Mind, event: Event) {
         Event::Reject => junto.answer_questions(mind).await,
         Event::Cancel => {
             match mind {
+                _ if program.is_some() => {
+                    for twin in &stage.twins {
+                        tokio::time::timeout(LONG, twin.wait_for_requests(1)).await.expect("a request");
+                    }
+                }
                 Mind::Cli | Mind::CliChild => drop(junto.until(talks).await),
                 Mind::CouncilWithCli => {
                     stage.twins[0].wait_for_requests(1).await;
@@ -73,7 +89,11 @@ pub(crate) async fn run(mind: Mind, event: Event) {
     assert!(!stage.path(PROOF).exists(), "what was refused did not happen");
     let by_command = matches!(mind, Mind::Cli | Mind::CouncilWithCli | Mind::CliChild);
     let refused = (mind, event) == (Mind::CliChild, Event::Reject);
-    assert_eq!(stage.path("runs.jsonl").exists(), by_command && !refused, "whether claude ran: {said}");
+    let ran = match program {
+        Some(_) => stage.twins.last().is_some_and(|twin| !twin.requests().is_empty()),
+        None => stage.path("runs.jsonl").exists(),
+    };
+    assert_eq!(ran, by_command && !refused, "whether it ran: {said}");
     check_events(mind, Host::Program, event, &text, &events);
     let dir = stage.dir().canonicalize().unwrap();
     let left = tokio::task::spawn_blocking(move || left_in(&dir)).await.unwrap();
@@ -101,15 +121,15 @@ fn talks(item: &Item) -> bool {
 }
 
 /// The flags that make a mind.
-fn flags(mind: Mind) -> Vec<String> {
+fn flags(mind: Mind, cli: &str) -> Vec<String> {
     let member = |wire: Wire| {
         let (provider, model) = model(wire);
         format!("{provider}/{model}")
     };
     let (flag, value) = match mind {
-        Mind::Cli => ("--kind", "claude".to_owned()),
+        Mind::Cli => ("--kind", cli.to_owned()),
         Mind::Council => ("--council", [Wire::Anthropic, Wire::Responses].map(member).join(",")),
-        Mind::CouncilWithCli => ("--council", [member(Wire::Anthropic), "claude".to_owned()].join(",")),
+        Mind::CouncilWithCli => ("--council", [member(Wire::Anthropic), cli.to_owned()].join(",")),
         Mind::NativeAnthropic | Mind::NativeResponses | Mind::NativeChild | Mind::CliChild => {
             return Vec::new();
         }
@@ -146,7 +166,8 @@ impl Junto {
             (_, Mind::CliChild) => &["--policy", "full"],
             _ => &[],
         });
-        command.args(flags(stage.mind)).arg(task).current_dir(stage.dir());
+        let cli = stage.program.map_or("claude", Who::kind);
+        command.args(flags(stage.mind, cli)).arg(task).current_dir(stage.dir());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (input, output, errors) =
@@ -235,21 +256,39 @@ fn item(line: String) -> Item {
     Item::Event(std::sync::Arc::new(serde_json::from_value(value).unwrap()))
 }
 
-/// A home with a configuration, the models' addresses, and a `claude` in the PATH that is the fake.
+/// A home with a configuration, the models' addresses, and a `claude` in the PATH that is the fake; or a real
+/// command-line agent that is configured.
 fn variables(stage: &Stage) -> BTreeMap<&'static str, String> {
     let wires = wires(stage.mind);
     let (provider, model) = model(wires[0]);
     let home = stage.path("home");
     let config = home.join(".config/junto");
     fs::create_dir_all(&config).unwrap();
-    fs::write(config.join("config.toml"), format!("model = \"{provider}/{model}\"\nretry.base = \"0s\"\n"))
-        .unwrap();
+    let mut settings = format!("model = \"{provider}/{model}\"\nretry.base = \"0s\"\n");
     let text = |path: &Path| path.to_str().unwrap().to_owned();
-    let mut variables = BTreeMap::from([
-        ("HOME", text(&home)),
-        ("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", text(&install_claude(stage)))),
-    ]);
-    for (twin, wire) in stage.twins.iter().zip(wires) {
+    let mut variables = BTreeMap::from([("HOME", text(&home))]);
+    // The last twin is the model of the real command-line agent, where there is one.
+    let models = match (stage.program, stage.twins.split_last()) {
+        (Some(who), Some((twin, models))) => {
+            settings += &format!(
+                "[runners.{}]\ncommand = [{:?}]\nendpoint = {:?}\nkey_env = \"TWIN_KEY\"\nmodel = {:?}\nhome = \
+                 \"isolated\"\n",
+                who.kind(),
+                who.program(),
+                twin.base_url(who.wire()),
+                who.model()
+            );
+            variables.extend([("PATH", search_path()), ("TWIN_KEY", twin.key().to_owned())]);
+            models
+        }
+        _ => {
+            let path = format!("{}:/usr/local/bin:/usr/bin:/bin", text(&install_claude(stage)));
+            variables.insert("PATH", path);
+            &stage.twins[..]
+        }
+    };
+    fs::write(config.join("config.toml"), settings).unwrap();
+    for (twin, wire) in models.iter().zip(wires) {
         let (url, key) = (twin.base_url(*wire), twin.key().to_owned());
         match wire {
             Wire::Responses => variables.extend([("OPENAI_BASE_URL", url), ("OPENAI_API_KEY", key)]),
@@ -272,6 +311,25 @@ fn install_claude(stage: &Stage) -> PathBuf {
     fs::write(&program, script).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     folder
+}
+
+/// Kills the program that works below a directory.
+fn kill_in(dir: &Path, program: &str) {
+    let dir = dir.canonicalize().unwrap();
+    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok).map(|entry| entry.path());
+    let below =
+        processes.filter(|path| fs::read_link(path.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&dir)));
+    let is_it = |path: &PathBuf| {
+        let line = fs::read_to_string(path.join("cmdline")).unwrap_or_default();
+        // Not the host, which has the name of no program among its arguments.
+        line.contains(program)
+    };
+    let found: Vec<i32> =
+        below.filter(is_it).filter_map(|path| path.file_name()?.to_str()?.parse().ok()).collect();
+    assert!(!found.is_empty(), "no {program} works in {}", dir.display());
+    for pid in found {
+        let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+    }
 }
 
 /// The command lines of processes that still work below a directory, after a moment to die in.

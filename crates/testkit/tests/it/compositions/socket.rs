@@ -17,7 +17,11 @@ use super::table::{Event, Host, Mind};
 
 /// Runs one cell of the tool socket's column. For a mind that delegates, the call starts its child.
 pub(crate) async fn run(mind: Mind, event: Event) {
-    let stage = Stage::new(mind, Host::ToolSocket, event).await;
+    play(Stage::new(mind, Host::ToolSocket, event).await).await;
+}
+
+pub(crate) async fn play(stage: Stage) {
+    let Stage { mind, event, .. } = stage;
     let session = stage.workshop.start_session(spec(), CancellationToken::new()).await.unwrap();
     let socket = ToolSocket::serve(session.tool_host(), stage.dir()).unwrap();
     let mut run = Run::new(Arc::new(session) as Arc<dyn Agent>, stage);
@@ -79,11 +83,23 @@ fn call(event: Event) -> (&'static str, Value) {
 
 /// Waits until the call is in the middle of its work.
 async fn wait_for_work(run: &mut Run) {
-    if run.stage.mind == Mind::CliChild { run.talking().await } else { run.command_runs().await }
+    match run.stage.mind {
+        Mind::CliChild if run.stage.program.is_some() => run.stage.program_is_at_work().await,
+        Mind::CliChild => run.talking().await,
+        _ => run.command_runs().await,
+    }
 }
 
 /// The caller dies in the middle of its call, or what the call depends on does.
 async fn crash(run: &mut Run, socket: &ToolSocket, tool: &str, arguments: &Value) {
+    if run.stage.mind == Mind::CliChild && run.stage.program.is_some() {
+        let child = caller(socket, tool, arguments);
+        run.stage.program_is_at_work().await;
+        run.kill_program();
+        let said = outcome(child).await;
+        assert_eq!(said["is_error"], true, "{said}");
+        return;
+    }
     if run.stage.mind.delegates() {
         let said = outcome(caller(socket, tool, arguments)).await;
         assert_eq!(said["is_error"], true, "{said}");

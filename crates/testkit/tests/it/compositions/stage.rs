@@ -78,15 +78,15 @@ impl Stage {
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         let record = Some(dir.path().join("runs.jsonl"));
         let behaviour = Behaviour { record, ..plays::cli(mind, event, &pipe) };
+        // Calls from outside are what happens there; the model itself only answers.
+        let root_event = if host == Host::ToolSocket { Event::Plain } else { event };
         let real = program.map(|who| {
             let answers = host == Host::Gateway || mind == Mind::CouncilWithCli;
-            let (play, options) = plays::program(who, dir.path(), answers, event);
+            let of_program = if mind == Mind::CouncilWithCli { root_event } else { event };
+            let (play, options) = plays::program(who, dir.path(), answers, of_program);
             (who, play, options)
         });
         let mut cast = Cast { dir, env: Arc::clone(&env), behaviour, program: real, twins: Vec::new() };
-
-        // Calls from outside are what happens there; the model itself only answers.
-        let root_event = if host == Host::ToolSocket { Event::Plain } else { event };
         let mut served = None;
         let root = match (mind, host) {
             (Mind::Cli, Host::Library | Host::ToolSocket | Host::Program) => Kind::Cli(Box::new(cast.cli())),
@@ -100,7 +100,7 @@ impl Stage {
                 let play = match host {
                     Host::ToolSocket => plays::worker(Event::Plain),
                     Host::Program if mind == Mind::NativeChild => plays::family(event),
-                    Host::Program => plays::parent("claude"),
+                    Host::Program => plays::parent(program.map_or("claude", Who::kind)),
                     _ => plays::parent(WORKER),
                 };
                 Kind::Native(cast.native(Wire::Anthropic, play))
@@ -137,6 +137,12 @@ impl Stage {
         let path = self.path(name);
         let open = move || OpenOptions::new().write(true).open(path).unwrap();
         tokio::task::spawn_blocking(open).await.unwrap()
+    }
+
+    /// Waits until the model of the real command-line agent has been asked.
+    pub(crate) async fn program_is_at_work(&self) {
+        let twin = self.twins.last().expect("the model of the program");
+        tokio::time::timeout(LONG, twin.wait_for_requests(1)).await.expect("a request");
     }
 
     /// Checks that what was said while it worked has reached the root's model.

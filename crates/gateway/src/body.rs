@@ -64,7 +64,7 @@ async fn collect(body: &mut Body, limit: usize) -> Result<Bytes, Unread> {
         skip(body).await;
         return Err(Unread::TooLarge);
     }
-    let mut bytes = BytesMut::with_capacity(announced.min(FIRST));
+    let mut bytes = BytesMut::new();
     while let Some(frame) = body.frame().await {
         // Trailers say nothing that concerns us.
         let Ok(data) = frame.map_err(|e| Unread::Broken(e.to_string()))?.into_data() else { continue };
@@ -72,6 +72,13 @@ async fn collect(body: &mut Body, limit: usize) -> Result<Bytes, Unread> {
             drop(bytes);
             skip(body).await;
             return Err(Unread::TooLarge);
+        }
+        if bytes.is_empty() {
+            // Most requests come in one piece, which is then the body.
+            if body.is_end_stream() {
+                return Ok(data);
+            }
+            bytes.reserve(announced.min(FIRST));
         }
         bytes.extend_from_slice(&data);
     }

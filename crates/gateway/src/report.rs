@@ -110,6 +110,11 @@ impl Meter {
         }))
     }
 
+    /// Where the report will go.
+    pub(crate) fn books(&self) -> &Arc<Books> {
+        &self.0.books
+    }
+
     /// Takes note of who will be asked, and in which context.
     pub(crate) fn route(&self, cx: &CallCx, provider: &str, model: &str) {
         self.with(|notes| {

@@ -191,12 +191,7 @@ impl HttpProvider {
         Ok(Prepared { path, headers: all, body: body.into(), decode })
     }
 
-    async fn post(
-        &self,
-        path: &str,
-        headers: HeaderMap,
-        body: Bytes,
-    ) -> Result<http::Response<Flow>, Error> {
+    async fn post(&self, path: &str, headers: HeaderMap, body: Bytes) -> Result<http::Response<Flow>, Error> {
         let place = self.place(path)?;
         match self.client()? {
             Client::Plain(plain) => {
@@ -305,13 +300,12 @@ impl Provider for HttpProvider {
                 headers::check_event_stream(&headers)?;
                 Ok((flow, decode))
             });
-            let events = bounded(open, cx, timeouts.request).await.map_err(|e| self.own(e)).map(
-                |(flow, decode)| {
+            let events =
+                bounded(open, cx, timeouts.request).await.map_err(|e| self.own(e)).map(|(flow, decode)| {
                     let decoder = self.endpoint.wire.codec().stream_decoder(decode);
                     let (provider, cancel) = (self.clone(), cx.cancel.clone());
                     stream::events(flow, decoder, timeouts.idle, cancel, move |e| provider.own(e))
-                },
-            );
+                });
             ticket.follow(events)
         })
     }

@@ -25,7 +25,11 @@ impl Flow {
     }
 
     /// The same, for whoever waits for more than this.
-    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>, broke: &str) -> Poll<Option<Result<Bytes, Error>>> {
+    pub(super) fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+        broke: &str,
+    ) -> Poll<Option<Result<Bytes, Error>>> {
         match self {
             Self::Plain(answer) => answer.poll_chunk(cx).map_err(|e| network(e, broke)),
             Self::Full(body) => loop {

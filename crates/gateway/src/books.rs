@@ -98,7 +98,7 @@ mod tests {
         let cx = CallCx::new();
         let meter = Meter::new(&books, Wire::Chat, &cx);
         meter.session(books.sessions.begin(Key::Id(SessionId("s".into())), Turn::Counted).0);
-        meter.route(&cx, "p", "priced");
+        meter.route(&cx.traffic, "p", "priced");
         by(meter);
         books.sessions.latest(1).pop()
     }
@@ -131,7 +131,7 @@ mod tests {
         );
         check(
             |meter| {
-                meter.route(&CallCx::new(), "p", "no price");
+                meter.route(&CallCx::new().traffic, "p", "no price");
                 meter.finish(&Usage::new(3, 4));
             },
             Some((1, 7, Cost::Unknown)),

@@ -41,6 +41,7 @@ mod books;
 mod call;
 mod classify;
 mod gateway;
+mod glance;
 mod guard;
 mod headers;
 mod limits;

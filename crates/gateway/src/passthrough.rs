@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
+use futures_util::poll;
 use http::request::Parts;
 use http::{Uri, Version};
 use hyper::body::Frame;
@@ -17,28 +18,39 @@ use crate::call::{Call, Held};
 use crate::guard::Link;
 use crate::headers;
 use crate::reply::Failure;
-use crate::route::ClientKeyUse;
+use crate::route::{ClientKeyUse, Target};
 use crate::sealed;
 use crate::tee::Tee;
 
 /// Whether a call can go through as it is: its provider speaks the client's wire and knows the
 /// model by the client's name for it, and there is nothing of ours in it to be taken out.
-pub(crate) fn is_possible(call: &Call, body: &[u8]) -> bool {
-    call.target.provider.passthrough(call.wire).is_some()
-        && !call.is_renamed()
-        && !sealed::may_be_in(call.wire, body)
+pub(crate) fn is_possible(wire: Wire, target: &Target, asked: &str, body: &[u8]) -> bool {
+    target.provider.passthrough(wire).is_some()
+        && target.model.as_deref().is_none_or(|model| model == asked)
+        && !sealed::may_be_in(wire, body)
 }
 
-/// Sends the body on and gives the answer as it comes: its status, its headers but for those that
+/// Sends the body on, takes note of it meanwhile, and gives the answer as it comes: its status, its headers but for those that
 /// concern one connection, and its bytes. If the provider breaks off, so does the answer: nothing is
 /// added to it.
-pub(crate) async fn answer(call: Call, head: &Parts, body: Bytes) -> Result<Response, Failure> {
+pub(crate) async fn answer(
+    call: Call,
+    head: &Parts,
+    body: Bytes,
+    note: impl FnOnce(),
+) -> Result<Response, Failure> {
     let Some(passthrough) = call.target.provider.passthrough(call.wire) else {
         return Err(Failure::new(ErrorKind::Configuration, "the provider takes no bytes any more"));
     };
     let path = path(call.wire, &head.uri, call.target.client_key);
     let headers = headers::to_provider(&head.headers, call.target.client_key);
-    let answer = passthrough.send(&path, headers, body, &call.cx).await?;
+    let mut sending = passthrough.send(&path, headers, body, &call.cx);
+    let sent = poll!(&mut sending);
+    note();
+    let answer = match sent {
+        Poll::Ready(answer) => answer?,
+        Poll::Pending => sending.await?,
+    };
     let (answer, bytes) = answer.into_parts();
     let tee = Tee::new(&answer, call.origin(), call.meter.clone());
     let aside = Aside::new(tee, Arc::clone(call.meter.books()), when(head));

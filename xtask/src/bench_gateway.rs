@@ -3,8 +3,9 @@
 //! The model answers at once and costs next to nothing, and so do the clients (`crates/gateway/examples/load`); the
 //! gateway is the release binary. Beside it run two proxies that look at nothing, one that forwards bytes between
 //! connections and one that forwards requests over a pool of connections as the gateway must, and the gateways of
-//! others. All take turns, so that a busy moment of the machine hits all of them alike, and the middle of the turns is
-//! what counts.
+//! others. All take short turns, each time in another order, so that a busy moment of the machine hits all of them alike.
+//! What something adds is taken turn by turn, beside what answered without it just before or after, and the middle of
+//! the turns is what counts.
 
 mod clients;
 mod others;
@@ -22,8 +23,8 @@ use self::verdict::{Added, Flow, Speed, Verdict, middle};
 use crate::Outcome;
 use crate::command::{cargo, root, run};
 
-/// Turns at a fixed rate and their length in seconds; a turn at full speed is as long.
-const RATE_TURNS: usize = 5;
+/// Turns at a fixed rate, a second each; and at full speed, of so many seconds.
+const RATE_TURNS: usize = 15;
 const FULL_TURNS: usize = 3;
 const SECONDS: u32 = 2;
 const RATE: u32 = 1000;
@@ -106,21 +107,19 @@ fn latency(stand: &Stand, verdict: &mut Verdict) -> Outcome {
     println!("\n{RATE} requests a second, {SIZE} bytes of conversation, times in µs");
     let mut shots: Vec<Vec<Shots>> = rows.iter().map(|_| Vec::new()).collect();
     for turn in 0..=RATE_TURNS {
-        for ((_, aim), shots) in rows.iter().zip(&mut shots) {
-            let shot =
-                stand.clients.at_rate(&aim.aim(), CONNECTIONS, RATE, if turn == 0 { 1 } else { SECONDS })?;
+        for at in (0..rows.len()).map(|at| (at + turn) % rows.len()) {
+            let shot = stand.clients.at_rate(&rows[at].1.aim(), CONNECTIONS, RATE, 1)?;
             // The first turn warms up.
             if turn > 0 {
-                shots.push(shot);
+                shots[at].push(shot);
             }
         }
     }
-    let middles: Vec<(u64, u64)> = shots.iter().map(|shots| verdict::times(shots)).collect();
-    let [(direct_p50, direct_p99), ..] = middles[..] else { return Err("nothing was measured".to_owned()) };
+    let [direct, ..] = &shots[..] else { return Err("nothing was measured".to_owned()) };
     println!("{:<22} {:>8} {:>8} {:>10} {:>10}", "", "p50", "p99", "added p50", "added p99");
     let mut added = Vec::new();
-    for ((name, _), (p50, p99)) in rows.iter().zip(&middles) {
-        let more = Added { p50: p50.saturating_sub(direct_p50), p99: p99.saturating_sub(direct_p99) };
+    for ((name, _), shots) in rows.iter().zip(&shots) {
+        let ((p50, p99), more) = (verdict::times(shots), Added::between(direct, shots));
         println!("{name:<22} {p50:>8} {p99:>8} {:>10} {:>10}", more.p50, more.p99);
         added.push(more);
     }

@@ -9,6 +9,7 @@ use http_body_util::BodyExt as _;
 use junto_llm::ErrorKind;
 use serde_json::Value;
 
+use crate::glance::not_json;
 use crate::reply::Failure;
 
 /// How long a client may take to send its body.
@@ -32,7 +33,19 @@ enum Unread {
 
 /// The whole body as it came and as JSON, if it is not larger than `limit`.
 pub(crate) async fn read_json(body: Body, limit: usize) -> Result<(Bytes, Value), Failure> {
-    let bytes = read(body, limit).await.map_err(|unread| match unread {
+    let bytes = read_bytes(body, limit).await?;
+    let json = json(&bytes)?;
+    Ok((bytes, json))
+}
+
+/// What a body says.
+pub(crate) fn json(bytes: &[u8]) -> Result<Value, Failure> {
+    serde_json::from_slice(bytes).map_err(|e| not_json(&e))
+}
+
+/// The whole body as it came, if it is not larger than `limit`.
+pub(crate) async fn read_bytes(body: Body, limit: usize) -> Result<Bytes, Failure> {
+    read(body, limit).await.map_err(|unread| match unread {
         Unread::TooLarge => {
             let message = format!("the request is larger than {limit} bytes");
             Failure::with_status(StatusCode::PAYLOAD_TOO_LARGE, message)
@@ -41,10 +54,7 @@ pub(crate) async fn read_json(body: Body, limit: usize) -> Result<(Bytes, Value)
         Unread::Broken(why) => {
             Failure::new(ErrorKind::InvalidRequest, format!("the request could not be read: {why}"))
         }
-    })?;
-    let json = serde_json::from_slice(&bytes)
-        .map_err(|e| Failure::new(ErrorKind::InvalidRequest, format!("the body is not JSON: {e}")))?;
-    Ok((bytes, json))
+    })
 }
 
 /// The whole body, if it is not larger than `limit`.
@@ -64,7 +74,7 @@ async fn collect(body: &mut Body, limit: usize) -> Result<Bytes, Unread> {
         skip(body).await;
         return Err(Unread::TooLarge);
     }
-    let mut bytes = BytesMut::with_capacity(announced.min(FIRST));
+    let mut bytes = BytesMut::new();
     while let Some(frame) = body.frame().await {
         // Trailers say nothing that concerns us.
         let Ok(data) = frame.map_err(|e| Unread::Broken(e.to_string()))?.into_data() else { continue };
@@ -72,6 +82,13 @@ async fn collect(body: &mut Body, limit: usize) -> Result<Bytes, Unread> {
             drop(bytes);
             skip(body).await;
             return Err(Unread::TooLarge);
+        }
+        if bytes.is_empty() {
+            // Most requests come in one piece, which is then the body.
+            if body.is_end_stream() {
+                return Ok(data);
+            }
+            bytes.reserve(announced.min(FIRST));
         }
         bytes.extend_from_slice(&data);
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use junto_llm::{Cost, Usd};
 
+use crate::aside::{Backlog, Copy};
 use crate::metrics::Metrics;
 use crate::report::{CallEnd, CallReport};
 use crate::sessions::{self, Outcome, Sessions, Ticket};
@@ -21,9 +22,22 @@ pub(crate) struct Books {
     pub(crate) prices: Option<Prices>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) metrics: Metrics,
+    /// Answers that have gone through and are still to be read.
+    pub(crate) backlog: Backlog,
 }
 
 impl Books {
+    /// Takes what is to be read once its client has it.
+    pub(crate) fn put_aside(&self, copy: &Arc<Copy>) {
+        self.backlog.add(copy);
+    }
+
+    /// Reads what was put aside. For whoever has just written to a client, and for whoever looks at the books: before
+    /// it looks.
+    pub(crate) fn catch_up(&self) {
+        self.backlog.read();
+    }
+
     /// Closes a call that has ended: once.
     pub(crate) fn close(&self, report: CallReport, began: Option<StatusCode>, ticket: Option<Ticket>) {
         let cost = self.cost(&report);
@@ -73,6 +87,7 @@ mod tests {
                 prices: Some(Arc::new(|report| (report.model == "priced").then_some(Usd(7)))),
                 sessions: Arc::new(Sessions::open(limits, None).unwrap()),
                 metrics: Metrics::new(),
+                backlog: Backlog::default(),
             })
         }
     }
@@ -83,7 +98,7 @@ mod tests {
         let cx = CallCx::new();
         let meter = Meter::new(&books, Wire::Chat, &cx);
         meter.session(books.sessions.begin(Key::Id(SessionId("s".into())), Turn::Counted).0);
-        meter.route(&cx, "p", "priced");
+        meter.route(&cx.traffic, "p", "priced");
         by(meter);
         books.sessions.latest(1).pop()
     }
@@ -116,7 +131,7 @@ mod tests {
         );
         check(
             |meter| {
-                meter.route(&CallCx::new(), "p", "no price");
+                meter.route(&CallCx::new().traffic, "p", "no price");
                 meter.finish(&Usage::new(3, 4));
             },
             Some((1, 7, Cost::Unknown)),

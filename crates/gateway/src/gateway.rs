@@ -11,6 +11,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::admit::Admission;
+use crate::aside::Backlog;
 use crate::books::{Books, Prices, Sink};
 use crate::guard::{self, ClientKeys, Clients};
 use crate::metrics::Metrics;
@@ -142,7 +143,7 @@ impl Gateway {
     pub async fn serve(&self, listener: TcpListener, shutdown: CancellationToken) {
         let over = CancellationToken::new();
         let serving = async {
-            serve::serve(self.router(), listener, shutdown, self.0.settings.grace).await;
+            serve::serve(self, listener, shutdown).await;
             over.cancel();
         };
         tokio::join!(serving, self.0.books.sessions.keep(over.clone()));
@@ -250,7 +251,8 @@ impl Builder {
             most: settings.sessions,
         };
         let sessions = Arc::new(Sessions::open(limits, sessions)?);
-        let books = Arc::new(Books { sink, prices, sessions, metrics: Metrics::new() });
+        let books =
+            Arc::new(Books { sink, prices, sessions, metrics: Metrics::new(), backlog: Backlog::default() });
         let limits = guard::Limits { rate: settings.client_rate, running: settings.client_running };
         let admission = Admission::new(settings.running, settings.waiting);
         let models = Models::of(&routes);

@@ -24,7 +24,7 @@
 //!
 //! - **By bytes**, when the route's provider speaks the client's own wire and nothing has to be
 //!   changed: the body goes out as it came, the answer comes back as it came, and nothing is added
-//!   to it. A copy is read for its usage behind the bytes' back.
+//!   to it. A copy is read for its usage once the client has the bytes.
 //! - **Translated**, in all other cases: decoded by the wire's codec, answered by the provider,
 //!   encoded by the same codec. While the provider is silent a stream is kept alive, and what the
 //!   provider says about its progress rides the reasoning channel. Reasoning that another provider
@@ -35,11 +35,13 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod admit;
+mod aside;
 mod body;
 mod books;
 mod call;
 mod classify;
 mod gateway;
+mod glance;
 mod guard;
 mod headers;
 mod limits;
@@ -58,6 +60,7 @@ mod status;
 mod surface;
 mod tee;
 mod translate;
+mod turns;
 mod workdir;
 
 pub use classify::{Classified, classify};

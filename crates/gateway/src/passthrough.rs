@@ -1,41 +1,61 @@
 //! The way of a call whose bytes go through as they are, both ways.
 
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::{StreamExt as _, stream};
-use http::Uri;
+use futures_util::poll;
 use http::request::Parts;
+use http::{Uri, Version};
+use hyper::body::Frame;
 use junto_llm::{ByteStream, Error, ErrorKind, Wire};
 
+use crate::aside::{Aside, When};
 use crate::call::{Call, Held};
+use crate::guard::Link;
 use crate::headers;
 use crate::reply::Failure;
-use crate::route::ClientKeyUse;
+use crate::route::{ClientKeyUse, Target};
 use crate::sealed;
 use crate::tee::Tee;
 
 /// Whether a call can go through as it is: its provider speaks the client's wire and knows the
 /// model by the client's name for it, and there is nothing of ours in it to be taken out.
-pub(crate) fn is_possible(call: &Call, body: &[u8]) -> bool {
-    call.target.provider.passthrough(call.wire).is_some()
-        && !call.is_renamed()
-        && !sealed::may_be_in(call.wire, body)
+pub(crate) fn is_possible(wire: Wire, target: &Target, asked: &str, body: &[u8]) -> bool {
+    target.provider.passthrough(wire).is_some()
+        && target.model.as_deref().is_none_or(|model| model == asked)
+        && !sealed::may_be_in(wire, body)
 }
 
-/// Sends the body on and gives the answer as it comes: its status, its headers but for those that
+/// Sends the body on, takes note of it meanwhile, and gives the answer as it comes: its status, its headers but for those that
 /// concern one connection, and its bytes. If the provider breaks off, so does the answer: nothing is
 /// added to it.
-pub(crate) async fn answer(call: Call, head: &Parts, body: Bytes) -> Result<Response, Failure> {
+pub(crate) async fn answer(
+    call: Call,
+    head: &Parts,
+    body: Bytes,
+    note: impl FnOnce(),
+) -> Result<Response, Failure> {
     let Some(passthrough) = call.target.provider.passthrough(call.wire) else {
         return Err(Failure::new(ErrorKind::Configuration, "the provider takes no bytes any more"));
     };
     let path = path(call.wire, &head.uri, call.target.client_key);
     let headers = headers::to_provider(&head.headers, call.target.client_key);
-    let answer = passthrough.send(&path, headers, body, &call.cx).await?;
+    let mut sending = passthrough.send(&path, headers, body, &call.cx);
+    let sent = poll!(&mut sending);
+    note();
+    let answer = match sent {
+        Poll::Ready(answer) => answer?,
+        Poll::Pending => sending.await?,
+    };
     let (answer, bytes) = answer.into_parts();
     let tee = Tee::new(&answer, call.origin(), call.meter.clone());
-    let mut response = Response::new(relay(Relay { tee, bytes, _held: call.held }));
+    let aside = Aside::new(tee, Arc::clone(call.meter.books()), when(head));
+    let relay = Relay { aside, bytes, failed: None, is_over: false, _held: call.held };
+    let mut response = Response::new(Body::new(relay));
     *response.status_mut() = answer.status;
     *response.headers_mut() = headers::to_client(&answer.headers);
     Ok(response)
@@ -60,36 +80,58 @@ pub(crate) fn with_query(path: &str, uri: &Uri, key: ClientKeyUse) -> String {
     if query.is_empty() { path.to_owned() } else { format!("{path}?{}", query.join("&")) }
 }
 
+/// When the copy of an answer to this request is read. Our own server comes back to it once the bytes are written, where
+/// a connection has one request at a time; what other servers do is not known.
+fn when(request: &Parts) -> When {
+    let is_ours = request.extensions.get::<Link>().is_some();
+    if is_ours && request.version <= Version::HTTP_11 { When::Later } else { When::Now }
+}
+
 /// An answer on its way through. Dropping it ends the call.
 struct Relay {
     /// Before the rest, so that a call that is cut off is still booked as what it was.
-    tee: Tee,
+    aside: Aside,
     bytes: ByteStream,
+    /// What is told after everything that came before it is written.
+    failed: Option<Error>,
+    is_over: bool,
     _held: Held,
 }
 
-fn relay(relay: Relay) -> Body {
-    Body::from_stream(stream::unfold(Some(relay), |relay| async move {
-        let mut relay = relay?;
-        // The client has the last chunk by now; the next has not come yet.
-        relay.tee.catch_up();
-        match relay.bytes.next().await {
+impl hyper::body::Body for Relay {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        if let Some(error) = self.failed.take() {
+            return Poll::Ready(Some(Err(error)));
+        }
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        match ready!(self.bytes.as_mut().poll_next(cx)) {
             Some(Ok(chunk)) => {
-                relay.tee.later(chunk.clone());
-                Some((Ok::<Bytes, Error>(chunk), Some(relay)))
+                self.aside.chunk(chunk.clone());
+                Poll::Ready(Some(Ok(Frame::data(chunk))))
             }
             None => {
-                relay.tee.over();
-                None
+                self.is_over = true;
+                self.aside.over();
+                Poll::Ready(None)
             }
             Some(Err(error)) => {
-                relay.tee.broke(&error);
+                self.is_over = true;
+                self.aside.broke(error.clone());
                 // The error ends the connection, and with it what is not written yet.
-                tokio::task::yield_now().await;
-                Some((Err(error), None))
+                self.failed = Some(error);
+                cx.waker().wake_by_ref();
+                Poll::Pending
             }
         }
-    }))
+    }
 }
 
 #[cfg(test)]

@@ -110,10 +110,15 @@ impl Meter {
         }))
     }
 
-    /// Takes note of who will be asked, and in which context.
-    pub(crate) fn route(&self, cx: &CallCx, provider: &str, model: &str) {
+    /// Where the report will go.
+    pub(crate) fn books(&self) -> &Arc<Books> {
+        &self.0.books
+    }
+
+    /// Takes note of who will be asked, and for what.
+    pub(crate) fn route(&self, traffic: &Traffic, provider: &str, model: &str) {
         self.with(|notes| {
-            notes.report.traffic = cx.traffic.clone();
+            notes.report.traffic = traffic.clone();
             notes.report.provider = Some(provider.to_owned());
             model.clone_into(&mut notes.report.model);
         });

@@ -134,6 +134,11 @@ impl Sessions {
         (Ticket { sessions: Arc::clone(self), slot, id, counted }, verdict)
     }
 
+    /// Whether nothing that sessions have done keeps them from such a turn.
+    pub(crate) fn are_free(&self, turn: Turn) -> bool {
+        turn == Turn::Free && self.limits.budget == Allowance::UNLIMITED
+    }
+
     /// The sessions that were used last, the latest first.
     pub(crate) fn latest(&self, most: usize) -> Vec<SessionRecord> {
         self.table().records().rev().take(most).cloned().collect()

@@ -23,30 +23,35 @@ type Request = axum::extract::Request;
 
 /// The gateway as a service: one table of paths, and a refusal for everything that is not in it.
 pub(crate) fn router(gateway: Gateway) -> Router {
-    let router = Router::new().fallback(serve).with_state(gateway.clone());
-    if gateway.0.settings.origins.is_empty() {
-        return router;
-    }
-    router.layer(axum::middleware::from_fn_with_state(gateway, guard::cors))
+    let answer = async |State(gateway): State<Gateway>, request: Request| answer(&gateway, request).await;
+    Router::new().fallback(answer).with_state(gateway)
 }
 
-async fn serve(State(gateway): State<Gateway>, request: Request) -> Response {
+/// Answers any request.
+pub(crate) async fn answer(gateway: &Gateway, request: Request) -> Response {
+    if gateway.0.settings.origins.is_empty() {
+        return serve(gateway, request).await;
+    }
+    Box::pin(guard::cors(gateway, request, |request| serve(gateway, request))).await
+}
+
+async fn serve(gateway: &Gateway, request: Request) -> Response {
     match table::find(request.method(), request.uri().path()) {
         // Whoever watches over the gateway asks as often as it likes, and shows nothing.
         Some(Found { surface: Surface::Health, .. }) => alive(),
         // It reports what it refuses.
         Some(Found { surface: Surface::Generate(wire), model }) => {
-            generate::answer(&gateway, wire, model, request).await
+            generate::answer(gateway, wire, model, request).await
         }
         Some(Found { surface: surface @ Surface::Count(wire), model }) => {
-            let response = count::answer(&gateway, wire, model, request).await;
+            let response = count::answer(gateway, wire, model, request).await;
             gateway.0.books.metrics.request(surface.name(), response.status());
             response
         }
         found => {
             let surface = found.as_ref().map_or("none", |found| found.surface.name());
-            let response = match guard::check(&gateway, &request) {
-                Ok(_client) => other(&gateway, found, &request),
+            let response = match guard::check(gateway, &request) {
+                Ok(_client) => other(gateway, found, &request),
                 Err(failure) => failure.into_response(wire_of(request.uri().path(), request.headers())),
             };
             gateway.0.books.metrics.request(surface, response.status());
@@ -58,6 +63,7 @@ async fn serve(State(gateway): State<Gateway>, request: Request) -> Response {
 /// Answers a request for something else than a model's answer.
 fn other(gateway: &Gateway, found: Option<Found>, request: &Request) -> Response {
     let Some(Found { surface, model }) = found else { return missing(request) };
+    gateway.0.books.catch_up();
     match surface {
         Surface::Health | Surface::Hello => alive(),
         Surface::Metrics => reply::text(metrics::TYPE, metrics_text(gateway)),

@@ -1,11 +1,10 @@
 //! Reads a copy of the bytes that go through, for what they say about usage and how they end.
 //!
-//! It never delays them: a chunk is looked at after it was handed on. And it never disturbs them:
-//! what it cannot read it stops reading.
+//! It never disturbs them: what it cannot read it stops reading.
 
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use http::response::Parts;
 use http::{StatusCode, header};
 use junto_llm::names::NameMap;
@@ -22,8 +21,6 @@ const MOST_OF_REFUSAL: usize = 64 * 1024;
 /// Reads along with one answer.
 pub(crate) struct Tee {
     reader: Reader,
-    /// The chunk that was handed on last.
-    pending: Option<Bytes>,
     meter: Meter,
 }
 
@@ -57,23 +54,14 @@ impl Tee {
         } else {
             Reader::Whole { bytes: BytesMut::new(), cx }
         };
-        Self { reader, pending: None, meter }
-    }
-
-    /// Takes a chunk that is just being handed on, to be read later.
-    pub(crate) fn later(&mut self, chunk: Bytes) {
-        self.catch_up();
-        if !matches!(self.reader, Reader::Off) {
-            self.pending = Some(chunk);
-        }
+        Self { reader, meter }
     }
 
     /// Reads what was handed on.
-    pub(crate) fn catch_up(&mut self) {
-        let Some(chunk) = self.pending.take() else { return };
+    pub(crate) fn read(&mut self, chunk: &[u8]) {
         let goes_on = match &mut self.reader {
             Reader::Events { sse, decoder, batch } => {
-                let result = sse.push(&chunk, |frame| decoder.frame(frame, batch));
+                let result = sse.push(chunk, |frame| decoder.frame(frame, batch));
                 for event in batch.drain(..) {
                     match event {
                         StreamEvent::StreamStart { usage: Some(usage), .. } => self.meter.note(&usage),
@@ -90,7 +78,7 @@ impl Tee {
                 result.is_ok()
             }
             Reader::Whole { bytes, .. } if chunk.len() <= MOST - bytes.len() => {
-                bytes.extend_from_slice(&chunk);
+                bytes.extend_from_slice(chunk);
                 true
             }
             Reader::Refusal { bytes, .. } => {
@@ -115,15 +103,13 @@ impl Tee {
     }
 
     /// When the provider broke off.
-    pub(crate) fn broke(&mut self, error: &Error) {
-        self.catch_up();
-        self.meter.fail(None, error.clone());
+    pub(crate) fn broke(&mut self, error: Error) {
+        self.meter.fail(None, error);
     }
 
     /// At the end of the bytes, or where they were cut off. The error is why a stream is not complete;
     /// none if nothing could be read.
     fn end(&mut self) -> Result<(), Option<Error>> {
-        self.catch_up();
         match std::mem::replace(&mut self.reader, Reader::Off) {
             Reader::Events { mut sse, mut decoder, mut batch } => {
                 // The last event may lack the line that ends it.
@@ -155,7 +141,6 @@ impl Tee {
 impl Drop for Tee {
     /// The client has gone, or the server, which may know how many bytes there are, asks for no more.
     fn drop(&mut self) {
-        self.catch_up();
         let unread = matches!(self.reader, Reader::Off);
         if self.end().is_err() && unread {
             self.meter.unread();
@@ -213,12 +198,12 @@ mod tests {
         let told = told(|meter| {
             let mut tee = Tee::new(head, origin, meter);
             for chunk in chunks {
-                tee.later(Bytes::copy_from_slice(chunk));
+                tee.read(chunk);
             }
             match last {
                 Last::Over => tee.over(),
                 Last::Left => {}
-                Last::Broke => tee.broke(&Error::new(ErrorKind::Network, "cut")),
+                Last::Broke => tee.broke(Error::new(ErrorKind::Network, "cut")),
             }
         });
         let (input, output, end) = expected;

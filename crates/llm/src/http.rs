@@ -3,7 +3,9 @@
 //! This is the only place where a model connection is opened.
 
 mod endpoint;
+mod flow;
 mod headers;
+mod plain;
 mod stream;
 
 use std::mem;
@@ -12,10 +14,11 @@ use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 
 pub use self::endpoint::{Auth, Endpoint, HttpVersion};
+use self::flow::Flow;
+use self::plain::Plain;
 use crate::catalog::Catalog;
 use crate::meter::Ticket;
 use crate::names::NameMap;
@@ -30,6 +33,11 @@ use crate::{
 const MAX_BODY: usize = 128 * 1024 * 1024;
 /// The most of an error's body that is read.
 const MAX_ERROR_BODY: usize = 64 * 1024;
+/// What we are called, where nobody else is named.
+const AGENT: &str = concat!("junto/", env!("CARGO_PKG_VERSION"));
+/// What is said when no answer comes, and when the rest of one does not.
+const UNREACHED: &str = "cannot reach the provider";
+const BROKE: &str = "the connection broke while the answer was read";
 
 /// A provider that is reached over HTTP. Each call is paid from [`CallCx::budget`], at the catalog's prices;
 /// bytes that are passed through are not, since whoever passes them reads them.
@@ -38,10 +46,24 @@ pub struct HttpProvider {
     endpoint: Arc<Endpoint>,
     /// Made when it is first used: to read the system's certificates takes longer than to start, and
     /// of several providers most are never asked.
-    client: Arc<OnceLock<reqwest::Client>>,
+    client: Arc<OnceLock<Client>>,
     headers: HeaderMap,
-    last_url: Arc<Mutex<Option<(String, reqwest::Url)>>>,
+    last_place: Arc<Mutex<Option<Arc<Place>>>>,
     catalog: Catalog,
+}
+
+/// Who carries requests and answers.
+enum Client {
+    Plain(Plain),
+    Full(reqwest::Client),
+}
+
+/// One of the wire's paths below the base URL.
+struct Place {
+    path: String,
+    url: reqwest::Url,
+    /// The URL without the host.
+    uri: Uri,
 }
 
 impl HttpProvider {
@@ -62,22 +84,25 @@ impl HttpProvider {
             endpoint: Arc::new(endpoint),
             client: Arc::default(),
             headers,
-            last_url: Arc::default(),
+            last_place: Arc::default(),
             catalog: Catalog::builtin(),
         })
     }
 
-    fn client(&self) -> Result<&reqwest::Client, Error> {
+    fn client(&self) -> Result<&Client, Error> {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
         let endpoint = &*self.endpoint;
         let fault = |message| Error::configuration(message).with_provider(&endpoint.name);
         let url = reqwest::Url::parse(&endpoint.base_url).map_err(|e| fault(e.to_string()))?;
+        if let Some(plain) = Plain::for_endpoint(endpoint, &url) {
+            return Ok(self.client.get_or_init(|| Client::Plain(plain)));
+        }
         let builder = reqwest::Client::builder()
             .connect_timeout(endpoint.timeouts.connect)
             .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("junto/", env!("CARGO_PKG_VERSION")))
+            .user_agent(AGENT)
             .tcp_nodelay(true);
         let builder = match endpoint.http {
             HttpVersion::Negotiated => builder,
@@ -89,7 +114,7 @@ impl HttpProvider {
         let builder = if url.scheme() == "http" { builder.tls_certs_only([]) } else { builder };
         let client =
             builder.build().map_err(|e| fault("cannot make an HTTP client".to_owned()).with_source(e))?;
-        Ok(self.client.get_or_init(|| client))
+        Ok(self.client.get_or_init(|| Client::Full(client)))
     }
 
     /// This provider with another catalog.
@@ -113,17 +138,18 @@ impl HttpProvider {
         request: &mut Request,
         cx: &CallCx,
         mode: Mode,
-    ) -> Result<(reqwest::Response, DecodeCx), Error> {
+    ) -> Result<(Flow, HeaderMap, DecodeCx), Error> {
         if media::is_to_be_loaded(request) {
             Box::pin(media::load(request)).await?;
         }
         let Prepared { path, headers, body, decode } = self.prepare(mem::take(request), cx, mode)?;
-        let response = self.post(&path, headers, body).await?;
-        let rate_limit = headers::rate_limit(response.headers());
-        if !response.status().is_success() {
-            return Err(Box::pin(self.failure(response)).await);
+        let answer = self.post(&path, headers, body).await?;
+        let rate_limit = headers::rate_limit(answer.headers());
+        if !answer.status().is_success() {
+            return Err(Box::pin(self.failure(&path, answer)).await);
         }
-        Ok((response, DecodeCx { rate_limit, ..decode }))
+        let (head, flow) = answer.into_parts();
+        Ok((flow, head.headers, DecodeCx { rate_limit, ..decode }))
     }
 
     /// What is sent for a request, and what the decoder of its answer needs.
@@ -165,37 +191,52 @@ impl HttpProvider {
         Ok(Prepared { path, headers: all, body: body.into(), decode })
     }
 
-    async fn post(&self, path: &str, headers: HeaderMap, body: Bytes) -> Result<reqwest::Response, Error> {
-        let mut call = reqwest::Request::new(Method::POST, self.url(path)?);
-        *call.headers_mut() = headers;
-        *call.body_mut() = Some(body.into());
-        self.client()?.execute(call).await.map_err(|e| network(e, "cannot reach the provider"))
+    async fn post(&self, path: &str, headers: HeaderMap, body: Bytes) -> Result<http::Response<Flow>, Error> {
+        let place = self.place(path)?;
+        match self.client()? {
+            Client::Plain(plain) => {
+                plain.post(place.uri.clone(), headers, body).await.map(|answer| answer.map(Flow::Plain))
+            }
+            Client::Full(client) => {
+                let mut call = reqwest::Request::new(Method::POST, place.url.clone());
+                *call.headers_mut() = headers;
+                *call.body_mut() = Some(body.into());
+                // The future is large, and what is behind it takes long anyway.
+                let answer = Box::pin(client.execute(call)).await;
+                let answer = answer.map_err(|e| reqwest_error(e, UNREACHED))?;
+                Ok(http::Response::from(answer).map(Flow::Full))
+            }
+        }
     }
 
-    /// The URL of one of the wire's paths. The last one is kept: a provider is asked at the same path over
+    /// One of the wire's paths below the base URL. The last one is kept: a provider is asked at the same path over
     /// and over, and to read a URL takes as long as to read a short answer.
-    fn url(&self, path: &str) -> Result<reqwest::Url, Error> {
-        let mut last = self.last_url.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, url)) = &*last
-            && known == path
-        {
-            return Ok(url.clone());
+    fn place(&self, path: &str) -> Result<Arc<Place>, Error> {
+        let mut last = self.last_place.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = last.as_ref().filter(|place| place.path == path) {
+            return Ok(Arc::clone(place));
         }
         let text = format!("{}{path}", self.endpoint.base_url.trim_end_matches('/'));
-        let url = reqwest::Url::parse(&text)
-            .map_err(|e| Error::configuration(format!("`{path}` makes no URL: {e}")).with_source(e))?;
-        *last = Some((path.to_owned(), url.clone()));
-        Ok(url)
+        let fault = |e: &dyn std::fmt::Display| Error::configuration(format!("`{path}` makes no URL: {e}"));
+        let url = reqwest::Url::parse(&text).map_err(|e| fault(&e).with_source(e))?;
+        let target = match url.query() {
+            Some(query) => format!("{}?{query}", url.path()),
+            None => url.path().to_owned(),
+        };
+        let uri = Uri::try_from(target).map_err(|e| fault(&e).with_source(e))?;
+        let place = Arc::new(Place { path: path.to_owned(), url, uri });
+        *last = Some(Arc::clone(&place));
+        Ok(place)
     }
 
     /// Turns an answer that is no success into an error.
-    async fn failure(&self, response: reqwest::Response) -> Error {
-        let status = response.status();
+    async fn failure(&self, path: &str, answer: http::Response<Flow>) -> Error {
+        let (http::response::Parts { status, headers, .. }, flow) = answer.into_parts();
         if status.is_redirection() {
-            return redirected(&response);
+            return redirected(status, &headers, self.place(path).ok().as_deref());
         }
-        let retry_after = headers::retry_after(response.headers());
-        let body = read_bounded(response, MAX_ERROR_BODY, Excess::Cut).await.unwrap_or_default();
+        let retry_after = headers::retry_after(&headers);
+        let body = read_bounded(flow, MAX_ERROR_BODY, Excess::Cut).await.unwrap_or_default();
         // Before the error cuts the body, or half a key could be left at the cut.
         let body = match self.endpoint.secret() {
             Some(secret) => secret.redact(&String::from_utf8_lossy(&body)).into(),
@@ -242,8 +283,8 @@ impl Provider for HttpProvider {
             let mut ticket = self.pay(&mut request, cx).await?;
             ticket.awaits();
             let call = pin!(async {
-                let (response, decode) = self.send(&mut request, cx, Mode::Complete).await?;
-                let body = read_bounded(response, MAX_BODY, Excess::Refuse).await?;
+                let (flow, _, decode) = self.send(&mut request, cx, Mode::Complete).await?;
+                let body = read_bounded(flow, MAX_BODY, Excess::Refuse).await?;
                 self.endpoint.wire.codec().decode_response(&body, &decode)
             });
             ticket.close(bounded(call, cx, self.timeouts(cx).request).await.map_err(|e| self.own(e)))
@@ -255,17 +296,16 @@ impl Provider for HttpProvider {
             let ticket = self.pay(&mut request, cx).await?;
             let timeouts = self.timeouts(cx);
             let open = pin!(async {
-                let (response, decode) = self.send(&mut request, cx, Mode::Stream).await?;
-                headers::check_event_stream(response.headers())?;
-                Ok((response, decode))
+                let (flow, headers, decode) = self.send(&mut request, cx, Mode::Stream).await?;
+                headers::check_event_stream(&headers)?;
+                Ok((flow, decode))
             });
-            let events = bounded(open, cx, timeouts.request).await.map_err(|e| self.own(e)).map(
-                |(response, decode)| {
+            let events =
+                bounded(open, cx, timeouts.request).await.map_err(|e| self.own(e)).map(|(flow, decode)| {
                     let decoder = self.endpoint.wire.codec().stream_decoder(decode);
                     let (provider, cancel) = (self.clone(), cx.cancel.clone());
-                    stream::events(response, decoder, timeouts.idle, cancel, move |e| provider.own(e))
-                },
-            );
+                    stream::events(flow, decoder, timeouts.idle, cancel, move |e| provider.own(e))
+                });
             ticket.follow(events)
         })
     }
@@ -291,19 +331,12 @@ impl Passthrough for HttpProvider {
             let timeouts = self.timeouts(cx);
             let mut all = self.headers.clone();
             all.extend(headers);
-            let response = bounded(pin!(self.post(path, all, body)), cx, timeouts.request)
+            let answer = bounded(pin!(self.post(path, all, body)), cx, timeouts.request)
                 .await
                 .map_err(|e| self.own(e))?;
-            let mut answer = http::Response::builder().status(response.status());
-            if let Some(headers) = answer.headers_mut() {
-                headers.clone_from(response.headers());
-            }
-            let bytes = stream::bytes(response, timeouts.idle, cx.cancel.clone());
             let provider = self.clone();
-            let bytes: ByteStream = Box::pin(bytes.map(move |item| item.map_err(|e| provider.own(e))));
-            answer.body(bytes).map_err(|e| {
-                Error::new(ErrorKind::Server, "the answer's headers make no sense").with_source(e)
-            })
+            let own = move |e| provider.own(e);
+            Ok(answer.map(|flow| stream::bytes(flow, timeouts.idle, cx.cancel.clone(), own)))
         })
     }
 }
@@ -336,28 +369,37 @@ fn aborted() -> Error {
     Error::new(ErrorKind::Aborted, "the call was cancelled")
 }
 
-/// A transport failure, without the URL (which may hold user information) and with what to say.
-fn network(error: reqwest::Error, what: &str) -> Error {
+/// A failure of the client that carries requests, without the URL, which may hold user information.
+fn reqwest_error(error: reqwest::Error, what: &str) -> Error {
     let error = error.without_url();
-    if error.is_timeout() {
-        return Error::new(ErrorKind::Timeout, "no connection in time (connect timeout)").with_source(error);
-    }
+    if error.is_timeout() { late(error) } else { network(error, what) }
+}
+
+fn late(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::new(ErrorKind::Timeout, "no connection in time (connect timeout)").with_source(error)
+}
+
+/// A transport failure, with what to say.
+fn network(error: impl std::error::Error + Send + Sync + 'static, what: &str) -> Error {
     let mut cause: &dyn std::error::Error = &error;
     while let Some(deeper) = cause.source() {
         cause = deeper;
+    }
+    if cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::TimedOut) {
+        return late(error);
     }
     Error::new(ErrorKind::Network, format!("{what}: {cause}")).with_source(error)
 }
 
 /// A redirect is not followed, and asking again gives the same one. Of the target only the address
 /// is shown, since a query may hold a token.
-fn redirected(response: &reqwest::Response) -> Error {
-    let target = response.headers().get(header::LOCATION).and_then(|to| to.to_str().ok());
-    let target = target.and_then(|to| response.url().join(to).ok());
+fn redirected(status: StatusCode, headers: &HeaderMap, asked: Option<&Place>) -> Error {
+    let target = headers.get(header::LOCATION).and_then(|to| to.to_str().ok());
+    let target = target.zip(asked).and_then(|(to, asked)| asked.url.join(to).ok());
     let to = target.map(|url| format!(" to `{}{}`", url.origin().ascii_serialization(), url.path()));
     let message = format!("the provider answers with a redirect{}", to.unwrap_or_default());
     Error::new(ErrorKind::NotFound, message)
-        .with_status(response.status().as_u16())
+        .with_status(status.as_u16())
         .with_hint("set the base URL to where the provider is; a redirect would take the key along")
 }
 
@@ -368,17 +410,13 @@ enum Excess {
     Refuse,
 }
 
-async fn read_bounded(mut response: reqwest::Response, limit: usize, excess: Excess) -> Result<Bytes, Error> {
+async fn read_bounded(mut flow: Flow, limit: usize, excess: Excess) -> Result<Bytes, Error> {
     // Most answers come in one piece, which is then the body.
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     loop {
-        let chunk = response.chunk().await;
-        let Some(mut chunk) =
-            chunk.map_err(|e| network(e, "the connection broke while the answer was read"))?
-        else {
-            break;
-        };
+        let Some(chunk) = flow.next(BROKE).await else { break };
+        let mut chunk = chunk?;
         let room = limit - first.len() - rest.len();
         let too_long = chunk.len() > room;
         if too_long && excess == Excess::Refuse {

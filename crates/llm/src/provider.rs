@@ -54,7 +54,8 @@ pub trait Provider: Send + Sync {
 /// Byte-for-byte proxying: what cannot go through parse and print. The bytes are tee-decoded by the
 /// caller so that ledger and budget still see the call.
 pub trait Passthrough: Send + Sync {
-    /// Sends a body as it is, with these headers beside the provider's own, to a path below the base URL.
+    /// Sends a body as it is, with these headers beside the provider's own, to a path below the base URL. Of the
+    /// context only what ends the call is sure to be known: whoever passes bytes may not have read them yet.
     fn send<'a>(
         &'a self,
         path: &'a str,

@@ -117,6 +117,18 @@ impl Verdict {
     }
 }
 
+impl Added {
+    /// What is added to turns of one kind by what is in between in turns of another: the middle of what it is in each
+    /// turn.
+    pub(super) fn between(direct: &[Shots], through: &[Shots]) -> Self {
+        let added = |time: fn(&Shots) -> u64| {
+            let turns = direct.iter().zip(through);
+            middle(turns.map(|(direct, through)| time(through).saturating_sub(time(direct)))).unwrap_or(0)
+        };
+        Self { p50: added(|shots| shots.p50_us), p99: added(|shots| shots.p99_us) }
+    }
+}
+
 impl Flow {
     pub(super) fn of(heard: &Streams, memory: &Memory) -> Self {
         let moment = heard.all_since_ms.map_or(Duration::MAX, Duration::from_millis);
@@ -182,6 +194,24 @@ mod tests {
         check(|v| v.latency(added(150, 300), added(100, 200), added(0, 0)), 3, 0);
         check(|v| v.latency(added(151, 300), added(100, 200), added(0, 0)), 2, 1);
         check(|v| v.latency(added(150, 1500), added(100, 1000), added(0, 0)), 2, 1);
+    }
+
+    #[test]
+    fn what_is_added_is_taken_turn_by_turn() {
+        let shots = |times: &[u64]| -> Vec<Shots> {
+            let shot = |p50: &u64| Shots {
+                answers: 1,
+                failed: 0,
+                why: None,
+                seconds: 1.0,
+                p50_us: *p50,
+                p99_us: 3 * p50,
+            };
+            times.iter().map(shot).collect()
+        };
+        // A turn in which the machine was slow, and one in which only one of them met something.
+        let added = Added::between(&shots(&[100, 500, 100]), &shots(&[150, 560, 900]));
+        assert_eq!(added, Added { p50: 60, p99: 180 });
     }
 
     #[test]

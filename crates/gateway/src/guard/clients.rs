@@ -81,15 +81,20 @@ impl Clients {
         Self { limits, table: Table::default() }
     }
 
+    /// Whether they may ask for as much as they like.
+    pub(super) fn are_free(&self) -> bool {
+        self.limits.rate.is_none() && self.limits.running.is_none()
+    }
+
     /// Lets a client's request in, if it has asked for less than it may.
     ///
     /// # Errors
     /// 429, with the time after which it may try again.
     pub(super) fn enter(&self, who: Who) -> Result<Client, Failure> {
-        let Limits { rate, running } = self.limits;
-        if rate.is_none() && running.is_none() {
+        if self.are_free() {
             return Ok(Client(None));
         }
+        let Limits { rate, running } = self.limits;
         let now = Instant::now();
         let mut table = lock(&self.table);
         if table.len() >= MOST && !table.contains_key(&who) {

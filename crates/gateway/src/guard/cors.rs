@@ -1,8 +1,7 @@
 //! What browsers want to hear before they let a page of an allowed origin ask.
 
 use axum::body::Body;
-use axum::extract::State;
-use axum::middleware::Next;
+use axum::extract::Request;
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
@@ -17,10 +16,10 @@ const NETWORK_GRANTED: &str = "access-control-allow-private-network";
 
 /// Answers the question that a browser asks first, and lets allowed pages read the answers. Pages of other
 /// origins get nothing from here; what they ask is refused where every request is checked.
-pub(crate) async fn cors(
-    State(gateway): State<Gateway>,
-    request: axum::extract::Request,
-    next: Next,
+pub(crate) async fn cors<F: Future<Output = Response>>(
+    gateway: &Gateway,
+    request: Request,
+    next: impl FnOnce(Request) -> F,
 ) -> Response {
     let settings = &gateway.0.settings;
     let named = request.headers().get(header::ORIGIN).cloned();
@@ -29,10 +28,10 @@ pub(crate) async fn cors(
         named.to_str().is_ok_and(|named| origin::is_allowed(named, &settings.origins))
             && origin::foreign_host(&request, link, &settings.hosts).is_none()
     });
-    let Some(named) = named else { return next.run(request).await };
+    let Some(named) = named else { return next(request).await };
     let asks_first = request.method() == Method::OPTIONS
         && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
-    let mut response = if asks_first { granted(request.headers()) } else { next.run(request).await };
+    let mut response = if asks_first { granted(request.headers()) } else { next(request).await };
     let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, named);
     headers.append(header::VARY, HeaderValue::from_static("origin"));

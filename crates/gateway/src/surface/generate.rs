@@ -1,5 +1,6 @@
 //! The way of a request for a model's answer, up to its provider.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::response::Response;
@@ -14,12 +15,13 @@ use crate::admit::Place;
 use crate::call::{Call, Held};
 use crate::classify::is_free;
 use crate::gateway::Gateway;
+use crate::glance::Glance;
 use crate::guard::{self, Client};
 use crate::reply::{self, Failure};
 use crate::report::{Meter, Via};
 use crate::route::Target;
 use crate::sessions::{Canned, Key, Turn, Verdict};
-use crate::{body, passthrough, translate, workdir};
+use crate::{Classified, body, passthrough, translate, workdir};
 
 /// Answers one request, whatever becomes of it. `model` is the one that the path names, on wires that
 /// have it there.
@@ -88,19 +90,48 @@ async fn call(
     // Whoever drops this future, or later the answer's body, ends the call.
     let cancel = cx.cancel.clone().drop_guard();
     let (head, body) = request.into_parts();
-    let (bytes, body) = body::read_json(body, gateway.0.settings.body_limit).await?;
-    let asked = model.map_or_else(|| model_in(&body), Ok)?;
+    let bytes = body::read_bytes(body, gateway.0.settings.body_limit).await?;
+    let glance = Glance::at(&bytes)?;
+    let asked = model.map_or_else(|| glance.model(), Ok)?;
     let target = gateway.0.routes.target(&asked)?;
-    crate::classify(wire, &asked, &head.headers, &body).apply(&mut cx);
-    if let Some(stated) = cx.workdir.take() {
-        cx.workdir = workdir::permitted(stated, &gateway.0.settings.workdir_roots).await;
+    let passes = passthrough::is_possible(wire, &target, &asked, &bytes);
+    if passes && gateway.0.books.sessions.are_free(target.turns) {
+        let permit = admitted.place.run().await.ok_or_else(|| Failure::overloaded(wire))?;
+        let held = Held { _cancel: cancel, _permit: permit, _client: admitted.client };
+        let (name, noted) = (target.name.clone(), meter.clone());
+        let call = Call { wire, target, asked: asked.clone(), cx, held, meter };
+        // What the request says is read for the books while the provider has it.
+        let note = || note(gateway, wire, &head, &bytes, &name, &asked, &noted);
+        return passthrough::answer(call, &head, bytes.clone(), note).await;
     }
-    meter.route(&cx, &target.name, target.model.as_deref().unwrap_or(&asked));
+    let body = body::json(&bytes)?;
+    crate::classify(wire, &asked, &head.headers, &body).apply(&mut cx);
+    let stated = cx.workdir.take();
+    meter.route(&cx.traffic, &target.name, target.model.as_deref().unwrap_or(&asked));
     let target = in_session(gateway, wire, target, &cx, &body, &meter)?;
     let permit = admitted.place.run().await.ok_or_else(|| Failure::overloaded(wire))?;
     let held = Held { _cancel: cancel, _permit: permit, _client: admitted.client };
     let call = Call { wire, target, asked, cx, held, meter };
-    dispatch(gateway, call, &head, bytes, body).await
+    Box::pin(dispatch(gateway, call, &head, bytes, body, stated)).await
+}
+
+/// Takes note of a call by bytes that nothing can refuse any more.
+fn note(
+    gateway: &Gateway,
+    wire: Wire,
+    head: &Parts,
+    bytes: &[u8],
+    provider: &str,
+    asked: &str,
+    meter: &Meter,
+) {
+    // It was JSON at first glance, so it is.
+    let body = serde_json::from_slice(bytes).unwrap_or(Value::Null);
+    let Classified { traffic, session, .. } = crate::classify(wire, asked, &head.headers, &body);
+    let (ticket, _) = gateway.0.books.sessions.begin(Key::of(wire, session.as_ref(), &body), Turn::Free);
+    meter.route(&traffic, provider, asked);
+    meter.session(ticket);
+    meter.via(Via::Passthrough);
 }
 
 /// Who answers in the call's session: the target, or a word that the session has had all its turns.
@@ -114,6 +145,7 @@ fn in_session(
 ) -> Result<Target, Failure> {
     let key = Key::of(wire, cx.session.as_ref(), body);
     let turn = if is_free(&cx.traffic) { Turn::Free } else { target.turns };
+    gateway.0.books.catch_up();
     let (ticket, verdict) = gateway.0.books.sessions.begin(key, turn);
     meter.session(ticket);
     match verdict {
@@ -132,12 +164,13 @@ pub(super) fn model_in(body: &Value) -> Result<String, Failure> {
 
 async fn dispatch(
     gateway: &Gateway,
-    call: Call,
+    mut call: Call,
     head: &Parts,
     bytes: Bytes,
     body: Value,
+    workdir: Option<PathBuf>,
 ) -> Result<Response, Failure> {
-    let passes = passthrough::is_possible(&call, &bytes);
+    let passes = passthrough::is_possible(call.wire, &call.target, &call.asked, &bytes);
     tracing::debug!(
         call = %call.cx.call, model = call.asked, provider = call.target.name, traffic = ?call.cx.traffic,
         passes, "a call begins"
@@ -145,9 +178,13 @@ async fn dispatch(
     call.meter.via(if passes { Via::Passthrough } else { Via::Translation });
     if passes {
         drop(body);
-        passthrough::answer(call, head, bytes).await
+        passthrough::answer(call, head, bytes, || ()).await
     } else {
         drop(bytes);
+        // Only programs work somewhere, and none of them takes bytes.
+        if let Some(stated) = workdir {
+            call.cx.workdir = workdir::permitted(stated, &gateway.0.settings.workdir_roots).await;
+        }
         translate::answer(&gateway.0.settings, call, head, &body).await
     }
 }

@@ -1,66 +1,116 @@
 //! From the bytes of an answer to its events.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
-use tokio_util::sync::CancellationToken;
+use tokio::time::{Instant, Sleep, sleep_until};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::{aborted, network};
+use super::aborted;
+use super::flow::Flow;
 use crate::wire::StreamDecoder;
 use crate::{ByteStream, Error, ErrorKind, EventStream, StreamEvent, sse};
 
-/// The bytes of an answer; ends in an error if it is cancelled or nothing comes for too long.
+/// As good as never.
+const NEVER: Duration = Duration::from_hours(24 * 365);
+/// What is said when the connection breaks.
+const BROKE: &str = "the connection broke in the middle of the stream";
+
+/// The bytes of an answer; ends in an error if it is cancelled or nothing comes for too long. `own` puts the provider's
+/// name on errors and takes keys off them.
 pub(super) fn bytes(
-    response: reqwest::Response,
+    flow: Flow,
     idle: Duration,
     cancel: CancellationToken,
-) -> impl Stream<Item = Result<Bytes, Error>> + Send {
-    struct Reader<S> {
-        /// Gone once the stream is over, which closes the connection.
-        body: Option<S>,
-        idle: Duration,
-        cancel: CancellationToken,
-    }
-    let reader = Reader { body: Some(Box::pin(response.bytes_stream())), idle, cancel };
-    stream::unfold(reader, |mut reader| async move {
-        let body = reader.body.as_mut()?;
-        let item = tokio::select! {
-            biased;
-            () = reader.cancel.cancelled() => Err(aborted()),
-            chunk = tokio::time::timeout(reader.idle, body.next()) => match chunk {
-                Ok(None) => return None,
-                Ok(Some(Ok(chunk))) => Ok(chunk),
-                Ok(Some(Err(e))) => Err(broken(e)),
-                Err(_) => Err(Error::new(
-                    ErrorKind::Timeout,
-                    format!("the stream was silent for {:?} (idle timeout)", reader.idle),
-                )),
-            },
-        };
-        if item.is_err() {
-            reader.body = None;
-        }
-        Some((item, reader))
-    })
+    own: impl Fn(Error) -> Error + Send + Unpin + 'static,
+) -> ByteStream {
+    Box::pin(Reader { flow: Some(flow), idle, heard: Instant::now(), watch: None, cancel, own })
 }
 
-fn broken(error: reqwest::Error) -> Error {
-    let cause = network(error, "the connection broke in the middle of the stream");
-    Error::stream(cause.message().to_owned()).with_source(cause)
+struct Reader<O> {
+    /// Gone once the stream is over, which closes the connection.
+    flow: Option<Flow>,
+    idle: Duration,
+    /// When something came last.
+    heard: Instant,
+    /// Made when there is something to wait for: most whole answers are there at once.
+    watch: Option<Watch>,
+    cancel: CancellationToken,
+    own: O,
+}
+
+/// What ends the wait for bytes.
+struct Watch {
+    cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
+    /// Set anew when it goes off and not with each chunk, which would cost more than to read one.
+    silence: Pin<Box<Sleep>>,
+}
+
+impl<O: Fn(Error) -> Error> Reader<O> {
+    /// Why there is nothing more to wait for.
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Error> {
+        let (cancel, heard, idle) = (&self.cancel, self.heard, self.idle);
+        let watch = self.watch.get_or_insert_with(|| Watch {
+            cancelled: Box::pin(cancel.clone().cancelled_owned()),
+            silence: Box::pin(sleep_until(due(heard, idle))),
+        });
+        if watch.cancelled.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(aborted());
+        }
+        while watch.silence.as_mut().poll(cx).is_ready() {
+            if heard.elapsed() >= idle {
+                let message = format!("the stream was silent for {idle:?} (idle timeout)");
+                return Poll::Ready(Error::new(ErrorKind::Timeout, message));
+            }
+            watch.silence.as_mut().reset(due(heard, idle));
+        }
+        Poll::Pending
+    }
+}
+
+impl<O: Fn(Error) -> Error + Unpin> Stream for Reader<O> {
+    type Item = Result<Bytes, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let Some(flow) = &mut this.flow else { return Poll::Ready(None) };
+        let item = if this.cancel.is_cancelled() {
+            Some(Err(aborted()))
+        } else {
+            match flow.poll_next(cx, BROKE) {
+                Poll::Ready(item) => {
+                    item.map(|item| item.map_err(|e| Error::stream(e.message().to_owned()).with_source(e)))
+                }
+                Poll::Pending => Some(Err(ready!(this.poll_end(cx)))),
+            }
+        };
+        match item {
+            Some(Ok(_)) => this.heard = Instant::now(),
+            Some(Err(_)) | None => this.flow = None,
+        }
+        Poll::Ready(item.map(|item| item.map_err(&this.own)))
+    }
+}
+
+/// When a silence has been too long; as good as never, if there is no such moment.
+fn due(heard: Instant, idle: Duration) -> Instant {
+    heard.checked_add(idle).unwrap_or_else(|| heard + NEVER)
 }
 
 /// The events of an answer. `own` puts the provider's name on errors and takes keys off them.
 pub(super) fn events(
-    response: reqwest::Response,
+    flow: Flow,
     decoder: Box<dyn StreamDecoder>,
     idle: Duration,
     cancel: CancellationToken,
     own: impl Fn(Error) -> Error + Send + 'static,
 ) -> EventStream {
     let reader = Events {
-        bytes: Some(Box::pin(bytes(response, idle, cancel))),
+        bytes: Some(bytes(flow, idle, cancel, std::convert::identity)),
         sse: sse::Decoder::new(),
         decoder,
         batch: Vec::new(),

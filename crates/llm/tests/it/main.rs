@@ -10,6 +10,7 @@ mod t0_fuzz;
 mod t0_tokens;
 mod t1_bad_input;
 mod t1_matrix;
+mod t1_plain;
 mod t1_replay;
 mod t1_secrets;
 mod t1_switch;

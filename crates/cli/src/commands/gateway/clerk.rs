@@ -4,11 +4,15 @@
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use junto::gateway::CallReport;
 
 /// How many reports may wait to be written. Whoever brings another then waits: none is lost.
 const MOST: usize = 1024;
+/// How long it rests after a report: those that come meanwhile need not wake it, which each time would take a core from
+/// an answer that is on its way.
+const REST: Duration = Duration::from_millis(5);
 
 /// Dropping it writes what is left.
 pub(super) struct Clerk {
@@ -43,6 +47,16 @@ impl Drop for Clerk {
     }
 }
 
-fn work(reports: Receiver<Option<CallReport>>, write: impl FnMut(CallReport)) {
-    reports.iter().map_while(|report| report).for_each(write);
+fn work(reports: Receiver<Option<CallReport>>, mut write: impl FnMut(CallReport)) {
+    while let Ok(Some(report)) = reports.recv() {
+        write(report);
+        thread::sleep(REST);
+        loop {
+            match reports.try_recv() {
+                Ok(Some(report)) => write(report),
+                Ok(None) => return,
+                Err(_) => break,
+            }
+        }
+    }
 }

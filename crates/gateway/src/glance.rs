@@ -1,0 +1,246 @@
+//! A look at a request's body before it is read: whether it is JSON, and which model it names.
+//!
+//! That is all that the way of a call by bytes depends on. It is as strict as whoever reads the body later, and makes
+//! nothing of what it sees, so that it takes a fraction of the time.
+
+use std::fmt;
+
+use junto_llm::ErrorKind;
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use crate::reply::Failure;
+
+/// What is seen.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Glance {
+    model: Option<String>,
+}
+
+impl Glance {
+    /// # Errors
+    /// 400 for what is not JSON.
+    pub(crate) fn at(body: &[u8]) -> Result<Self, Failure> {
+        serde_json::from_slice(body).map_err(|e| not_json(&e))
+    }
+
+    /// The model that a body names.
+    ///
+    /// # Errors
+    /// 400 if it names none.
+    pub(crate) fn model(self) -> Result<String, Failure> {
+        let missing = || Failure::new(ErrorKind::InvalidRequest, "model: must be a string that is not empty");
+        self.model.filter(|model| !model.is_empty()).ok_or_else(missing)
+    }
+}
+
+/// The refusal of what is not JSON.
+pub(crate) fn not_json(error: &serde_json::Error) -> Failure {
+    Failure::new(ErrorKind::InvalidRequest, format!("the body is not JSON: {error}"))
+}
+
+impl<'de> Deserialize<'de> for Glance {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Top)
+    }
+}
+
+/// The whole body, of which only an object can name a model.
+struct Top;
+
+impl<'de> Visitor<'de> for Top {
+    type Value = Glance;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Glance, A::Error> {
+        let mut model = None;
+        // Of a name that comes twice the last one counts, as it does for whoever reads all.
+        while let Some(IsModel(is_model)) = map.next_key()? {
+            if is_model {
+                model = map.next_value::<Word>()?.0;
+            } else {
+                map.next_value::<Any>()?;
+            }
+        }
+        Ok(Glance { model })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Glance, A::Error> {
+        Any.visit_seq(seq).map(|_| Glance { model: None })
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Glance, E> {
+        Ok(Glance { model: None })
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Glance, E> {
+        Ok(Glance { model: None })
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Glance, E> {
+        Ok(Glance { model: None })
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Glance, E> {
+        Ok(Glance { model: None })
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Glance, E> {
+        Ok(Glance { model: None })
+    }
+
+    fn visit_unit<E>(self) -> Result<Glance, E> {
+        Ok(Glance { model: None })
+    }
+}
+
+/// Whether a field is the one that names the model.
+struct IsModel(bool);
+
+impl<'de> Deserialize<'de> for IsModel {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Name;
+        impl Visitor<'_> for Name {
+            type Value = IsModel;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name")
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<IsModel, E> {
+                Ok(IsModel(name == "model"))
+            }
+        }
+        deserializer.deserialize_str(Name)
+    }
+}
+
+/// A string; nothing if it is something else.
+struct Word(Option<String>);
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = serde_json::Value::deserialize(deserializer)?;
+        Ok(Self(match value {
+            serde_json::Value::String(text) => Some(text),
+            _ => None,
+        }))
+    }
+}
+
+/// Anything at all, checked as it would be if it were kept: serde's own way to ignore it does not look into strings and
+/// numbers.
+struct Any;
+
+impl<'de> Deserialize<'de> for Any {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Any)
+    }
+}
+
+impl<'de> Visitor<'de> for Any {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
+        while map.next_entry::<Any, Any>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self, A::Error> {
+        while seq.next_element::<Any>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    /// A glance must see what a reader sees: whether it is JSON, and the model.
+    #[track_caller]
+    fn check(body: &[u8]) {
+        let read = serde_json::from_slice::<Value>(body);
+        let seen = Glance::at(body);
+        assert_eq!(seen.is_ok(), read.is_ok(), "{}", String::from_utf8_lossy(body));
+        if let (Ok(seen), Ok(read)) = (seen, read) {
+            assert_eq!(seen.model.as_deref(), read.get("model").and_then(Value::as_str));
+        }
+    }
+
+    #[test]
+    fn it_is_as_strict_as_a_reader() {
+        let deep = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        let texts = [
+            r#"{"model": "m", "messages": [{"role": "user", "content": "hi"}]}"#,
+            r#"{"model": "a", "model": "b"}"#,
+            r#"{"model": "a", "model": 7}"#,
+            r#"{"mod\u0065l": "m\n"}"#,
+            r#"{"model": null, "x": {"model": "inner"}}"#,
+            r#"{"model": {"a": [1, "model"]}}"#,
+            r#"["model", {"model": "m"}]"#,
+            r#""model""#,
+            "null",
+            "7",
+            "-1.5",
+            "true",
+            "",
+            "{",
+            r#"{"model": "m"} x"#,
+            r#"{"model": "m",}"#,
+            r#"{"a": "\ud800"}"#,
+            r#"{"a": "\ud83d\ude00"}"#,
+            r#"{"\ud800": 1}"#,
+            r#"{"a": 1e999}"#,
+            r#"{"a": 01}"#,
+            "{\"a\": \"\u{1}\"}",
+            r#"{"a": nul}"#,
+        ];
+        texts.iter().for_each(|text| check(text.as_bytes()));
+        check(b"{\"a\": \"\xff\"}");
+        check(b"{\"\xff\": 1}");
+        for depth in [100, 126, 127, 128, 129, 1000] {
+            check(deep(depth).as_bytes());
+            check(format!("{{\"model\": \"m\", \"a\": {}}}", deep(depth)).as_bytes());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_sees_what_a_reader_sees(text in r#"[\[\]{}",:0-9a-e\\u+\-. ]{0,40}"#) {
+            check(text.as_bytes());
+            check(format!(r#"{{"model": "m", "x": {text}}}"#).as_bytes());
+        }
+    }
+}

@@ -260,7 +260,7 @@ async fn a_server_that_does_not_come_up_keeps_nobody_from_working() {
     let coder = Coder::new([done()]);
     let none: [String; 0] = [];
     let servers = vec![ServerConfig::program("absent", "/nowhere/server", none)];
-    let agent = coder.start(|config| Config { mcp_servers: servers, ..config }).await;
+    let agent = coder.start(|config| Config { mcp_servers: servers, await_servers: true, ..config }).await;
     let statuses = agent.servers();
     assert!(matches!(&statuses[..], [one] if matches!(one.standing, Standing::Failed(_))), "{statuses:?}");
     assert_eq!(run(&mut agent.stream("Hello?", None), []).await.end, Ok(EndReason::Done));

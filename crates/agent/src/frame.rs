@@ -276,7 +276,17 @@ impl Frame {
             let _ = ended.send(Some(outcome));
         });
         let state = status.watch();
-        Session::of(Handle { log, orders, cancel, outcome, state, toolbox, family, door, companions: config.companions })
+        Session::of(Handle {
+            log,
+            orders,
+            cancel,
+            outcome,
+            state,
+            toolbox,
+            family,
+            door,
+            companions: config.companions,
+        })
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use junto_core::{
-    Abilities, Ack, Agent, AgentError, AgentId, Body, Command, Companion, EndReason, EventError, EventLog, Fut, Outcome,
-    SessionState, Tool, ToolHost,
+    Abilities, Ack, Agent, AgentError, AgentId, Body, Command, Companion, EndReason, EventError, EventLog,
+    Fut, Outcome, SessionState, Tool, ToolHost,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;

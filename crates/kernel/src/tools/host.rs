@@ -157,7 +157,9 @@ impl Pause<'_> {
             Body::Question { of, ask, .. } if self.start == Some(*of) => {
                 self.asked = Some((ask.clone(), self.clock.hold()));
             }
-            Body::Answered { ask, .. } | Body::Replied { ask, .. } if self.asked.as_ref().is_some_and(|(asked, _)| asked == ask) => {
+            Body::Answered { ask, .. } | Body::Replied { ask, .. }
+                if self.asked.as_ref().is_some_and(|(asked, _)| asked == ask) =>
+            {
                 self.asked = None;
             }
             _ => {}

@@ -136,7 +136,8 @@ mod tests {
     }
 
     fn end(turn: u32, name: &str, id: &str, is_error: bool) -> Event {
-        let body = json!({"type": "tool_call_end", "call_id": id, "name": name, "output": "", "is_error": is_error});
+        let body =
+            json!({"type": "tool_call_end", "call_id": id, "name": name, "output": "", "is_error": is_error});
         event("own", turn, body)
     }
 

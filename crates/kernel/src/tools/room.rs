@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use junto_core::{
-    AgentError, AgentErrorKind, Body, CallId, Companion, EventLog, Fut, Tool, ToolCall, ToolHost, ToolOutcome, Via,
+    AgentError, AgentErrorKind, Body, CallId, Companion, EventLog, Fut, Tool, ToolCall, ToolHost,
+    ToolOutcome, Via,
 };
 use tokio::sync::OnceCell;
 use uuid::Uuid;

@@ -20,7 +20,7 @@ impl Output for Heard {
 }
 
 /// Starts a cell and waits until it has said something.
-async fn begin(
+pub(crate) async fn begin(
     kernel: &Kernel,
     cell: Cell,
 ) -> tokio::task::JoinHandle<Result<junto_kernel::Ran, junto_kernel::Error>> {
@@ -36,10 +36,15 @@ async fn begin(
 async fn a_cell_whose_time_is_up_is_interrupted_and_its_state_stays() {
     let place = Place::new();
     let kernel = place.kernel().await;
-    let code = "import time\nx = 7\nprint('begun')\ntime.sleep(3600)";
-    let said = say(&kernel, Cell::new(code).within(Duration::from_millis(300))).await;
-    assert_eq!((said.end(), said.state_lost()), (&CellEnd::TimedOut { killed: false }, false));
-    assert_eq!(said.stdout, "begun\n");
+    let code = "import time\nx = 7\nprint('begun', flush=True)\ntime.sleep(3600)";
+    let clock = Clock::default();
+    let hold = clock.hold();
+    let limited = Cell { clock, ..Cell::new(code) }.within(Duration::from_millis(100));
+    let task = begin(&kernel, limited).await;
+    drop(hold);
+    let ran = timeout(HANG, task).await.unwrap().unwrap().unwrap();
+    assert_eq!((ran.end, ran.state_lost), (CellEnd::TimedOut { killed: false }, false));
+    let said = say(&kernel, Cell::new("while True: pass").within(Duration::from_millis(300))).await;
     assert_eq!(said.error.unwrap().0, "KeyboardInterrupt");
     assert_eq!(cell(&kernel, "x").await.result.as_deref(), Some("7"));
     // Also one that waits without a thread: asynchronously, or for a process.

@@ -155,11 +155,7 @@ impl Live {
                 None if self.cells.is_open(running.start) => String::new(),
                 None => about(&running.call),
             };
-            lines.push(line.fitted(Style::PLAIN, &what, room).fitted(
-                Style::DIM,
-                &time,
-                width,
-            ));
+            lines.push(line.fitted(Style::PLAIN, &what, room).fitted(Style::DIM, &time, width));
         }
         if self.running.len() > MOST_RUNNING {
             let more = format!("  and {} more", self.running.len() - MOST_RUNNING);

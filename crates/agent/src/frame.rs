@@ -263,7 +263,7 @@ impl Frame {
             },
             wallet,
             door: Arc::clone(&door),
-            companions: config.companions,
+            companions: config.companions.clone(),
             _tools: tools,
             status: Arc::clone(&status),
             goes_on,
@@ -276,7 +276,17 @@ impl Frame {
             let _ = ended.send(Some(outcome));
         });
         let state = status.watch();
-        Session::of(Handle { log, orders, cancel, outcome, state, toolbox, family, door })
+        Session::of(Handle {
+            log,
+            orders,
+            cancel,
+            outcome,
+            state,
+            toolbox,
+            family,
+            door,
+            companions: config.companions,
+        })
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use junto_core::{
-    Abilities, Ack, Agent, AgentError, AgentId, Body, Command, EndReason, EventError, EventLog, Fut, Outcome,
-    SessionState, Tool, ToolHost,
+    Abilities, Ack, Agent, AgentError, AgentId, Body, Command, Companion, EndReason, EventError, EventLog,
+    Fut, Outcome, SessionState, Tool, ToolHost,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -64,6 +64,8 @@ pub(crate) struct Handle {
     pub(crate) state: watch::Receiver<SessionState>,
     pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) family: Arc<Family>,
+    /// Who lives beside the session.
+    pub(crate) companions: Vec<Arc<dyn Companion>>,
     pub(crate) door: Arc<Door>,
 }
 
@@ -98,6 +100,18 @@ impl Session {
 
     pub(crate) fn of(handle: Handle) -> Self {
         Self(Arc::new(handle))
+    }
+
+    /// Waits until those who live beside it can do what they are for. Inputs wait for that, too; whoever asks before the
+    /// first one learns of what is wrong before there is any.
+    ///
+    /// # Errors
+    /// What one of them lacks.
+    pub async fn ready(&self) -> Result<(), AgentError> {
+        for companion in &self.0.companions {
+            companion.ready().await?;
+        }
+        Ok(())
     }
 
     /// What it is doing.

@@ -187,7 +187,13 @@ impl Life {
 
     /// The turn, while commands are listened to.
     async fn turn(&mut self, entry: &Entry) -> Result<Result<EndReason, JournalError>, String> {
-        let mut turn = std::pin::pin!(caught(turn(&mut self.state, entry)));
+        let (state, companions) = (&mut self.state, &self.companions);
+        let mut turn = std::pin::pin!(caught(async {
+            match ready(companions, &state.desk).await {
+                Some(reason) => Ok(reason),
+                None => turn(state, entry).await,
+            }
+        }));
         // The turn goes on while a command is served: one may need the log, which the other may hold.
         let mut serving: Option<Fut<'_, ()>> = None;
         let reason = loop {
@@ -251,6 +257,23 @@ impl Life {
             outcome.reason = failed(&error.into());
         }
     }
+}
+
+/// Waits for who lives beside the session; why the input ends at once, if it does.
+async fn ready(companions: &[Arc<dyn Companion>], desk: &Desk) -> Option<EndReason> {
+    for companion in companions {
+        loop {
+            // Whatever ends the input or the session ends this, and a message that cannot wait for a step waits.
+            let step = desk.begin_step();
+            match step.run_until_cancelled(companion.ready()).await {
+                Some(Ok(())) => break,
+                Some(Err(error)) => return Some(failed(&error)),
+                None if desk.is_stopped() => return Some(EndReason::Interrupted),
+                None => {}
+            }
+        }
+    }
+    None
 }
 
 fn failed(error: &AgentError) -> EndReason {

@@ -2,7 +2,7 @@
 
 use std::sync::Weak;
 
-use crate::{EventLog, Fut, ToolHost};
+use crate::{AgentError, EventLog, Fut, ToolHost};
 
 /// Somebody who lives as long as a session and uses its tools, such as a kernel in which code calls them.
 ///
@@ -12,6 +12,15 @@ pub trait Companion: Send + Sync {
     /// The session begins, or goes on after it was brought back. `tools` are its tools for others than its loop, and
     /// `log` has its events. Neither keeps the session alive.
     fn begin(&self, tools: Weak<dyn ToolHost>, log: EventLog);
+
+    /// Waits until it can do what it is for, or it is known that it cannot. A session asks before the first model call of
+    /// each input, so that nothing is spent on what will fail. What takes long is begun in [`Companion::begin`].
+    ///
+    /// # Errors
+    /// Why it cannot; the input ends with this.
+    fn ready(&self) -> Fut<'_, Result<(), AgentError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 
     /// What the model is told of it in the system prompt: a section with a heading of its own.
     fn prompt(&self) -> Option<String> {

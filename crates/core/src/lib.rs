@@ -81,4 +81,4 @@ pub use junto_llm::Fut;
 /// The name that was probably meant, for messages about unknown ones.
 pub use junto_llm::names::nearest;
 /// What the contracts of tools speak of, for the crates that know this one and no model.
-pub use junto_llm::{Media, ToolCall, ToolCallKind, ToolKind, ToolSpec};
+pub use junto_llm::{CallId, Media, ToolCall, ToolCallKind, ToolKind, ToolSpec};

@@ -5,11 +5,13 @@ What differs from a kernel as it comes:
 - what processes and libraries write to the descriptors 1 and 2 is read before Python goes on writing, and
   before a cell is over, so that it stands where it belongs and in the cell it belongs to,
 - whoever writes faster than the other side reads waits, and nothing is dropped,
-- what is published at once has a limit.
+- what is published at once has a limit,
+- an interrupt is for one cell, and is heeded by its code: also one that comes before the code has begun.
 """
 
 import asyncio
 import codecs
+import contextlib
 import faulthandler
 import io
 import json
@@ -20,6 +22,8 @@ import sys
 import tempfile
 import threading
 
+import junto_watch
+
 # How many characters are published at once, and how many may wait.
 CHUNK = 1 << 16
 WAITING = 1 << 18
@@ -29,6 +33,8 @@ MESSAGES = 64
 LARGEST = 24 << 20
 # How many bytes are read at once of what processes write.
 READ = 1 << 16
+# How long after an interrupt, and after each other, the main thread is woken, in seconds.
+NUDGES = (0.002, 0.01, 0.05, 0.1, 0.2, 0.5)
 
 
 class Capture:
@@ -83,6 +89,132 @@ class Capture:
                 if event & select.POLLIN == 0:
                     poll.unregister(reader)
             self.drain()
+
+
+class Interrupts:
+    """Interrupts reach the code of a cell, and nothing else.
+
+    Raised in what surrounds the code, a KeyboardInterrupt would leave a cell without an answer, or without the
+    traceback that tells where it was. So SIGINT raises only while code runs. One that comes earlier is noted, and
+    raises as soon as the code begins; one that comes later is about a cell that is ending anyhow.
+    """
+
+    def __init__(self):
+        # The cell that runs, and the last one that was to be interrupted: written by one thread each.
+        self.current = None
+        self.asked = None
+        self.noted = False
+        # What the code of the cell that runs has SIGINT do.
+        self.handler = signal.default_int_handler
+
+    def begin(self, cell):
+        self.handler = signal.default_int_handler
+        self.noted = False
+        self.current = cell
+        # Whoever asks notes the cell before he looks whether it runs: one of the two sees the other.
+        if self.asked == cell:
+            self.noted = True
+
+    def end(self):
+        self.current = None
+        # An interrupt that came as the code ended may have kept it from being switched back.
+        with contextlib.suppress(KeyboardInterrupt):
+            self.switch(self.note)
+
+    def ask(self, cell):
+        """Whether a cell that is to be interrupted runs; if it is still to begin it is interrupted then."""
+        self.asked = cell
+        return self.current == cell
+
+    def note(self, *_):
+        self.noted = True
+
+    @contextlib.contextmanager
+    def heeded(self):
+        """While code runs. Statements of one cell are run one by one, and each may set a handler for the next."""
+        before = signal.signal(signal.SIGINT, self.handler)
+        try:
+            self.check()
+            yield
+        finally:
+            self.handler = signal.getsignal(signal.SIGINT)
+            self.switch(before)
+
+    @contextlib.contextmanager
+    def cancelling(self):
+        """While code awaits something, and a loop runs beside it."""
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+        def stop(*_):
+            if asyncio.current_task(loop) is task:
+                # It does not wait just now.
+                raise KeyboardInterrupt
+            # Raised here it would end the loop. If the task is about to go on, its next statement sees the note.
+            self.noted = True
+            loop.call_soon_threadsafe(task.cancel)
+
+        before = signal.signal(signal.SIGINT, stop)
+        try:
+            self.check()
+            yield
+        finally:
+            self.switch(before)
+
+    @contextlib.contextmanager
+    def deferred(self):
+        """While a traceback is made: that another interrupt has come just before changes nothing."""
+        before = signal.getsignal(signal.SIGINT)
+        with contextlib.suppress(KeyboardInterrupt):
+            self.switch(self.note)
+        try:
+            yield
+        finally:
+            self.switch(before)
+
+    def check(self):
+        if self.noted:
+            self.noted = False
+            raise KeyboardInterrupt
+
+    def switch(self, handler):
+        try:
+            return signal.signal(signal.SIGINT, handler)
+        except KeyboardInterrupt:
+            # One that had come just before; then nothing was switched.
+            signal.signal(signal.SIGINT, handler)
+            raise
+
+    async def nudge(self, cell):
+        """Wakes the main thread until a cell is over.
+
+        A signal that comes just before a thread goes to sleep in a system call, or that another thread has taken, does
+        not wake it. What Python would do about the signal is then done only when the call ends, unless another one
+        interrupts it.
+        """
+        main = threading.main_thread().ident
+        for pause in NUDGES:
+            await asyncio.sleep(pause)
+            if self.current != cell:
+                break
+            signal.pthread_kill(main, signal.SIGCONT)
+
+    def watch(self, shell):
+        """Has the code that a shell runs heed interrupts."""
+        run_code, show_traceback = shell.run_code, shell.showtraceback
+
+        async def run(code, result=None, *, async_=False):
+            if threading.current_thread() is not threading.main_thread():
+                return await run_code(code, result, async_=async_)
+            with self.cancelling() if async_ else self.heeded():
+                return await run_code(code, result, async_=async_)
+
+        def show(*args, **kwargs):
+            if threading.current_thread() is not threading.main_thread():
+                return show_traceback(*args, **kwargs)
+            with self.deferred():
+                return show_traceback(*args, **kwargs)
+
+        shell.run_code, shell.showtraceback = run, show
 
 
 def kernel_classes():
@@ -228,8 +360,38 @@ def kernel_classes():
 
         def start(self):
             super().start()
+            self.interrupts = Interrupts()
+            self.interrupts.watch(self.shell)
+            signal.signal(signal.SIGINT, self.interrupts.note)
             # A loop that sleeps is woken by any signal, so that an interrupt is heeded at once.
             asyncio.get_event_loop().add_signal_handler(signal.SIGCONT, lambda: None)
+            # So is a system call, which would otherwise go on after this one.
+            signal.siginterrupt(signal.SIGCONT, True)
+
+        def pre_handler_hook(self):
+            """An interrupt has nothing to interrupt before there is code."""
+
+        def post_handler_hook(self):
+            """Nothing was changed before."""
+
+        def _cancel_on_sigint(self, future):
+            """What runs the code does so."""
+            return contextlib.nullcontext()
+
+        async def execute_request(self, stream, ident, parent):
+            self.interrupts.begin(parent["header"]["msg_id"])
+            try:
+                await super().execute_request(stream, ident, parent)
+            finally:
+                self.interrupts.end()
+
+        async def interrupt_request(self, stream, ident, parent):
+            cell = parent["content"].get("cell")
+            if self.interrupts.ask(cell):
+                await super().interrupt_request(stream, ident, parent)
+                self.nudging = asyncio.ensure_future(self.interrupts.nudge(cell))
+            else:
+                self.session.send(stream, "interrupt_reply", {"status": "ok"}, parent, ident=ident)
 
     class App(IPKernelApp):
         def _bind_socket(self, s, port):
@@ -289,7 +451,14 @@ def limit_memory(limit):
 
 
 def main():
-    given = json.load(sys.stdin)
+    given = json.loads(sys.stdin.buffer.readline())
+    # The other end of this is open as long as the host lives. Code reads nothing there.
+    alive = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    junto_watch.over_me(alive)
+    os.close(alive)
     if given["memory"]:
         limit_memory(given["memory"])
     try:

@@ -168,6 +168,7 @@ impl Kernel {
             Some(live) => live,
             empty => empty.insert(shared.begin_or_leave(&leave).await?),
         };
+        out.begin();
         let setup = &shared.setup;
         let driven = drive::run(live, &cell, setup.grace, setup.memory.is_some(), &leave, out).await;
         if driven.dead

@@ -86,12 +86,12 @@ pub use error::{Error, ErrorKind};
 pub use gentools::{Gentools, SAVE_TOOL, SaveTool};
 pub use kernel::{Cell, CellEnd, Clock, Hold, Kernel, KernelSetup, Output, Piece, Ran, sandbox_for_kernels};
 pub use leave::{SHELL_LEAVE, ShellLeave};
-pub use python::Python;
+pub use python::{Maker, Python, Standing};
 pub use shim::{PYTHON_CLIENT, PYTHON_MODULES, START_UP};
 pub use socket::{Limits, ToolSocket};
 pub use tools::{
-    CodeRoom, CodeSetup, EXECUTE_CODE, FIND_CODE_TOOLS, IMAGE_MARK, Interpreter, RESET_KERNEL, Resumption,
-    RunFolder, STATE_LOST, earlier_cells,
+    CodeRoom, CodeSetup, EXECUTE_CODE, FIND_CODE_TOOLS, IMAGE_MARK, Interpreter, KERNEL_LOST, RESET_KERNEL,
+    Resumption, RunFolder, STATE_LOST, earlier_cells, is_call_of,
 };
 
 /// The environment variable that tells a child where the socket is.

@@ -18,6 +18,26 @@ pub struct Python {
     seal: Option<PathBuf>,
 }
 
+/// How the environment stands that is made and kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It was not made yet.
+    NotMade,
+    /// Something of it is missing; whoever asks for it makes it anew.
+    Broken,
+    /// It is whole.
+    Whole(Python),
+}
+
+/// What an environment is made with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Maker {
+    /// Its name on the path: `uv`, or a Python.
+    pub program: String,
+    /// Its version.
+    pub version: String,
+}
+
 impl Python {
     /// The user's own: a path, or a name that is found on the environment's `PATH`.
     ///
@@ -47,6 +67,19 @@ impl Python {
     /// The one below `home`, if it was made and is whole. Nothing is made.
     pub fn made(home: &Path) -> Option<Self> {
         kept::made(home)
+    }
+
+    /// How the one below `home` stands, and in which folder. Nothing is made.
+    pub fn standing(home: &Path) -> (PathBuf, Standing) {
+        kept::standing(home)
+    }
+
+    /// What the one below a home would be made with.
+    ///
+    /// # Errors
+    /// `python`, with what to do: there is neither `uv` nor a Python that is new enough.
+    pub async fn maker(env: &dyn ExecutionEnvironment) -> Result<Maker, Error> {
+        kept::maker(env).await
     }
 
     /// The program.

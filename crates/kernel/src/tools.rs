@@ -18,6 +18,7 @@
 mod arguments;
 mod execute;
 mod find;
+mod finding;
 mod heard;
 mod host;
 mod images;
@@ -35,6 +36,7 @@ use std::time::Duration;
 
 use junto_env::ExecutionEnvironment;
 
+pub use host::is_call_of;
 pub use past::{Resumption, earlier_cells};
 pub use room::CodeRoom;
 pub use run_folder::RunFolder;
@@ -52,7 +54,10 @@ const RESTORE_VARIABLES: &str = "restore_variables";
 
 /// How an image that a cell made stands in its output: this, the path of the file, and `]`.
 pub const IMAGE_MARK: &str = "[image: ";
-/// What a cell's output ends with when the kernel's variables are gone.
+/// The code of the warning that a session's log has, for the cell in which it was noticed, when the kernel's variables
+/// are gone.
+pub const KERNEL_LOST: &str = "kernel_lost";
+/// What a cell's output ends with then, for the model.
 pub const STATE_LOST: &str =
     "[the kernel was started anew: variables, imports and definitions of earlier cells are gone]";
 

@@ -13,6 +13,7 @@ mod t1_background;
 mod t1_code;
 mod t1_code_escapes;
 mod t1_code_input;
+mod t1_code_killed;
 mod t1_code_resume;
 mod t1_code_sandbox;
 mod t1_code_weaknesses;

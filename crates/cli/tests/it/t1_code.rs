@@ -1,10 +1,13 @@
 //! `junto run --code`: cells of Python in a session.
 
+use std::io::{BufRead as _, BufReader, Read as _};
+
 use junto::twin::{Play, Step};
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
 use crate::t1_commands::{Session, assert_gone};
+use crate::t1_interrupt::start;
 use crate::t1_run::{events, of_type};
 
 /// A cell.
@@ -131,18 +134,68 @@ fn code_calls_tools_that_are_asked_about_while_its_time_stands_still() {
     assert!(project.join("a.txt").exists() && !project.join("b.txt").exists());
 }
 
+/// What has a cell say when more time has passed than it may take.
+const LATER: &str = "import threading\nthreading.Timer(3, lambda: print('later', flush=True)).start()\n";
+
+/// Waits until it has said so. One that was ended before says nothing any more, and the run ends.
+#[track_caller]
+fn await_later(session: &mut Session) {
+    while !session.wait_for("tool_call_output_delta")["text"].as_str().unwrap().contains("later") {}
+}
+
+#[test]
+fn a_cell_that_asks_the_user_has_all_the_time_he_takes() {
+    let code = &format!(
+        "{LATER}import junto_tools\nprint(junto_tools.connect().ask_user(question='Which?'), flush=True)"
+    );
+    let mut stage = stage([cell(code), Step::text("Done.")]);
+    stage.machine = stage.machine.with("JUNTO_CODE_TIMEOUT", "2s");
+    let mut session = Session::start(&stage, &["--code", "--policy", "full", "--input", "json"]);
+    let question = session.wait_for("question");
+    await_later(&mut session);
+    let reply = json!({"reply": "said", "text": "the red one"});
+    session.tell(json!({"command": "reply", "ask": question["ask"], "reply": reply}));
+    let (code, events, err) = session.end();
+    assert_eq!(code, Some(0), "{err}");
+    let said = &outputs(&events)[0];
+    assert!(said.contains("the red one") && !said.contains("took too long"), "{said}");
+}
+
+/// In words, and through pipes: the cell ends only after somebody has seen what it said.
+#[test]
+fn what_a_cell_says_is_shown_while_it_runs() {
+    let code = "print('begun', flush=True)\nimport os, time\nwhile not os.path.exists('go'): time.sleep(0.01)\n\
+                print('ended')";
+    let mut stage = stage([cell(code), Step::text("Done.")]);
+    // Shown too late it is ended, and says less.
+    stage.machine = stage.machine.with("JUNTO_CODE_TIMEOUT", "60s");
+    let mut child = start(&stage.machine, &["run", "--code", "--policy", "full", "Work."]);
+    drop(child.stdin.take());
+    let mut err = BufReader::new(child.stderr.take().unwrap());
+    let mut told = String::new();
+    while !told.lines().any(|line| line == "    begun") {
+        assert_ne!(err.read_line(&mut told).unwrap(), 0, "{told}");
+    }
+    stage.machine.write("project/go", "");
+    err.read_to_string(&mut told).unwrap();
+    assert!(child.wait().unwrap().success(), "{told}");
+    let times = |wanted: &str| told.lines().filter(|line| *line == wanted).count();
+    assert_eq!((times("    begun"), times("    ended"), times("  execute_code ok")), (1, 1, 1), "{told}");
+}
+
 #[test]
 fn a_cell_that_takes_too_long_is_ended_but_not_while_somebody_is_asked() {
-    let code = "import junto_tools\njunto_tools.connect().write_file(file_path='a.txt', content='x')\nprint('asked')\n\
-                import time\ntime.sleep(600)";
+    let code = &format!(
+        "{LATER}import junto_tools\njunto_tools.connect().write_file(file_path='a.txt', content='x')\n\
+         print('asked')\nimport time\ntime.sleep(600)"
+    );
     let mut stage = stage([cell(code), Step::text("Done.")]);
     stage.machine = stage.machine.with("JUNTO_CODE_TIMEOUT", "2s");
     let mut session = Session::start(&stage, &["--code", "--ask", "--input", "json"]);
     let whole = session.wait_for("ask");
     session.answer(&whole, json!({"answer": "allow"}));
     let asked = session.wait_for("ask");
-    // Longer than the cell may take.
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    await_later(&mut session);
     session.answer(&asked, json!({"answer": "allow"}));
     let (code, events, err) = session.end();
     assert_eq!(code, Some(0), "{err}");
@@ -176,7 +229,9 @@ fn a_python_that_cannot_be_one_is_told_with_what_to_do() {
     let mut stage = stage([cell("1"), Step::text("{{last_result}}")]);
     stage.machine = stage.machine.with("JUNTO_CODE_PYTHON", "/nowhere/python");
     let run = stage.machine.run(&["run", "--code", "--policy", "full", "Work."]);
-    assert!(run.out.contains("/nowhere/python"), "{run:#?}");
+    assert!(run.code != Some(0) && run.err.contains("/nowhere/python"), "{run:#?}");
+    assert!(run.err.contains("junto doctor"), "{run:#?}");
+    assert_eq!(stage.requests().len(), 0, "the model was not asked");
 }
 
 #[test]

@@ -13,10 +13,11 @@ fn with_code(code: &str) -> Stage {
     stage
 }
 
-/// What is said, by whoever says it, of a Python that cannot be used: the cell to the model, or the command.
+/// What is said of a Python that cannot be used, before the model is asked.
 fn told(stage: &Stage) -> String {
     let run = stage.machine.run(&["run", "--code", "--policy", "full", "--json", "Work."]);
-    assert!(!run.out.contains("\"output\":\"42"), "{run:#?}");
+    assert!(run.code != Some(0) && !run.out.contains("\"output\":\"42"), "{run:#?}");
+    assert_eq!(stage.requests().len(), 0, "nothing was spent before it was known");
     format!("{}\n{}", run.out, run.err)
 }
 

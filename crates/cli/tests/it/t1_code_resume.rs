@@ -95,6 +95,41 @@ fn replay_asks_again_and_stops_where_it_is_refused() {
     assert_eq!(ran(&stage), "xy");
 }
 
+/// Interrupted in the second of its cells, it runs that one again and not the first.
+#[test]
+fn a_replay_that_was_interrupted_goes_on_with_the_cell_in_which_it_was() {
+    let waits = "open('ran.txt', 'a').write('b')\nimport os, time\nprint('there', flush=True)\n\
+                 open('waits', 'w').close()\nwhile not os.path.exists('go'): time.sleep(0.01)";
+    let stage = stage([
+        cell("x = 1\nopen('ran.txt', 'a').write('a')"),
+        cell(waits),
+        Step::text("First."),
+        cell("x"),
+        cell("x + 41"),
+        Step::text("Second."),
+    ]);
+    let (go, waiting) = (stage.machine.path("project/go"), stage.machine.path("project/waits"));
+    std::fs::write(&go, "").unwrap();
+    work(&stage, &["--policy", "full", "--code-resume", "replay"]);
+    std::fs::remove_file(&go).unwrap();
+    std::fs::remove_file(&waiting).unwrap();
+    let args = ["resume", "--json", "--input", "json", "--policy", "full", "latest", "Go on."];
+    let mut session = Session::of(start(&stage.machine, &args));
+    while session.wait_for("tool_call_start")["call"]["arguments"]["code"] != waits {}
+    while !waiting.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    session.tell(json!({"command": "interrupt"}));
+    session.wait_for("input_end");
+    std::fs::write(&go, "").unwrap();
+    session.tell(json!({"command": "submit", "input": {"text": "Once more."}}));
+    session.wait_for("input_end");
+    drop(session.child.stdin.take());
+    let (_, events, err) = session.end();
+    assert_eq!(outputs(&events).last().map(String::as_str), Some("42\n"), "{err}");
+    assert_eq!(ran(&stage), "ababb");
+}
+
 #[test]
 fn a_snapshot_keeps_what_can_be_kept() {
     let stage = stage(steps());

@@ -191,7 +191,7 @@ fn w08_what_was_said_before_an_error_is_told() {
             "print('half of it is done')\n1 / 0",
             "import time\nprint('before the sleep', flush=True)\ntime.sleep(600)",
         ]),
-        "timeout = \"1s\"\n",
+        "timeout = \"5s\"\n",
     );
     let seen = unasked(&stage, &["--policy", "full"]);
     let cells = seen.cells();
@@ -213,7 +213,7 @@ while True:
     except KeyboardInterrupt:
         print('no')
 ";
-    let stage = staged(sends(&[stubborn, "print('kept' in globals(), 6 * 7)"]), "timeout = \"1s\"\n");
+    let stage = staged(sends(&[stubborn, "print('kept' in globals(), 6 * 7)"]), "timeout = \"5s\"\n");
     let seen = unasked(&stage, &["--policy", "full"]);
     let (failed, said) = &seen.cells()[0];
     assert!(*failed && said.contains("are gone"), "{said}");

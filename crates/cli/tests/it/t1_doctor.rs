@@ -95,8 +95,9 @@ fn whether_a_kernel_can_be_had_is_told() {
     assert_eq!(told["code"]["kernel"], "missing");
     assert!(told["code"]["why"].as_str().unwrap().contains("/nowhere/python"), "{told}");
     let bare = Machine::new();
-    bare.program("bin/uv", "#!/bin/sh\n");
+    bare.program("bin/uv", "#!/bin/sh\necho uv 1.2.3\n");
     let path = text(&bare.path("bin"));
     let told = bare.with("PATH", &path).run(&["doctor"]).ok();
-    assert!(told.contains("  kernel: made with uv at the first cell"), "{told}");
+    assert!(told.contains("  kernel: not made yet: made with uv 1.2.3 before the first run"), "{told}");
+    assert!(told.contains("  environment: "), "{told}");
 }

@@ -97,10 +97,12 @@ impl Agent {
     /// Begins its session, or goes on with the one that was kept, and starts its MCP servers; the kernel starts with
     /// the first cell. A turn that was cut off in that session is over. Started already, it does nothing.
     ///
-    /// A server that does not come up keeps nobody from working: [`Agent::servers`] tells.
+    /// Python is there when this returns; where it has to be made first, that takes its time. Servers are not waited for
+    /// ([`Config::await_servers`]): tools that come later are there from the next model call on. A server that does not
+    /// come up keeps nobody from working: [`Agent::servers`] tells.
     ///
     /// # Errors
-    /// `unsupported` if the sandbox cannot be had; `journal` if the session cannot be opened, as when another process
+    /// `process` if there is no Python for the kernel; `unsupported` if the sandbox cannot be had; `journal` if the session cannot be opened, as when another process
     /// works in it; `invalid` if the directory is none.
     pub async fn start(&self) -> Result<(), AgentError> {
         let _changing = self.changing.lock().await;
@@ -109,12 +111,19 @@ impl Agent {
         }
         let hub = self.hub()?;
         let workshop = self.workshop(hub.as_ref())?;
-        if let Some(hub) = &hub {
+        if let Some(hub) = hub.as_ref().filter(|_| self.config.await_servers) {
             hub.ready().await;
         }
         let cancel = CancellationToken::new();
         let ends = Arc::new(cancel.clone().drop_guard());
         let session = self.begin(&workshop, cancel).await?;
+        if let Err(error) = session.ready().await {
+            session.close().await;
+            if let Some(hub) = hub {
+                hub.close().await;
+            }
+            return Err(error);
+        }
         let turns = Arc::new(Turns::from(session.log().last()));
         let folder =
             self.config.persistence.as_ref().and_then(|store| store.folder(session.log().session()).ok());

@@ -38,6 +38,8 @@ pub struct Config {
     pub approval_timeout: Option<Duration>,
     /// The MCP servers whose tools the model, and its code, can call.
     pub mcp_servers: Vec<ServerConfig>,
+    /// Whether [`Agent::start`](super::Agent::start) waits until each of them has come up, or has not.
+    pub await_servers: bool,
     /// Whether the agent may have subagents. Each has a kernel of its own.
     pub enable_subagents: bool,
     /// How many at once.
@@ -47,8 +49,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// This agent in this directory. Its sessions are not kept, every call is asked about, and there may be five
-    /// subagents.
+    /// This agent in this directory. Its sessions are not kept, every call is asked about, no server is waited for, and
+    /// there may be five subagents.
     pub fn new(native: Native, code: Code, workdir: impl Into<PathBuf>) -> Self {
         Self {
             native,
@@ -59,6 +61,7 @@ impl Config {
             policy: None,
             approval_timeout: None,
             mcp_servers: Vec::new(),
+            await_servers: false,
             enable_subagents: true,
             max_subagents: 5,
             means: None,

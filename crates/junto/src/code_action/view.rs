@@ -9,6 +9,8 @@ use junto_core::{
     Via,
 };
 
+use junto_kernel::is_call_of;
+
 use super::images::images_in;
 use super::{AgentEvent, AgentEventKind, ApprovalRequest, EXECUTE_CODE, ParentCall, Phase, SHELL_LEAVE};
 use crate::Approval;
@@ -157,13 +159,13 @@ impl View {
             }
             Body::Ask { request } => {
                 if let Some(approval) = Approval::of(&self.agent, event) {
-                    let parent = self.called_for(event, request.via);
+                    let parent = self.called_for(event, &request.call.id, request.via);
                     let kind = AgentEventKind::ApprovalRequest(ApprovalRequest::new(approval));
                     out.push_back(self.made(event, request.call.id.clone(), parent, kind));
                 }
             }
             Body::ToolCallStart { call, via } => {
-                let parent = self.called_for(event, *via);
+                let parent = self.called_for(event, &call.id, *via);
                 self.begin(event, call.id.clone(), parent, *via == Via::Loop && call.name == EXECUTE_CODE);
             }
             Body::ToolCallEnd { .. } => {
@@ -193,7 +195,7 @@ impl View {
         let is_cell = open.as_ref().is_some_and(|open| open.is_cell);
         let parent = match open {
             Some(open) => open.parent,
-            None => self.called_for(event, *via),
+            None => self.called_for(event, call_id, *via),
         };
         let shown = seen.as_ref().and_then(|seen| seen.text.as_ref()).unwrap_or(output);
         let text = match (shown, via) {
@@ -237,13 +239,11 @@ impl View {
     }
 
     /// What a call is made for: the cell whose code makes it, where that is known, else what its agent was started by.
-    fn called_for(&self, event: &Event, via: Via) -> Option<ParentCall> {
+    fn called_for(&self, event: &Event, call: &str, via: Via) -> Option<ParentCall> {
         let mut cells = self.open.values().filter(|open| open.is_cell && open.agent == event.agent);
-        match (via, cells.next(), cells.next()) {
-            (Via::Cell, Some(cell), None) => {
-                Some(ParentCall { agent_id: self.id(&event.agent), corr_id: cell.corr_id.clone() })
-            }
-            _ => self.started_by(event),
+        match cells.find(|cell| via == Via::Cell && is_call_of(call, &cell.corr_id)) {
+            Some(cell) => Some(ParentCall { agent_id: self.id(&event.agent), corr_id: cell.corr_id.clone() }),
+            None => self.started_by(event),
         }
     }
 

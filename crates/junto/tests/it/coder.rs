@@ -1,5 +1,6 @@
 //! A code-action agent over a scripted model, and its turns as lines.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,10 @@ use tempfile::TempDir;
 /// For what must not hang; far more than anything takes.
 pub(crate) const HANG: Duration = Duration::from_mins(2);
 
+/// Says that it can be a kernel, and cannot.
+const STANDIN: &str = "#!/bin/sh\nfor word; do :; done\n\
+    printf '\\n%s{\"version\": [3, 12], \"kernel\": \"7.0.0\", \"why\": null}\\n' \"$word\"\n";
+
 /// A folder to work in, one for sockets, and a model.
 pub(crate) struct Coder {
     pub(crate) dir: TempDir,
@@ -28,6 +33,9 @@ impl Coder {
         for name in ["work", "run"] {
             std::fs::create_dir(dir.path().join(name)).unwrap();
         }
+        let standin = dir.path().join("python");
+        std::fs::write(&standin, STANDIN).unwrap();
+        std::fs::set_permissions(&standin, std::fs::Permissions::from_mode(0o755)).unwrap();
         Self { dir, twin: Twin::start(Play::of(steps), junto::twin::Options::default()).unwrap() }
     }
 
@@ -37,7 +45,7 @@ impl Coder {
 
     /// What an agent is made of whose kernel is never started.
     pub(crate) fn config(&self) -> Config {
-        self.config_with(Path::new("/nowhere/python"))
+        self.config_with(&self.dir.path().join("python"))
     }
 
     /// What an agent is made of whose kernel is of this Python.

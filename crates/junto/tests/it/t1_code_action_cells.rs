@@ -8,7 +8,7 @@ use junto::core::{AgentErrorKind, EndReason};
 use junto::env::{Means, Sandbox};
 use junto::mcp::Standing;
 use junto::mcp::config::ServerConfig;
-use junto::twin::{Step, When};
+use junto::twin::{Call, Step, When};
 use serde_json::json;
 
 use crate::coder::{Answer, Coder, line, request, run, until};
@@ -245,6 +245,46 @@ async fn kernels_are_in_the_sandbox_if_that_is_wanted_those_of_subagents_too() {
 }
 
 #[tokio::test]
+async fn without_a_python_the_agent_does_not_start_and_no_model_is_asked() {
+    let coder = Coder::new([done()]);
+    let agent = Agent::new(coder.config_with(Path::new("/nowhere/python")), Options::default()).unwrap();
+    let error = agent.start().await.unwrap_err();
+    assert_eq!(error.kind(), AgentErrorKind::Process, "{error}");
+    assert!(error.to_string().contains("/nowhere/python") && error.hint().is_some(), "{error}");
+    assert_eq!(coder.requests().len(), 0);
+}
+
+/// They are started together and run one after the other; each call is of the cell whose code made it.
+#[tokio::test]
+async fn the_calls_of_two_cells_in_one_round_have_their_own_parents() {
+    let reads =
+        |name: &str| format!("from mcptools.junto import read_file\nprint(read_file(file_path='{name}'))");
+    let both = ["a.txt", "b.txt"].map(|name| Call::new("execute_code", json!({ "code": reads(name) })));
+    let coder = Coder::new([Step::calls(both).without_thinking(), done()]);
+    let agent = agent(&coder).await;
+    let whole = run(&mut agent.stream("Read both.", None), []).await;
+    assert_eq!(whole.end, Ok(EndReason::Done));
+    let cell_of = |name: &str| {
+        let asked = whole.events.iter().find(|event| match &event.kind {
+            AgentEventKind::ApprovalRequest(request) => {
+                request.tool_args()["code"].as_str().is_some_and(|code| code.contains(name))
+            }
+            _ => false,
+        });
+        asked.unwrap().corr_id.clone()
+    };
+    for (name, said) in [("a.txt", "one"), ("b.txt", "two")] {
+        let given = whole.events.iter().find(|event| match &event.kind {
+            AgentEventKind::ToolOutput { content, ptc: true, .. } => content.contains(said),
+            _ => false,
+        });
+        let parent = given.unwrap().parent.clone().expect("it is of a cell");
+        assert_eq!(parent.corr_id, cell_of(name), "{name}: {:?}", whole.lines());
+    }
+    agent.stop().await;
+}
+
+#[tokio::test]
 async fn a_sandbox_that_cannot_be_had_is_refused() {
     let coder = Coder::new([done()]);
     let config = Config { means: Some(Means::default()), ..coder.config() };
@@ -260,7 +300,7 @@ async fn a_server_that_does_not_come_up_keeps_nobody_from_working() {
     let coder = Coder::new([done()]);
     let none: [String; 0] = [];
     let servers = vec![ServerConfig::program("absent", "/nowhere/server", none)];
-    let agent = coder.start(|config| Config { mcp_servers: servers, ..config }).await;
+    let agent = coder.start(|config| Config { mcp_servers: servers, await_servers: true, ..config }).await;
     let statuses = agent.servers();
     assert!(matches!(&statuses[..], [one] if matches!(one.standing, Standing::Failed(_))), "{statuses:?}");
     assert_eq!(run(&mut agent.stream("Hello?", None), []).await.end, Ok(EndReason::Done));

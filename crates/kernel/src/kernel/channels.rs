@@ -95,9 +95,9 @@ impl Channels {
         self.shell.is_hung_up()
     }
 
-    /// Interrupts what runs.
-    pub(super) async fn interrupt(&mut self) -> io::Result<()> {
-        let request = Request::new(&self.key, &self.session, "interrupt_request", &json!({}));
+    /// Interrupts a cell, also one that has not begun.
+    pub(super) async fn interrupt(&mut self, cell: &str) -> io::Result<()> {
+        let request = Request::new(&self.key, &self.session, "interrupt_request", &json!({ "cell": cell }));
         self.control.send(&request.parts()).await
     }
 

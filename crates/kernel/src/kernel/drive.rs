@@ -138,14 +138,14 @@ pub(super) async fn run(
             Event::Stop(stop) => {
                 stopping = Some((stop, Insistence::new(grace)));
                 // If it cannot be told it is killed soon.
-                let _ = live.channels.interrupt().await;
+                let _ = live.channels.interrupt(&progress.id).await;
             }
             Event::Insist => {
                 let Some((stop, insistence)) = &mut stopping else { continue };
                 if insistence.is_over() {
                     return Driven { end: stop.end(true), dead: true, strays: progress.strays };
                 }
-                let _ = live.channels.interrupt().await;
+                let _ = live.channels.interrupt(&progress.id).await;
             }
             Event::Killed => {
                 let end = CellEnd::Interrupted { killed: true };
@@ -220,9 +220,9 @@ async fn hung_up(live: &mut Live, progress: Progress, out: &mut (dyn Output + Se
 /// Has a cell that nobody waited for end, so that another can run; says whether it did.
 pub(super) async fn settle(live: &mut Live, grace: Duration) -> bool {
     let Some(id) = live.unfinished.clone() else { return true };
-    let mut progress = Progress::new(id);
+    let mut progress = Progress::new(id.clone());
     let work = async {
-        live.channels.interrupt().await?;
+        live.channels.interrupt(&id).await?;
         while !progress.is_over() {
             let Some((from, message)) = live.channels.next().await? else { return Ok(false) };
             progress.take(from, message);

@@ -5,6 +5,9 @@ use serde_json::Value;
 
 /// Takes what a cell says, in its order, and may take its time: the cell waits meanwhile.
 pub trait Output {
+    /// The cell has its turn: what comes from here on is its doing.
+    fn begin(&mut self) {}
+
     /// Takes a piece.
     fn piece(&mut self, piece: Piece) -> Fut<'_, ()>;
 }

@@ -19,8 +19,11 @@ const PATIENCE: Duration = Duration::from_mins(2);
 /// What the interpreter runs: the module in the folder it is told, and nothing that the working directory has
 /// under the name of a module.
 const FIRST: &str = "import sys; sys.path[0] = sys.argv.pop(); import junto_kernel; junto_kernel.main()";
-/// The module that becomes the kernel.
-const MODULE: (&str, &str) = ("junto_kernel.py", include_str!("../../python/junto_kernel.py"));
+/// The modules that become the kernel, and that see to its end.
+const MODULES: [(&str, &str); 2] = [
+    ("junto_kernel.py", include_str!("../../python/junto_kernel.py")),
+    ("junto_watch.py", include_str!("../../python/junto_watch.py")),
+];
 
 /// A kernel that runs.
 pub(super) struct Live {
@@ -47,7 +50,7 @@ impl Live {
 async fn launch(setup: &KernelSetup) -> Result<Live, Error> {
     let failed = |what: String| Error::new(ErrorKind::Start, what);
     let mut modules = setup.modules.clone();
-    modules.push((MODULE.0.to_owned(), MODULE.1.to_owned()));
+    modules.extend(MODULES.map(|(name, text)| (name.to_owned(), text.to_owned())));
     let folder = Folder::make(&setup.run_dir, &modules).map_err(|e| {
         failed(format!("cannot make the kernel's folder in `{}`: {e}", setup.run_dir.display()))
     })?;
@@ -64,7 +67,8 @@ async fn launch(setup: &KernelSetup) -> Result<Live, Error> {
     let mut command = CommandSpec::argv([program, "-c".to_owned(), FIRST.to_owned(), path]);
     let directory = setup.directory.to_string_lossy();
     command.cwd = Some(setup.env.resolve(&directory).await.map_err(|e| failed(e.to_string()))?);
-    command.stdin = Stdin::Bytes(given.to_string().into_bytes().into());
+    // It stays open: that it closes tells the kernel that its host is gone, however that went.
+    command.stdin = Stdin::Open;
     // Not what the user has for his own sessions: cells are the same wherever they run.
     let settings = folder.settings().to_string_lossy().into_owned();
     command.variables.extend(
@@ -72,8 +76,10 @@ async fn launch(setup: &KernelSetup) -> Result<Live, Error> {
             .map(|(name, value)| (name.to_owned(), value)),
     );
     command.variables.extend(setup.variables.clone());
-    let process =
-        setup.env.spawn(command).await.map_err(|e| failed(format!("the kernel does not start: {e}")))?;
+    let not_started = |e| failed(format!("the kernel does not start: {e}"));
+    let mut process = setup.env.spawn(command).await.map_err(not_started)?;
+    // One that has ended already tells why, below.
+    let _ = process.write(format!("{given}\n").as_bytes()).await;
     let mut life = Life::begin(process, &ready).await.map_err(|e| distrusted(setup, e))?;
     let channels = tokio::select! {
         channels = Channels::connect(&sockets, key) => channels,

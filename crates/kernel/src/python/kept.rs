@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
-use super::{Python, probe};
+use super::{Maker, Python, Standing, probe};
 use crate::{Error, ErrorKind, hex};
 
 /// What is installed.
@@ -23,6 +23,8 @@ const LOCK: &str = include_str!("../../python/requirements.lock");
 const OLDEST: (u32, u32) = (3, 11);
 /// Names under which there may be one, those that say least first.
 const NAMES: &[&str] = &["python3", "python3.14", "python3.13", "python3.12", "python3.11", "python"];
+/// The program that makes it fastest.
+const UV: &str = "uv";
 /// How long a step of the making may take, on a slow line.
 const PATIENCE: Duration = Duration::from_mins(15);
 /// What those say who reach no index of packages.
@@ -91,6 +93,26 @@ pub(super) fn made(home: &Path) -> Option<Python> {
     Places::new(home).whole()
 }
 
+/// How the environment below `home` stands.
+pub(super) fn standing(home: &Path) -> (PathBuf, Standing) {
+    let places = Places::new(home);
+    let standing = match places.whole() {
+        Some(python) => Standing::Whole(python),
+        None if places.environment.exists() => Standing::Broken,
+        None => Standing::NotMade,
+    };
+    (places.environment, standing)
+}
+
+/// What an environment is made with.
+pub(super) async fn maker(env: &dyn ExecutionEnvironment) -> Result<Maker, Error> {
+    if let Ok(said) = (Step { env }).run(&[UV, "--version"]).await {
+        let version = said.split_whitespace().nth(1).unwrap_or_default().to_owned();
+        return Ok(Maker { program: UV.to_owned(), version });
+    }
+    base(env).await
+}
+
 /// The environment below `home`, made if it is not there.
 pub(super) async fn kept(
     home: &Path,
@@ -141,19 +163,19 @@ async fn make(
     let program = places.program().to_string_lossy().into_owned();
     let requirements = places.requirements.to_string_lossy().into_owned();
     let step = Step { env };
-    let has_uv = step.run(&["uv", "--version"]).await.is_ok();
+    let maker = maker(env).await?;
+    let has_uv = maker.program == UV;
     tell("preparing Python for code actions, once");
     if has_uv {
-        step.run(&["uv", "venv", "--quiet", "--no-project", "--python", ">=3.11", &target]).await?;
+        step.run(&[UV, "venv", "--quiet", "--no-project", "--python", ">=3.11", &target]).await?;
     } else {
-        let base = base(env).await?;
-        step.run(&[&base, "-m", "venv", &target]).await?;
+        step.run(&[&maker.program, "-m", "venv", &target]).await?;
     }
     fs::write(&places.requirements, LOCK).map_err(|e| no_place(&places.requirements, &e))?;
     tell("installing ipykernel");
     if has_uv {
         let install = [
-            "uv",
+            UV,
             "pip",
             "install",
             "--quiet",
@@ -192,12 +214,15 @@ async fn make(
 }
 
 /// A Python on the path that is new enough.
-async fn base(env: &dyn ExecutionEnvironment) -> Result<String, Error> {
+async fn base(env: &dyn ExecutionEnvironment) -> Result<Maker, Error> {
     let mut old = None;
     for name in NAMES {
         let Ok(found) = probe::probe(Path::new(name), env).await else { continue };
         match found.at_least(OLDEST, name) {
-            Ok(()) => return Ok((*name).to_owned()),
+            Ok(()) => {
+                let (major, minor) = found.version;
+                return Ok(Maker { program: (*name).to_owned(), version: format!("{major}.{minor}") });
+            }
             Err(e) => old = old.or(Some(e)),
         }
     }
@@ -230,16 +255,17 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    async fn run(&self, argv: &[&str]) -> Result<(), Error> {
+    /// Gives what the command said.
+    async fn run(&self, argv: &[&str]) -> Result<String, Error> {
         let line = argv.join(" ");
         let command = CommandSpec::argv(argv.iter().copied());
         let never = CancellationToken::new();
         let ran = exec(self.env, command, PATIENCE, &never, &mut |_| {}).await;
         let ran = ran.map_err(|e| Error::new(ErrorKind::Python, format!("`{line}` does not run: {e}")))?;
-        if ran.exit.success() {
-            return Ok(());
-        }
         let said = ran.both.text(|_| "\n…\n".to_owned());
+        if ran.exit.success() {
+            return Ok(said);
+        }
         let last: Vec<&str> = said.trim().lines().rev().take(8).collect();
         let last: Vec<&str> = last.into_iter().rev().collect();
         let message = format!("{}; `{line}` ended with {}:\n{}", remedy(&said), ran.exit, last.join("\n"));

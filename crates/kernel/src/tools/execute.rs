@@ -47,14 +47,14 @@ impl ExecuteCode {
         }
     }
 
-    async fn execute(&self, code: String, cx: &ToolCx) -> ToolOutcome {
+    async fn execute(&self, call: &str, code: String, cx: &ToolCx) -> ToolOutcome {
         let kernel = match self.kernel(cx).await {
             Ok(kernel) => kernel,
             Err(outcome) => return outcome,
         };
         let room = &self.room;
         room.used.store(true, Ordering::Release);
-        let mut heard = Heard::new(cx, room.setup.images.clone());
+        let mut heard = Heard::new(cx, room.setup.images.clone(), call, room.cells.begin());
         if let Some(news) = room.take_news() {
             heard.line(&news).await;
         }
@@ -64,9 +64,13 @@ impl ExecuteCode {
             cancel: cx.cancel.clone(),
             ..Cell::new(code)
         };
-        let _running = room.cells.begin();
         match kernel.run(cell, &mut heard).await {
-            Ok(ran) => heard.finish(&ran).await,
+            Ok(ran) => {
+                if ran.state_lost {
+                    room.lost(call).await;
+                }
+                heard.finish(&ran).await
+            }
             Err(error) => heard.fail(&error).await,
         }
     }
@@ -84,7 +88,7 @@ impl Tool for ExecuteCode {
     fn run<'a>(&'a self, permit: Permit, cx: &'a ToolCx) -> Fut<'a, ToolOutcome> {
         Box::pin(async move {
             match code(permit.call()) {
-                Ok(code) => self.execute(code, cx).await,
+                Ok(code) => self.execute(&permit.call().id, code, cx).await,
                 Err(error) => ToolOutcome::error(error.to_string()),
             }
         })

@@ -4,12 +4,16 @@ use std::path::PathBuf;
 
 use junto_core::{Fut, Media, Spool, ToolCx, ToolOutcome};
 
+use super::host::Running;
 use super::{IMAGE_MARK, images};
 use crate::{CellEnd, Output, Piece, Ran};
 
 /// What a cell says, in the order in which it came.
 pub(super) struct Heard<'a> {
     cx: &'a ToolCx,
+    /// The cell's call, and that it is under way.
+    call: &'a str,
+    running: Running,
     folder: PathBuf,
     spool: Spool,
     ends_line: bool,
@@ -23,9 +27,10 @@ pub(super) struct Heard<'a> {
 }
 
 impl<'a> Heard<'a> {
-    pub(super) fn new(cx: &'a ToolCx, folder: PathBuf) -> Self {
+    pub(super) fn new(cx: &'a ToolCx, folder: PathBuf, call: &'a str, running: Running) -> Self {
         let spool = cx.caller.spool();
-        Self { cx, folder, spool, ends_line: true, shown: Vec::new(), images: 0, has_text: false, html: None }
+        let (ends_line, shown, images, has_text, html) = (true, Vec::new(), 0, false, None);
+        Self { cx, call, running, folder, spool, ends_line, shown, images, has_text, html }
     }
 
     /// Shows and keeps a text.
@@ -100,6 +105,10 @@ impl<'a> Heard<'a> {
 }
 
 impl Output for Heard<'_> {
+    fn begin(&mut self) {
+        self.running.turn(self.call);
+    }
+
     fn piece(&mut self, piece: Piece) -> Fut<'_, ()> {
         Box::pin(async move {
             let is_text = matches!(piece, Piece::Result { .. } | Piece::Display { .. });

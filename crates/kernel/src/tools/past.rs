@@ -1,12 +1,14 @@
 //! The cells of a session before it was resumed, and how their state comes back.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::PoisonError;
 
 use junto_core::{Body, Event};
 use serde_json::json;
 
 use super::snapshot::Kept;
-use super::{CodeRoom, EXECUTE_CODE, REPLAY_CELL, RESET_KERNEL, RESTORE_VARIABLES, STATE_LOST};
+use super::{CodeRoom, EXECUTE_CODE, KERNEL_LOST, REPLAY_CELL, RESET_KERNEL, RESTORE_VARIABLES};
 
 /// What is brought back of the kernel's state when a session is resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,8 +60,13 @@ impl Resumption {
     }
 }
 
+/// Runs cells again. Interrupted, it goes on with the cell in which it was, as long as the kernel is the same.
 async fn replay(room: &CodeRoom, cells: &[String]) -> Option<String> {
-    for (done, code) in cells.iter().enumerate() {
+    let start = room.running()?.generation();
+    let done = || *room.replayed.lock().unwrap_or_else(PoisonError::into_inner);
+    let from = Some(done()).filter(|(of, _)| *of == start).map_or(0, |(_, done)| done);
+    for (done, code) in cells.iter().enumerate().skip(from) {
+        *room.replayed.lock().unwrap_or_else(PoisonError::into_inner) = (start, done);
         let outcome = room.call(REPLAY_CELL, json!({ "code": code })).await;
         if outcome.is_error {
             let why = outcome.output.preview();
@@ -76,28 +83,34 @@ async fn replay(room: &CodeRoom, cells: &[String]) -> Option<String> {
 /// was fresh last, without what was rewound or is going to be. The code of each, in their order.
 pub fn earlier_cells(events: &[Event], rewind: Option<u32>) -> Vec<String> {
     let Some(own) = events.first().map(|event| &event.agent) else { return Vec::new() };
-    let mut cells: Vec<(u32, String)> = Vec::new();
+    let mut cells: Vec<(u32, String, String)> = Vec::new();
+    // The cells in which it was noticed that the kernel was another.
+    let mut lost: HashSet<&str> = HashSet::new();
     for event in events.iter().filter(|event| event.agent == *own) {
         match &event.body {
             Body::ToolCallStart { call, .. } if call.name == EXECUTE_CODE => {
                 let code = call.arguments.get("code").and_then(|code| code.as_str());
-                cells.extend(code.map(|code| (event.turn, code.to_owned())));
+                cells.extend(code.map(|code| (event.turn, call.id.clone(), code.to_owned())));
             }
             Body::ToolCallEnd { name, is_error: false, .. } if name == RESET_KERNEL => cells.clear(),
-            Body::ToolCallEnd { name, output, is_error, .. }
-                if name == EXECUTE_CODE && output.preview().trim_end().ends_with(STATE_LOST) =>
-            {
-                // Where the kernel was found dead, the cell itself was run by a new one.
-                let last = cells.pop().filter(|_| !is_error);
-                cells.clear();
-                cells.extend(last);
+            Body::Warning { code, .. } if code == KERNEL_LOST => {
+                lost.extend(event.corr.as_ref().map(|call| call.0.as_str()));
             }
-            Body::Rewound { to_turn } => cells.retain(|(turn, _)| turn <= to_turn),
+            Body::ToolCallEnd { name, call_id, is_error, .. }
+                if name == EXECUTE_CODE && lost.contains(call_id.as_str()) =>
+            {
+                // Of those before it nothing is left; what came beside it waited for its turn. Where the kernel was
+                // found dead, the cell itself was run by a new one.
+                let at = cells.iter().rposition(|(_, id, _)| id == call_id);
+                let gone = at.map_or(cells.len(), |at| at + usize::from(*is_error));
+                cells.drain(..gone);
+            }
+            Body::Rewound { to_turn } => cells.retain(|(turn, ..)| turn <= to_turn),
             _ => {}
         }
     }
     let stays = |turn: u32| rewind.is_none_or(|to_turn| turn <= to_turn);
-    cells.into_iter().filter(|(turn, _)| stays(*turn)).map(|(_, code)| code).collect()
+    cells.into_iter().filter(|(turn, ..)| stays(*turn)).map(|(.., code)| code).collect()
 }
 
 #[cfg(test)]
@@ -116,14 +129,22 @@ mod tests {
         serde_json::from_value(event).unwrap()
     }
 
+    /// The start of a call whose id is its code.
     fn start(turn: u32, name: &str, code: &str) -> Event {
-        let call = junto_core::ToolCall::function("c", name, json!({ "code": code }).to_string());
+        let call = junto_core::ToolCall::function(code, name, json!({ "code": code }).to_string());
         event("own", turn, json!({"type": "tool_call_start", "call": call}))
     }
 
-    fn end(turn: u32, name: &str, output: &str, is_error: bool) -> Event {
-        let body = json!({"type": "tool_call_end", "call_id": "c", "name": name, "output": output, "is_error": is_error});
+    fn end(turn: u32, name: &str, id: &str, is_error: bool) -> Event {
+        let body =
+            json!({"type": "tool_call_end", "call_id": id, "name": name, "output": "", "is_error": is_error});
         event("own", turn, body)
+    }
+
+    /// The end of a cell in which the kernel was lost.
+    fn lost(id: &str, is_error: bool) -> [Event; 2] {
+        let warning = json!({"type": "warning", "code": KERNEL_LOST, "message": "", "corr": id});
+        [event("own", 1, warning), end(1, EXECUTE_CODE, id, is_error)]
     }
 
     fn check(events: &[Event], rewind: Option<u32>, expected: &[&str]) {
@@ -135,14 +156,23 @@ mod tests {
     #[test]
     fn the_cells_that_made_the_state_are_known() {
         let run = |turn, code| start(turn, EXECUTE_CODE, code);
-        let lost = |is_error| end(1, EXECUTE_CODE, &format!("said\n{STATE_LOST}\n"), is_error);
         check(&[], None, &[]);
         check(&[run(1, "a"), start(1, "shell", "no"), run(2, "b")], None, &["a", "b"]);
-        check(&[run(1, "a"), end(1, RESET_KERNEL, "", false), run(2, "b")], None, &["b"]);
-        check(&[run(1, "a"), end(1, RESET_KERNEL, "no", true)], None, &["a"]);
+        check(&[run(1, "a"), end(1, RESET_KERNEL, "r", false), run(2, "b")], None, &["b"]);
+        check(&[run(1, "a"), end(1, RESET_KERNEL, "r", true)], None, &["a"]);
         // The cell in which the kernel died is not run again; one that found it dead is.
-        check(&[run(1, "a"), run(1, "b"), lost(true), run(1, "c")], None, &["c"]);
-        check(&[run(1, "a"), run(1, "b"), lost(false)], None, &["b"]);
+        let [warned, ended] = lost("b", true);
+        check(&[run(1, "a"), run(1, "b"), warned, ended, run(1, "c")], None, &["c"]);
+        let [warned, ended] = lost("b", false);
+        check(&[run(1, "a"), run(1, "b"), warned.clone(), ended.clone()], None, &["b"]);
+        // Of two that were started together, the second is run by the new kernel.
+        check(&[run(1, "b"), run(1, "c"), warned, ended], None, &["b", "c"]);
+        let [warned, ended] = lost("b", true);
+        check(&[run(1, "b"), run(1, "c"), warned, ended], None, &["c"]);
+        // What a cell prints is no such news.
+        let said = super::super::STATE_LOST;
+        let printed = json!({"type": "tool_call_end", "call_id": "b", "name": EXECUTE_CODE, "output": said, "is_error": false});
+        check(&[run(1, "a"), run(1, "b"), event("own", 1, printed)], None, &["a", "b"]);
         let rewound = event("own", 2, json!({"type": "rewound", "to_turn": 1}));
         check(&[run(1, "a"), run(2, "b"), rewound, run(3, "c")], None, &["a", "c"]);
         check(&[run(1, "a"), run(2, "b")], Some(1), &["a"]);

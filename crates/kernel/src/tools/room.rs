@@ -5,25 +5,29 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use junto_core::{Body, Companion, EventLog, Fut, Tool, ToolCall, ToolHost, ToolOutcome, Via};
-use tokio::sync::{OnceCell, mpsc};
+use junto_core::{
+    AgentError, AgentErrorKind, Body, CallId, Companion, EventLog, Fut, Tool, ToolCall, ToolHost,
+    ToolOutcome, Via,
+};
+use tokio::sync::OnceCell;
 use uuid::Uuid;
 
 use super::execute::ExecuteCode;
 use super::find::FindCodeTools;
+use super::finding::Finding;
 use super::host::{CellHost, Cells};
 use super::past::Resumption;
 use super::replay::{ReplayCell, RestoreVariables};
 use super::reset::ResetKernel;
 use super::snapshot::{self, Kept};
-use super::{CodeSetup, GRACE, Interpreter, PROMPT};
+use super::{CodeSetup, GRACE, KERNEL_LOST, PROMPT};
 use crate::{
-    Clock, Discovery, Error, ErrorKind, Gentools, Kernel, KernelSetup, Limits, Python, SaveTool, ShellLeave,
+    Clock, Discovery, Error, ErrorKind, Gentools, Kernel, KernelSetup, Limits, SaveTool, ShellLeave,
     ToolSocket,
 };
 
-/// How much may be told while Python is made.
-const NEWS: usize = 16;
+/// What people are told then.
+const LOST: &str = "the kernel was started anew: what earlier cells had made is gone";
 
 /// A session's place for code. Its kernel starts with the first cell and ends with the session, or when the last
 /// handle of the room is dropped.
@@ -31,11 +35,15 @@ pub struct CodeRoom {
     pub(super) setup: CodeSetup,
     /// Whose room it is, once that has begun.
     session: Mutex<Option<Session>>,
+    /// By which Python it runs.
+    python: Finding,
     /// What its code can import, and the model find.
     discovery: OnceLock<Arc<Discovery>>,
     open: OnceCell<Open>,
     /// What became of bringing the past back, once that was tried: in words, if the model has to know.
     brought: OnceCell<()>,
+    /// How many earlier cells were run again so far, and in which start of the kernel.
+    pub(super) replayed: Mutex<(u64, usize)>,
     news: Mutex<Option<String>>,
     /// Variables that are to be brought back.
     variables: Mutex<Option<Kept>>,
@@ -64,11 +72,13 @@ impl CodeRoom {
     /// A room in which nothing runs yet.
     pub fn new(setup: CodeSetup) -> Arc<Self> {
         Arc::new(Self {
+            python: Finding::new(setup.interpreter.clone(), Arc::clone(&setup.env)),
             setup,
             session: Mutex::default(),
             discovery: OnceLock::new(),
             open: OnceCell::new(),
             brought: OnceCell::new(),
+            replayed: Mutex::default(),
             news: Mutex::default(),
             variables: Mutex::default(),
             clock: Clock::default(),
@@ -118,7 +128,7 @@ impl CodeRoom {
         let run_dir = self.setup.run_dir.path();
         let over = || Error::new(ErrorKind::Closed, "there is no session");
         let discovery = Arc::clone(self.discovery().ok_or_else(over)?);
-        let python = self.python().await?;
+        let python = self.python.python().await?;
         let socket = ToolSocket::serve_discovery(discovery, run_dir, Limits::default())?;
         let directory = env.facts().cwd.as_path().to_owned();
         let setup = KernelSetup {
@@ -153,37 +163,6 @@ impl CodeRoom {
             let (clock, cells) = (self.clock.clone(), self.cells.clone());
             Arc::new(Discovery::new(Arc::new(CellHost { tools, log, clock, cells }), self.gentools()))
         }))
-    }
-
-    async fn python(&self) -> Result<Python, Error> {
-        match &self.setup.interpreter {
-            // What it loads may be in folders that cells have changed.
-            Interpreter::At(program) => Python::at(program, &*self.setup.env).await,
-            Interpreter::Kept(home) => {
-                // It is made without the sandbox: that takes the network, and folders that cells do not change.
-                let outside = self.setup.env.unconfined().unwrap_or_else(|| Arc::clone(&self.setup.env));
-                let (told, mut news) = mpsc::channel(NEWS);
-                // What does not fit is not worth waiting for.
-                let tell = |text: &str| drop(told.try_send(text.to_owned()));
-                let made = Python::kept(home, &*outside, &tell);
-                tokio::pin!(made);
-                loop {
-                    tokio::select! {
-                        biased;
-                        Some(text) = news.recv() => self.progress(text).await,
-                        python = &mut made => return python,
-                    }
-                }
-            }
-        }
-    }
-
-    /// Tells people what takes time.
-    async fn progress(&self, text: String) {
-        if let Some(Session { log, .. }) = self.session() {
-            // A log that cannot be written ends the session elsewhere.
-            let _ = log.emit(Body::Progress { text }).await;
-        }
     }
 
     /// Brings back what was there before the session was resumed, once. Cells that come meanwhile wait.
@@ -222,6 +201,15 @@ impl CodeRoom {
         self.variables.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// Has the log say that the kernel's variables are gone, as a cell has noticed.
+    pub(super) async fn lost(&self, cell: &str) {
+        if let Some(Session { log, .. }) = self.session() {
+            let body = Body::Warning { code: KERNEL_LOST.to_owned(), message: LOST.to_owned() };
+            // A log that cannot be written ends the session elsewhere.
+            let _ = log.emit_for(&CallId(cell.to_owned()), body).await;
+        }
+    }
+
     /// Calls a tool of the session on the room's own account.
     pub(super) async fn call(&self, name: &str, arguments: serde_json::Value) -> ToolOutcome {
         let tools = self.session().and_then(|session| session.tools.upgrade());
@@ -237,8 +225,20 @@ impl CodeRoom {
 
 impl Companion for CodeRoom {
     fn begin(&self, tools: Weak<dyn ToolHost>, log: EventLog) {
+        self.python.begin(log.clone());
         let session = Session { tools, log };
         *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
+    }
+
+    fn ready(&self) -> Fut<'_, Result<(), AgentError>> {
+        Box::pin(async move {
+            let found = self.python.python().await;
+            found.map(drop).map_err(|error| {
+                let message = format!("code cannot be run: {error}");
+                AgentError::new(AgentErrorKind::Process, message)
+                    .with_hint("`junto doctor` tells what there is; without `--code` there is no kernel")
+            })
+        })
     }
 
     fn prompt(&self) -> Option<String> {

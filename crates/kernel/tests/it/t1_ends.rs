@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use junto_kernel::{Cell, CellEnd, Clock, ErrorKind, Kernel, Output, Piece};
+use junto_kernel::{Cell, CellEnd, Clock, ErrorKind, Kernel, KernelSetup, Output, Piece};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +20,7 @@ impl Output for Heard {
 }
 
 /// Starts a cell and waits until it has said something.
-async fn begin(
+pub(crate) async fn begin(
     kernel: &Kernel,
     cell: Cell,
 ) -> tokio::task::JoinHandle<Result<junto_kernel::Ran, junto_kernel::Error>> {
@@ -36,10 +36,15 @@ async fn begin(
 async fn a_cell_whose_time_is_up_is_interrupted_and_its_state_stays() {
     let place = Place::new();
     let kernel = place.kernel().await;
-    let code = "import time\nx = 7\nprint('begun')\ntime.sleep(3600)";
-    let said = say(&kernel, Cell::new(code).within(Duration::from_millis(300))).await;
-    assert_eq!((said.end(), said.state_lost()), (&CellEnd::TimedOut { killed: false }, false));
-    assert_eq!(said.stdout, "begun\n");
+    let code = "import time\nx = 7\nprint('begun', flush=True)\ntime.sleep(3600)";
+    let clock = Clock::default();
+    let hold = clock.hold();
+    let limited = Cell { clock, ..Cell::new(code) }.within(Duration::from_millis(100));
+    let task = begin(&kernel, limited).await;
+    drop(hold);
+    let ran = timeout(HANG, task).await.unwrap().unwrap().unwrap();
+    assert_eq!((ran.end, ran.state_lost), (CellEnd::TimedOut { killed: false }, false));
+    let said = say(&kernel, Cell::new("while True: pass").within(Duration::from_millis(300))).await;
     assert_eq!(said.error.unwrap().0, "KeyboardInterrupt");
     assert_eq!(cell(&kernel, "x").await.result.as_deref(), Some("7"));
     // Also one that waits without a thread: asynchronously, or for a process.
@@ -52,6 +57,60 @@ async fn a_cell_whose_time_is_up_is_interrupted_and_its_state_stays() {
         assert_eq!((said.end(), said.state_lost()), (&CellEnd::TimedOut { killed: false }, false), "{code}");
     }
     assert_eq!(cell(&kernel, "x").await.result.as_deref(), Some("7"));
+}
+
+/// A kernel that is not told twice within a test: a cell that heeds only the second interrupt hangs.
+async fn told_once(place: &Place) -> Kernel {
+    Kernel::start(KernelSetup { grace: 60 * HANG, ..place.setup().await }).await.unwrap()
+}
+
+/// What cells are doing when they are interrupted: in Python, in a call of the system, in a loop, in a process.
+const ENDLESS: [&str; 8] = [
+    "while True: pass",
+    "import time; time.sleep(3600)",
+    "import asyncio\nawait asyncio.sleep(3600)",
+    "import asyncio\nawait asyncio.sleep(0)\nwhile True: pass",
+    "import threading; threading.Event().wait()",
+    "import os; os.read(os.pipe()[0], 1)",
+    "import subprocess; subprocess.run(['sleep', '3600'])",
+    "a = 1\nb = 2\nc = 3\nd = 4\ne = 5\nf = 6\nwhile True: a += 1",
+];
+
+#[tokio::test]
+async fn the_first_interrupt_is_heeded_whatever_the_cell_is_doing() {
+    let place = Place::new();
+    let kernel = told_once(&place).await;
+    cell(&kernel, "kept = 7").await;
+    for code in ENDLESS {
+        let said = say(&kernel, Cell::new(code).within(Duration::from_millis(300))).await;
+        assert_eq!((said.end(), said.state_lost()), (&CellEnd::TimedOut { killed: false }, false), "{code}");
+    }
+    assert_eq!(cell(&kernel, "kept").await.result.as_deref(), Some("7"));
+    kernel.close().await;
+    assert_eq!(place.left().await, (vec![], 0));
+}
+
+/// At every moment of its first milliseconds: before it was read, before its code began, as the code goes to sleep.
+#[tokio::test]
+async fn a_cell_that_is_interrupted_as_it_begins_ends_like_any_other() {
+    let place = Place::new();
+    let kernel = told_once(&place).await;
+    cell(&kernel, "kept = 7").await;
+    for round in 0..25_u64 {
+        for code in ENDLESS {
+            let within = Duration::from_micros(200 * round);
+            let said = say(&kernel, Cell::new(code).within(within)).await;
+            assert_eq!(
+                (said.end(), said.state_lost()),
+                (&CellEnd::TimedOut { killed: false }, false),
+                "{code} after {within:?}"
+            );
+        }
+    }
+    // None of them was for a later cell.
+    assert_eq!(cell(&kernel, "kept").await.result.as_deref(), Some("7"));
+    kernel.close().await;
+    assert_eq!(place.left().await, (vec![], 0));
 }
 
 #[tokio::test]

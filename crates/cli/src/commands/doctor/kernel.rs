@@ -1,6 +1,8 @@
 //! What `junto doctor` tells of kernels for code.
 
-use junto::kernel::{Interpreter, Python};
+use std::path::PathBuf;
+
+use junto::kernel::{Interpreter, Maker, Python, Standing};
 use serde_json::{Value, json};
 
 use crate::config::Config;
@@ -10,52 +12,58 @@ use crate::{code, guard};
 
 /// Whether a kernel can be had.
 pub(super) enum Found {
-    /// There is a Python for it.
-    Ready(Python),
-    /// It is made when it is first needed, with this program.
-    ToBeMade(&'static str),
+    /// There is a Python for it: the user's, or in an environment of ours, which is whole.
+    Ready { python: Python, environment: Option<PathBuf> },
+    /// It is made when it is first needed, with this program, in this folder; perhaps for another that is not whole.
+    ToBeMade { maker: Maker, environment: PathBuf, is_broken: bool },
     /// It cannot be had, and why.
     Missing(String),
 }
-
-/// What a Python can be made with.
-const MAKERS: [&str; 2] = ["uv", "python3"];
 
 /// Looks for the Python of kernels; makes none.
 ///
 /// # Errors
 /// If there is no place for one.
 pub(super) async fn look(config: &Config, environment: &Environment) -> Result<Found, Failure> {
+    let local = guard::local(environment.directory(), environment, &guard::inherit(config));
+    let env = local.build().map_err(|error| guard::cannot_hold(&error))?;
     let home = match code::interpreter(config, environment)? {
         Interpreter::Kept(home) => home,
         Interpreter::At(program) => {
-            let local = guard::local(environment.directory(), environment, &guard::inherit(config));
-            let env = local.build().map_err(|error| guard::cannot_hold(&error))?;
             return Ok(match Python::at(&program, &env).await {
-                Ok(python) => Found::Ready(python),
+                Ok(python) => Found::Ready { python, environment: None },
                 Err(error) => Found::Missing(error.to_string()),
             });
         }
     };
-    if let Some(python) = Python::made(&home) {
-        return Ok(Found::Ready(python));
-    }
-    let maker = MAKERS.into_iter().find(|name| environment.has_program(name));
-    Ok(maker.map_or_else(
-        || Found::Missing("there is neither uv nor python3 to make one with; install one of them".to_owned()),
-        Found::ToBeMade,
-    ))
+    let (environment, is_broken) = match Python::standing(&home) {
+        (environment, Standing::Whole(python)) => {
+            return Ok(Found::Ready { python, environment: Some(environment) });
+        }
+        (environment, standing) => (environment, standing == Standing::Broken),
+    };
+    Ok(match Python::maker(&env).await {
+        Ok(maker) => Found::ToBeMade { maker, environment, is_broken },
+        Err(error) => Found::Missing(error.to_string()),
+    })
 }
 
 /// For people.
 pub(super) fn to_text(found: &Found) -> String {
     let state = match found {
-        Found::Ready(python) => {
+        Found::Ready { python, environment } => {
             let (major, minor) = python.version();
-            format!("ready, Python {major}.{minor}, {}", python.program().display())
+            let program = python.program().display();
+            let whole = environment.as_ref().map(|_| ", whole").unwrap_or_default();
+            format!("ready, Python {major}.{minor}, {program}{whole}")
         }
-        Found::ToBeMade(maker) => {
-            format!("made with {maker} at the first cell, which takes the network once")
+        Found::ToBeMade { maker: Maker { program, version }, environment, is_broken } => {
+            let state = if *is_broken { "not whole: made anew" } else { "not made yet: made" };
+            format!(
+                "{state} with {program} {version} before the first run with --code, which takes the network once\n  \
+                 environment: {}",
+                environment.display()
+            )
         }
         Found::Missing(why) => format!("NOT to be had: {why}"),
     };
@@ -65,11 +73,16 @@ pub(super) fn to_text(found: &Found) -> String {
 /// For programs.
 pub(super) fn to_json(found: &Found) -> Value {
     match found {
-        Found::Ready(python) => {
+        Found::Ready { python, environment } => {
             let (major, minor) = python.version();
-            json!({"kernel": "ready", "python": python.program(), "version": format!("{major}.{minor}")})
+            let version = format!("{major}.{minor}");
+            let program = python.program();
+            json!({"kernel": "ready", "python": program, "version": version, "environment": environment})
         }
-        Found::ToBeMade(maker) => json!({"kernel": "to_be_made", "with": maker}),
+        Found::ToBeMade { maker: Maker { program, version }, environment, is_broken } => json!({
+            "kernel": "to_be_made", "with": program, "version": version, "environment": environment,
+            "is_broken": is_broken
+        }),
         Found::Missing(why) => json!({"kernel": "missing", "why": why}),
     }
 }

@@ -167,7 +167,13 @@ impl View {
                 let agent = self.writers.get(&delta.of()).unwrap_or_else(|| self.log.agent());
                 self.line(&DeltaLine { v: VERSION, session: self.log.session(), agent, delta })
             }
-            (Shape::Text(text), Item::Delta(delta)) => text.answer.piece(delta),
+            (Shape::Text(text), Item::Delta(delta)) => {
+                match &mut text.talk {
+                    Talk::Plain(plain) => plain.piece(delta),
+                    Talk::Live(live) => live.piece(delta),
+                }
+                text.answer.piece(delta)
+            }
             (Shape::Text(text), Item::Event(event)) => {
                 if own {
                     text.answer.event(event).await?;

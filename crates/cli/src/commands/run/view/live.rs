@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use junto::core::{AgentId, Body, Event, Plan, Seq, StepStatus};
+use junto::core::{AgentId, Body, Delta, Event, Payload, Plan, Seq, StepStatus};
 use junto::llm::ToolCall;
 use tokio::time::Instant;
 
-use super::cell;
+use super::cell::{self, Block, Cells};
 use super::diff::{self, Line};
 use super::words::{Names, Told, about, first_line, last_lines, last_words, told, took};
 use crate::output::Output;
@@ -25,6 +25,7 @@ pub(super) struct Live {
     output: Output,
     /// Tool calls under way, the oldest first.
     running: Vec<Running>,
+    cells: Cells,
     waiting: Option<Waiting>,
     names: Names,
     turn: usize,
@@ -48,7 +49,8 @@ struct Waiting {
 
 impl Live {
     pub(super) fn new(output: Output) -> Self {
-        Self { output, running: Vec::new(), waiting: None, names: Names::default(), turn: 0 }
+        let (running, cells, names) = (Vec::new(), Cells::default(), Names::default());
+        Self { output, running, cells, waiting: None, names, turn: 0 }
     }
 
     /// Tells of an event; of the agent's own, or of a child's.
@@ -61,12 +63,15 @@ impl Live {
         match &event.body {
             Body::ToolCallStart { call, .. } => {
                 let since = Instant::now();
+                if let Some(code) = cell::code(call) {
+                    self.cell_began(event.seq, child.clone(), code);
+                }
                 self.running.push(Running { start: event.seq, child, call: call.clone(), since });
             }
             Body::ToolCallEnd { of, name, output, is_error, .. } => {
                 let at = self.running.iter().position(|running| Some(running.start) == *of);
                 let ended = at.map(|at| self.running.remove(at));
-                self.call_ended(ended, child.as_ref(), name, &output.preview(), *is_error);
+                self.call_ended(ended, child.as_ref(), name, output, *is_error);
             }
             Body::Plan { plan } => self.plan(plan, child.as_ref()),
             Body::Child { agent, kind, task, .. } => {
@@ -88,6 +93,15 @@ impl Live {
             },
         }
         self.draw();
+    }
+
+    /// Tells what a cell says as it comes.
+    pub(super) fn piece(&mut self, delta: &Delta) {
+        if let Delta::ToolCallOutputDelta { of, text } = delta
+            && let Some(block) = self.cells.piece(*of, text)
+        {
+            self.block(&block);
+        }
     }
 
     /// Turns the spinner.
@@ -135,11 +149,13 @@ impl Live {
             let time = format!(" · {}", whole_seconds(running.since.elapsed()));
             let room = width.saturating_sub(time.len());
             let line = line(running.child.as_ref()).fitted(Style::BOLD, &running.call.name, room).plain(" ");
-            lines.push(line.fitted(Style::PLAIN, &about(&running.call), room).fitted(
-                Style::DIM,
-                &time,
-                width,
-            ));
+            // Of a cell the code is above, and what it says now tells more.
+            let what = match self.cells.last_words(running.start) {
+                Some(words) => words.replace('\t', " "),
+                None if self.cells.is_open(running.start) => String::new(),
+                None => about(&running.call),
+            };
+            lines.push(line.fitted(Style::PLAIN, &what, room).fitted(Style::DIM, &time, width));
         }
         if self.running.len() > MOST_RUNNING {
             let more = format!("  and {} more", self.running.len() - MOST_RUNNING);
@@ -154,13 +170,18 @@ impl Live {
 
     /// The line that stays of a call, and below it what it changed, or how it failed.
     fn call_ended(
-        &self,
+        &mut self,
         ended: Option<Running>,
         child: Option<&AgentId>,
         name: &str,
-        output: &str,
+        output: &Payload,
         is_error: bool,
     ) {
+        let of_cell = ended.as_ref().is_some_and(|running| self.cells.is_open(running.start));
+        if let Some(block) = ended.as_ref().and_then(|running| self.cells.end(running.start, output)) {
+            self.block(&block);
+        }
+        let output = &output.preview();
         if TOLD_ELSEWHERE.contains(&name) && !is_error {
             return;
         }
@@ -170,7 +191,8 @@ impl Live {
             Some(running) => format!(" · {}", took(running.since.elapsed())),
             None => " · not run".to_owned(),
         };
-        let what = ended.as_ref().map(|running| format!(" {}", about(&running.call))).unwrap_or_default();
+        let what = ended.as_ref().filter(|_| !of_cell).map(|running| format!(" {}", about(&running.call)));
+        let what = what.unwrap_or_default();
         let room = width().saturating_sub(after.chars().count());
         let mut line = line.fitted(Style::PLAIN, &what, room).styled(Style::DIM, &after);
         if !is_error
@@ -179,11 +201,11 @@ impl Live {
             line = line.fitted(Style::DIM, &format!(" · {words}"), width());
         }
         self.say(line);
+        if of_cell {
+            return;
+        }
         let below = || self.start_line(child).plain("    ");
-        if let Some(code) = ended.as_ref().and_then(|running| cell::code(&running.call)) {
-            let lines = cell::lines_of_code(code).into_iter().chain(cell::lines_of_output(output));
-            lines.for_each(|line| self.of_cell(below(), &line));
-        } else if is_error {
+        if is_error {
             for text in last_lines(output) {
                 self.say(below().fitted(Style::DIM, &text, width()));
             }
@@ -196,6 +218,26 @@ impl Live {
                 };
                 self.say(below().fitted(style, &text.replace('\t', "    "), width()));
             }
+        }
+    }
+
+    /// The code of a cell, which stays.
+    fn cell_began(&mut self, start: Seq, child: Option<AgentId>, code: &str) {
+        let line = self.start_line(child.as_ref()).styled(Style::YELLOW, "▸ ");
+        self.say(line.styled(Style::BOLD, junto::kernel::EXECUTE_CODE));
+        for line in cell::lines_of_code(code) {
+            self.of_cell(self.start_line(child.as_ref()).plain("    "), &line);
+        }
+        self.cells.begin(start, child, code);
+    }
+
+    fn block(&self, block: &Block) {
+        let start = || self.start_line(block.child.as_ref()).plain("    ");
+        if let Some(title) = &block.title {
+            self.say(start().fitted(Style::DIM, title, width()));
+        }
+        for line in &block.lines {
+            self.of_cell(start(), line);
         }
     }
 

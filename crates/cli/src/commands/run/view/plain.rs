@@ -1,9 +1,8 @@
 //! What is told where nothing can be taken back and nothing coloured: a pipe, a file, a dumb terminal.
 
-use junto::core::{Body, Event};
-use junto::kernel::EXECUTE_CODE;
+use junto::core::{AgentId, Body, Delta, Event};
 
-use super::cell;
+use super::cell::{self, Block, Cells};
 use super::words::{Names, Told, about, first_line, last_lines, tick_box, told};
 use crate::output::Output;
 
@@ -11,30 +10,38 @@ use crate::output::Output;
 pub(super) struct Plain {
     output: Output,
     names: Names,
+    cells: Cells,
 }
 
 impl Plain {
     pub(super) fn new(output: Output) -> Self {
-        Self { output, names: Names::default() }
+        Self { output, names: Names::default(), cells: Cells::default() }
     }
 
     /// Tells of an event; of the agent's own, or of a child's.
     pub(super) fn tell(&mut self, event: &Event, own: bool) {
         self.names.note(event);
-        let mark = if own { String::new() } else { format!("  {}: ", self.names.of(&event.agent)) };
+        let child = (!own).then(|| event.agent.clone());
+        let mark = self.mark(child.as_ref());
         match &event.body {
             Body::ToolCallStart { call, .. } if cell::code(call).is_some() => {
                 self.output.note(&format!("{mark}> {}", call.name));
-                self.block(&mark, cell::code(call).map(cell::lines_of_code).unwrap_or_default());
+                let code = cell::code(call).unwrap_or_default();
+                self.lines(&mark, cell::lines_of_code(code));
+                self.cells.begin(event.seq, child, code);
             }
             Body::ToolCallStart { call, .. } => {
                 self.output.note(&format!("{mark}> {} {}", call.name, about(call)));
             }
-            Body::ToolCallEnd { name, output, is_error, .. } => {
+            Body::ToolCallEnd { of, name, output, is_error, .. } => {
+                let of_cell = of.is_some_and(|of| self.cells.is_open(of));
+                if let Some(block) = of.and_then(|of| self.cells.end(of, output)) {
+                    self.block(block);
+                }
                 let word = if *is_error { "failed" } else { "ok" };
                 self.output.note(&format!("{mark}  {name} {word}"));
-                if name == EXECUTE_CODE {
-                    return self.block(&mark, cell::lines_of_output(&output.preview()));
+                if of_cell {
+                    return;
                 }
                 for line in last_lines(&output.preview()) {
                     self.output.note(&format!("{mark}    {line}"));
@@ -56,8 +63,30 @@ impl Plain {
         }
     }
 
-    /// A cell, or what it said.
-    fn block(&self, mark: &str, lines: Vec<cell::Line>) {
+    /// Tells what a cell says as it comes.
+    pub(super) fn piece(&mut self, delta: &Delta) {
+        if let Delta::ToolCallOutputDelta { of, text } = delta
+            && let Some(block) = self.cells.piece(*of, text)
+        {
+            self.block(block);
+        }
+    }
+
+    /// What a line of a child begins with.
+    fn mark(&self, child: Option<&AgentId>) -> String {
+        child.map(|child| format!("  {}: ", self.names.of(child))).unwrap_or_default()
+    }
+
+    fn block(&self, block: Block) {
+        let mark = self.mark(block.child.as_ref());
+        if let Some(title) = block.title {
+            self.output.note(&format!("{mark}  {title}"));
+        }
+        self.lines(&mark, block.lines);
+    }
+
+    /// Lines of a cell, or of what it said.
+    fn lines(&self, mark: &str, lines: Vec<cell::Line>) {
         for line in lines {
             let text = match &line {
                 cell::Line::Code(text) => format!("{mark}  | {text}"),

@@ -5,11 +5,8 @@ use std::sync::{Arc, Weak};
 
 use junto_core::{Body, EventLog, Fut, Item, Listed, ToolCall, ToolHost, ToolOutcome, ToolSpec, Via};
 
-use super::{EXECUTE_CODE, REPLAY_CELL, RESET_KERNEL, RESTORE_VARIABLES};
+use super::NOT_FROM_CODE;
 use crate::{Clock, Hold, SHELL_LEAVE};
-
-/// Tools that code does not call: a cell would wait for itself.
-const NOT_FROM_CODE: &[&str] = &[EXECUTE_CODE, RESET_KERNEL, REPLAY_CELL, RESTORE_VARIABLES];
 
 /// The session's tools as code in a cell sees them. While somebody is asked about a call, the cell's time stands still.
 pub(super) struct CellHost {

@@ -15,6 +15,8 @@ mod t1_code_escapes;
 mod t1_code_input;
 mod t1_code_resume;
 mod t1_code_sandbox;
+mod t1_code_search;
+mod t1_code_settings;
 mod t1_code_walls;
 mod t1_code_weaknesses;
 mod t1_commands;

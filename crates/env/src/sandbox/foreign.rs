@@ -175,7 +175,7 @@ mod tests {
         // Whoever works in such a directory has all of it.
         let foreign = Foreign::now(&[named], &[&temporary], &[temporary.clone()], None);
         assert!(!foreign.is_own(&temporary));
-        let all = ["other", "tmp/mixed-not", "tmp/mixed/deep", "tmp/top", "tmp/work/server"];
+        let all = ["other", "tmp/mixed/deep", "tmp/mixed-not", "tmp/top", "tmp/work/server"];
         assert_eq!(here(foreign.covered), all.map(|path| root.join(path)));
     }
 }

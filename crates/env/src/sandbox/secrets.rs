@@ -165,4 +165,29 @@ mod tests {
         assert_eq!(found(usize::MAX), [".env", "a/b/id_rsa", "app/.env.local", "build/.env", "server.key"]);
         assert_eq!(found(1), [".env", "server.key"]);
     }
+
+    #[test]
+    fn a_project_is_the_repository_around_and_never_the_home_or_above() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().join(path);
+        for path in
+            ["home/.git", "home/work/app/.git", "home/work/app/sub/.git", "home/plain/sub", "home/linked/sub"]
+        {
+            fs::create_dir_all(at(path)).unwrap();
+        }
+        for path in
+            ["home/.git/HEAD", "home/work/app/.git/HEAD", "home/linked/.git", "home/.env", "home/work/.env"]
+        {
+            fs::write(at(path), "").unwrap();
+        }
+        let home = at("home");
+        let of = |path: &str| project(&at(path), Some(&home));
+        // What stands for `.git` in a part of it is none.
+        assert_eq!(of("home/work/app/sub"), Some(at("home/work/app")));
+        assert_eq!(of("home/linked/sub"), Some(at("home/linked")));
+        assert_eq!(of("home/work/app"), None);
+        assert_eq!(of("home/plain/sub"), None);
+        assert_eq!(on_the_way_up(&at("home/work/app"), Some(&home)), [at("home/work/.env"), at("home/.env")]);
+        assert_eq!(on_the_way_up(&home, Some(&home)), [at("home/.env")]);
+    }
 }

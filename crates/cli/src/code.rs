@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use junto::kernel::Interpreter;
-use junto::{Code, KernelState};
+use junto::kernel::{Interpreter, Meaning};
+use junto::llm::{Endpoint, Timeouts, Wire};
+use junto::{Code, Embeddings, KernelState};
 
 use crate::config::{Config, Origin, Value};
 use crate::environment::Environment;
@@ -14,6 +16,8 @@ use crate::saved;
 
 /// Where sockets are if nowhere else: their paths must be short.
 const TEMPORARY: &str = "/tmp";
+/// How long a search of tools waits for embeddings before it goes by words alone.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// The longest path of a folder below which there is room for them.
 const LONGEST: usize = 56;
 
@@ -32,6 +36,7 @@ pub(crate) fn code(config: &Config, environment: &Environment) -> Result<Option<
         memory: config.count("code.memory").filter(|count| *count > 0).map(megabytes),
         images: path("code.images", config, environment),
         gentools: path("code.gentools", config, environment),
+        meaning: meaning(config, environment)?,
         state: match config.text("code.resume") {
             Some(("replay", _)) => KernelState::Replay,
             Some(("snapshot", _)) => KernelState::Snapshot,
@@ -39,6 +44,29 @@ pub(crate) fn code(config: &Config, environment: &Environment) -> Result<Option<
         },
         ..Code::new(interpreter(config, environment)?, run_dir(environment))
     }))
+}
+
+/// What finds tools by what they mean, if there is a server for that.
+///
+/// # Errors
+/// If it is not said which model it has.
+fn meaning(config: &Config, environment: &Environment) -> Result<Option<Meaning>, Failure> {
+    let text = |key: &str| config.text(key).map(|(text, _)| text);
+    let Some(base_url) = text("code.embeddings.base_url") else { return Ok(None) };
+    let Some(model) = text("code.embeddings.model") else {
+        let message = "code.embeddings has a base_url and no model";
+        return Err(Failure::usage(message, "name the model with code.embeddings.model"));
+    };
+    let key = text("code.embeddings.key_env").and_then(|name| environment.get(name));
+    let timeouts = Timeouts { connect: PATIENCE, request: PATIENCE, idle: PATIENCE };
+    let endpoint = Endpoint::new("embeddings", Wire::Chat, base_url).timeouts(timeouts);
+    let endpoint = match key {
+        Some(key) => endpoint.key(key),
+        None => endpoint,
+    };
+    let embeddings = Embeddings::new(endpoint, model);
+    let embeddings = embeddings.map_err(|error| Failure::usage(error.to_string(), "see code.embeddings"))?;
+    Ok(Some(Meaning::new(embeddings)))
 }
 
 /// A folder for what kernels have while they run. Not one for temporary files, if another can be had: sandboxes let

@@ -44,7 +44,7 @@ mod standin;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-pub use self::environment::SandboxedEnvironment;
+pub use self::environment::{SandboxedEnvironment, sweep};
 pub use self::gap::Gap;
 pub(crate) use self::jail::{Held, Jail, Settled};
 pub use self::means::Means;
@@ -65,9 +65,13 @@ pub struct Sandbox {
     /// Files and directories they do not read, beside the secrets that are known: absolute, from `~`, or from the
     /// working directory.
     pub hidden: Vec<PathBuf>,
+    /// Directories in which secrets are looked for beside the project of the working directory: that in which a
+    /// session began, for what works in a part of it or elsewhere.
+    pub searched: Vec<PathBuf>,
     /// Unix sockets they may connect to, or directories of such. If there is none, they have no Unix sockets but
-    /// pairs; if there are some, those of others that listen when a command starts are hidden from it, but for such
-    /// as come and go in directories for temporary files.
+    /// pairs. If there are some, those of others that listen when a command starts are hidden from it, and it has
+    /// directories for temporary files of its own, in which it finds what is in the system's around such sockets: what
+    /// begins to listen there later is not there for it.
     pub sockets: Vec<PathBuf>,
     /// How much one command may take.
     pub limits: ResourceLimits,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use junto_agent::{Past, SessionConfig};
 use junto_core::{AgentError, AgentErrorKind, Companion};
 use junto_env::ExecutionEnvironment;
-use junto_kernel::{CodeRoom, CodeSetup, Interpreter, Resumption, RunFolder, earlier_cells};
+use junto_kernel::{CodeRoom, CodeSetup, Interpreter, Meaning, Resumption, RunFolder, earlier_cells};
 
 use crate::workshop::MakeRoom;
 
@@ -59,6 +59,9 @@ pub struct Code {
     pub images: Option<PathBuf>,
     /// The user's own tools, as packages `<category>/<tool>`.
     pub gentools: Option<PathBuf>,
+    /// Ranks tools by what they mean when they are searched, beside the ranking by words
+    /// ([`Embeddings`](crate::Embeddings)); absent: by words alone.
+    pub meaning: Option<Meaning>,
     /// What becomes of the state when a session is resumed.
     pub state: KernelState,
 }
@@ -74,6 +77,7 @@ impl Code {
             memory: None,
             images: None,
             gentools: None,
+            meaning: None,
             state: KernelState::default(),
         }
     }
@@ -133,6 +137,7 @@ impl Code {
             within: self.within,
             memory: self.memory,
             gentools: self.gentools.clone(),
+            meaning: self.meaning.clone(),
             resumption,
             snapshot: file.filter(|_| self.state == KernelState::Snapshot),
             ..CodeSetup::new(

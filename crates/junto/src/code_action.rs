@@ -56,6 +56,6 @@ use junto_kernel::{EXECUTE_CODE, IMAGE_MARK, SHELL_LEAVE};
 pub use self::agent::Agent;
 pub use self::approval::ApprovalRequest;
 pub use self::ask::AskAlways;
-pub use self::config::{Config, Local, Options};
+pub use self::config::{Config, Local, Options, SandboxConfig};
 pub use self::event::{AgentEvent, AgentEventKind, ParentCall, Phase};
 pub use self::turn::Turn;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use junto_core::{Action, Leash, Policy, Rule, Verdict};
+use junto_env::sandbox::sweep;
 use junto_env::{
     Access, Error, ErrorKind, ExecutionEnvironment, Gap, LocalBuilder, Means, Network, Sandbox,
     SandboxedEnvironment, follow_links,
@@ -112,6 +113,7 @@ impl Guard {
     pub fn hold(&self, local: LocalBuilder) -> Result<Held, Error> {
         let Some(sandbox) = self.sandbox() else {
             let env: Arc<dyn ExecutionEnvironment> = Arc::new(local.build()?);
+            sweep(env.facts());
             let judge = Arc::new(self.judge(&*env));
             return Ok(Held { env, judge, gaps: Vec::new(), is_confined: false });
         };

@@ -143,6 +143,9 @@ impl Workshop {
         guard: Guard,
         local: impl Fn(&Path) -> LocalBuilder + Send + Sync + 'static,
     ) -> Result<WorkshopBuilder, junto_env::Error> {
+        let mut guard = guard;
+        // Whoever works in a part of it, or elsewhere for a while, reads no more of its secrets.
+        guard.sandbox.searched.push(workdir.as_ref().to_owned());
         let held = guard.hold(local(workdir.as_ref()))?;
         let policy = held.policy(&guard);
         let (guard, local) = (Arc::new(guard), Arc::new(local));

@@ -1,6 +1,7 @@
 //! What tools code can import: categories, tools, signatures, search, and the modules themselves.
 
 mod catalog;
+mod meaning;
 mod search;
 
 use std::path::PathBuf;
@@ -10,11 +11,12 @@ use junto_core::{Listed, ToolHost};
 use serde::{Deserialize, Serialize};
 
 use crate::gentools::{GenTool, Gentools};
-use catalog::Catalog;
+use crate::tools::NOT_FROM_CODE;
+use catalog::{Catalog, Searched};
+use meaning::fused;
+pub use meaning::{Embedder, Meaning};
 use search::Index;
 
-/// The tools that code cannot call, because they are what runs it.
-pub(crate) const NOT_FROM_CODE: &[&str] = &["execute_code", "reset_kernel"];
 /// How many tools a search finds at most.
 const MOST_FOUND: usize = 50;
 
@@ -22,6 +24,7 @@ const MOST_FOUND: usize = 50;
 pub struct Discovery {
     host: Arc<dyn ToolHost>,
     gentools: Option<Gentools>,
+    meaning: Option<Meaning>,
     /// What was made of the tools the last time.
     made: Mutex<Option<Made>>,
 }
@@ -68,7 +71,13 @@ pub struct ModuleSource {
 impl Discovery {
     /// The tools of a host, and those that were written in Python.
     pub fn new(host: Arc<dyn ToolHost>, gentools: Option<Gentools>) -> Self {
-        Self { host, gentools, made: Mutex::new(None) }
+        Self { host, gentools, meaning: None, made: Mutex::new(None) }
+    }
+
+    /// The same, searched by what tools mean as well as by words.
+    #[must_use]
+    pub fn by_meaning(self, meaning: Option<Meaning>) -> Self {
+        Self { meaning, ..self }
     }
 
     pub(crate) fn host(&self) -> &Arc<dyn ToolHost> {
@@ -96,21 +105,36 @@ impl Discovery {
         self.catalog().signature(name)
     }
 
-    /// The tools that fit some words best, at most so many.
+    /// The tools that fit some words best, at most so many; by what they mean, too, if there is a model for that.
     ///
     /// # Errors
     /// If the index cannot be made.
-    pub fn search(&self, query: &str, limit: usize) -> Result<Vec<FoundTool>, String> {
-        self.renewed(|made| {
-            let index = match made.index.take() {
-                Some(index) => Ok(index),
-                None => Index::of(&made.catalog),
-            };
-            let index = made.index.insert(index?);
-            let places = index.find(query, limit.clamp(1, MOST_FOUND))?;
-            Ok(places.into_iter().filter_map(|place| made.catalog.found(place)).collect())
-        })
-        .map_err(|error: rusqlite::Error| format!("the tools cannot be searched: {error}"))
+    pub async fn search(&self, query: &str, limit: usize) -> Result<Vec<FoundTool>, String> {
+        let limit = limit.clamp(1, MOST_FOUND);
+        let (catalog, by_words) = self
+            .renewed(|made| {
+                let index = match made.index.take() {
+                    Some(index) => Ok(index),
+                    None => Index::of(&made.catalog),
+                };
+                let index = made.index.insert(index?);
+                Ok((Arc::clone(&made.catalog), index.find(query, limit)?))
+            })
+            .map_err(|error: rusqlite::Error| format!("the tools cannot be searched: {error}"))?;
+        let places = match &self.meaning {
+            Some(meaning) => {
+                let texts: Vec<String> = catalog.searched().map(Searched::text).collect();
+                let by_meaning = meaning.rank(query, &texts, limit).await;
+                fused(&[by_words, by_meaning], limit)
+            }
+            None => by_words,
+        };
+        Ok(places.into_iter().filter_map(|place| catalog.found(place)).collect())
+    }
+
+    /// Why the model for meanings did not answer, once.
+    pub(crate) fn take_failure(&self) -> Option<String> {
+        self.meaning.as_ref().and_then(Meaning::take_failure)
     }
 
     /// The source of a module: `mcptools`, `mcptools.github`, the types in `mcptools.github.create_issue`, or one of

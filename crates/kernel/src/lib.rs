@@ -69,6 +69,7 @@ mod client;
 mod codegen;
 mod discovery;
 mod error;
+mod folder;
 mod gentools;
 mod hex;
 mod kernel;
@@ -81,7 +82,7 @@ mod socket;
 mod tools;
 
 pub use client::ToolClient;
-pub use discovery::{Category, Discovery, FoundTool, ModuleSource};
+pub use discovery::{Category, Discovery, Embedder, FoundTool, Meaning, ModuleSource};
 pub use error::{Error, ErrorKind};
 pub use gentools::{Gentools, SAVE_TOOL, SaveTool};
 pub use kernel::{Cell, CellEnd, Clock, Hold, Kernel, KernelSetup, Output, Piece, Ran, sandbox_for_kernels};

@@ -1,12 +1,11 @@
 //! The socket: where it is, who may come, and how many.
 
 mod connection;
-mod nest;
 
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,9 +18,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use crate::folder::OwnFolder;
 use crate::protocol::{Reply, reply_line};
 use crate::{Discovery, SOCKET_VARIABLE, TOKEN_VARIABLE};
-use nest::Nest;
 
 /// How much a socket takes.
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +56,9 @@ impl Default for Limits {
 /// the protocol. Dropping it closes every connection, ends the calls under way, and removes the
 /// socket and its directory; [`ToolSocket::close`] also waits for that.
 pub struct ToolSocket {
-    /// Removes the socket and its directory on drop.
-    nest: Nest,
+    path: PathBuf,
+    /// Removes the socket with its directory on drop.
+    _folder: OwnFolder,
     token: String,
     /// Cancelled on drop; every task of the socket ends with it.
     stop: CancellationToken,
@@ -80,7 +80,7 @@ impl ToolSocket {
     /// which serves it.
     ///
     /// # Errors
-    /// If the directory cannot be made, the path is too long for a socket (about 60 bytes are left
+    /// If the directory cannot be made, the path is too long for a socket (about 85 bytes are left
     /// for `dir`), or there is no runtime.
     pub fn serve(host: Arc<dyn ToolHost>, dir: &Path) -> io::Result<Self> {
         Self::serve_within(host, dir, Limits::default())
@@ -101,21 +101,21 @@ impl ToolSocket {
     pub fn serve_discovery(discovery: Arc<Discovery>, dir: &Path, limits: Limits) -> io::Result<Self> {
         let runtime = Handle::try_current().map_err(io::Error::other)?;
         let _inside = runtime.enter();
-        let nest = Nest::make(dir)?;
-        let listener = UnixListener::bind(nest.socket()).map_err(|e| {
-            io::Error::new(e.kind(), format!("cannot listen at `{}`: {e}", nest.socket().display()))
-        })?;
+        let folder = OwnFolder::make(dir, "tools-")?;
+        let path = folder.path().join("s");
+        let listener = UnixListener::bind(&path)
+            .map_err(|e| io::Error::new(e.kind(), format!("cannot listen at `{}`: {e}", path.display())))?;
         let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
         let room = Arc::new(Semaphore::new(limits.under_way));
         let shared = Arc::new(Shared { discovery, token: token.clone(), limits, room });
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         tasks.spawn(accept(listener, shared, stop.clone(), tasks.clone()));
-        Ok(Self { nest, token, stop, tasks })
+        Ok(Self { path, _folder: folder, token, stop, tasks })
     }
 
     /// Where the socket is.
     pub fn path(&self) -> &Path {
-        self.nest.socket()
+        &self.path
     }
 
     /// What a client must show. Whoever has it may ask for anything the host allows.

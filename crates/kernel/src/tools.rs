@@ -36,6 +36,8 @@ use std::time::Duration;
 
 use junto_env::ExecutionEnvironment;
 
+use crate::Meaning;
+
 pub use host::is_call_of;
 pub use past::{Resumption, earlier_cells};
 pub use room::CodeRoom;
@@ -51,6 +53,8 @@ pub const RESET_KERNEL: &str = "reset_kernel";
 const REPLAY_CELL: &str = "replay_cell";
 /// The tool behind them that brings variables back.
 const RESTORE_VARIABLES: &str = "restore_variables";
+/// Tools that code does not call, because they are what runs it: a cell would wait for itself.
+pub(crate) const NOT_FROM_CODE: &[&str] = &[EXECUTE_CODE, RESET_KERNEL, REPLAY_CELL, RESTORE_VARIABLES];
 
 /// How an image that a cell made stands in its output: this, the path of the file, and `]`.
 pub const IMAGE_MARK: &str = "[image: ";
@@ -95,6 +99,8 @@ pub struct CodeSetup {
     pub images: PathBuf,
     /// The user's own tools, as packages `<category>/<tool>`, importable as `gentools`.
     pub gentools: Option<PathBuf>,
+    /// Ranks tools by what they mean, beside the ranking by words; absent: by words alone.
+    pub meaning: Option<Meaning>,
     /// What is brought back of the state before the session was resumed.
     pub resumption: Resumption,
     /// The file in which picklable variables are kept at the end of each input; absent: they are not.
@@ -118,6 +124,7 @@ impl CodeSetup {
             within: Some(Duration::from_mins(5)),
             memory: None,
             gentools: None,
+            meaning: None,
             resumption: Resumption::default(),
             snapshot: None,
         }

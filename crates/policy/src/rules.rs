@@ -11,7 +11,8 @@ use crate::rule::{Answer, Origin, PolicyRule, RuleError, Subject};
 use crate::{Mode, rule};
 
 /// Keys of `[policy]` that are the host's: they say how it asks, not what.
-const HOST_KEYS: &[&str] = &["approval_timeout", "network", "on_reject", "read_before_write", "sandbox"];
+const HOST_KEYS: &[&str] =
+    &["approval_timeout", "network", "on_reject", "read_before_write", "sandbox", "sandbox_config"];
 /// Keys of a rule beside what it is about.
 const RULE_KEYS: [&str; 2] = ["decision", "reason"];
 

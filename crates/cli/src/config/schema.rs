@@ -215,6 +215,13 @@ pub(crate) static KEYS: &[Key] = &[
     .or("fresh")
     .var("JUNTO_CODE_RESUME"),
     Key::new("code.env.*", Kind::Words, "a variable of the kernel's environment"),
+    Key::new(
+        "code.embeddings.base_url",
+        Kind::Url,
+        "an OpenAI-compatible server of embeddings, by which tools for code are found by what they mean",
+    ),
+    Key::new("code.embeddings.model", Kind::Text, "its model"),
+    Key::new("code.embeddings.key_env", Kind::Variable, "the environment variable that holds its key"),
     Key::new("auto_cache", Kind::Flag, "place cache breakpoints on wires that need them")
         .or("true")
         .var("JUNTO_AUTO_CACHE"),

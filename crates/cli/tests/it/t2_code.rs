@@ -3,7 +3,7 @@
 use junto::twin::{Play, Step};
 use serde_json::{Value, json};
 
-use crate::cells::{cell, configure, peer, serve, staged, unasked, when_up};
+use crate::cells::{cell, configure, named, peer, serve, staged, unasked, when_up};
 use crate::stage::Stage;
 use crate::t1_run::{events, of_type};
 use crate::text;
@@ -122,4 +122,37 @@ print(sum(int(read_text_file(path=f"part-{n}.txt").content.split()[0]) for n in 
     );
     assert_eq!((calls, cell_calls), (12, 2));
     assert!(cell_tokens * 3 < tokens, "{cell_tokens} and {tokens}");
+}
+
+/// Pydantic and what it needs, of a Python that the developer's commands keep, in a folder of the machine's own.
+fn with_pydantic(stage: &Stage) -> String {
+    let find = "import os, pydantic; print(os.path.dirname(os.path.dirname(pydantic.__file__)), end='')";
+    let output = std::process::Command::new(peer("JUNTO_PEER_PYTHON")).args(["-c", find]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let packages = std::path::PathBuf::from(String::from_utf8(output.stdout).unwrap());
+    let folder = stage.machine.path("packages");
+    std::fs::create_dir(&folder).unwrap();
+    for name in ["pydantic", "pydantic_core", "annotated_types", "typing_inspection", "typing_extensions.py"]
+    {
+        std::os::unix::fs::symlink(packages.join(name), folder.join(name)).unwrap();
+    }
+    text(&folder)
+}
+
+#[test]
+fn types_are_models_of_pydantic_where_the_kernel_has_it_and_else_dataclasses() {
+    let look = format!(
+        "{}from mcptools.shop import buy\nwanted = buy.Params(text='x')\nimport dataclasses, sys\n\
+         print(buy(wanted), 'pydantic' in sys.modules, dataclasses.is_dataclass(wanted))",
+        when_up("shop")
+    );
+    for (has_it, expected) in [(true, "buy: x True False\n"), (false, "buy: x False True\n")] {
+        let stage = crate::cells::stage(&[&look]);
+        serve(&stage, &json!({"shop": named(&["buy"])}));
+        if has_it {
+            let packages = with_pydantic(&stage);
+            configure(&stage, &format!("env = {{ PYTHONPATH = \"{packages}\" }}\n"));
+        }
+        assert_eq!(unasked(&stage, &["--policy", "full"]).fine(0), expected);
+    }
 }

@@ -11,8 +11,9 @@ use std::thread;
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
+use super::foreign::Own;
 use super::landlock::Rules;
-use super::places::{Places, SETTINGS, SETTINGS_FILES};
+use super::places::{Places, SETTINGS, SETTINGS_FILES, is_device};
 use super::standin::StandIn;
 use crate::local::{Launch, MARK};
 
@@ -97,11 +98,12 @@ impl Bwrap {
             walls.add(["--unshare-net"]);
         }
         walls.add(EVERYTHING.iter().copied());
-        for dir in places.writable() {
-            // Those of the devices have been made anew.
-            if !dir.starts_with("/dev") {
-                walls.bind("--bind", dir, dir);
-            }
+        let foreign = places.foreign();
+        for own in &foreign.own {
+            walls.own(own, places.is_temporary(&own.dir));
+        }
+        for dir in places.writable().filter(|dir| !is_device(dir) && !foreign.is_own(dir)) {
+            walls.bind("--bind", dir, dir);
         }
         for root in places.roots() {
             stand_ins.extend(SETTINGS.iter().filter_map(|name| StandIn::at(&root.join(name))));
@@ -111,8 +113,8 @@ impl Bwrap {
                 }
             }
         }
-        for socket in places.foreign_sockets() {
-            walls.bind("--ro-bind", Path::new(NOTHING), &socket);
+        for socket in &foreign.covered {
+            walls.bind("--ro-bind", Path::new(NOTHING), socket);
         }
         for path in places.masked() {
             let is_dir = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
@@ -122,6 +124,10 @@ impl Bwrap {
             } else {
                 walls.bind("--ro-bind", Path::new(NOTHING), &path);
             }
+        }
+        // Only now: what is mounted in them needs a place there.
+        for own in foreign.own.iter().filter(|own| !places.is_temporary(&own.dir)) {
+            walls.0.extend([OsString::from("--remount-ro"), own.dir.clone().into()]);
         }
         (walls.0, stand_ins)
     }
@@ -134,6 +140,21 @@ struct Words(Vec<OsString>);
 impl Words {
     fn add<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) {
         self.0.extend(words.into_iter().map(OsString::from));
+    }
+
+    /// An empty directory in the place of one, with some of what is in that.
+    fn own(&mut self, own: &Own, is_writable: bool) {
+        self.add(["--perms", "1777", "--tmpfs"]);
+        self.0.push(own.dir.clone().into());
+        // What goes away meanwhile is not missed.
+        let how = if is_writable { "--bind-try" } else { "--ro-bind-try" };
+        for path in &own.shown {
+            match fs::read_link(path) {
+                // Never what it leads to: that may be something hidden.
+                Ok(target) => self.bind("--symlink", &target, path),
+                Err(_) => self.bind(how, path, path),
+            }
+        }
     }
 
     fn bind(&mut self, how: &str, from: &Path, to: &Path) {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::confinement::Confinement;
-use super::places::Places;
-use super::{Access, Gap, Means, Network, Sandbox};
+use super::places::{Places, SETTINGS};
+use super::{Access, Gap, Means, Network, Sandbox, standin};
 use crate::local::{Streams, Veil};
 use crate::survivors::Survivor;
 use crate::{
@@ -68,6 +68,7 @@ impl SandboxedEnvironment {
         }
         let mut facts = inside.facts().clone();
         facts.enforces = enforced(&sandbox, &gaps);
+        sweep(inside.facts());
         let confinement = Confinement::new(&sandbox, means, Arc::clone(&places))?;
         let outside = Arc::new(local.build()?);
         Ok(Self { inside, outside, facts, gaps, places, confinement })
@@ -100,6 +101,13 @@ impl SandboxedEnvironment {
     fn writing<'a, T: 'a>(&self, paths: &[&RealPath], act: Fut<'a, Result<T>>) -> Fut<'a, Result<T>> {
         if_ok(paths.iter().try_for_each(|path| self.places.check_write(path)), act)
     }
+}
+
+/// Takes away the empty directories that stood for settings in a working directory while commands ran, if a host that
+/// was killed has left them. A [`SandboxedEnvironment`] does so by itself when it is made; this is for those who work
+/// there without one.
+pub fn sweep(facts: &EnvFacts) {
+    standin::sweep(facts.cwd.as_path(), SETTINGS);
 }
 
 /// Does something, unless it may not be.

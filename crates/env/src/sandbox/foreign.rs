@@ -1,27 +1,89 @@
 //! Unix sockets of others, hidden from commands that have Unix sockets themselves.
 //!
-//! No system call filter sees which socket is connected to, and a read-only mount does not keep anybody from
-//! it. So whatever listens when a command starts is hidden from it. Not hidden is what listens there later, and
-//! what is in a directory for temporary files, unless it is known to last: such come and go, and where one is gone
-//! nothing can be put in its place. Our own are there; a token or a signature guards each.
+//! No system call filter sees which socket is connected to, and a read-only mount does not keep anybody from it. So
+//! what a command is not to reach must not be there for it:
+//!
+//! - whatever listens when the command starts is covered;
+//! - directories for temporary files, where programs begin to listen at any time, are the command's own. What is in
+//!   the system's, around such sockets, is shown in them, so that data and programs there are found; what comes later
+//!   is not. The directory for the sockets of users (`/run/user`) is empty.
+//!
+//! Left is what begins to listen later in a directory that was there when the command started: in the home, in the
+//! project, in a directory below `/tmp` that is shown.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
+use nix::unistd::{AccessFlags, access};
+
 /// Where daemons listen, also those outside of a container whose sockets were given to it, of which the system
 /// says nothing in here.
 const DAEMONS: &str = "/run";
-/// How deep they are looked for there, and how many entries are looked at.
+/// Where programs of users listen; nothing else is there that a command would need.
+const OF_USERS: &str = "/run/user";
+/// How deep they are looked for, and how many entries are looked at.
 const DEPTH: usize = 4;
 const ENTRIES: usize = 20_000;
-/// What lasts in directories for temporary files, by how its name begins: agents that hold keys, terminals,
-/// screens.
-const LASTING: &[&str] = &["ssh-", "tmux-", "dbus-", ".X11-unix", ".ICE-unix"];
+/// How many entries are shown in directories that are a command's own. Each is a mount, which takes the more time the
+/// more there are: sixty take some twenty milliseconds, and four hundred as many times ten.
+const SHOWN: usize = 64;
+
+/// What of the world's sockets a command is kept from, and how.
+#[derive(Debug, Default)]
+pub(super) struct Foreign {
+    /// Sockets that are covered.
+    pub(super) covered: Vec<PathBuf>,
+    /// Directories that are the command's own.
+    pub(super) own: Vec<Own>,
+}
+
+/// A directory that is a command's own.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Own {
+    pub(super) dir: PathBuf,
+    /// What is there of the system's directory of that name.
+    pub(super) shown: Vec<PathBuf>,
+}
+
+impl Foreign {
+    /// What is there now: `named` are sockets that are not foreign, or directories of such; `temporary` are directories
+    /// for temporary files; what is below `roots` is there for the command as it is; `home` is shown, wherever it is.
+    pub(super) fn now(
+        named: &[PathBuf],
+        temporary: &[&Path],
+        roots: &[PathBuf],
+        home: Option<&Path>,
+    ) -> Self {
+        let sockets = listening(named);
+        let within_root = |path: &Path| roots.iter().any(|root| path.starts_with(root));
+        let real = |dir: &Path| dir.canonicalize().ok().filter(|dir| dir.is_dir() && !within_root(dir));
+        let is_needed = |path: &Path| {
+            roots.iter().map(PathBuf::as_path).chain(home).any(|needed| needed.starts_with(path))
+        };
+        let mut own: Vec<Own> = Vec::new();
+        for dir in temporary.iter().filter_map(|dir| real(dir)) {
+            if own.iter().all(|own| !dir.starts_with(&own.dir)) {
+                let shown = around(&dir, &sockets, is_needed);
+                own.push(Own { dir, shown });
+            }
+        }
+        own.extend(real(Path::new(OF_USERS)).map(|dir| Own { dir, shown: Vec::new() }));
+        let is_gone = |path: &Path| own.iter().any(|own| path.starts_with(&own.dir)) && !within_root(path);
+        let covered = sockets.into_iter().filter(|path| !is_gone(path)).collect();
+        Self { covered, own }
+    }
+
+    /// Whether a directory is the command's own.
+    pub(super) fn is_own(&self, dir: &Path) -> bool {
+        self.own.iter().any(|own| own.dir == dir)
+    }
+}
 
 /// Sockets that are there now and that nobody has named; a name stands for all that is below it.
-pub(super) fn sockets(named: &[PathBuf], temporary: &[&str]) -> Vec<PathBuf> {
+fn listening(named: &[PathBuf]) -> BTreeSet<PathBuf> {
     let named: Vec<PathBuf> = named.iter().map(|path| path.canonicalize().unwrap_or(path.clone())).collect();
     let mut found = BTreeSet::new();
     let known = fs::read_to_string("/proc/net/unix").unwrap_or_default();
@@ -29,9 +91,8 @@ pub(super) fn sockets(named: &[PathBuf], temporary: &[&str]) -> Vec<PathBuf> {
     let mut left = ENTRIES;
     below(Path::new(DAEMONS), DEPTH, &mut left, &mut found);
     let real = found.into_iter().filter_map(|path| path.canonicalize().ok());
-    let real: BTreeSet<PathBuf> = real.filter(|path| is_socket(path)).collect();
     let is_named = |path: &PathBuf| named.iter().any(|name| path.starts_with(name));
-    real.into_iter().filter(|path| lasts(path, temporary) && !is_named(path)).collect()
+    real.filter(|path| is_socket(path) && !is_named(path)).collect()
 }
 
 /// The paths that the system tells; other sockets have none.
@@ -57,10 +118,28 @@ fn is_socket(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
 }
 
-fn lasts(path: &Path, temporary: &[&str]) -> bool {
-    let Some(below) = temporary.iter().find_map(|dir| path.strip_prefix(dir).ok()) else { return true };
-    let first = below.iter().next().and_then(|name| name.to_str()).unwrap_or_default();
-    LASTING.iter().any(|start| first.starts_with(start))
+/// What is in a directory around sockets: entries in which there are none, and of the others what is in these. If there
+/// are too many, those that are needed, and then the newest.
+fn around(dir: &Path, sockets: &BTreeSet<PathBuf>, is_needed: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let (mut pending, mut left) = (vec![dir.to_owned()], ENTRIES);
+    let mut shown = Vec::new();
+    while let Some(dir) = pending.pop() {
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten().take(left) {
+            left -= 1;
+            let (path, Ok(metadata)) = (entry.path(), entry.metadata()) else { continue };
+            // Those of another network are not among the sockets that are known.
+            if metadata.file_type().is_socket() {
+                continue;
+            }
+            if sockets.range(path.clone()..).next().is_some_and(|socket| socket.starts_with(&path)) {
+                pending.push(path);
+            } else if metadata.is_symlink() || access(&path, AccessFlags::R_OK).is_ok() {
+                shown.push((!is_needed(&path), Reverse(metadata.modified().ok()), path));
+            }
+        }
+    }
+    shown.sort();
+    shown.into_iter().map(|(.., path)| path).take(SHOWN).collect()
 }
 
 #[cfg(test)]
@@ -69,17 +148,34 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     #[test]
-    fn what_listens_is_found_unless_it_was_named() {
+    fn what_listens_is_covered_or_not_there_unless_it_was_named() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
-        for name in ["named", "tmp", "tmp/ssh-1"] {
-            fs::create_dir(root.join(name)).unwrap();
+        for name in ["named", "tmp/mixed/data", "tmp/work", "tmp/plain"] {
+            fs::create_dir_all(root.join(name)).unwrap();
         }
+        fs::write(root.join("tmp/file"), "").unwrap();
         let at = |name: &str| UnixListener::bind(root.join(name)).unwrap();
-        let _all = ["other", "named/one", "tmp/short", "tmp/ssh-1/agent"].map(at);
-        let temporary = root.join("tmp");
-        let found = sockets(&[root.join("named")], &[temporary.to_str().unwrap()]);
-        let found: Vec<PathBuf> = found.into_iter().filter(|path| path.starts_with(&root)).collect();
-        assert_eq!(found, [root.join("other"), root.join("tmp/ssh-1/agent")]);
+        let _all =
+            ["other", "named/one", "tmp/top", "tmp/mixed/deep", "tmp/work/server", "tmp/mixed-not"].map(at);
+        let (named, temporary, work) = (root.join("named"), root.join("tmp"), root.join("tmp/work"));
+        let here = |paths: Vec<PathBuf>| {
+            let mut paths: Vec<PathBuf> = paths.into_iter().filter(|path| path.starts_with(&root)).collect();
+            paths.sort();
+            paths
+        };
+        let foreign = Foreign::now(&[named.clone()], &[&temporary], &[work], None);
+        assert_eq!(here(foreign.covered), [root.join("other"), root.join("tmp/work/server")]);
+        let [own, ..] = &foreign.own[..] else { panic!("{:?}", foreign.own) };
+        assert_eq!(own.dir, temporary);
+        assert_eq!(
+            here(own.shown.clone()),
+            ["tmp/file", "tmp/mixed/data", "tmp/plain"].map(|path| root.join(path))
+        );
+        // Whoever works in such a directory has all of it.
+        let foreign = Foreign::now(&[named], &[&temporary], &[temporary.clone()], None);
+        assert!(!foreign.is_own(&temporary));
+        let all = ["other", "tmp/mixed/deep", "tmp/mixed-not", "tmp/top", "tmp/work/server"];
+        assert_eq!(here(foreign.covered), all.map(|path| root.join(path)));
     }
 }

@@ -18,7 +18,7 @@ pub enum Gap {
     LinkedSettings,
     /// Secrets in the working directory: they can be read.
     Secrets,
-    /// Secrets in a working directory that has too many files to be looked through: they can be read.
+    /// Secrets in a project that has too many files to be looked through: they can be read.
     Unsearched,
     /// Modes, owners and times of files elsewhere: they can be changed.
     Modes,
@@ -63,7 +63,7 @@ impl fmt::Display for Gap {
             }
             Self::Secrets => "read secrets in the working directory, such as .env",
             Self::Unsearched => {
-                "read secrets among the files of the working directory that were too many to be looked through"
+                "read secrets among the files of the project, which were too many to be looked through"
             }
             Self::Modes => "change modes, owners and times of files outside",
             Self::Signals => "send signals to processes outside",

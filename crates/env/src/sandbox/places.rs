@@ -1,10 +1,12 @@
 //! Where a sandbox lets files be read and changed, and what of a path it forbids.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Access, Sandbox, foreign, secrets};
+use super::foreign::Foreign;
+use super::{Access, Sandbox, secrets};
 use crate::{EnvFacts, Error, ErrorKind, RealPath, Result};
 
 /// What tools that work in a directory keep there and obey. Directories are kept also from being made, files where
@@ -19,13 +21,16 @@ pub(crate) struct Places {
     access: Access,
     /// Directories with settings in them: the working directory and what else may be changed.
     roots: Vec<PathBuf>,
+    home: Option<PathBuf>,
     /// Directories for temporary files.
     temporary: Vec<PathBuf>,
     /// What is not read, whether it is there or not.
     hidden: Vec<PathBuf>,
-    /// Secret files in the working directory, found when the environment was made.
+    /// Directories that were looked through for secret files: the working directory, its project, those named.
+    searched: Vec<PathBuf>,
+    /// The secret files in them and on the way up, found when the environment was made.
     found: Vec<PathBuf>,
-    /// Whether that directory was too large to be looked through.
+    /// Whether one of them was too large to be looked through.
     cut_short: bool,
     /// Unix sockets that commands may connect to.
     sockets: Vec<PathBuf>,
@@ -62,9 +67,29 @@ impl Places {
         }
         // Whoever works in such a place has chosen it.
         hidden.retain(|path| !cwd.starts_with(path));
-        let secrets::Searched { found, cut_short } = secrets::in_tree(cwd, usize::MAX);
-        let sockets = sandbox.sockets.clone();
-        Ok(Self { access: sandbox.access, roots, temporary, hidden, found, cut_short, sockets })
+        let home = facts.home.as_deref();
+        let mut searched = vec![cwd.to_owned()];
+        searched.extend(secrets::project(cwd, home));
+        searched.extend(sandbox.searched.iter().filter_map(|dir| dir.canonicalize().ok()));
+        searched.dedup();
+        let mut found = secrets::on_the_way_up(cwd, home);
+        let mut cut_short = false;
+        for dir in &searched {
+            let within = secrets::in_tree(dir, usize::MAX);
+            found.extend(within.found);
+            cut_short |= within.cut_short;
+        }
+        Ok(Self {
+            access: sandbox.access,
+            roots,
+            home: facts.home.clone(),
+            temporary,
+            hidden,
+            searched,
+            found,
+            cut_short,
+            sockets: sandbox.sockets.clone(),
+        })
     }
 
     /// Directories that commands change.
@@ -87,14 +112,15 @@ impl Places {
         all.any(|path| path.is_symlink())
     }
 
-    /// Whether there may be secrets in the working directory that were not found, because it is too large.
+    /// Whether there may be secrets that were not found, because a directory is too large.
     pub(super) fn is_cut_short(&self) -> bool {
         self.cut_short
     }
 
     /// Everything that is to be hidden and is there now.
     pub(super) fn masked(&self) -> Vec<PathBuf> {
-        let fresh = self.roots.iter().flat_map(|root| secrets::in_tree(root, 1).found);
+        let tops: BTreeSet<&PathBuf> = self.roots.iter().chain(&self.searched).collect();
+        let fresh = tops.into_iter().flat_map(|top| secrets::in_tree(top, 1).found);
         let all = self.hidden.iter().chain(&self.found).cloned().chain(fresh);
         let there = |path: PathBuf| {
             let found = fs::symlink_metadata(&path).ok()?;
@@ -111,9 +137,19 @@ impl Places {
         masked
     }
 
-    /// Unix sockets of others, from commands that have Unix sockets; none, if they have none.
-    pub(super) fn foreign_sockets(&self) -> Vec<PathBuf> {
-        if self.sockets.is_empty() { Vec::new() } else { foreign::sockets(&self.sockets, TEMPORARY) }
+    /// Unix sockets of others, for commands that have Unix sockets; none, if they have none.
+    pub(super) fn foreign(&self) -> Foreign {
+        if self.sockets.is_empty() {
+            return Foreign::default();
+        }
+        let temporary: Vec<&Path> = TEMPORARY.iter().map(Path::new).filter(|dir| !is_device(dir)).collect();
+        let roots: Vec<PathBuf> = self.roots().map(Path::to_owned).collect();
+        Foreign::now(&self.sockets, &temporary, &roots, self.home.as_deref())
+    }
+
+    /// Whether commands make files in a directory for temporary ones.
+    pub(super) fn is_temporary(&self, dir: &Path) -> bool {
+        self.access != Access::ReadOnly && self.temporary.iter().any(|temporary| temporary == dir)
     }
 
     /// Whether a file or directory is hidden.
@@ -155,6 +191,11 @@ impl Places {
         };
         Err(denied(path, &format!("this sandbox changes {only}")))
     }
+}
+
+/// Whether a path is below the devices, which are made anew for every command.
+pub(super) fn is_device(path: &Path) -> bool {
+    path.starts_with("/dev")
 }
 
 fn denied(path: &RealPath, message: &str) -> Error {

@@ -1,5 +1,6 @@
 //! What is known to be secret, by where it is and what it is called.
 
+use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
@@ -53,12 +54,40 @@ pub(super) struct Searched {
     pub(super) cut_short: bool,
 }
 
-/// Looks for secret files in a directory.
+/// The directories above one in which somebody's work may be: those below the home, if that is above, and never the
+/// root.
+fn above<'a>(dir: &'a Path, home: Option<&'a Path>) -> impl Iterator<Item = &'a Path> {
+    let is_place_for_work =
+        move |dir: &&Path| dir.parent().is_some() && home.is_none_or(|home| !home.starts_with(dir));
+    dir.ancestors().skip(1).take_while(is_place_for_work)
+}
+
+/// The top of the repository that a directory is a part of, if that is another: all of its secrets are one `..` away.
+pub(super) fn project(dir: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    if is_repository(dir) {
+        return None;
+    }
+    above(dir, home).find(|dir| is_repository(dir)).map(Path::to_owned)
+}
+
+/// Secret files on the way up from a directory, the home's own included. What is beside a project is no part of it, so
+/// only the directories themselves are looked at.
+pub(super) fn on_the_way_up(dir: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    above(dir, home).chain(home).flat_map(|dir| in_tree(dir, 1).found).collect()
+}
+
+/// Whether a directory is the top of a repository. An empty `.git` is none, but may be one of our stand-ins.
+fn is_repository(dir: &Path) -> bool {
+    let git = dir.join(".git");
+    git.is_file() || git.join("HEAD").exists()
+}
+
+/// Looks for secret files in a directory, first in what is nearest.
 pub(super) fn in_tree(root: &Path, depth: usize) -> Searched {
     let mut searched = Searched { found: Vec::new(), cut_short: false };
-    let mut pending = vec![(root.to_owned(), depth.min(DEPTH))];
+    let mut pending = VecDeque::from([(root.to_owned(), depth.min(DEPTH))]);
     let mut seen = 0;
-    while let Some((dir, levels)) = pending.pop() {
+    while let Some((dir, levels)) = pending.pop_front() {
         let Some(deeper) = levels.checked_sub(1) else { continue };
         for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
             seen += 1;
@@ -70,7 +99,7 @@ pub(super) fn in_tree(root: &Path, depth: usize) -> Searched {
             let path = entry.path();
             if kind.is_dir() {
                 if deeper > 0 && !HEAVY.iter().any(|heavy| name == *heavy) {
-                    pending.push((path, deeper));
+                    pending.push_back((path, deeper));
                 }
             } else if is_named_secret(&name) || (kind.is_file() && is_key(&path)) {
                 searched.found.push(path);
@@ -135,5 +164,30 @@ mod tests {
         };
         assert_eq!(found(usize::MAX), [".env", "a/b/id_rsa", "app/.env.local", "build/.env", "server.key"]);
         assert_eq!(found(1), [".env", "server.key"]);
+    }
+
+    #[test]
+    fn a_project_is_the_repository_around_and_never_the_home_or_above() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().join(path);
+        for path in
+            ["home/.git", "home/work/app/.git", "home/work/app/sub/.git", "home/plain/sub", "home/linked/sub"]
+        {
+            fs::create_dir_all(at(path)).unwrap();
+        }
+        for path in
+            ["home/.git/HEAD", "home/work/app/.git/HEAD", "home/linked/.git", "home/.env", "home/work/.env"]
+        {
+            fs::write(at(path), "").unwrap();
+        }
+        let home = at("home");
+        let of = |path: &str| project(&at(path), Some(&home));
+        // What stands for `.git` in a part of it is none.
+        assert_eq!(of("home/work/app/sub"), Some(at("home/work/app")));
+        assert_eq!(of("home/linked/sub"), Some(at("home/linked")));
+        assert_eq!(of("home/work/app"), None);
+        assert_eq!(of("home/plain/sub"), None);
+        assert_eq!(on_the_way_up(&at("home/work/app"), Some(&home)), [at("home/work/.env"), at("home/.env")]);
+        assert_eq!(on_the_way_up(&home, Some(&home)), [at("home/.env")]);
     }
 }

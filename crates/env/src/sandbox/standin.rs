@@ -51,6 +51,16 @@ impl Drop for StandIn {
     }
 }
 
+/// Takes away what a process that was killed left in a directory, under one of these names. What somebody still needs
+/// stays.
+pub(super) fn sweep(root: &Path, names: &[&str]) {
+    for path in names.iter().map(|name| root.join(name)).filter(|path| is_ours(path)) {
+        if let Ok(lock) = File::open(&path) {
+            drop(StandIn { path, lock });
+        }
+    }
+}
+
 fn is_ours(path: &Path) -> bool {
     let found = fs::symlink_metadata(path);
     let alike = found.is_ok_and(|found| found.is_dir() && found.permissions().mode() & 0o777 == MODE);
@@ -93,6 +103,22 @@ mod tests {
         fs::write(filled.join("x"), "").unwrap();
         drop(stand_in);
         assert!(filled.join("x").exists());
+    }
+
+    #[test]
+    fn those_that_were_left_are_swept_and_no_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let left = |name: &str| DirBuilder::new().mode(MODE).create(dir.path().join(name)).unwrap();
+        left(".git");
+        left(".claude");
+        left("mine");
+        let needed = StandIn::at(&dir.path().join(".claude")).unwrap();
+        fs::create_dir(dir.path().join(".codex")).unwrap();
+        sweep(dir.path(), &[".git", ".claude", ".codex", ".gemini"]);
+        let there = |name: &str| dir.path().join(name).exists();
+        assert_eq!([".git", ".claude", ".codex", "mine"].map(there), [false, true, true, true]);
+        drop(needed);
+        assert!(!there(".claude"));
     }
 
     #[test]

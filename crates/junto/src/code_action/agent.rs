@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use junto_agent::{OnOpen, Session, SessionConfig};
 use junto_core::{Agent as _, AgentError, AgentErrorKind, AgentSpec, Command, Input, OnReject, Policy};
+use junto_env::Sandbox;
 use junto_llm::SessionId;
 use junto_mcp::{Hub, Places, Status};
 use junto_policy::Mode;
@@ -48,10 +49,11 @@ struct Running {
 }
 
 impl Agent {
-    /// An agent that has not started. Nothing is opened, and nothing runs.
+    /// An agent that has not started. Nothing is opened but the file of a sandbox, and nothing runs.
     ///
     /// # Errors
-    /// `invalid` if a session is named while none is kept, or a sandbox is described and not wanted.
+    /// `invalid` if a session is named while none is kept, if a sandbox is described and not wanted, or if the file that
+    /// describes it cannot be read.
     pub fn new(config: Config, options: Options) -> Result<Self, AgentError> {
         let invalid = |message: &str| AgentError::new(AgentErrorKind::Invalid, message);
         let session_id = match (&config.persistence, options.session_id) {
@@ -69,7 +71,10 @@ impl Agent {
             (false, None) => None,
             (true, sandbox) => Some(Guard {
                 enforcement: Enforcement::Whole,
-                sandbox: sandbox.unwrap_or_default(),
+                sandbox: match sandbox {
+                    Some(described) => described.sandbox().map_err(|error| unusable(&error))?,
+                    None => Sandbox::default(),
+                },
                 means: config.means.clone(),
                 ..Guard::new(Mode::Ask)
             }),

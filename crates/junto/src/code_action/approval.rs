@@ -46,12 +46,7 @@ impl ApprovalRequest {
     /// # Errors
     /// `closed` if the agent was stopped.
     pub async fn approve(&self, decision: bool) -> Result<(), AgentError> {
-        self.decide(if decision {
-            Decision::Allow { remember: None }
-        } else {
-            Decision::Reject { reason: None }
-        })
-        .await
+        first(self.0.approve(decision).await)
     }
 
     /// Rejects it and tells the model why, which goes on; to running code it is an exception with this message.
@@ -59,15 +54,7 @@ impl ApprovalRequest {
     /// # Errors
     /// As [`Self::approve`].
     pub async fn reject_with(&self, message: impl Into<String>) -> Result<(), AgentError> {
-        self.decide(Decision::Reject { reason: Some(message.into()) }).await
-    }
-
-    async fn decide(&self, decision: Decision) -> Result<(), AgentError> {
-        match self.0.decide(decision).await {
-            // It was answered before, or withdrawn.
-            Err(error) if error.kind() == AgentErrorKind::Invalid => Ok(()),
-            answered => answered,
-        }
+        first(self.0.decide(Decision::Reject { reason: Some(message.into()) }).await)
     }
 
     /// Waits until it is answered, by whomever, and says whether it may be executed.
@@ -76,6 +63,15 @@ impl ApprovalRequest {
     /// `journal` if the events cannot be read.
     pub async fn approved(&self) -> Result<bool, AgentError> {
         self.0.approved().await
+    }
+}
+
+/// What came of an answer, of which only the first counts.
+fn first(answered: Result<(), AgentError>) -> Result<(), AgentError> {
+    match answered {
+        // It was answered before, or withdrawn.
+        Err(error) if error.kind() == AgentErrorKind::Invalid => Ok(()),
+        answered => answered,
     }
 }
 

@@ -10,7 +10,7 @@ use junto_llm::SessionId;
 use junto_mcp::config::ServerConfig;
 use junto_store::Store;
 
-use crate::{Code, Native};
+use crate::{Code, Native, sandbox_from_file};
 
 /// Describes the environment for a directory.
 pub type Local = Arc<dyn Fn(&Path) -> LocalBuilder + Send + Sync>;
@@ -92,5 +92,36 @@ pub struct Options {
     pub sandbox: bool,
     /// How the sandbox is, if not as it is by default: nobody is reached, and only the working directory and temporary
     /// files are changed.
-    pub sandbox_config: Option<Sandbox>,
+    pub sandbox_config: Option<SandboxConfig>,
+}
+
+/// How a sandbox is described.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SandboxConfig {
+    /// By a value.
+    Is(Sandbox),
+    /// By a file, see [`sandbox_from_file`].
+    File(PathBuf),
+}
+
+impl SandboxConfig {
+    /// The sandbox that is meant.
+    pub(super) fn sandbox(self) -> Result<Sandbox, junto_env::Error> {
+        match self {
+            Self::Is(sandbox) => Ok(sandbox),
+            Self::File(path) => sandbox_from_file(&path, Sandbox::default()),
+        }
+    }
+}
+
+impl From<Sandbox> for SandboxConfig {
+    fn from(sandbox: Sandbox) -> Self {
+        Self::Is(sandbox)
+    }
+}
+
+impl From<PathBuf> for SandboxConfig {
+    fn from(path: PathBuf) -> Self {
+        Self::File(path)
+    }
 }

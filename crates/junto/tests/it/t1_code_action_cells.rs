@@ -229,7 +229,8 @@ async fn kernels_are_in_the_sandbox_if_that_is_wanted_those_of_subagents_too() {
         let bwrap = std::env::var("JUNTO_PEER_BWRAP").expect("run the tests with `cargo xtask test`");
         let path = Path::new(&bwrap).parent().unwrap().as_os_str().to_owned();
         // Where temporary files are may be above everything here.
-        let sandbox_config = sandbox.then(|| Sandbox { temporary: Some(Vec::new()), ..Sandbox::workspace() });
+        let sandbox_config =
+            sandbox.then(|| Sandbox { temporary: Some(Vec::new()), ..Sandbox::workspace() }.into());
         let options = Options { sandbox, sandbox_config, ..Options::default() };
         let agent =
             start(&coder, options, |config| Config { means: Some(Means::find(Some(&path))), ..config }).await;
@@ -291,8 +292,39 @@ async fn a_sandbox_that_cannot_be_had_is_refused() {
     let agent = Agent::new(config, Options { sandbox: true, ..Options::default() }).unwrap();
     let error = agent.start().await.unwrap_err();
     assert_eq!(error.kind(), AgentErrorKind::Unsupported, "{error}");
-    let described = Options { sandbox_config: Some(Sandbox::workspace()), ..Options::default() };
+    let described = Options { sandbox_config: Some(Sandbox::workspace().into()), ..Options::default() };
     assert_eq!(Agent::new(coder.config(), described).unwrap_err().kind(), AgentErrorKind::Invalid);
+}
+
+#[tokio::test]
+async fn a_file_describes_the_sandbox() {
+    let coder = Coder::new([
+        cell("import pathlib\npathlib.Path('../more/new').write_text('x')\nopen('plan.md').read()"),
+        done(),
+    ]);
+    std::fs::create_dir(coder.dir.path().join("more")).unwrap();
+    std::fs::write(coder.work().join("plan.md"), "secret").unwrap();
+    let file = coder.dir.path().join("box.toml");
+    let bwrap = std::env::var("JUNTO_PEER_BWRAP").expect("run the tests with `cargo xtask test`");
+    let path = Path::new(&bwrap).parent().unwrap().as_os_str().to_owned();
+    let options =
+        || Options { sandbox: true, sandbox_config: Some(file.clone().into()), ..Options::default() };
+    for text in [None, Some("writeable = []")] {
+        if let Some(text) = text {
+            std::fs::write(&file, text).unwrap();
+        }
+        let error = Agent::new(coder.config(), options()).unwrap_err();
+        assert_eq!(error.kind(), AgentErrorKind::Invalid);
+        assert!(error.to_string().contains("box.toml"), "{error}");
+    }
+    std::fs::write(&file, "writable = [\"more\"]\nhide = [\"work/plan.md\"]").unwrap();
+    let agent =
+        start(&coder, options(), |config| Config { means: Some(Means::find(Some(&path))), ..config }).await;
+    let whole = run(&mut agent.stream("Try it.", None), []).await;
+    let ran = &find(&whole.events, "ran ").kind;
+    assert!(line(ran).unwrap().contains("PermissionError"), "{whole:?}");
+    assert!(coder.dir.path().join("more/new").exists(), "{whole:?}");
+    agent.stop().await;
 }
 
 #[tokio::test]

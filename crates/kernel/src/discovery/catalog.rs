@@ -44,6 +44,14 @@ pub(super) struct Searched {
     pub(super) parameters: String,
 }
 
+impl Searched {
+    /// All of it, as one text.
+    pub(super) fn text(self) -> String {
+        let Self { name, module, description, parameters } = self;
+        format!("{name} ({module}): {description}\nParameters: {parameters}")
+    }
+}
+
 impl Entry {
     fn description(&self) -> &str {
         match &self.kind {

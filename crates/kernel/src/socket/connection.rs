@@ -17,9 +17,9 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::Shared;
-use crate::discovery::NOT_FROM_CODE;
 use crate::lines::{Line, Lines};
 use crate::protocol::{self, Hello, Id, Op, Refusal, Reply, Request, VERSION, Welcome};
+use crate::tools::NOT_FROM_CODE;
 
 /// How many replies may wait for a client to read; then its requests wait too.
 const WAITING_REPLIES: usize = 4;
@@ -130,9 +130,7 @@ impl Session<'_> {
             Op::Categories => Some(Reply::found(id, Ok(self.shared.discovery.categories()))),
             Op::Tools { module } => Some(Reply::found(id, self.shared.discovery.tools(&module))),
             Op::Signature { name } => Some(Reply::found(id, self.shared.discovery.signature(&name))),
-            Op::Search { query, limit } => {
-                Some(Reply::found(id, self.shared.discovery.search(&query, limit)))
-            }
+            Op::Search { query, limit } => self.search(id, query, limit).err().map(Reply::from),
             Op::Cancel => {
                 if let Some(cancel) = self.ids.get(&id) {
                     cancel.cancel();
@@ -145,14 +143,44 @@ impl Session<'_> {
         }
     }
 
-    fn start(&mut self, id: Id, name: String, arguments: Value, bytes: usize) -> Result<(), Refusal> {
+    /// Searches beside whatever else is asked: a model may be asked what words mean.
+    fn search(&mut self, id: Id, query: String, limit: usize) -> Result<(), Refusal> {
+        self.is_free(&id)?;
+        let cancel = self.begin(&id);
+        let discovery = &self.shared.discovery;
+        self.running.push(Box::pin(async move {
+            let reply = tokio::select! {
+                biased;
+                () = cancel.cancelled() => Reply::error(Some(id.clone()), "the call was cancelled"),
+                found = discovery.search(&query, limit) => Reply::found(id.clone(), found),
+            };
+            (id, reply)
+        }));
+        Ok(())
+    }
+
+    /// Whether something that takes a while can begin under this id.
+    fn is_free(&self, id: &Id) -> Result<(), Refusal> {
         let most = self.shared.limits.calls;
         if self.ids.len() >= most {
-            return Err(Refusal::new(Some(id), format!("too many calls at a time: there may be {most}")));
+            let message = format!("too many calls at a time: there may be {most}");
+            return Err(Refusal::new(Some(id.clone()), message));
         }
-        if self.ids.contains_key(&id) {
-            return Err(Refusal::new(Some(id), "a call with this id is under way"));
+        if self.ids.contains_key(id) {
+            return Err(Refusal::new(Some(id.clone()), "a call with this id is under way"));
         }
+        Ok(())
+    }
+
+    /// Notes it, and gives what ends it.
+    fn begin(&mut self, id: &Id) -> CancellationToken {
+        let cancel = CancellationToken::new();
+        self.ids.insert(id.clone(), cancel.clone());
+        cancel
+    }
+
+    fn start(&mut self, id: Id, name: String, arguments: Value, bytes: usize) -> Result<(), Refusal> {
+        self.is_free(&id)?;
         if NOT_FROM_CODE.contains(&name.as_str()) {
             return Err(Refusal::new(
                 Some(id),
@@ -171,8 +199,7 @@ impl Session<'_> {
             Value::Object(_) => ToolCall::function(call_id, name, arguments.to_string()),
             _ => return Err(Refusal::new(Some(id), "`arguments` must be an object, or a text")),
         };
-        let cancel = CancellationToken::new();
-        self.ids.insert(id.clone(), cancel.clone());
+        let cancel = self.begin(&id);
         let (host, most) = (self.shared.discovery.host(), self.shared.limits.reply);
         self.running.push(Box::pin(async move {
             let _room = room;

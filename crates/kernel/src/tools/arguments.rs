@@ -1,6 +1,6 @@
 //! What the tools are called with.
 
-use junto_core::{ToolCall, ToolError};
+use junto_core::{Action, Fut, ToolCall, ToolError};
 use serde::Deserialize;
 
 /// A cell.
@@ -20,4 +20,9 @@ pub(super) fn code(call: &ToolCall) -> Result<String, ToolError> {
         return Err(ToolError("the cell is empty".to_owned()));
     }
     Ok(code)
+}
+
+/// What a call would do that runs code.
+pub(super) fn actions(call: &ToolCall) -> Fut<'_, Result<Vec<Action>, ToolError>> {
+    Box::pin(async move { Ok(vec![Action::Code { code: code(call)? }]) })
 }

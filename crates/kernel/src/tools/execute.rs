@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use junto_core::{Action, Fut, Permit, Tool, ToolCall, ToolCx, ToolError, ToolOutcome, ToolSpec};
 use serde_json::json;
 
-use super::arguments::code;
+use super::arguments::{actions, code};
 use super::heard::Heard;
 use super::{CodeRoom, EXECUTE_CODE};
 use crate::{Cell, Kernel};
@@ -64,7 +64,9 @@ impl ExecuteCode {
             cancel: cx.cancel.clone(),
             ..Cell::new(code)
         };
-        match kernel.run(cell, &mut heard).await {
+        let ran = kernel.run(cell, &mut heard).await;
+        room.tell_failure().await;
+        match ran {
             Ok(ran) => {
                 if ran.state_lost {
                     room.lost(call).await;
@@ -82,7 +84,7 @@ impl Tool for ExecuteCode {
     }
 
     fn actions<'a>(&'a self, call: &'a ToolCall, _: &'a ToolCx) -> Fut<'a, Result<Vec<Action>, ToolError>> {
-        Box::pin(async move { Ok(vec![Action::Code { code: code(call)? }]) })
+        actions(call)
     }
 
     fn run<'a>(&'a self, permit: Permit, cx: &'a ToolCx) -> Fut<'a, ToolOutcome> {

@@ -46,14 +46,14 @@ impl FindCodeTools {
         Self { spec, room }
     }
 
-    fn find(&self, call: &ToolCall) -> Result<String, String> {
+    async fn find(&self, call: &ToolCall) -> Result<String, String> {
         let Arguments { query, module, signature } =
             Arguments::deserialize(&call.arguments).map_err(|error| error.to_string())?;
         let discovery = self.room.discovery().ok_or("the session has not begun")?;
         match (signature, module, query) {
             (Some(name), ..) => discovery.signature(&name),
             (None, Some(module), _) => discovery.tools(&module).map(|tools| lines(&tools)),
-            (None, None, Some(query)) => match discovery.search(&query, FOUND)?.as_slice() {
+            (None, None, Some(query)) => match discovery.search(&query, FOUND).await?.as_slice() {
                 [] => Ok(format!("nothing fits. {}", modules(discovery))),
                 found => Ok(lines(found)),
             },
@@ -89,6 +89,10 @@ impl Tool for FindCodeTools {
     }
 
     fn run<'a>(&'a self, permit: Permit, _: &'a ToolCx) -> Fut<'a, ToolOutcome> {
-        Box::pin(async move { self.find(permit.call()).into() })
+        Box::pin(async move {
+            let found = self.find(permit.call()).await;
+            self.room.tell_failure().await;
+            found.into()
+        })
     }
 }

@@ -6,11 +6,8 @@ use junto_core::{
     AskId, Body, Event, EventLog, Fut, Item, Listed, Seq, ToolCall, ToolHost, ToolOutcome, ToolSpec, Via,
 };
 
-use super::{EXECUTE_CODE, REPLAY_CELL, RESET_KERNEL, RESTORE_VARIABLES};
+use super::NOT_FROM_CODE;
 use crate::{Clock, Hold, SHELL_LEAVE};
-
-/// Tools that code does not call: a cell would wait for itself.
-const NOT_FROM_CODE: &[&str] = &[EXECUTE_CODE, RESET_KERNEL, REPLAY_CELL, RESTORE_VARIABLES];
 
 /// What stands in the id of a call from code between that of its cell and its own.
 const OF_CELL: char = '/';

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use junto_core::{Action, Fut, Permit, Tool, ToolCall, ToolCx, ToolError, ToolOutcome, ToolSpec};
 use serde_json::json;
 
-use super::arguments::code;
+use super::arguments::{actions, code};
 use super::{CodeRoom, REPLAY_CELL, RESTORE_VARIABLES, snapshot};
 use crate::{Cell, CellEnd, Piece};
 
@@ -31,7 +31,7 @@ impl Tool for ReplayCell {
     }
 
     fn actions<'a>(&'a self, call: &'a ToolCall, _: &'a ToolCx) -> Fut<'a, Result<Vec<Action>, ToolError>> {
-        Box::pin(async move { Ok(vec![Action::Code { code: code(call)? }]) })
+        actions(call)
     }
 
     /// A cell that fails, as it may have done before, is no error; one that is not run is.

@@ -161,8 +161,19 @@ impl CodeRoom {
         let Session { tools, log } = self.session()?;
         Some(self.discovery.get_or_init(|| {
             let (clock, cells) = (self.clock.clone(), self.cells.clone());
-            Arc::new(Discovery::new(Arc::new(CellHost { tools, log, clock, cells }), self.gentools()))
+            let host = Arc::new(CellHost { tools, log, clock, cells });
+            Arc::new(Discovery::new(host, self.gentools()).by_meaning(self.setup.meaning.clone()))
         }))
+    }
+
+    /// Tells people, once, that tools are found by words alone although there is a model for what they mean.
+    pub(super) async fn tell_failure(&self) {
+        let failure = self.discovery.get().and_then(|discovery| discovery.take_failure());
+        if let (Some(why), Some(Session { log, .. })) = (failure, self.session()) {
+            let message = format!("tools are searched by words alone, because the embeddings failed: {why}");
+            // A log that cannot be written ends the session elsewhere.
+            let _ = log.emit(Body::Warning { code: "embeddings".to_owned(), message }).await;
+        }
     }
 
     /// Brings back what was there before the session was resumed, once. Cells that come meanwhile wait.

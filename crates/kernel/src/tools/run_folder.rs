@@ -4,12 +4,12 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use tempfile::TempDir;
+use crate::folder::OwnFolder;
 
 /// A fresh folder that only its owner can enter, for the sockets of a session's kernel. Clones are the same folder; it is
 /// gone with the last of them.
 #[derive(Clone, Debug)]
-pub struct RunFolder(Arc<TempDir>);
+pub struct RunFolder(Arc<OwnFolder>);
 
 impl RunFolder {
     /// Makes one below a folder, whose path must be short: a socket's path has 107 bytes.
@@ -17,11 +17,7 @@ impl RunFolder {
     /// # Errors
     /// If it cannot be made.
     pub fn below(parent: &Path) -> io::Result<Self> {
-        tempfile::Builder::new()
-            .prefix("junto-")
-            .rand_bytes(8)
-            .tempdir_in(parent)
-            .map(|dir| Self(Arc::new(dir)))
+        OwnFolder::make(parent, "junto-").map(|folder| Self(Arc::new(folder)))
     }
 
     /// Where it is.

@@ -203,7 +203,7 @@ impl Shared {
         let seen = end_of(self.pid);
         // Before anything is let go of: what dies in these moments would see the way free.
         let empty = held.as_ref().is_some_and(Settled::is_left_empty);
-        drop(held);
+        let left = held.and_then(Settled::let_go);
         let mut life = self.life();
         let exit = seen.unwrap_or(Exit { code: None, signal: None });
         if life.released {
@@ -213,6 +213,8 @@ impl Shared {
         life.empty = empty;
         drop(life);
         self.exit.send_replace(Some(exit));
+        // Nobody waits for it.
+        drop(left);
     }
 }
 

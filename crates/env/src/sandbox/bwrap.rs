@@ -2,11 +2,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, PipeReader, Read as _, Seek as _, Write as _};
+use std::io::{self, PipeReader, PipeWriter, Read as _, Seek as _, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -16,6 +17,7 @@ use super::landlock::Rules;
 use super::places::{Places, SETTINGS, SETTINGS_FILES, is_device};
 use super::standin::StandIn;
 use crate::local::{Launch, MARK};
+use crate::variables::Variables;
 
 /// The program, and in which way it works here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +37,13 @@ pub(super) struct Tried {
 
 /// Namespaces that every command has.
 const NAMESPACES: &[&str] = &["--unshare-pid", "--unshare-ipc", "--die-with-parent", "--cap-drop", "ALL"];
-/// Everything as it is, but not to be changed; devices and processes are made anew.
-const EVERYTHING: &[&str] = &["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"];
+/// Everything as it is, but not to be changed; processes are made anew.
+const EVERYTHING: &[&str] = &["--ro-bind", "/", "/", "--proc", "/proc"];
+/// Devices are made anew, after everything else.
+const DEVICES: &[&str] = &["--dev", "/dev"];
+/// What fails where not all was told: only devices that were made anew, which was said last, can be changed. Whoever
+/// tells it may be killed meanwhile, and walls that were half built would be none.
+const TOLD_ALL: &[&str] = &["--chmod", "0755", "/dev"];
 /// What keys mean to a terminal, heard again.
 const HEAR: [&str; 2] = ["env", "--default-signal=INT,QUIT"];
 /// Keys do not end bubblewrap, and with it the command, before the command has heard of them.
@@ -64,7 +71,7 @@ pub(super) fn try_out(program: &Path, root: bool) -> Result<Tried, String> {
 fn try_way(program: &Path, user_namespace: bool, command: &[&str]) -> Result<(), String> {
     let mut tried = Command::new(program);
     tried.args(NAMESPACES).arg("--unshare-net").args(user_namespace.then_some("--unshare-user"));
-    tried.args(EVERYTHING).arg("--").args(command);
+    tried.args(EVERYTHING).args(DEVICES).args(TOLD_ALL).arg("--").args(command);
     tried.env_clear().env("PATH", "/usr/bin:/bin").stdin(Stdio::null());
     // On a thread that is confined as those are that start commands.
     let run = move || Rules::scopes(None).enter(None).and_then(|()| tried.output());
@@ -83,9 +90,41 @@ const FILE_RIGHTS: &[&str] = &["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "C
 /// What the command gets instead of what is hidden, if that is a file: nothing that can be opened.
 const NOTHING: &str = "/dev/null";
 
-impl Bwrap {
+/// What bubblewrap is told after it was started: where the walls are, by what is there now. To look for that, and to put
+/// something where nothing is, takes as long as bubblewrap takes to start, so that both are done at once.
+pub(super) struct Plan {
+    /// Whether there is a namespace of users.
+    user: bool,
+    own_network: bool,
+    places: Arc<Places>,
+    variables: Variables,
+    /// Bubblewrap reads here, and builds nothing before this is closed.
+    tells: PipeWriter,
+}
+
+impl Plan {
+    /// Tells it; gives what must stand while the walls do.
+    pub(super) fn carry_out(mut self) -> Vec<StandIn> {
+        let (walls, stand_ins) = self.walls();
+        let mut text = Vec::new();
+        let walls = walls.iter().map(OsString::as_os_str);
+        let last = DEVICES.iter().map(OsStr::new);
+        for word in self.named_variables().chain(walls).chain(last) {
+            text.extend_from_slice(word.as_bytes());
+            text.push(0);
+        }
+        // If it has ended it has said why, and if it was told a part it ends.
+        drop(self.tells.write_all(&text));
+        stand_ins
+    }
+
+    fn named_variables(&self) -> impl Iterator<Item = &OsStr> {
+        self.variables.iter().flat_map(|(name, value)| [OsStr::new("--setenv"), name, value])
+    }
+
     /// What is mounted where, and which namespaces there are; and what must stand while they do.
-    pub(super) fn walls(&self, places: &Places, own_network: bool) -> (Vec<OsString>, Vec<StandIn>) {
+    fn walls(&self) -> (Vec<OsString>, Vec<StandIn>) {
+        let places = &self.places;
         let mut walls = Words::default();
         let mut stand_ins = Vec::new();
         walls.add(NAMESPACES.iter().copied());
@@ -94,7 +133,7 @@ impl Bwrap {
         } else {
             walls.add(FILE_RIGHTS.iter().flat_map(|right| ["--cap-add", right]));
         }
-        if own_network {
+        if self.own_network {
             walls.add(["--unshare-net"]);
         }
         walls.add(EVERYTHING.iter().copied());
@@ -168,26 +207,15 @@ impl Words {
 /// whatever they name, and bubblewrap is not confined yet.
 pub(super) fn wrap(
     bwrap: &Bwrap,
-    walls: &[OsString],
+    places: &Arc<Places>,
+    own_network: bool,
     filter: &[u8],
     terminal: bool,
     launch: Launch,
-) -> io::Result<(Launch, PipeReader)> {
-    let mut text = Vec::new();
-    let mut word = |word: &OsStr| {
-        text.extend_from_slice(word.as_bytes());
-        text.push(0);
-    };
-    for wall in walls {
-        word(wall);
-    }
-    for (name, value) in &launch.variables {
-        word(OsStr::new("--setenv"));
-        word(name);
-        word(value);
-    }
-    let (told, tells) = io::pipe()?;
-    let files = [memory("arguments", &text)?.into(), memory("filter", filter)?.into(), tells.into()];
+) -> io::Result<(Launch, Plan, PipeReader)> {
+    let (arguments, tells) = io::pipe()?;
+    let (told, info) = io::pipe()?;
+    let files = [arguments.into(), memory("filter", filter)?.into(), info.into()];
     let mut descriptors = launch.descriptors;
     let given = descriptors.len();
     descriptors.extend(files.map(|file: OwnedFd| (file, 0)));
@@ -200,13 +228,18 @@ pub(super) fn wrap(
     {
         line.extend([OsString::from(option), number.to_string().into()]);
     }
+    // After what it is told through the first of these.
+    line.extend(TOLD_ALL.iter().map(OsString::from));
     line.push("--".into());
     line.extend(HEAR.iter().filter(|_| keys).map(OsString::from));
     line.push(launch.program);
     line.extend(launch.arguments);
-    let mark = launch.variables.into_iter().filter(|(name, _)| name == MARK).collect();
+    let variables = launch.variables;
+    let mark = variables.iter().filter(|(name, _)| *name == MARK);
+    let mark = mark.map(|(name, value)| (name.clone(), value.clone())).collect();
     let program = line.remove(0);
-    Ok((Launch { program, arguments: line, variables: mark, descriptors, ..launch }, told))
+    let plan = Plan { user: bwrap.user, own_network, places: Arc::clone(places), variables, tells };
+    Ok((Launch { program, arguments: line, variables: mark, descriptors, ..launch }, plan, told))
 }
 
 /// The first process of the command's namespace, as bubblewrap tells of it. When it is gone, nothing is

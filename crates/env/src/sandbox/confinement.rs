@@ -114,9 +114,9 @@ impl Confinement {
             return Ok(Launch { jail: Some(jail), ..launch });
         };
         let own_network = matches!(self.reach, Reach::Nobody | Reach::Door(..));
-        let (arguments, stand_ins) = walls.walls(&self.places, own_network);
-        held.stand_ins = stand_ins;
-        let (launch, told) = bwrap::wrap(walls, &arguments, &self.filter_bytes, terminal, launch)?;
+        let (launch, plan, told) =
+            bwrap::wrap(walls, &self.places, own_network, &self.filter_bytes, terminal, launch)?;
+        held.plan = Some(plan);
         held.told = Some(told);
         let rules = Rules::scopes(ports.filter(|_| !own_network));
         Ok(Launch { jail: Some(Jail::new(rules, None, held)), ..launch })

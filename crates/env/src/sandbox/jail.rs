@@ -10,9 +10,9 @@ use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabiliti
 use seccompiler::BpfProgram;
 use tokio_util::sync::DropGuard;
 
-use super::bwrap;
+use super::bwrap::{self, Plan};
 use super::landlock::Rules;
-use super::standin::StandIn;
+use super::standin::{self, Left, StandIn};
 
 /// What confines one command: entered by the thread that starts it, and with it by whatever that
 /// thread starts.
@@ -77,16 +77,20 @@ fn drop_powers() -> io::Result<()> {
 /// What goes when the command has ended.
 #[derive(Default)]
 pub(crate) struct Held {
-    pub(super) stand_ins: Vec<StandIn>,
     pub(super) proxy: Option<DropGuard>,
+    /// What bubblewrap has still to be told.
+    pub(super) plan: Option<Plan>,
     /// Where bubblewrap tells which process is the first inside.
     pub(super) told: Option<PipeReader>,
 }
 
 impl Held {
-    /// Waits until the command runs, and gives what is to be kept until it has ended.
+    /// Tells bubblewrap what it waits for, waits until the command runs, and gives what is to be kept until it has
+    /// ended.
     pub(crate) fn settle(self) -> Settled {
-        Settled { first: self.told.as_ref().and_then(bwrap::first_inside), _held: self }
+        let stand_ins = self.plan.map(Plan::carry_out).unwrap_or_default();
+        let first = self.told.as_ref().and_then(bwrap::first_inside);
+        Settled { first, stand_ins, _proxy: self.proxy }
     }
 }
 
@@ -94,7 +98,8 @@ impl Held {
 pub(crate) struct Settled {
     /// The first process inside, with which all others end.
     first: Option<OwnedFd>,
-    _held: Held,
+    stand_ins: Vec<StandIn>,
+    _proxy: Option<DropGuard>,
 }
 
 impl Settled {
@@ -104,5 +109,10 @@ impl Settled {
         let Some(first) = &self.first else { return false };
         let dead = rustix::io::retry_on_intr(|| poll(&mut [PollFd::new(first, PollFlags::IN)], Some(&DEATH)));
         dead == Ok(1)
+    }
+
+    /// Lets go of everything. What is returned is of no use, and takes its time when it is dropped.
+    pub(crate) fn let_go(self) -> Option<Left> {
+        standin::take_away(self.stand_ins)
     }
 }

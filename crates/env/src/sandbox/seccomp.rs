@@ -2,6 +2,10 @@
 //!
 //! Whatever is not named here is allowed. A denied call fails with `EPERM`; the program that made it
 //! goes on. Programs for another architecture, whose calls have other numbers, are ended.
+//!
+//! When the kernel takes such a program it runs it for every call there is, to know which it need not ask about. One
+//! that compares a call with each that is named, one after the other, takes it a quarter of a millisecond, for every
+//! command. So calls are named in groups, and a call is only compared with those of the group that it would be in.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -181,6 +185,21 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// The program for the kernel.
 pub(super) fn filter(wanted: Wanted) -> io::Result<BpfProgram> {
+    let rules: Vec<(i64, Vec<SeccompRule>)> = rules(wanted)?.into_iter().collect();
+    let mut program = prologue().to_vec();
+    let mut groups = rules.chunks(GROUP).peekable();
+    while let Some(group) = groups.next() {
+        let group = compiled(group.iter().cloned().collect())?;
+        if let Some((next, _)) = groups.peek().and_then(|after| after.first()) {
+            program.extend(past(group.len(), *next)?);
+        }
+        program.extend(group);
+    }
+    Ok(program)
+}
+
+/// What is denied, by the numbers of the calls.
+fn rules(wanted: Wanted) -> io::Result<Rules> {
     let mut rules: Rules = DENIED.iter().map(|call| (*call, Vec::new())).collect();
     if wanted.keep_modes {
         rules.extend(MODES.iter().map(|call| (*call, Vec::new())));
@@ -197,11 +216,18 @@ pub(super) fn filter(wanted: Wanted) -> io::Result<BpfProgram> {
     let codes = TYPING.iter().chain(if wanted.keep_modes { ATTRIBUTES } else { &[] });
     rules.insert(libc::SYS_ioctl, codes.map(|code| rule([is(1, *code)])).collect::<io::Result<_>>()?);
     sockets(&mut rules, wanted)?;
+    Ok(rules)
+}
+
+/// How many calls are in a group: about as many as there are groups.
+const GROUP: usize = 8;
+
+/// A whole program: it answers for every call.
+fn compiled(rules: Rules) -> io::Result<BpfProgram> {
     let arch = std::env::consts::ARCH.try_into().map_err(io::Error::other)?;
     let deny = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, deny, arch).map_err(io::Error::other)?;
-    let filter: BpfProgram = filter.try_into().map_err(io::Error::other)?;
-    Ok(prologue().into_iter().chain(filter).collect())
+    filter.try_into().map_err(io::Error::other)
 }
 
 fn sockets(rules: &mut Rules, wanted: Wanted) -> io::Result<()> {
@@ -274,24 +300,38 @@ fn number(of: libc::c_int) -> u64 {
     u64::from(of.unsigned_abs())
 }
 
+// The steps of such a program that are written here.
+const LOAD: u16 = 0x20;
+const JUMP: u16 = 0x05;
+const IF_AT_LEAST: u16 = 0x35;
+const IF_EQUAL: u16 = 0x15;
+const RETURN: u16 = 0x06;
+
+fn step(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {
+    sock_filter { code, jt, jf, k }
+}
+
 /// Two kinds of calls that the kernel is to say it does not know: those with the numbers of the x32
 /// interface, which would be denied nothing, and `clone3`, whose flags no filter sees and for which
-/// every C library has something else.
+/// every C library has something else. Leaves the number of the call loaded.
 fn prologue() -> [sock_filter; 4] {
-    const LOAD: u16 = 0x20;
-    const IF_AT_LEAST: u16 = 0x35;
-    const IF_EQUAL: u16 = 0x15;
-    const RETURN: u16 = 0x06;
     const NUMBER: u32 = 0;
     const X32: u32 = 0x4000_0000;
     let unknown = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
-    let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
     [
         step(LOAD, 0, 0, NUMBER),
         step(IF_AT_LEAST, 1, 0, X32),
         step(IF_EQUAL, 0, 1, SYS_CLONE3),
         step(RETURN, 0, 0, unknown),
     ]
+}
+
+/// Past so many steps, if the loaded number is that of this call or of a later one. In two steps, because a step that
+/// compares does not jump far.
+fn past(steps: usize, call: i64) -> io::Result<[sock_filter; 2]> {
+    let call = u32::try_from(call).map_err(io::Error::other)?;
+    let steps = u32::try_from(steps).map_err(io::Error::other)?;
+    Ok([step(IF_AT_LEAST, 0, 1, call), step(JUMP, 0, 0, steps)])
 }
 
 /// The program as the kernel reads it from a file.
@@ -308,16 +348,104 @@ pub(super) fn bytes(program: &[sock_filter]) -> Vec<u8> {
 mod tests {
     use super::*;
 
+    /// Every combination of what may be wanted.
+    fn all() -> impl Iterator<Item = Wanted> {
+        [Sockets::None, Sockets::Tcp, Sockets::Internet].into_iter().flat_map(|sockets| {
+            (0..16).map(move |bits| {
+                let [unix, netlink, keep_modes, shared_ipc] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
+                Wanted { sockets, unix, netlink, keep_modes, shared_ipc }
+            })
+        })
+    }
+
+    /// What a program answers to a call with these arguments, and in how many steps. The kernel's machine, as far as
+    /// the steps go that there are in such programs.
+    fn answer(program: &[sock_filter], arch: u32, call: u32, arguments: [u32; 6]) -> (u32, usize) {
+        let word = |at: u32| match at {
+            0 => call,
+            4 => arch,
+            // The lower half of an argument, and the upper.
+            at if at >= 16 && at % 8 == 0 => arguments[usize::try_from((at - 16) / 8).unwrap()],
+            _ => 0,
+        };
+        let (mut at, mut loaded) = (0, 0);
+        for steps in 1.. {
+            let sock_filter { code, jt, jf, k } = program[at].clone();
+            at += 1;
+            let holds = match code {
+                LOAD => {
+                    loaded = word(k);
+                    continue;
+                }
+                0x54 => {
+                    loaded &= k;
+                    continue;
+                }
+                JUMP => {
+                    at += usize::try_from(k).unwrap();
+                    continue;
+                }
+                RETURN => return (k, steps),
+                IF_EQUAL => loaded == k,
+                IF_AT_LEAST => loaded >= k,
+                0x25 => loaded > k,
+                _ => panic!("a step of another kind: {code:#x}"),
+            };
+            at += usize::from(if holds { jt } else { jf });
+        }
+        unreachable!()
+    }
+
+    fn own_arch(program: &[sock_filter]) -> u32 {
+        // It is compared with what was loaded last.
+        let load = program.iter().position(|step| step.code == LOAD && step.k == 4).unwrap();
+        program[load + 1].k
+    }
+
     #[test]
     fn every_filter_compiles_and_is_short_enough_for_the_kernel() {
-        for sockets in [Sockets::None, Sockets::Tcp, Sockets::Internet] {
-            for bits in 0..16 {
-                let [unix, netlink, keep_modes, shared_ipc] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
-                let wanted = Wanted { sockets, unix, netlink, keep_modes, shared_ipc };
-                let program = filter(wanted).unwrap();
-                assert!(program.len() < 4096, "{wanted:?}");
-                assert_eq!(bytes(&program).len(), program.len() * 8);
+        for wanted in all() {
+            let program = filter(wanted).unwrap();
+            assert!(program.len() < 4096, "{wanted:?}");
+            assert_eq!(bytes(&program).len(), program.len() * 8);
+        }
+    }
+
+    #[test]
+    fn groups_answer_as_one_does() {
+        for wanted in all() {
+            let program = filter(wanted).unwrap();
+            let single: Vec<sock_filter> =
+                prologue().into_iter().chain(compiled(rules(wanted).unwrap()).unwrap()).collect();
+            let arch = own_arch(&single);
+            let families = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK, 40];
+            for call in (0..600).chain([0x4000_0000, 0x4000_0027, u32::MAX]) {
+                let mut tried = vec![[0; 6], [1; 6], [u32::MAX; 6], [0, 0x5412, 0, 0, 0, 0]];
+                for family in families.map(libc::c_int::unsigned_abs) {
+                    tried.extend([1, 2, 3, 0x80002].map(|kind| [family, kind, 0, 0, 0, 0]));
+                }
+                tried.extend(NAMESPACES.iter().map(|bit| [bit.unsigned_abs(), 0, 0, 0, 0, 0]));
+                for arguments in tried {
+                    let (ours, theirs) =
+                        (answer(&program, arch, call, arguments), answer(&single, arch, call, arguments));
+                    assert_eq!(ours.0, theirs.0, "{wanted:?}: {call} {arguments:?}");
+                }
             }
+            for call in [0, 41, 101, 300] {
+                let ended = libc::SECCOMP_RET_KILL_PROCESS;
+                assert_eq!(answer(&program, arch ^ 1, call, [0; 6]).0, ended, "{wanted:?}: {call}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_call_is_compared_with_all_that_are_named() {
+        for wanted in all() {
+            let program = filter(wanted).unwrap();
+            let arch = own_arch(&program);
+            let allowed = (0..600).map(|call| answer(&program, arch, call, [0; 6]));
+            let most = allowed.filter(|(said, _)| *said == libc::SECCOMP_RET_ALLOW).map(|(_, steps)| steps);
+            assert!(most.max().unwrap() < 100, "{wanted:?}");
         }
     }
 }

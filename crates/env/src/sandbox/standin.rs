@@ -6,9 +6,14 @@
 //! that was killed is taken for one of ours.
 
 use std::fs::{self, DirBuilder, File};
-use std::io;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+
+use super::door;
 
 /// The mode by which ours are known, if they are empty. Nobody makes such a directory by chance.
 const MODE: u32 = 0o500;
@@ -42,12 +47,43 @@ impl StandIn {
     }
 }
 
+/// How many files one message takes with it, at most; the kernel takes some more.
+const MESSAGE: usize = 128;
+
+/// What is left of some that were taken away. Of no use; but when it is dropped the file system frees what the
+/// directories took, and on some that waits for the disk.
+///
+/// The files are open in messages that nobody reads, and not among the descriptors of this process: of those every child
+/// has copies when it is started, and if it were the last to close them it would do that work, before its program runs.
+pub(crate) struct Left {
+    _sockets: (OwnedFd, OwnedFd),
+}
+
+/// Takes some away, those that nobody else needs.
+pub(super) fn take_away(all: Vec<StandIn>) -> Option<Left> {
+    if all.is_empty() {
+        return None;
+    }
+    let sockets = door::pair().ok()?;
+    for some in all.chunks(MESSAGE) {
+        let files: Vec<RawFd> = some.iter().map(|stand_in| stand_in.lock.as_raw_fd()).collect();
+        let files = [ControlMessage::ScmRights(&files)];
+        // What is not sent is closed at once, which only takes longer.
+        let word = [IoSlice::new(b"!")];
+        drop(sendmsg::<()>(sockets.0.as_raw_fd(), &word, &files, MsgFlags::MSG_DONTWAIT, None));
+    }
+    drop(all);
+    Some(Left { _sockets: sockets })
+}
+
 impl Drop for StandIn {
     fn drop(&mut self) {
         if self.lock.try_lock().is_ok() && is_same(&self.lock, &self.path) {
             // If somebody has put something into it, it is theirs and stays.
             drop(fs::remove_dir(&self.path));
         }
+        // Not by closing it, which may come later. Whoever has waited for it sees then that it is gone.
+        drop(self.lock.unlock());
     }
 }
 
@@ -88,6 +124,25 @@ mod tests {
         assert!(path.is_dir());
         drop(second);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_is_left_of_those_that_were_taken_away_is_nowhere_and_keeps_nobody_waiting() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths: Vec<PathBuf> =
+            (0..MESSAGE + 2).map(|number| dir.path().join(number.to_string())).collect();
+        let all: Vec<StandIn> = paths.iter().map(|path| StandIn::at(path).unwrap()).collect();
+        let late = File::open(&paths[0]).unwrap();
+        let left = take_away(all).unwrap();
+        assert!(paths.iter().all(|path| !path.exists()));
+        assert!(late.try_lock_shared().is_ok());
+        drop(late);
+        let own = fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let open: Vec<PathBuf> = own.filter_map(|entry| fs::read_link(entry.path()).ok()).collect();
+        assert!(open.iter().all(|open| !open.starts_with(dir.path())), "{open:?}");
+        drop(StandIn::at(&paths[0]).unwrap());
+        assert!(!paths[0].exists());
+        drop(left);
     }
 
     #[test]

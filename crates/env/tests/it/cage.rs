@@ -69,6 +69,10 @@ impl Cage {
     }
 
     pub(crate) fn weaker(held: Held, sandbox: Sandbox) -> Self {
+        Self::with_means(&means(held), sandbox)
+    }
+
+    pub(crate) fn with_means(means: &Means, sandbox: Sandbox) -> Self {
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let root = dir.path().canonicalize().unwrap();
         for (path, content) in [
@@ -96,7 +100,7 @@ impl Cage {
         };
         let temporary = Some(vec![root.join("home/tmp")]);
         let sandbox = Sandbox { temporary, ..sandbox };
-        let env = SandboxedEnvironment::with_means(builder(), sandbox, &means(held)).unwrap();
+        let env = SandboxedEnvironment::with_means(builder(), sandbox, means).unwrap();
         Self { env, free: builder().build().unwrap(), root, _dir: dir }
     }
 

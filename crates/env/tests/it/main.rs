@@ -14,6 +14,7 @@ mod t1_plain;
 mod t1_pty;
 mod t1_sandbox;
 mod t1_sandbox_life;
+mod t1_sandbox_walls;
 mod t1_search;
 mod t1_suite;
 mod t1_text;

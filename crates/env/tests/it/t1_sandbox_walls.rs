@@ -1,0 +1,124 @@
+//! How walls are built: told to bubblewrap when it has started, whole or not at all, by what is there then.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use junto_env::{CommandSpec, Means, Sandbox};
+
+use crate::cage::{Cage, Held, check, check_in, means};
+
+/// A `bwrap` that is told only so many words as a file says, as if whoever tells it had died. In the file is then how
+/// many there were.
+fn cut_short(dir: &Path, real: &Path) -> PathBuf {
+    let (program, words) = (dir.join("bwrap"), dir.join("words"));
+    let script = format!(
+        "#!/usr/bin/env python3
+import os, sys
+told = int(sys.argv[sys.argv.index('--args') + 1])
+text = b''
+while piece := os.read(told, 65536):
+    text += piece
+words = text.split(b'\\0')[:-1]
+with open('{words}', 'r+') as file:
+    cut = int(file.read())
+    file.seek(0)
+    file.write(str(len(words)).ljust(8))
+part = os.memfd_create('part')
+os.write(part, b''.join(word + b'\\0' for word in words[:cut]))
+os.lseek(part, 0, os.SEEK_SET)
+os.dup2(part, told)
+os.execv('{real}', ['{real}'] + sys.argv[1:])
+",
+        words = words.display(),
+        real = real.display(),
+    );
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    program
+}
+
+#[test]
+fn walls_that_are_told_in_part_hold_nothing_and_nothing_runs() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let words = dir.path().join("words");
+    let real = means(Held::Walls);
+    let program = cut_short(dir.path(), real.bwrap.as_deref().unwrap());
+    let cage = Cage::with_means(&Means { bwrap: Some(program), ..real }, Sandbox::workspace());
+    check_in(cage, async |cage| {
+        let command = || {
+            let mut command = CommandSpec::argv(["/bin/echo", "RAN"]);
+            // Not what the test is about, and there are many.
+            command.inherits = false;
+            command
+        };
+        std::fs::write(&words, "10000").unwrap();
+        assert_eq!(cage.run(command()).await, ("RAN\n".to_owned(), Some(0)));
+        let all: usize = std::fs::read_to_string(&words).unwrap().trim().parse().unwrap();
+        assert!(all > 20, "{all}");
+        for cut in 0..all {
+            std::fs::write(&words, cut.to_string()).unwrap();
+            let (said, code) = cage.run(command()).await;
+            assert!(!said.contains("RAN") && code != Some(0), "{cut} of {all} words: {said}");
+        }
+    });
+}
+
+#[test]
+fn what_appears_between_two_commands_is_hidden_or_kept() {
+    check(Held::Walls, Sandbox::workspace(), async |cage| {
+        let work = cage.at("home/work");
+        assert_eq!(cage.says("true").await.1, Some(0));
+        std::fs::write(work.join(".env.local"), "KEY=3").unwrap();
+        std::fs::create_dir(work.join(".vscode")).unwrap();
+        std::fs::write(work.join(".vscode/tasks.json"), "{}").unwrap();
+        for line in ["cat .env.local", "echo x > .vscode/tasks.json", "rm -r .vscode", "mkdir .claude"] {
+            let (said, code) = cage.says(line).await;
+            assert!(code != Some(0) && !said.contains("KEY"), "{line}: {said}");
+        }
+        assert_eq!(cage.says("cat .vscode/tasks.json").await, ("{}".to_owned(), Some(0)));
+        std::fs::remove_dir_all(work.join(".vscode")).unwrap();
+        assert_ne!(cage.says("mkdir .vscode").await.1, Some(0));
+        assert!(!work.join(".vscode").exists());
+    });
+}
+
+#[test]
+fn commands_side_by_side_are_all_kept_from_making_settings_and_leave_none() {
+    check(Held::Walls, Sandbox::workspace(), async |cage| {
+        let line =
+            "for i in 1 2 3; do mkdir .claude .junto && echo ESCAPED; rmdir .codex && echo ESCAPED; done";
+        for _ in 0..4 {
+            let one = || cage.says(line);
+            let said = tokio::join!(one(), one(), one(), one(), one(), one());
+            for (said, _) in <[_; 6]>::from(said) {
+                assert!(!said.contains("ESCAPED"), "{said}");
+            }
+            let work = std::fs::read_dir(cage.at("home/work")).unwrap();
+            let mut names: Vec<String> =
+                work.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            assert_eq!(names, [".env", ".git", "src", "sub"]);
+        }
+    });
+}
+
+#[test]
+fn what_a_settings_folder_that_is_not_there_would_hold_cannot_be_written() {
+    check(Held::Walls, Sandbox::workspace(), async |cage| {
+        for line in ["echo x > .claude/settings.json", "touch .junto/config.toml", "mkdir .vscode/x"] {
+            let (said, code) = cage.says(line).await;
+            assert!(code != Some(0) && said.contains("Read-only file system"), "{line}: {said}");
+        }
+    });
+}
+
+#[test]
+fn more_variables_than_a_pipe_holds_arrive() {
+    check(Held::Walls, Sandbox::workspace(), async |cage| {
+        let mut command = CommandSpec::shell("echo ${#A} ${#B} ${#C}");
+        for name in ["A", "B", "C"] {
+            command.variables.insert(name.to_owned(), "x".repeat(100_000));
+        }
+        assert_eq!(cage.run(command).await, ("100000 100000 100000\n".to_owned(), Some(0)));
+    });
+}

@@ -53,6 +53,7 @@ fn commands_are_seen_wherever_they_stand() {
         ("X=1 f() { a; }", "unclear: a parenthesis among the words"),
         ("> x f() { a; }", "unclear: a parenthesis among the words"),
         ("a x{1..3}y", "a x?y"),
+        ("a $'\\u0041' ${x:-'b'}", "a A ?"),
         ("a &&\n# b\nc", "a | c"),
         ("a $b_c/d e", "a $b_c/d e"),
         ("$x() { a; }", "unclear: a parenthesis in a word"),

@@ -262,20 +262,9 @@ impl Trial<'_> {
                 Build::Made(programs) => break programs,
                 Build::Failed(errors) => {
                     let before = switched.len();
-                    for error in &errors {
-                        let culprits = error.at.iter().filter_map(|(file, at)| texts.get(file)?.culprit(at));
-                        for culprit in culprits {
-                            match culprit {
-                                Culprit::Mutant(number) if switched.remove(&number) => {
-                                    self.found.unviable += 1
-                                }
-                                Culprit::Mutant(_) => {}
-                                Culprit::Switch(numbers) => {
-                                    alone
-                                        .extend(numbers.into_iter().filter(|number| switched.remove(number)));
-                                }
-                            }
-                        }
+                    let culprits = errors.iter().flat_map(|error| &error.at);
+                    for culprit in culprits.filter_map(|(file, at)| texts.get(file)?.culprit(at)) {
+                        self.leave_out(culprit, &mut switched, &mut alone);
                     }
                     if switched.len() == before {
                         let errors: String = errors.into_iter().map(|error| error.text).collect();
@@ -295,6 +284,16 @@ impl Trial<'_> {
             self.note(number, verdict)?;
         }
         Ok(alone)
+    }
+
+    /// Takes out who keeps the others from being built.
+    fn leave_out(&mut self, culprit: Culprit, switched: &mut BTreeSet<usize>, alone: &mut BTreeSet<usize>) {
+        match culprit {
+            Culprit::Mutant(number) => self.found.unviable += usize::from(switched.remove(&number)),
+            Culprit::Switch(numbers) => {
+                alone.extend(numbers.into_iter().filter(|number| switched.remove(number)));
+            }
+        }
     }
 
     /// Writes the files with the switches that are left; those that have none are moved to the others.

@@ -332,18 +332,12 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
         let (sign, operand) = (unary.op.span().byte_range(), unary.expr.span().byte_range());
         if let Some((number, _)) = mutants.first() {
             let asked = asks(*number);
-            let edits = match unary.op {
-                UnOp::Neg(_) => {
-                    let choice = format!(" {{ __right => if {asked} {{ __right }} else {{ -__right }} }})");
-                    vec![
-                        opens(sign.start..operand.start, "(match "),
-                        closes(operand.end, vec![plain(choice)]),
-                    ]
-                }
-                _ => {
-                    let start = format!("({asked} ^ ");
-                    vec![opens(sign.start..sign.start, start), closes(operand.end, vec![plain(")")])]
-                }
+            let edits = if let UnOp::Neg(_) = unary.op {
+                let choice = format!(" {{ __right => if {asked} {{ __right }} else {{ -__right }} }})");
+                vec![opens(sign.start..operand.start, "(match "), closes(operand.end, vec![plain(choice)])]
+            } else {
+                let start = format!("({asked} ^ ");
+                vec![opens(sign.start..sign.start, start), closes(operand.end, vec![plain(")")])]
             };
             self.put(&mutants, edits);
         }

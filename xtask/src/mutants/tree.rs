@@ -41,11 +41,11 @@ impl Tree {
     pub(super) fn copy() -> Outcome<Self> {
         let dir = root().join("target/mutants/tree");
         let lock = dir.with_extension("lock");
-        let _lock = fs::create_dir_all(&dir)
+        let locked = fs::create_dir_all(&dir)
             .and_then(|()| File::create(&lock))
             .and_then(|file| file.lock().map(|()| file))
             .map_err(|e| format!("cannot lock {}: {e}", lock.display()))?;
-        let tree = Self { dir, _lock };
+        let tree = Self { dir, _lock: locked };
         let mut list = Command::new("git");
         list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root());
         let files = capture(&mut list)?;
@@ -119,9 +119,9 @@ impl Tree {
             .output()
             .map_err(|e| format!("could not start cargo to build {package}: {e}"))?;
         let said = String::from_utf8_lossy(&output.stdout);
-        let messages = || said.lines().filter_map(|line| serde_json::from_str::<Message>(line).ok());
+        let messages = || said.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
         if output.status.success() {
-            let mut made: Vec<Message> = messages().filter(|m| m.executable.is_some()).collect();
+            let mut made: Vec<Line> = messages().filter(|m| m.executable.is_some()).collect();
             made.sort_by_key(|m| m.target.as_ref().is_none_or(|t| !t.kind.iter().any(|kind| kind == "lib")));
             return Ok(Build::Made(made.into_iter().filter_map(|m| m.executable).collect()));
         }
@@ -139,7 +139,7 @@ impl Tree {
 
 /// A line of what cargo writes.
 #[derive(Deserialize)]
-struct Message {
+struct Line {
     executable: Option<PathBuf>,
     target: Option<Target>,
     message: Option<Said>,

@@ -28,7 +28,6 @@ enum Act {
 }
 
 /// One that can be asked, and which models it was asked for.
-#[derive(Default)]
 struct Fake {
     name: &'static str,
     acts: Mutex<VecDeque<Act>>,

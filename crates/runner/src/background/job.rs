@@ -18,7 +18,7 @@ use crate::failure::Class;
 use crate::run::{Ending, Run, Start, Step, directory};
 use crate::scribe::Scribe;
 use crate::share::Share;
-use crate::{CliEvent, Definition, Detail, Host, Invocation, Purpose};
+use crate::{CliEvent, Definition, Detail, Host, Invocation, Purpose, Verdict};
 
 /// It is told once what to do, and then aborted at most.
 const ABILITIES: Abilities = Abilities {
@@ -164,6 +164,12 @@ impl Work {
                 step = run.next() => step,
             };
             match step {
+                // It may go on for ever after it has failed.
+                Step::Event(CliEvent::Report(report)) => {
+                    if let Verdict::Failed(error) = report.verdict {
+                        break Some(Cut::Failed(error));
+                    }
+                }
                 Step::Event(event) => ran.take(event, &mut scribe).await?,
                 Step::Stalled(stall) => break Some(Cut::Failed(stall.error(&self.definition.kind))),
                 Step::Drained => break None,
@@ -213,7 +219,8 @@ impl Work {
 
     fn invocation(&self, max_usd: Option<Usd>) -> Invocation<'_> {
         Invocation {
-            text_only: true,
+            // One that writes its text into a file tells the rest as it always does.
+            text_only: self.answer.is_none(),
             model: self.model.as_deref(),
             last_message: self.answer.as_ref().map(|answer| answer.path.as_path()),
             max_usd,

@@ -279,23 +279,21 @@ impl Definition {
                 return true;
             }
         }
-        match options.instructions_file.iter().position(|argument| argument.contains("{}")) {
-            Some(place) => {
-                let template = options.instructions_file.get(place).cloned().unwrap_or_default();
-                let argument = line.argv.len() + place;
-                line.files.push(PrivateFile { name: INSTRUCTIONS, text, argument, template });
-                line.argv.extend_from_slice(&options.instructions_file);
+        let place = options.instructions_file.iter().position(|argument| argument.contains("{}"));
+        if let Some(place) = place {
+            let template = options.instructions_file.get(place).cloned().unwrap_or_default();
+            let argument = line.argv.len() + place;
+            line.files.push(PrivateFile { name: INSTRUCTIONS, text, argument, template });
+            line.argv.extend_from_slice(&options.instructions_file);
+        } else {
+            let digest = digest(&text);
+            // A session that goes on may have them already, and would have them twice.
+            if run.resume.is_none() {
+                line.prompt_prefix = Some(text);
+            } else if run.told != Some(&digest) {
+                line.prompt_prefix = Some(format!("{CHANGED}\n\n{text}"));
             }
-            None => {
-                let digest = digest(&text);
-                // A session that goes on may have them already, and would have them twice.
-                if run.resume.is_none() {
-                    line.prompt_prefix = Some(text);
-                } else if run.told != Some(&digest) {
-                    line.prompt_prefix = Some(format!("{CHANGED}\n\n{text}"));
-                }
-                line.told = Some(digest);
-            }
+            line.told = Some(digest);
         }
         true
     }

@@ -58,6 +58,14 @@ async fn codex_writes_its_final_text_into_a_file() {
     );
     let job = submit(&line(1, 1), &stage, "hello").await;
     assert_eq!(job.outcome().await.text, "from the file");
+    // It would wait for the network without end.
+    let waits = r#"{"type":"error","message":"Reconnecting... waiting for network (refused)"}"#;
+    let stage =
+        Stage::codex(&format!("cat > /dev/null; for i in 1 2 3; do echo '{waits}'; done; exec sleep 600"));
+    let job = submit(&line(1, 1), &stage, "hello").await;
+    let EndReason::Failed { error } = job.outcome().await.reason else { panic!("there is no network") };
+    assert_eq!((error.kind.as_str(), error.message.as_str()), ("network", "refused"));
+    stage.assert_no_survivors();
     let stage = Stage::codex("cat > /dev/null; echo 'usage limit reached, resets 3pm' >&2; exit 1");
     let job = submit(&line(1, 1), &stage, "hello").await;
     assert!(matches!(job.outcome().await.reason, EndReason::Failed { .. }));

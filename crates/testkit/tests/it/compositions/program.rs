@@ -270,7 +270,7 @@ fn variables(stage: &Stage) -> BTreeMap<&'static str, String> {
     // The last twin is the model of the real command-line agent, where there is one.
     let models = match (stage.program, stage.twins.split_last()) {
         (Some(who), Some((twin, models))) => {
-            settings += &format!(
+            let runner = format!(
                 "[runners.{}]\ncommand = [{:?}]\nendpoint = {:?}\nkey_env = \"TWIN_KEY\"\nmodel = {:?}\nhome = \
                  \"isolated\"\n",
                 who.kind(),
@@ -278,6 +278,7 @@ fn variables(stage: &Stage) -> BTreeMap<&'static str, String> {
                 twin.base_url(who.wire()),
                 who.model()
             );
+            settings.push_str(&runner);
             variables.extend([("PATH", search_path()), ("TWIN_KEY", twin.key().to_owned())]);
             models
         }

@@ -137,7 +137,7 @@ class Interrupts:
             self.check()
             yield
         finally:
-            self.handler = signal.getsignal(signal.SIGINT)
+            self.handler = self.handles()
             self.switch(before)
 
     @contextlib.contextmanager
@@ -163,13 +163,18 @@ class Interrupts:
     @contextlib.contextmanager
     def deferred(self):
         """While a traceback is made: that another interrupt has come just before changes nothing."""
-        before = signal.getsignal(signal.SIGINT)
+        before = self.handles()
         with contextlib.suppress(KeyboardInterrupt):
             self.switch(self.note)
         try:
             yield
         finally:
             self.switch(before)
+
+    def handles(self):
+        """What SIGINT does; what was not set by Python cannot be set by it again."""
+        handler = signal.getsignal(signal.SIGINT)
+        return signal.default_int_handler if handler is None else handler
 
     def check(self):
         if self.noted:

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
+use http::HeaderMap;
 use junto_core::Fut;
 use junto_kernel::Embedder;
 use junto_llm::{CallCx, Endpoint, Error, HttpProvider, Passthrough as _};
@@ -54,7 +55,8 @@ impl Embeddings {
     async fn ask(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, String> {
         let body = json!({"model": self.model, "input": texts, "encoding_format": "float"});
         let cx = CallCx::new();
-        let sent = self.provider.send("/embeddings", Default::default(), Bytes::from(body.to_string()), &cx);
+        let body = Bytes::from(body.to_string());
+        let sent = self.provider.send("/embeddings", HeaderMap::new(), body, &cx);
         let (head, mut pieces) = sent.await.map_err(|error| error.to_string())?.into_parts();
         if !head.status.is_success() {
             // Not with what else it says, which may repeat what was sent.

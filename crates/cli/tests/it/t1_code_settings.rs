@@ -184,16 +184,18 @@ fn the_python_that_is_kept_is_made_once_and_not_changed_from_the_sandbox() {
         ),
     );
     let path = format!("{}:{}", text(&stage.machine.path("bin")), usual_path());
-    stage.machine = stage.machine.with("PATH", &path);
+    // Where cells could change it, it would be theirs.
+    let place = outside();
+    let state = text(place.path());
+    stage.machine = stage.machine.with("PATH", &path).with("XDG_STATE_HOME", &state);
     let seen = unasked(&stage, &[]);
     let said = seen.fine(0);
     let (prefix, rest) = said.split_once('\n').unwrap();
-    assert!(prefix.starts_with(&text(&stage.machine.path(".local/state/junto/python"))), "{said}");
+    assert!(prefix.starts_with(&format!("{state}/junto/python/")), "{said}");
     assert_eq!(rest, "kept\nkept\nkept\n");
     assert_eq!(seen.fine(1), format!("{prefix}\n"));
     // A later session finds it.
     let mut later = Stage::new(&SETUPS[0], sends(&["import sys; print(sys.prefix)"]));
-    let state = text(&stage.machine.path(".local/state"));
     later.machine = later.machine.with("PATH", &path).with("XDG_STATE_HOME", &state);
     assert_eq!(unasked(&later, &[]).fine(0), format!("{prefix}\n"));
     assert_eq!(fs::read_to_string(&count).unwrap(), "made\n");

@@ -146,6 +146,7 @@ fn around(dir: &Path, sockets: &BTreeSet<PathBuf>, is_needed: impl Fn(&Path) -> 
 mod tests {
     use super::*;
     use std::os::unix::net::UnixListener;
+    use std::slice::from_ref;
 
     #[test]
     fn what_listens_is_covered_or_not_there_unless_it_was_named() {
@@ -164,7 +165,7 @@ mod tests {
             paths.sort();
             paths
         };
-        let foreign = Foreign::now(&[named.clone()], &[&temporary], &[work], None);
+        let foreign = Foreign::now(from_ref(&named), &[&temporary], &[work], None);
         assert_eq!(here(foreign.covered), [root.join("other"), root.join("tmp/work/server")]);
         let [own, ..] = &foreign.own[..] else { panic!("{:?}", foreign.own) };
         assert_eq!(own.dir, temporary);
@@ -173,7 +174,7 @@ mod tests {
             ["tmp/file", "tmp/mixed/data", "tmp/plain"].map(|path| root.join(path))
         );
         // Whoever works in such a directory has all of it.
-        let foreign = Foreign::now(&[named], &[&temporary], &[temporary.clone()], None);
+        let foreign = Foreign::now(from_ref(&named), &[&temporary], from_ref(&temporary), None);
         assert!(!foreign.is_own(&temporary));
         let all = ["other", "tmp/mixed/deep", "tmp/mixed-not", "tmp/top", "tmp/work/server"];
         assert_eq!(here(foreign.covered), all.map(|path| root.join(path)));

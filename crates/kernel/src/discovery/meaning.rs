@@ -203,10 +203,8 @@ mod tests {
             self.asked.lock().unwrap().extend(texts.iter().cloned());
             let vector =
                 |text: &String| ['a', 'b'].map(|c| if text.starts_with(c) { 3.0 } else { 0.0 }).to_vec();
-            let answer = match self.fails.load(Ordering::Relaxed) {
-                true => Err("busy".to_owned()),
-                false => Ok(texts.iter().map(vector).collect()),
-            };
+            let fails = self.fails.load(Ordering::Relaxed);
+            let answer = if fails { Err("busy".to_owned()) } else { Ok(texts.iter().map(vector).collect()) };
             Box::pin(std::future::ready(answer))
         }
     }

@@ -70,7 +70,7 @@ pub(super) fn take_away(all: Vec<StandIn>) -> Option<Left> {
         let files = [ControlMessage::ScmRights(&files)];
         // What is not sent is closed at once, which only takes longer.
         let word = [IoSlice::new(b"!")];
-        drop(sendmsg::<()>(sockets.0.as_raw_fd(), &word, &files, MsgFlags::MSG_DONTWAIT, None));
+        let _ = sendmsg::<()>(sockets.0.as_raw_fd(), &word, &files, MsgFlags::MSG_DONTWAIT, None);
     }
     drop(all);
     Some(Left { _sockets: sockets })

@@ -92,7 +92,9 @@ impl Copy {
         let Put { chunks, end } =
             std::mem::take(&mut *self.put.lock().unwrap_or_else(PoisonError::into_inner));
         let Some(tee) = &mut *reader else { return };
-        chunks.iter().for_each(|chunk| tee.read(chunk));
+        for chunk in &chunks {
+            tee.read(chunk);
+        }
         match end {
             None => return,
             Some(End::Over) => tee.over(),
@@ -127,7 +129,9 @@ impl Backlog {
         if copies.is_empty() {
             return;
         }
-        copies.iter().for_each(|copy| copy.read());
+        for copy in &copies {
+            copy.read();
+        }
         self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|copy| {
             let stays = !copy.is_read();
             copy.is_listed.store(stays, Ordering::Relaxed);
@@ -193,11 +197,11 @@ mod tests {
     /// Chunks of many answers, read by several threads while they come: whoever has caught up finds all of them.
     #[test]
     fn whoever_has_caught_up_finds_everything() {
+        const ANSWERS: usize = 200;
         let (books, told, first) = open(When::Later);
         drop(first);
         books.catch_up();
         let before = told.load(Ordering::SeqCst);
-        const ANSWERS: usize = 200;
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {

@@ -227,7 +227,9 @@ mod tests {
             "{\"a\": \"\u{1}\"}",
             r#"{"a": nul}"#,
         ];
-        texts.iter().for_each(|text| check(text.as_bytes()));
+        for text in texts {
+            check(text.as_bytes());
+        }
         check(b"{\"a\": \"\xff\"}");
         check(b"{\"\xff\": 1}");
         for depth in [100, 126, 127, 128, 129, 1000] {

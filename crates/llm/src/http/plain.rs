@@ -23,6 +23,7 @@ use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpStream;
+use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{AGENT, Endpoint, HttpVersion, UNREACHED, is_loopback, network};
@@ -203,8 +204,8 @@ struct Pool(Mutex<Unused>);
 struct Unused {
     /// The one that was used last, and so is least likely to be closed, at the end.
     links: Vec<(Link, Instant)>,
-    /// Whether somebody sees to it that none is kept for too long.
-    is_watched: bool,
+    /// Who sees to it that none is kept for too long. Ends when there is none, or with its runtime.
+    watch: Option<AbortHandle>,
 }
 
 impl Pool {
@@ -221,9 +222,8 @@ impl Pool {
     fn keep(self: &Arc<Self>, link: Link) {
         let mut unused = self.unused();
         unused.links.push((link, Instant::now()));
-        if !std::mem::replace(&mut unused.is_watched, true) {
-            drop(unused);
-            tokio::spawn(Watch(Arc::downgrade(self)).work());
+        if unused.watch.as_ref().is_none_or(AbortHandle::is_finished) {
+            unused.watch = Some(tokio::spawn(watch(Arc::downgrade(self))).abort_handle());
         }
     }
 
@@ -232,31 +232,28 @@ impl Pool {
     }
 }
 
-/// Closes what was not used for long, and what the other side has closed, until nothing is left to watch or its runtime
-/// ends.
-struct Watch(Weak<Pool>);
-
-impl Watch {
-    async fn work(self) {
-        loop {
-            sleep(KEPT / 3).await;
-            let Some(pool) = self.0.upgrade() else { return };
-            let mut unused = pool.unused();
-            // Nobody waits for them, so nobody is to be woken.
-            let mut cx = Context::from_waker(Waker::noop());
-            unused.links.retain_mut(|(link, since)| since.elapsed() < KEPT && link.is_free(&mut cx));
-            if unused.links.is_empty() {
-                unused.links = Vec::new();
-                return;
-            }
+impl Drop for Pool {
+    fn drop(&mut self) {
+        if let Some(watch) = self.unused().watch.take() {
+            watch.abort();
         }
     }
 }
 
-impl Drop for Watch {
-    fn drop(&mut self) {
-        if let Some(pool) = self.0.upgrade() {
-            pool.unused().is_watched = false;
+/// Closes what was not used for long, and what the other side has closed, until nothing is left.
+async fn watch(pool: Weak<Pool>) {
+    loop {
+        sleep(KEPT / 3).await;
+        let Some(pool) = pool.upgrade() else { return };
+        let mut unused = pool.unused();
+        // Nobody waits for them, so nobody is to be woken.
+        let mut cx = Context::from_waker(Waker::noop());
+        unused.links.retain_mut(|(link, since)| since.elapsed() < KEPT && link.is_free(&mut cx));
+        if unused.links.is_empty() {
+            unused.links = Vec::new();
+            // Said here and not by the task's end, which comes a moment later.
+            unused.watch = None;
+            return;
         }
     }
 }

@@ -268,25 +268,22 @@ fn variables(stage: &Stage) -> BTreeMap<&'static str, String> {
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     let mut variables = BTreeMap::from([("HOME", text(&home))]);
     // The last twin is the model of the real command-line agent, where there is one.
-    let models = match (stage.program, stage.twins.split_last()) {
-        (Some(who), Some((twin, models))) => {
-            let runner = format!(
-                "[runners.{}]\ncommand = [{:?}]\nendpoint = {:?}\nkey_env = \"TWIN_KEY\"\nmodel = {:?}\nhome = \
-                 \"isolated\"\n",
-                who.kind(),
-                who.program(),
-                twin.base_url(who.wire()),
-                who.model()
-            );
-            settings.push_str(&runner);
-            variables.extend([("PATH", search_path()), ("TWIN_KEY", twin.key().to_owned())]);
-            models
-        }
-        _ => {
-            let path = format!("{}:/usr/local/bin:/usr/bin:/bin", text(&install_claude(stage)));
-            variables.insert("PATH", path);
-            &stage.twins[..]
-        }
+    let models = if let (Some(who), Some((twin, models))) = (stage.program, stage.twins.split_last()) {
+        let runner = format!(
+            "[runners.{}]\ncommand = [{:?}]\nendpoint = {:?}\nkey_env = \"TWIN_KEY\"\nmodel = {:?}\nhome = \
+             \"isolated\"\n",
+            who.kind(),
+            who.program(),
+            twin.base_url(who.wire()),
+            who.model()
+        );
+        settings.push_str(&runner);
+        variables.extend([("PATH", search_path()), ("TWIN_KEY", twin.key().to_owned())]);
+        models
+    } else {
+        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", text(&install_claude(stage)));
+        variables.insert("PATH", path);
+        &stage.twins[..]
     };
     fs::write(config.join("config.toml"), settings).unwrap();
     for (twin, wire) in models.iter().zip(wires) {

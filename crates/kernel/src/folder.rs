@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 /// How long the part of a name is that is like no other. Paths of sockets have 107 bytes, and a kernel's are two such
 /// folders deep.
-const UNLIKE: usize = 12;
+pub(crate) const UNLIKE: usize = 12;
 
 /// A fresh folder that only its owner can enter; gone with this value.
 #[derive(Debug)]

@@ -113,11 +113,12 @@ async fn watch_over(
 
 fn not_ready(said: &str, exit: &str) -> String {
     let said = said.trim();
-    let hint = if ["ModuleNotFoundError", "ImportError", "SyntaxError"].iter().any(|sign| said.contains(sign))
-    {
-        BROKEN
-    } else if said.contains("MemoryError") || said.contains("can't start new thread") {
+    let is_there = |signs: &[&str]| signs.iter().any(|sign| said.contains(sign));
+    // Libraries that find no room are told as failed imports, too.
+    let hint = if is_there(&["MemoryError", "can't start new thread", "failed to map segment"]) {
         "it may have too little memory: raise the limit"
+    } else if is_there(&["ModuleNotFoundError", "ImportError", "SyntaxError"]) {
+        BROKEN
     } else {
         "see whether this Python can import `ipykernel`"
     };

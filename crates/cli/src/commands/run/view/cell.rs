@@ -238,7 +238,7 @@ mod tests {
     fn of_a_flood_the_beginning_and_the_end_are_shown() {
         let mut cells = Cells::default();
         let one = begun(&mut cells, 1);
-        let all: String = (0..1000).map(|n| format!("{n}\n")).collect();
+        let all = (0..1000).map(|n| n.to_string()).collect::<Vec<_>>().join("\n") + "\n";
         let shown = cells.piece(one, &all).unwrap().lines;
         assert_eq!((shown.len(), shown.last()), (MOST_OUTPUT, Some(&said("19"))));
         let image = format!("{IMAGE_MARK}/a.png]\n");

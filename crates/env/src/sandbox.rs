@@ -33,6 +33,7 @@ mod foreign;
 mod gap;
 mod hosts;
 mod jail;
+mod known;
 mod landlock;
 mod means;
 mod places;

@@ -1,5 +1,6 @@
 //! Bubblewrap: the command in namespaces of its own, with only a part of the files writable.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, PipeReader, PipeWriter, Read as _, Seek as _, Write as _};
@@ -105,7 +106,14 @@ pub(super) struct Plan {
 impl Plan {
     /// Tells it; gives what must stand while the walls do.
     pub(super) fn carry_out(mut self) -> Vec<StandIn> {
-        let (walls, stand_ins) = self.walls();
+        let (walls, stand_ins) = match self.walls() {
+            Ok(walls) => walls,
+            Err(e) => {
+                // No option of bubblewrap, which says so, and ends.
+                drop(write!(self.tells, "--{e}\0"));
+                return Vec::new();
+            }
+        };
         let mut text = Vec::new();
         let walls = walls.iter().map(OsString::as_os_str);
         let last = DEVICES.iter().map(OsStr::new);
@@ -123,7 +131,7 @@ impl Plan {
     }
 
     /// What is mounted where, and which namespaces there are; and what must stand while they do.
-    fn walls(&self) -> (Vec<OsString>, Vec<StandIn>) {
+    fn walls(&self) -> io::Result<(Vec<OsString>, Vec<StandIn>)> {
         let places = &self.places;
         let mut walls = Words::default();
         let mut stand_ins = Vec::new();
@@ -141,11 +149,14 @@ impl Plan {
         for own in &foreign.own {
             walls.own(own, places.is_temporary(&own.dir));
         }
-        for dir in places.writable().filter(|dir| !is_device(dir) && !foreign.is_own(dir)) {
+        let open: BTreeSet<&Path> = places.writable().chain(places.pinned()).collect();
+        for dir in open.into_iter().filter(|dir| !is_device(dir) && !foreign.is_own(dir)) {
             walls.bind("--bind", dir, dir);
         }
         for root in places.roots() {
-            stand_ins.extend(SETTINGS.iter().filter_map(|name| StandIn::at(&root.join(name))));
+            for name in SETTINGS {
+                stand_ins.extend(StandIn::at(&root.join(name))?);
+            }
             for settings in SETTINGS.iter().chain(SETTINGS_FILES).map(|name| root.join(name)) {
                 if settings.exists() {
                     walls.bind("--ro-bind", &settings, &settings);
@@ -168,7 +179,7 @@ impl Plan {
         for own in foreign.own.iter().filter(|own| !places.is_temporary(&own.dir)) {
             walls.0.extend([OsString::from("--remount-ro"), own.dir.clone().into()]);
         }
-        (walls.0, stand_ins)
+        Ok((walls.0, stand_ins))
     }
 }
 

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::foreign::Foreign;
+use super::known::Known;
 use super::{Access, Sandbox, secrets};
 use crate::{EnvFacts, Error, ErrorKind, RealPath, Result};
 
@@ -30,6 +31,8 @@ pub(crate) struct Places {
     searched: Vec<PathBuf>,
     /// The secret files in them and on the way up, found when the environment was made.
     found: Vec<PathBuf>,
+    /// What was hidden before, wherever it is now.
+    known: Known,
     /// Whether one of them was too large to be looked through.
     cut_short: bool,
     /// Unix sockets that commands may connect to.
@@ -87,6 +90,7 @@ impl Places {
             hidden,
             searched,
             found,
+            known: Known::default(),
             cut_short,
             sockets: sandbox.sockets.clone(),
         })
@@ -105,6 +109,15 @@ impl Places {
         self.roots.iter().map(PathBuf::as_path).filter(move |_| writes)
     }
 
+    /// Directories on the way from one that commands change to one in which settings are kept. If one of them could be
+    /// moved away, another could be put in its place, with other settings.
+    pub(super) fn pinned(&self) -> impl Iterator<Item = &Path> {
+        self.roots().flat_map(|root| {
+            let is_on_the_way = |dir: &&Path| self.writable().any(|top| *dir != top && dir.starts_with(top));
+            root.ancestors().skip(1).filter(is_on_the_way)
+        })
+    }
+
     /// Whether some of the settings are links, which cannot be kept from being replaced.
     pub(super) fn has_linked_settings(&self) -> bool {
         let names = || SETTINGS.iter().chain(SETTINGS_FILES);
@@ -120,7 +133,7 @@ impl Places {
     /// Everything that is to be hidden and is there now.
     pub(super) fn masked(&self) -> Vec<PathBuf> {
         let tops: BTreeSet<&PathBuf> = self.roots.iter().chain(&self.searched).collect();
-        let fresh = tops.into_iter().flat_map(|top| secrets::in_tree(top, 1).found);
+        let fresh = tops.iter().flat_map(|top| secrets::in_tree(top, 1).found);
         let all = self.hidden.iter().chain(&self.found).cloned().chain(fresh);
         let there = |path: PathBuf| {
             let found = fs::symlink_metadata(&path).ok()?;
@@ -131,6 +144,7 @@ impl Places {
             path.canonicalize().ok().filter(|real| real.is_file())
         };
         let mut masked: Vec<PathBuf> = all.filter_map(there).collect();
+        masked.extend(self.known.moved(self.roots.iter().map(PathBuf::as_path), &masked));
         masked.sort();
         // What is below something hidden is hidden with it.
         masked.dedup_by(|later, earlier| later.starts_with(earlier));

@@ -19,7 +19,7 @@ use super::door;
 const MODE: u32 = 0o500;
 
 /// How often it is tried again because another was just taking it away.
-const ATTEMPTS: usize = 8;
+const ATTEMPTS: usize = 64;
 
 /// An empty directory that is there as long as this is.
 pub(super) struct StandIn {
@@ -30,20 +30,27 @@ pub(super) struct StandIn {
 impl StandIn {
     /// Stands at a path where nothing else is; `None` if something is, or none can be made there, as no
     /// command could either.
-    pub(super) fn at(path: &Path) -> Option<Self> {
+    ///
+    /// # Errors
+    /// If what is there comes and goes: then nothing keeps a command from making it.
+    pub(super) fn at(path: &Path) -> io::Result<Option<Self>> {
         for _ in 0..ATTEMPTS {
             match DirBuilder::new().mode(MODE).create(path) {
                 Ok(()) => {}
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && is_ours(path) => {}
-                Err(_) => return None,
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => match is_ours(path) {
+                    Some(true) => {}
+                    Some(false) => return Ok(None),
+                    None => continue,
+                },
+                Err(_) => return Ok(None),
             }
             let Ok(lock) = File::open(path) else { continue };
             // Who takes it away has the lock for itself; then this is one that is gone.
             if lock.lock_shared().is_ok() && is_same(&lock, path) {
-                return Some(Self { path: path.to_owned(), lock });
+                return Ok(Some(Self { path: path.to_owned(), lock }));
             }
         }
-        None
+        Err(io::Error::other(format!("{} cannot be kept as it is: it comes and goes", path.display())))
     }
 }
 
@@ -90,17 +97,25 @@ impl Drop for StandIn {
 /// Takes away what a process that was killed left in a directory, under one of these names. What somebody still needs
 /// stays.
 pub(super) fn sweep(root: &Path, names: &[&str]) {
-    for path in names.iter().map(|name| root.join(name)).filter(|path| is_ours(path)) {
+    for path in names.iter().map(|name| root.join(name)).filter(|path| is_ours(path) == Some(true)) {
         if let Ok(lock) = File::open(&path) {
             drop(StandIn { path, lock });
         }
     }
 }
 
-fn is_ours(path: &Path) -> bool {
-    let found = fs::symlink_metadata(path);
-    let alike = found.is_ok_and(|found| found.is_dir() && found.permissions().mode() & 0o777 == MODE);
-    alike && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+/// Whether what is there is one of ours; `None` if it is gone.
+fn is_ours(path: &Path) -> Option<bool> {
+    let unless_gone = |e: io::Error| (e.kind() != io::ErrorKind::NotFound).then_some(false);
+    let is_alike = match fs::symlink_metadata(path) {
+        Ok(found) => found.is_dir() && found.permissions().mode() & 0o777 == MODE,
+        Err(e) => return unless_gone(e),
+    };
+    match fs::read_dir(path) {
+        _ if !is_alike => Some(false),
+        Ok(mut entries) => Some(entries.next().is_none()),
+        Err(e) => unless_gone(e),
+    }
 }
 
 fn is_same(held: &File, path: &Path) -> bool {
@@ -118,11 +133,29 @@ mod tests {
     fn it_is_there_as_long_as_somebody_needs_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(".git");
-        let first = StandIn::at(&path).unwrap();
-        let second = StandIn::at(&path).unwrap();
+        let first = StandIn::at(&path).unwrap().unwrap();
+        let second = StandIn::at(&path).unwrap().unwrap();
         drop(first);
         assert!(path.is_dir());
         drop(second);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn while_others_come_and_go_one_is_always_had() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".git");
+        let comes_and_goes = || {
+            for _ in 0..2_000 {
+                let stand_in = StandIn::at(&path).unwrap().expect("nothing but ours is there");
+                assert!(is_same(&stand_in.lock, &path));
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(comes_and_goes);
+            }
+        });
         assert!(!path.exists());
     }
 
@@ -131,7 +164,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let paths: Vec<PathBuf> =
             (0..MESSAGE + 2).map(|number| dir.path().join(number.to_string())).collect();
-        let all: Vec<StandIn> = paths.iter().map(|path| StandIn::at(path).unwrap()).collect();
+        let all: Vec<StandIn> = paths.iter().map(|path| StandIn::at(path).unwrap().unwrap()).collect();
         let late = File::open(&paths[0]).unwrap();
         let left = take_away(all).unwrap();
         assert!(paths.iter().all(|path| !path.exists()));
@@ -140,7 +173,7 @@ mod tests {
         let own = fs::read_dir("/proc/self/fd").unwrap().flatten();
         let open: Vec<PathBuf> = own.filter_map(|entry| fs::read_link(entry.path()).ok()).collect();
         assert!(open.iter().all(|open| !open.starts_with(dir.path())), "{open:?}");
-        drop(StandIn::at(&paths[0]).unwrap());
+        drop(StandIn::at(&paths[0]).unwrap().unwrap());
         assert!(!paths[0].exists());
         drop(left);
     }
@@ -150,10 +183,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let theirs = dir.path().join("theirs");
         fs::create_dir(&theirs).unwrap();
-        assert!(StandIn::at(&theirs).is_none());
+        assert!(StandIn::at(&theirs).unwrap().is_none());
         assert!(theirs.is_dir());
         let filled = dir.path().join("filled");
-        let stand_in = StandIn::at(&filled).unwrap();
+        let stand_in = StandIn::at(&filled).unwrap().unwrap();
         fs::set_permissions(&filled, fs::Permissions::from_mode(0o755)).unwrap();
         fs::write(filled.join("x"), "").unwrap();
         drop(stand_in);
@@ -167,7 +200,7 @@ mod tests {
         left(".git");
         left(".claude");
         left("mine");
-        let needed = StandIn::at(&dir.path().join(".claude")).unwrap();
+        let needed = StandIn::at(&dir.path().join(".claude")).unwrap().unwrap();
         fs::create_dir(dir.path().join(".codex")).unwrap();
         sweep(dir.path(), &[".git", ".claude", ".codex", ".gemini"]);
         let there = |name: &str| dir.path().join(name).exists();
@@ -181,7 +214,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(".git");
         DirBuilder::new().mode(MODE).create(&path).unwrap();
-        drop(StandIn::at(&path).unwrap());
+        drop(StandIn::at(&path).unwrap().unwrap());
         assert!(!path.exists());
     }
 }

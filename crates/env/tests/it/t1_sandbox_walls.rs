@@ -3,9 +3,11 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use junto_env::{CommandSpec, Means, Sandbox};
+use junto_env::{CommandSpec, LocalEnvironment, Means, Sandbox, SandboxedEnvironment, exec};
+use tokio_util::sync::CancellationToken;
 
 use crate::cage::{Cage, Held, check, check_in, means};
+use crate::support::HANG;
 
 /// A `bwrap` that is told only so many words as a file says, as if whoever tells it had died. In the file is then how
 /// many there were.
@@ -80,6 +82,46 @@ fn what_appears_between_two_commands_is_hidden_or_kept() {
         assert_ne!(cage.says("mkdir .vscode").await.1, Some(0));
         assert!(!work.join(".vscode").exists());
     });
+}
+
+#[test]
+fn what_was_hidden_stays_hidden_wherever_it_is_moved() {
+    check(Held::Walls, Sandbox::workspace(), async |cage| {
+        assert_eq!(cage.says("mkdir node_modules && mv sub node_modules/x").await.1, Some(0));
+        // Something in its place, so that nothing seems to be missing.
+        assert_eq!(cage.says("mkdir sub && echo none > sub/.env").await.1, Some(0));
+        let (said, _) = cage.says("cat node_modules/x/.env sub/.env; mv node_modules y").await;
+        assert!(!said.contains("KEY"), "{said}");
+        let (said, _) = cage.says("cat y/x/.env").await;
+        assert!(!said.contains("KEY"), "{said}");
+        assert_eq!(std::fs::read_to_string(cage.at("home/work/y/x/.env")).unwrap(), "KEY=2");
+    });
+}
+
+#[test]
+fn no_directory_above_the_work_is_replaced_by_another() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    let work = root.join("a/b/work");
+    std::fs::create_dir_all(work.join(".git")).unwrap();
+    std::fs::write(work.join(".git/config"), "theirs").unwrap();
+    let line = format!(
+        "cd /; mv {0}/a {0}/c; mv {0}/a/b {0}/a/c; mkdir -p {0}/a/b/work/.git; echo ours > {0}/a/b/work/.git/config; \
+         mkdir {0}/a/b/work/.claude && echo MADE; touch {0}/a/x && echo WRITTEN",
+        root.display()
+    );
+    let sandbox = Sandbox { temporary: Some(vec![root.clone()]), ..Sandbox::workspace() };
+    let builder = LocalEnvironment::builder(&work).variables([("PATH", "/usr/bin:/bin")]);
+    let env = SandboxedEnvironment::with_means(builder, sandbox, &means(Held::Walls)).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let said = runtime.block_on(async {
+        let never = CancellationToken::new();
+        let ended = exec(&env, CommandSpec::shell(line), HANG, &never, &mut |_| {}).await.unwrap();
+        String::from_utf8_lossy(ended.both.head()).into_owned()
+    });
+    assert!(said.contains("WRITTEN") && !said.contains("MADE"), "{said}");
+    assert_eq!(std::fs::read_to_string(work.join(".git/config")).unwrap(), "theirs", "{said}");
+    assert!(!root.join("c").exists() && !work.join(".claude").exists(), "{said}");
 }
 
 #[test]

@@ -175,7 +175,11 @@ impl Launch {
     fn spawn(&self, mut actions: Actions) -> io::Result<Pid> {
         chdir(&self.cwd)?;
         let files = &mut actions.files;
-        for (file, number) in &self.descriptors {
+        // A number is above that of its own file here, but may be that of a file which was opened after it was given; so
+        // the highest first.
+        let mut descriptors: Vec<&(OwnedFd, i32)> = self.descriptors.iter().collect();
+        descriptors.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
+        for (file, number) in descriptors {
             files.add_dup2(file.as_raw_fd(), *number)?;
         }
         let mut attributes = PosixSpawnAttr::init()?;
@@ -261,4 +265,40 @@ fn joined(parts: &[&OsStr]) -> io::Result<CString> {
     CString::new(word.into_vec()).map_err(|_| {
         io::Error::new(io::ErrorKind::InvalidInput, "an argument or variable has a NUL byte in it")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+
+    use nix::sys::wait::waitpid;
+
+    use super::*;
+
+    #[test]
+    fn a_number_may_be_that_of_a_file_opened_later() {
+        let (first, mut to_first) = io::pipe().unwrap();
+        let (second, mut to_second) = io::pipe().unwrap();
+        to_first.write_all(b"first ").unwrap();
+        to_second.write_all(b"second").unwrap();
+        drop((to_first, to_second));
+        let (low, high) = (second.as_raw_fd(), second.as_raw_fd() + 100);
+        let line = format!("cat /proc/self/fd/{low} /proc/self/fd/{high}");
+        let launch = Launch {
+            program: "/bin/sh".into(),
+            arguments: ["-c".into(), line.into()].into(),
+            variables: [("PATH".into(), "/usr/bin:/bin".into())].into(),
+            cwd: "/".into(),
+            piped_input: false,
+            roomy: false,
+            descriptors: vec![(first.into(), low), (second.into(), high)],
+            jail: None,
+        };
+        // The thread has no use for a directory afterwards.
+        let started = std::thread::spawn(move || launch.start().unwrap()).join().unwrap();
+        let mut said = String::new();
+        File::from(started.stdout).read_to_string(&mut said).unwrap();
+        waitpid(started.pid, None).unwrap();
+        assert_eq!(said, "first second");
+    }
 }

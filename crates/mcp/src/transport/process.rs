@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use junto_env::{Offered, Output, OutputStream, Process};
+use junto_env::{Exit, Offered, Output, OutputStream, Process};
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -198,7 +198,12 @@ impl Pump {
                 }
                 Happened::ToDeliver => {}
                 Happened::Ended => {
-                    if let Ok(exit) = self.process.wait().await {
+                    let exit = tokio::select! {
+                        biased;
+                        () = end.cancelled() => break,
+                        exit = tokio::time::timeout(GRACE, self.last()) => exit,
+                    };
+                    if let Ok(Ok(exit)) = exit {
                         self.words.end(format!("it ended ({exit})"));
                     }
                     break;
@@ -268,6 +273,18 @@ impl Pump {
             },
             happened = speak => happened,
         }
+    }
+
+    /// Hears what it said before it took no more of ours, and how it ended.
+    async fn last(&mut self) -> junto_env::Result<Exit> {
+        while let Ok(Some(output)) = self.process.output().await {
+            match output.stream {
+                OutputStream::Stderr => self.words.hear(&output.bytes),
+                _ if self.hear(&output.bytes) => {}
+                _ => break,
+            }
+        }
+        self.process.wait().await
     }
 
     /// Takes what the process said; whether that is bearable.

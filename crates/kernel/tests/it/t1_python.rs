@@ -284,3 +284,26 @@ for error in [MemoryError(), RecursionError("deep")]:
     ];
     assert_eq!(lines.lines().collect::<Vec<_>>(), expected);
 }
+
+/// What is pickled is copied as a whole, so that what is too large is not begun with, wherever it is.
+#[tokio::test]
+async fn what_is_too_large_to_be_kept_is_not_copied() {
+    let stand = stand();
+    let script = r#"
+import array, json, junto_snapshot
+class Large(array.array):
+    copied = 0
+    def __reduce_ex__(self, protocol):
+        Large.copied += 1
+        return Large, ("b", self.tobytes())
+def kept(value):
+    try: return len(junto_snapshot._pickled(value, 1000)) > 0
+    except OverflowError: return False
+large = Large("b", bytes(1001))
+said = [kept(value) for value in [large, {"a": [large]}, "x" * 1001, bytes(1001), bytearray(1001), list(range(1001))]]
+said.append(Large.copied)
+print(json.dumps([said, kept(Large("b", bytes(500))), kept({"a": [1, "b", None]})]))
+"#;
+    let large = json!([false, false, false, false, false, false, 0]);
+    assert_eq!(printed(&stand, script).await, json!([large, true, true]));
+}

@@ -8,7 +8,7 @@ use junto_core::{
 };
 use junto_env::GRACE;
 use junto_llm::{ErrorKind, Provider};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedRwLockWriteGuard, mpsc, oneshot};
 
 use crate::config::{Environments, Overflow};
 use crate::configure::changed;
@@ -143,14 +143,8 @@ impl Life {
         self.wallet.begin_input();
         tell(reply, Ok(Ack::Started));
         let turned = self.turn(&entry).await;
+        let _nobody_inside = self.companions_rest().await;
         self.reception.desk.end_input();
-        let _nobody_inside = self.door.clear().await;
-        // Whoever ends the session wants it to end now.
-        if !self.reception.desk.session().is_cancelled() {
-            for companion in &self.companions {
-                companion.rest().await;
-            }
-        }
         let reason = match &turned {
             Ok(Ok(reason)) => reason.clone(),
             Ok(Err(error)) => failed(&error.clone().into()),
@@ -194,29 +188,26 @@ impl Life {
                 None => turn(state, entry).await,
             }
         }));
-        // The turn goes on while a command is served: one may need the log, which the other may hold.
-        let mut serving: Option<Fut<'_, ()>> = None;
-        let reason = loop {
-            let free = serving.is_none();
-            let served = async {
-                match &mut serving {
-                    Some(serving) => serving.await,
-                    None => std::future::pending().await,
+        served(&self.reception, &mut self.orders, &mut turn).await
+    }
+
+    /// Has companions put things in order while commands are listened to. Nobody calls tools until what is given is
+    /// dropped.
+    async fn companions_rest(&mut self) -> OwnedRwLockWriteGuard<Sign> {
+        let stop = self.reception.desk.begin_rest();
+        let (door, companions) = (&self.door, &self.companions);
+        let mut rest = std::pin::pin!(async {
+            let nobody_inside = door.clear().await;
+            let rest = async {
+                for companion in companions {
+                    companion.rest().await;
                 }
             };
-            tokio::select! {
-                biased;
-                reason = &mut turn => break reason,
-                () = served => serving = None,
-                Some(order) = self.orders.recv(), if free => {
-                    serving = Some(Box::pin(self.reception.serve(order)));
-                }
-            }
-        };
-        if let Some(serving) = serving {
-            serving.await;
-        }
-        reason
+            // Whoever interrupts, or ends the session, wants it to end now.
+            stop.run_until_cancelled(rest).await;
+            nobody_inside
+        });
+        served(&self.reception, &mut self.orders, &mut rest).await
     }
 
     /// Ends everything in order: calls from outside, companions, commands in the background, inputs that nobody worked
@@ -288,6 +279,35 @@ pub(crate) struct Reception {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) environments: Option<Environments>,
     pub(crate) ear: Ear,
+}
+
+/// Does some work while commands are listened to. It goes on while one is served: one may need the log, which the other
+/// may hold.
+async fn served<T>(
+    reception: &Reception,
+    orders: &mut mpsc::Receiver<Order>,
+    work: &mut (impl Future<Output = T> + Unpin),
+) -> T {
+    let mut serving: Option<Fut<'_, ()>> = None;
+    let done = loop {
+        let free = serving.is_none();
+        let served = async {
+            match &mut serving {
+                Some(serving) => serving.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            done = &mut *work => break done,
+            () = served => serving = None,
+            Some(order) = orders.recv(), if free => serving = Some(Box::pin(reception.serve(order))),
+        }
+    };
+    if let Some(serving) = serving {
+        serving.await;
+    }
+    done
 }
 
 impl Reception {

@@ -175,7 +175,8 @@ impl Launch {
     fn spawn(&self, mut actions: Actions) -> io::Result<Pid> {
         chdir(&self.cwd)?;
         let files = &mut actions.files;
-        for (file, number) in &self.descriptors {
+        // The last first: each has a number above all that were open before it, and not above what was opened later.
+        for (file, number) in self.descriptors.iter().rev() {
             files.add_dup2(file.as_raw_fd(), *number)?;
         }
         let mut attributes = PosixSpawnAttr::init()?;
@@ -261,4 +262,46 @@ fn joined(parts: &[&OsStr]) -> io::Result<CString> {
     CString::new(word.into_vec()).map_err(|_| {
         io::Error::new(io::ErrorKind::InvalidInput, "an argument or variable has a NUL byte in it")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+
+    use super::*;
+
+    /// A file to read from, with this in it.
+    fn file(text: &[u8]) -> OwnedFd {
+        let (read, mut write) = io::pipe().unwrap();
+        write.write_all(text).unwrap();
+        read.into()
+    }
+
+    /// The number that one is given may be that of a file that was opened since.
+    #[test]
+    fn no_descriptor_takes_the_place_of_another() {
+        let (first, later) = (file(b"first\n"), file(b"later\n"));
+        let (early, late) = (later.as_raw_fd(), later.as_raw_fd() + 100);
+        let script = format!("cat /proc/self/fd/{early} /proc/self/fd/{late}");
+        let launch = Launch {
+            program: "/bin/sh".into(),
+            arguments: vec!["-c".into(), script.into()],
+            variables: Variables::from([("PATH".into(), "/usr/bin:/bin".into())]),
+            cwd: "/".into(),
+            piped_input: false,
+            roomy: false,
+            descriptors: vec![(first, early), (later, late)],
+            jail: None,
+        };
+        let mut said = String::new();
+        std::thread::scope(|threads| {
+            let started = threads.spawn(|| {
+                let launched = launch.start().unwrap();
+                File::from(launched.stdout).read_to_string(&mut said).unwrap();
+                nix::sys::wait::waitpid(launched.pid, None).unwrap();
+            });
+            started.join().unwrap();
+        });
+        assert_eq!(said, "first\nlater\n");
+    }
 }

@@ -261,7 +261,7 @@ pub(super) fn first_inside(mut told: &PipeReader) -> Option<OwnedFd> {
 }
 
 /// Gives descriptors the numbers that they have in the command: above all that are used here, so that
-/// none takes the place of another before it has its own.
+/// none takes the place of another before it has its own. What comes later has its own before.
 pub(super) fn number(descriptors: &mut [(OwnedFd, i32)]) {
     let used = descriptors.iter().map(|(file, number)| (*number).max(file.as_raw_fd())).max();
     let new = descriptors.iter_mut().filter(|(_, number)| *number == 0);

@@ -1,5 +1,6 @@
 //! The one task that owns a session.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use junto_core::{
@@ -53,8 +54,51 @@ pub(crate) struct Life {
     pub(crate) status: Arc<Status>,
     /// Whether an input was under way when the session was cut off, and is to be gone on with.
     pub(crate) goes_on: bool,
+    pub(crate) orders: Orders,
+}
+
+/// Commands that come in.
+pub(crate) struct Orders {
     /// Bounded: a host that commands faster than the session listens waits.
-    pub(crate) orders: mpsc::Receiver<Order>,
+    received: mpsc::Receiver<Order>,
+    /// Those that came while only some were listened to.
+    later: VecDeque<Order>,
+}
+
+impl Orders {
+    /// How many are put off before others wait where they are.
+    const MOST_LATER: usize = 32;
+
+    pub(crate) fn new(received: mpsc::Receiver<Order>) -> Self {
+        Self { received, later: VecDeque::new() }
+    }
+
+    /// The next one; none once nobody can send any. None is lost if the future is dropped.
+    async fn next(&mut self) -> Option<Order> {
+        match self.later.pop_front() {
+            Some(order) => Some(order),
+            None => self.received.recv().await,
+        }
+    }
+
+    /// The next one that stops something. Others wait until all are listened to.
+    async fn next_stop(&mut self) -> Option<Order> {
+        while self.later.len() < Self::MOST_LATER {
+            let order = self.received.recv().await?;
+            if matches!(order.command, Command::Interrupt | Command::Abort) {
+                return Some(order);
+            }
+            self.later.push_back(order);
+        }
+        std::future::pending().await
+    }
+}
+
+/// What is listened to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heard {
+    All,
+    Stops,
 }
 
 impl Drop for Life {
@@ -110,7 +154,7 @@ impl Life {
             let order = tokio::select! {
                 biased;
                 () = session.cancelled() => return None,
-                order = self.orders.recv() => order?,
+                order = self.orders.next() => order?,
             };
             match order.command {
                 Command::Submit { input } | Command::FollowUp { input } => {
@@ -188,10 +232,10 @@ impl Life {
                 None => turn(state, entry).await,
             }
         }));
-        served(&self.reception, &mut self.orders, &mut turn).await
+        served(&self.reception, (&mut self.orders, Heard::All), &mut turn).await
     }
 
-    /// Has companions put things in order while commands are listened to. Nobody calls tools until what is given is
+    /// Has companions put things in order, unless somebody stops that. Nobody calls tools until what is given is
     /// dropped.
     async fn companions_rest(&mut self) -> OwnedRwLockWriteGuard<Sign> {
         let stop = self.reception.desk.begin_rest();
@@ -207,7 +251,8 @@ impl Life {
             stop.run_until_cancelled(rest).await;
             nobody_inside
         });
-        served(&self.reception, &mut self.orders, &mut rest).await
+        // What else comes is for the input after this one, or for nobody.
+        served(&self.reception, (&mut self.orders, Heard::Stops), &mut rest).await
     }
 
     /// Ends everything in order: calls from outside, companions, commands in the background, inputs that nobody worked
@@ -215,7 +260,7 @@ impl Life {
     /// politely first. Best effort where the journal fails.
     async fn finish(&mut self, outcome: &mut Outcome) {
         self.reception.desk.session().cancel();
-        self.orders.close();
+        self.orders.received.close();
         *self.door.clear().await = Sign::Closed;
         for companion in &self.companions {
             companion.end().await;
@@ -285,7 +330,7 @@ pub(crate) struct Reception {
 /// may hold.
 async fn served<T>(
     reception: &Reception,
-    orders: &mut mpsc::Receiver<Order>,
+    (orders, heard): (&mut Orders, Heard),
     work: &mut (impl Future<Output = T> + Unpin),
 ) -> T {
     let mut serving: Option<Fut<'_, ()>> = None;
@@ -297,11 +342,17 @@ async fn served<T>(
                 None => std::future::pending().await,
             }
         };
+        let order = async {
+            match heard {
+                Heard::All => orders.next().await,
+                Heard::Stops => orders.next_stop().await,
+            }
+        };
         tokio::select! {
             biased;
             done = &mut *work => break done,
             () = served => serving = None,
-            Some(order) = orders.recv(), if free => serving = Some(Box::pin(reception.serve(order))),
+            Some(order) = order, if free => serving = Some(Box::pin(reception.serve(order))),
         }
     };
     if let Some(serving) = serving {

@@ -77,7 +77,7 @@ const DEAF: &str = "open('begun', 'w').close()\nsum(range(10 ** 13))";
 
 /// The folders of kernels and their sockets that are left in a machine's own folder for them.
 fn folders(stage: &Stage) -> Vec<PathBuf> {
-    let run = std::fs::read_dir(stage.machine.path(".local/share/junto/run")).unwrap();
+    let run = std::fs::read_dir(stage.machine.path(".local/state/junto/run")).unwrap();
     run.map(|entry| entry.unwrap().path()).collect()
 }
 

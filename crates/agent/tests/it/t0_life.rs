@@ -112,7 +112,7 @@ impl Companion for Slow {
     fn rest(&self) -> Fut<'_, ()> {
         Box::pin(async {
             self.rests.send_modify(|rests| *rests += 1);
-            std::future::pending().await
+            std::future::pending::<()>().await;
         })
     }
 

@@ -84,7 +84,7 @@ fn folders(stage: &Stage) -> Vec<PathBuf> {
 #[test]
 fn a_kernel_and_all_that_its_cell_started_end_with_a_host_that_is_killed() {
     let stage = check(STARTS, 7, &["--policy", "full"]);
-    assert_eq!(folders(&stage), [PathBuf::new(); 0], "who watched over it has removed its folder");
+    assert_eq!(folders(&stage), Vec::<PathBuf>::new(), "who watched over it has removed its folder");
 }
 
 #[test]

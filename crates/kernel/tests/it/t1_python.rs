@@ -204,7 +204,7 @@ print(json.dumps(said))
 #[tokio::test]
 async fn an_odd_argument_fails_its_own_call_and_no_other() {
     let stand = stand();
-    let script = r#"
+    let script = r"
 import json, math, threading, junto_tools
 tools = junto_tools.connect()
 deep = []
@@ -220,7 +220,7 @@ threads = [threading.Thread(target=tools.meet) for _ in range(MEETING - 1)]
 for thread in threads: thread.start()
 for thread in threads + [other]: thread.join()
 print(json.dumps(said))
-"#
+"
     .replace("MEETING", &MEETING.to_string());
     let said = printed(&stand, &script).await;
     assert!(said[0].as_str().unwrap().contains("nested less than 128 deep"), "{said}");

@@ -98,6 +98,14 @@ impl Desk {
         self.papers().work = Some(Work { input, step });
     }
 
+    /// The input is over but for what is put in order; the token ends that, also if the input was interrupted before.
+    pub(crate) fn begin_rest(&self) -> CancellationToken {
+        let input = self.session.child_token();
+        let step = input.child_token();
+        self.papers().work = Some(Work { input: input.clone(), step });
+        input
+    }
+
     /// No input is under way any more.
     pub(crate) fn end_input(&self) {
         self.papers().work = None;

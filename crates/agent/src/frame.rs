@@ -29,7 +29,7 @@ use crate::session::{Handle, Session};
 use crate::skills::LoadSkill;
 use crate::state::State;
 use crate::status::Status;
-use crate::task::{Life, Reception};
+use crate::task::{Life, Orders, Reception};
 use crate::toolbox::Toolbox;
 use crate::totals::Totals;
 use crate::wallet::Wallet;
@@ -267,7 +267,7 @@ impl Frame {
             _tools: tools,
             status: Arc::clone(&status),
             goes_on,
-            orders: received,
+            orders: Orders::new(received),
         };
         let (ended, outcome) = watch::channel(None);
         // Owned by the handle: its token ends the task, and `close` waits for what it sends last.

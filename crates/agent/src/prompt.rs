@@ -104,7 +104,8 @@ pub async fn project_documents(env: &dyn ExecutionEnvironment, names: &[String])
 pub(crate) async fn of_session(config: &SessionConfig, tools: Vec<ToolSpec>, said: Option<String>) -> Built {
     let instructions = config.instructions.clone();
     let skills = Arc::clone(&config.reach.skills);
-    let ways: Vec<String> = config.companions.iter().filter_map(|companion| companion.prompt()).collect();
+    let ways = config.companions.iter().filter_map(|companion| companion.prompt(&tools));
+    let ways: Vec<String> = ways.collect();
     let Some(profile) = config.profile.as_ref().filter(|_| config.system.is_empty()) else {
         let (skills, said) = (skills.layer(), context(said.as_deref()));
         let text =

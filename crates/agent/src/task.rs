@@ -1,5 +1,6 @@
 //! The one task that owns a session.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use junto_core::{
@@ -8,7 +9,7 @@ use junto_core::{
 };
 use junto_env::GRACE;
 use junto_llm::{ErrorKind, Provider};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedRwLockWriteGuard, mpsc, oneshot};
 
 use crate::config::{Environments, Overflow};
 use crate::configure::changed;
@@ -53,8 +54,51 @@ pub(crate) struct Life {
     pub(crate) status: Arc<Status>,
     /// Whether an input was under way when the session was cut off, and is to be gone on with.
     pub(crate) goes_on: bool,
+    pub(crate) orders: Orders,
+}
+
+/// Commands that come in.
+pub(crate) struct Orders {
     /// Bounded: a host that commands faster than the session listens waits.
-    pub(crate) orders: mpsc::Receiver<Order>,
+    received: mpsc::Receiver<Order>,
+    /// Those that came while only some were listened to.
+    later: VecDeque<Order>,
+}
+
+impl Orders {
+    /// How many are put off before others wait where they are.
+    const MOST_LATER: usize = 32;
+
+    pub(crate) fn new(received: mpsc::Receiver<Order>) -> Self {
+        Self { received, later: VecDeque::new() }
+    }
+
+    /// The next one; none once nobody can send any. None is lost if the future is dropped.
+    async fn next(&mut self) -> Option<Order> {
+        match self.later.pop_front() {
+            Some(order) => Some(order),
+            None => self.received.recv().await,
+        }
+    }
+
+    /// The next one that stops something. Others wait until all are listened to.
+    async fn next_stop(&mut self) -> Option<Order> {
+        while self.later.len() < Self::MOST_LATER {
+            let order = self.received.recv().await?;
+            if matches!(order.command, Command::Interrupt | Command::Abort) {
+                return Some(order);
+            }
+            self.later.push_back(order);
+        }
+        std::future::pending().await
+    }
+}
+
+/// What is listened to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heard {
+    All,
+    Stops,
 }
 
 impl Drop for Life {
@@ -110,7 +154,7 @@ impl Life {
             let order = tokio::select! {
                 biased;
                 () = session.cancelled() => return None,
-                order = self.orders.recv() => order?,
+                order = self.orders.next() => order?,
             };
             match order.command {
                 Command::Submit { input } | Command::FollowUp { input } => {
@@ -143,14 +187,8 @@ impl Life {
         self.wallet.begin_input();
         tell(reply, Ok(Ack::Started));
         let turned = self.turn(&entry).await;
+        let _nobody_inside = self.companions_rest().await;
         self.reception.desk.end_input();
-        let _nobody_inside = self.door.clear().await;
-        // Whoever ends the session wants it to end now.
-        if !self.reception.desk.session().is_cancelled() {
-            for companion in &self.companions {
-                companion.rest().await;
-            }
-        }
         let reason = match &turned {
             Ok(Ok(reason)) => reason.clone(),
             Ok(Err(error)) => failed(&error.clone().into()),
@@ -194,29 +232,27 @@ impl Life {
                 None => turn(state, entry).await,
             }
         }));
-        // The turn goes on while a command is served: one may need the log, which the other may hold.
-        let mut serving: Option<Fut<'_, ()>> = None;
-        let reason = loop {
-            let free = serving.is_none();
-            let served = async {
-                match &mut serving {
-                    Some(serving) => serving.await,
-                    None => std::future::pending().await,
+        served(&self.reception, (&mut self.orders, Heard::All), &mut turn).await
+    }
+
+    /// Has companions put things in order, unless somebody stops that. Nobody calls tools until what is given is
+    /// dropped.
+    async fn companions_rest(&mut self) -> OwnedRwLockWriteGuard<Sign> {
+        let stop = self.reception.desk.begin_rest();
+        let (door, companions) = (&self.door, &self.companions);
+        let mut rest = std::pin::pin!(async {
+            let nobody_inside = door.clear().await;
+            let rest = async {
+                for companion in companions {
+                    companion.rest().await;
                 }
             };
-            tokio::select! {
-                biased;
-                reason = &mut turn => break reason,
-                () = served => serving = None,
-                Some(order) = self.orders.recv(), if free => {
-                    serving = Some(Box::pin(self.reception.serve(order)));
-                }
-            }
-        };
-        if let Some(serving) = serving {
-            serving.await;
-        }
-        reason
+            // Whoever interrupts, or ends the session, wants it to end now.
+            stop.run_until_cancelled(rest).await;
+            nobody_inside
+        });
+        // What else comes is for the input after this one, or for nobody.
+        served(&self.reception, (&mut self.orders, Heard::Stops), &mut rest).await
     }
 
     /// Ends everything in order: calls from outside, companions, commands in the background, inputs that nobody worked
@@ -224,7 +260,7 @@ impl Life {
     /// politely first. Best effort where the journal fails.
     async fn finish(&mut self, outcome: &mut Outcome) {
         self.reception.desk.session().cancel();
-        self.orders.close();
+        self.orders.received.close();
         *self.door.clear().await = Sign::Closed;
         for companion in &self.companions {
             companion.end().await;
@@ -288,6 +324,41 @@ pub(crate) struct Reception {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) environments: Option<Environments>,
     pub(crate) ear: Ear,
+}
+
+/// Does some work while commands are listened to. It goes on while one is served: one may need the log, which the other
+/// may hold.
+async fn served<T>(
+    reception: &Reception,
+    (orders, heard): (&mut Orders, Heard),
+    work: &mut (impl Future<Output = T> + Unpin),
+) -> T {
+    let mut serving: Option<Fut<'_, ()>> = None;
+    let done = loop {
+        let free = serving.is_none();
+        let served = async {
+            match &mut serving {
+                Some(serving) => serving.await,
+                None => std::future::pending().await,
+            }
+        };
+        let order = async {
+            match heard {
+                Heard::All => orders.next().await,
+                Heard::Stops => orders.next_stop().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            done = &mut *work => break done,
+            () = served => serving = None,
+            Some(order) = order, if free => serving = Some(Box::pin(reception.serve(order))),
+        }
+    };
+    if let Some(serving) = serving {
+        serving.await;
+    }
+    done
 }
 
 impl Reception {

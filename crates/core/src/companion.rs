@@ -2,7 +2,7 @@
 
 use std::sync::Weak;
 
-use crate::{AgentError, EventLog, Fut, ToolHost};
+use crate::{AgentError, EventLog, Fut, ToolHost, ToolSpec};
 
 /// Somebody who lives as long as a session and uses its tools, such as a kernel in which code calls them.
 ///
@@ -22,8 +22,10 @@ pub trait Companion: Send + Sync {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// What the model is told of it in the system prompt: a section with a heading of its own.
-    fn prompt(&self) -> Option<String> {
+    /// What the model is told of it in the system prompt of a session with these tools: a section with a heading of its
+    /// own.
+    fn prompt(&self, tools: &[ToolSpec]) -> Option<String> {
+        let _ = tools;
         None
     }
 
@@ -32,7 +34,8 @@ pub trait Companion: Send + Sync {
         None
     }
 
-    /// An input ends. No call of a tool is under way, and none comes in before this is done.
+    /// An input ends. No call of a tool is under way, and none comes in before this is done. It is dropped if somebody
+    /// interrupts, or ends the session.
     fn rest(&self) -> Fut<'_, ()> {
         Box::pin(async {})
     }

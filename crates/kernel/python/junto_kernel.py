@@ -462,7 +462,7 @@ def main():
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
-    junto_watch.over_me(alive)
+    junto_watch.over_me(alive, os.path.dirname(given["sockets"]))
     os.close(alive)
     if given["memory"]:
         limit_memory(given["memory"])

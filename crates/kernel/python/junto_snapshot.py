@@ -78,9 +78,40 @@ class _Room(io.BytesIO):
         return super().write(data)
 
 
+def _bytes(value):
+    """How many bytes a value has that is little else than bytes; 0 if it is more than that."""
+    if isinstance(value, str):
+        return len(value)
+    try:
+        with memoryview(value) as view:
+            return view.nbytes
+    except (BufferError, TypeError, ValueError):
+        pass
+    # Some arrays are such and do not show it: those of dates, those on other devices.
+    if type(value).__module__.partition(".")[0] not in ("numpy", "torch"):
+        return 0
+    size = getattr(value, "nbytes", 0)
+    return size if isinstance(size, int) else 0
+
+
+class _Pickler(pickle.Pickler):
+    """Does not begin with what is too large: an array is copied as a whole before any of it is written."""
+
+    def __init__(self, into, most):
+        super().__init__(into)
+        self._most = most
+
+    def reducer_override(self, value):
+        if _bytes(value) > self._most:
+            raise OverflowError("too large to be kept")
+        return NotImplemented
+
+
 def _pickled(value, most):
+    if _bytes(value) > most:
+        raise OverflowError("too large to be kept")
     into = _Room(most)
-    pickle.Pickler(into).dump(value)
+    _Pickler(into, most).dump(value)
     return into.getvalue()
 
 

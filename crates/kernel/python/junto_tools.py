@@ -146,7 +146,7 @@ class Tools:
     def _connected(self):
         with self._lock:
             connection = self._connection
-            if connection is None or connection.is_cut:
+            if connection is None or connection.is_over:
                 connection = self._connection = _Connection(self._path, self._token)
             return connection
 
@@ -263,7 +263,7 @@ class _Connection:
 
     def __init__(self, path, token):
         # Whether it ended in the middle of a line, because who sent it was interrupted.
-        self.is_cut = False
+        self._is_cut = False
         self._ids = itertools.count()
         self._lock = threading.Lock()
         # A lock of its own: while one thread sends, replies must still find who waits for them.
@@ -334,6 +334,11 @@ class _Connection:
             self._slots.leave(put)
         return _taken(reply)
 
+    @property
+    def is_over(self):
+        """Whether nothing can be asked any more: the next call needs another connection."""
+        return self._is_cut or self._over is not None
+
     def close(self):
         try:
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -343,7 +348,9 @@ class _Connection:
 
     def abandon(self):
         """Lets go of a connection that belongs to the parent process, without ending it."""
-        os.close(self._socket.detach())
+        number = self._socket.detach()
+        if number >= 0:
+            os.close(number)
 
     def _numbered(self, request):
         number = next(self._ids)
@@ -362,7 +369,7 @@ class _Connection:
     def _end(self, number):
         with self._lock:
             waited = self._waiting.pop(number, None)
-        if waited is not None and not self.is_cut:
+        if waited is not None and not self._is_cut:
             self._send(_line({"id": number, "op": "cancel"}))
 
     def _send(self, line):
@@ -373,7 +380,7 @@ class _Connection:
             pass  # The reader sees it, too, and tells everybody who waits.
         except BaseException:
             # Who knows how much of the line was sent; what follows would be taken for the rest of it.
-            self.is_cut = True
+            self._is_cut = True
             self.close()
             raise
 
@@ -389,13 +396,19 @@ class _Connection:
                     deliver = self._waiting.pop(reply["id"], None)
                 if deliver is not None:
                     deliver(reply)
+        except MemoryError:
+            reason = "there was no memory left for an answer of a tool"
         except (OSError, ValueError) as error:
             reason = "the connection to the tool socket broke: %s" % error
-        with self._lock:
-            self._over = reason
-            waiting, self._waiting = self._waiting, {}
-        for deliver in waiting.values():
-            deliver({"ok": False, "error": reason})
+        finally:
+            # Whatever has happened: nobody waits for an answer that nobody reads.
+            with self._lock:
+                self._over = reason
+                waiting, self._waiting = self._waiting, {}
+            for deliver in waiting.values():
+                deliver({"ok": False, "error": reason})
+            self._replies.close()
+            self.close()
 
 
 def _taken(reply):

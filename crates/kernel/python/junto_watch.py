@@ -19,8 +19,8 @@ MOST = 256
 PAUSE = 1000
 
 
-def over_me(pipe):
-    """Has this process, and all it starts, killed when the other end of a pipe is closed."""
+def over_me(pipe, folder):
+    """Has this process, and all it starts, killed when the other end of a pipe is closed, and its folder removed."""
     kernel = os.getpid()
     between = os.fork()
     if between:
@@ -30,12 +30,12 @@ def over_me(pipe):
         # Nobody's child: code may wait for all children of the kernel.
         if os.fork() == 0:
             os.setsid()
-            watch(kernel, pipe)
+            watch(kernel, pipe, folder)
     finally:
         os._exit(0)
 
 
-def watch(kernel, pipe):
+def watch(kernel, pipe, folder):
     known = start(kernel)
     # What it held of the kernel's would keep others from seeing the kernel's end.
     os.dup2(pipe, 0)
@@ -51,7 +51,8 @@ def watch(kernel, pipe):
     while True:
         for number, _ in poll.poll(None if ended is not None else PAUSE):
             if number == 0:
-                return end(kernel, known)
+                end(kernel, known)
+                return tidy(folder)
         if start(kernel) != known:
             # Its host, which lives, ends what it has left.
             return
@@ -77,6 +78,33 @@ def end(kernel, known):
                 os.kill(process, signal.SIGKILL)
             except OSError:
                 pass  # It has ended by itself.
+
+
+def tidy(folder):
+    """Removes the kernel's folder, which its host would have removed; links in it are not followed."""
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        leave_no_socket(os.environ.get("JUNTO_TOOLS_SOCKET", ""), os.path.dirname(folder))
+    except OSError:
+        pass
+
+
+def leave_no_socket(path, parent):
+    """Removes the tool socket and the folder for both, if nobody listens any more: a host that lives ends kernels, too."""
+    import socket
+
+    if os.path.dirname(os.path.dirname(path)) != parent:
+        return
+    try:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(path)
+    except ConnectionRefusedError:
+        os.unlink(path)
+        os.rmdir(os.path.dirname(path))
+        # It may have been made for more than this: then it is not empty.
+        os.rmdir(parent)
 
 
 def members(mark, belong):

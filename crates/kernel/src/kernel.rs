@@ -159,14 +159,24 @@ impl Kernel {
             return Err(closed());
         }
         let leave = shared.leave();
-        if let Some(live) = slot.live.take() {
-            slot.lost = true;
-            slot.live = shared.usable(live).await;
-            slot.lost = slot.live.is_none();
+        if let Some(live) = &mut slot.live {
+            let usable = tokio::select! {
+                biased;
+                () = cell.cancel.cancelled() => return Ok(not_begun(started)),
+                usable = shared.is_usable(live) => usable,
+            };
+            if !usable && let Some(live) = slot.live.take() {
+                slot.lost = true;
+                live.close(Duration::ZERO).await;
+            }
         }
         let live = match &mut slot.live {
             Some(live) => live,
-            empty => empty.insert(shared.begin_or_leave(&leave).await?),
+            empty => tokio::select! {
+                biased;
+                () = cell.cancel.cancelled() => return Ok(not_begun(started)),
+                begun = shared.begin_or_leave(&leave) => empty.insert(begun?),
+            },
         };
         out.begin();
         let setup = &shared.setup;
@@ -242,15 +252,11 @@ impl Shared {
         leave.run_until_cancelled(self.begin()).await.unwrap_or_else(|| Err(closed()))
     }
 
-    /// The same kernel, if it can run a cell; else nothing is left of it.
-    async fn usable(&self, mut live: Live) -> Option<Live> {
+    /// Whether a kernel can run a cell. Dropped, it can be asked again.
+    async fn is_usable(&self, live: &mut Live) -> bool {
         // One that just died has hung up before its end is known.
-        let lives = live.life.ended().is_none() && !live.channels.is_hung_up();
-        if lives && drive::settle(&mut live, self.setup.grace).await {
-            return Some(live);
-        }
-        live.close(Duration::ZERO).await;
-        None
+        let lives = live.life.ended().is_none() && !live.channels.is_hung_up() && !live.is_cut;
+        lives && drive::settle(live, self.setup.grace).await
     }
 
     fn leave(&self) -> CancellationToken {
@@ -309,7 +315,7 @@ fn closed() -> Error {
     Error::new(ErrorKind::Closed, "the kernel is closed")
 }
 
-/// A cell that was cancelled while it waited for its turn.
+/// A cell that was cancelled while it waited for its turn, or its kernel.
 fn not_begun(started: Instant) -> Ran {
     let end = CellEnd::Interrupted { killed: false };
     Ran { end, state_lost: false, strays: String::new(), took: started.elapsed() }

@@ -165,14 +165,33 @@ impl From<Refusal> for Reply {
 /// # Errors
 /// Why it is none.
 pub(crate) fn read_request(line: &[u8]) -> Result<Request, Refusal> {
-    let value: Value =
-        serde_json::from_slice(line).map_err(|e| Refusal::new(None, format!("not JSON: {e}")))?;
+    let value: Value = serde_json::from_slice(line).map_err(|e| unread(line, &e))?;
     let id = value.get("id").and_then(|id| Id::deserialize(id).ok());
     if id.is_none() {
         let message = "not a request: it needs an `id`, a string or a number from 0";
         return Err(Refusal::new(None, message));
     }
     Request::deserialize(value).map_err(|e| Refusal::new(id, format!("not a request: {e}")))
+}
+
+/// Why a line cannot be read. Where it is JSON all the same, with more in it than is taken, only what it asks for is
+/// refused: whoever sent it has other calls under way.
+fn unread(line: &[u8], error: &serde_json::Error) -> Refusal {
+    /// Passes over everything else, however deep or large it is.
+    #[derive(Deserialize)]
+    struct Named {
+        id: Id,
+    }
+    match serde_json::from_slice::<Named>(line) {
+        Ok(Named { id }) => {
+            let message = format!(
+                "the arguments cannot be taken: {error}. A number must fit into 64 bits, or into a float, and values \
+                 be nested less than 128 deep"
+            );
+            Refusal::new(Some(id), message)
+        }
+        Err(_) => Refusal::new(None, format!("not JSON: {error}")),
+    }
 }
 
 /// A message as a line.
@@ -233,6 +252,13 @@ mod tests {
         check(r#"{"id":1,"op":"lust"}"#, Err((Some(one()), "lust")));
         check(r#"{"id":1,"op":"call"}"#, Err((Some(one()), "name")));
         check(&"[".repeat(100_000), Err((None, "not JSON")));
+        // What is JSON and more than is taken is refused by its id.
+        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        let vast = format!("1{}", "0".repeat(400));
+        for (odd, why) in [(deep, "recursion limit"), (vast, "out of range")] {
+            let line = format!(r#"{{"op":"call","name":"f","arguments":{{"a":{odd}}},"id":1}}"#);
+            check(&line, Err((Some(one()), why)));
+        }
         assert_eq!(read_request(b"\xff\xfe").unwrap_err().id, None);
     }
 

@@ -23,6 +23,7 @@ mod heard;
 mod host;
 mod images;
 mod past;
+mod prompt;
 mod replay;
 mod reset;
 mod room;
@@ -39,7 +40,7 @@ use junto_env::ExecutionEnvironment;
 use crate::Meaning;
 
 pub use host::is_call_of;
-pub use past::{Resumption, earlier_cells};
+pub use past::{EarlierCell, Resumption, earlier_cells};
 pub use room::CodeRoom;
 pub use run_folder::RunFolder;
 
@@ -58,15 +59,17 @@ pub(crate) const NOT_FROM_CODE: &[&str] = &[EXECUTE_CODE, RESET_KERNEL, REPLAY_C
 
 /// How an image that a cell made stands in its output: this, the path of the file, and `]`.
 pub const IMAGE_MARK: &str = "[image: ";
+/// What stands in the place of the output of a cell that said nothing.
+pub const NO_OUTPUT: &str = "[no output]";
 /// The code of the warning that a session's log has, for the cell in which it was noticed, when the kernel's variables
 /// are gone.
 pub const KERNEL_LOST: &str = "kernel_lost";
-/// What a cell's output ends with then, for the model.
+/// The code of the warning that the log has, for the first cell after a session was resumed, when nothing of the cells
+/// before came back.
+pub const KERNEL_FRESH: &str = "kernel_fresh";
+/// What a cell's output ends with, for the model, when its variables are gone.
 pub const STATE_LOST: &str =
     "[the kernel was started anew: variables, imports and definitions of earlier cells are gone]";
-
-/// The section of the system prompt on when code beats single calls.
-const PROMPT: &str = include_str!("tools/prompt.md");
 
 /// How long a kernel that was asked to stop may take before it is killed.
 const GRACE: Duration = Duration::from_secs(2);

@@ -1,20 +1,21 @@
 //! How a session lives and ends, whatever happens to it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
 use junto_agent::{Session, SessionConfig};
 use junto_core::{
-    Ack, Agent, AgentErrorKind, BlobId, Body, Change, Command, Durability, EndReason, Event, EventLog, Fut,
-    Input, Item, Journal, JournalError, Limits, MemoryJournal, Seq, When,
+    Ack, Agent, AgentErrorKind, BlobId, Body, Change, Command, Companion, Durability, EndReason, Event,
+    EventLog, Fut, Input, Item, Journal, JournalError, Limits, MemoryJournal, Seq, ToolHost, When,
 };
 use junto_env::LocalEnvironment;
 use junto_llm::{Content, Effort, Error, ErrorKind, Media, Message, Role, SessionId};
 use serde_json::json;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::scene::{Scene, whole};
@@ -97,6 +98,58 @@ async fn commands_are_taken_or_refused_by_the_state() {
     assert_eq!(now, Ok(Ack::Started));
     assert_eq!(scene.input_end().await.1, "Later.");
     assert_eq!(scene.end().await.count("input_end"), 3);
+}
+
+/// Somebody beside a session who takes for ever to put things in order.
+#[derive(Default)]
+struct Slow {
+    rests: watch::Sender<usize>,
+}
+
+impl Companion for Slow {
+    fn begin(&self, _: Weak<dyn ToolHost>, _: EventLog) {}
+
+    fn rest(&self) -> Fut<'_, ()> {
+        Box::pin(async {
+            self.rests.send_modify(|rests| *rests += 1);
+            std::future::pending::<()>().await;
+        })
+    }
+
+    fn end(&self) -> Fut<'_, ()> {
+        Box::pin(async {})
+    }
+}
+
+#[tokio::test]
+async fn whoever_puts_things_in_order_after_an_input_can_be_interrupted() {
+    let slow = Arc::new(Slow::default());
+    let lines = [Line::Text("One."), Line::Hangs("Hm"), Line::Text("Two."), Line::Text("Three.")];
+    let companion = Arc::clone(&slow);
+    let with_it = |config| SessionConfig { companions: vec![companion], ..config };
+    let mut scene = Scene::with(script(lines), with_it).await;
+    let rests = async |count: usize| drop(slow.rests.subscribe().wait_for(|rests| *rests == count).await);
+    scene.submit("Go").await;
+    rests(1).await;
+    // What is said meanwhile waits until that is over, and is not refused; whoever interrupts is heard at once.
+    let (submitted, interrupted) = tokio::join!(
+        scene.session.send(Command::Submit { input: "And now".into() }),
+        scene.session.send(Command::Interrupt)
+    );
+    assert_eq!((submitted, interrupted), (Ok(Ack::Started), Ok(Ack::Started)));
+    assert_eq!(scene.input_end().await, (EndReason::Done, "One.".into()));
+    // An input that was interrupted is put in order, too.
+    scene.talking().await;
+    scene.session.send(Command::Interrupt).await.unwrap();
+    rests(2).await;
+    scene.session.send(Command::Interrupt).await.unwrap();
+    assert_eq!(scene.input_end().await.0, EndReason::Interrupted);
+    // The end of the session is not held up either.
+    scene.submit("Again").await;
+    rests(3).await;
+    scene.session.send(Command::Abort).await.unwrap();
+    let record = scene.end().await;
+    assert_eq!((record.count("input_end"), record.count("session_end")), (3, 1));
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use junto::twin::{Play, Step};
 use serde_json::{Value, json};
 
-use crate::stage::Stage;
+use crate::stage::{SETUPS, Stage};
 use crate::t1_commands::{Session, assert_gone};
 use crate::t1_interrupt::start;
 use crate::t1_run::{events, of_type};
@@ -17,8 +17,11 @@ pub(crate) fn cell(code: &str) -> Step {
 
 /// A stage whose kernels are the Python that the tests are given.
 pub(crate) fn stage(steps: impl Into<Vec<Step>>) -> Stage {
+    with_python(Stage::on_any_wire(Play::of(steps)))
+}
+
+fn with_python(mut stage: Stage) -> Stage {
     let python = std::env::var("JUNTO_PEER_KERNEL").expect("JUNTO_PEER_KERNEL: a Python with ipykernel");
-    let mut stage = Stage::on_any_wire(Play::of(steps));
     stage.machine = stage.machine.with("JUNTO_CODE_PYTHON", &python);
     stage
 }
@@ -272,4 +275,27 @@ fn tools_are_found_by_words() {
     assert!(said[1].contains("mcptools.junto.read_file: "), "{}", said[1]);
     assert!(said[2].contains("file_path"), "{}", said[2]);
     assert_eq!(said[3], "False False\n");
+}
+
+/// What the model is shown as an example can be run as it stands, whatever its tools are called.
+#[test]
+fn the_example_in_the_prompt_works_in_every_profile_and_dialect() {
+    for setup in &SETUPS[..3] {
+        for dialect in ["spec", "native"] {
+            let flags = ["run", "--json", "--code", "--policy", "full", "--dialect", dialect, "Work."];
+            let asked = with_python(Stage::new(setup, Play::text("Done.")));
+            asked.machine.run(&flags).ok();
+            let told = asked.requests()[0].body.to_string().replace("\\n", "\n").replace("\\\"", "\"");
+            let lines = told.lines().map(str::trim).filter(|line| !line.contains("<server>"));
+            let example: Vec<&str> = lines
+                .filter(|line| line.starts_with("from mcptools.junto import ") || line.starts_with("text = "))
+                .collect();
+            assert_eq!(example.len(), 2, "{} {dialect}: {example:?}", setup.provider);
+            let code = format!("{}\nprint(type(text).__name__, len(text) > 0)", example.join("\n"));
+            let stage = with_python(Stage::new(setup, Play::of([cell(&code), Step::text("Done.")])));
+            stage.machine.write("project/README.md", "Read me.\n");
+            let said = outputs(&events(&stage.machine.run(&flags).ok()).0);
+            assert_eq!(said, ["str True\n"], "{} {dialect}: {code}", setup.provider);
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! A host that is killed outright leaves nothing of its kernels, whatever they are doing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ fn kill(child: &mut Child) {
 }
 
 #[track_caller]
-fn check(code: &str, least: usize, flags: &[&str]) {
+fn check(code: &str, least: usize, flags: &[&str]) -> Stage {
     let stage = stage([cell(code), Step::text("Done.")]);
     let mut session = Session::start(&stage, &[&["--code"], flags].concat());
     // A file, and not what the cell says: a call that lets no other thread run keeps that from being told.
@@ -59,7 +59,7 @@ fn check(code: &str, least: usize, flags: &[&str]) {
     for _ in 0..LOOKS {
         left = processes(&stage);
         if left.is_empty() {
-            return;
+            return stage;
         }
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -75,9 +75,16 @@ const BUSY: &str = "open('begun', 'w').close()\nwhile True: pass";
 /// A call that lets no other thread of the interpreter run.
 const DEAF: &str = "open('begun', 'w').close()\nsum(range(10 ** 13))";
 
+/// The folders of kernels and their sockets that are left in a machine's own folder for them.
+fn folders(stage: &Stage) -> Vec<PathBuf> {
+    let run = std::fs::read_dir(stage.machine.path(".local/state/junto/run")).unwrap();
+    run.map(|entry| entry.unwrap().path()).collect()
+}
+
 #[test]
 fn a_kernel_and_all_that_its_cell_started_end_with_a_host_that_is_killed() {
-    check(STARTS, 7, &["--policy", "full"]);
+    let stage = check(STARTS, 7, &["--policy", "full"]);
+    assert_eq!(folders(&stage), Vec::<PathBuf>::new(), "who watched over it has removed its folder");
 }
 
 #[test]

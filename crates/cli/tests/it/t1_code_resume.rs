@@ -138,6 +138,119 @@ fn a_replay_that_was_interrupted_goes_on_with_the_cell_in_which_it_was() {
     assert_eq!(ran(&stage), "ababb");
 }
 
+/// The events of one more run, which goes on with the session.
+fn again(stage: &Stage, how: &str) -> Vec<Value> {
+    let args = ["resume", "--json", "--code", "--policy", "full", "--code-resume", how, "latest", "Go on."];
+    let out = stage.machine.run(&args).ok();
+    lines(&out).into_iter().filter(|line| line["seq"].is_u64()).collect()
+}
+
+#[test]
+fn a_kernel_that_ends_while_cells_are_run_again_is_told_and_so_is_the_next_resume() {
+    let stage = stage([
+        cell("x = 1\nopen('ran.txt', 'a').write('a')"),
+        cell("import os\nif os.path.exists('die'): os._exit(3)"),
+        cell("y = 1"),
+        Step::text("First."),
+        cell("print('x' in globals(), 'y' in globals())\nz = 1"),
+        Step::text("Second."),
+        cell("print('z' in globals())"),
+        Step::text("Third."),
+    ]);
+    work(&stage, &["--policy", "full", "--code-resume", "replay"]);
+    stage.machine.write("project/die", "");
+    let said = outputs(&again(&stage, "replay")).concat();
+    assert!(said.contains("of 3 earlier cells 1 were run again; then the kernel ended"), "{said}");
+    assert!(said.contains("everything they had made is gone") && said.ends_with("False False\n"), "{said}");
+    // Of the cells before nothing was left, so that they are not run again either.
+    assert_eq!(outputs(&again(&stage, "replay")), ["True\n"]);
+    assert_eq!(ran(&stage), "aa");
+}
+
+#[test]
+fn a_cell_that_was_interrupted_is_not_run_again_and_the_model_is_told() {
+    let waits = "open('ran.txt', 'a').write('b')\nimport time\nopen('waits', 'w').close()\n\
+                 while True: time.sleep(0.01)";
+    let stage = stage([
+        cell("x = 1\nopen('ran.txt', 'a').write('a')"),
+        cell(waits),
+        cell("print(x)"),
+        Step::text("Second."),
+    ]);
+    let args = ["run", "--json", "--input", "json", "--code", "--policy", "full", "--code-resume", "replay"];
+    let mut session = Session::of(start(&stage.machine, &[&args[..], &["Work."]].concat()));
+    let waiting = stage.machine.path("project/waits");
+    while !waiting.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    session.tell(json!({"command": "interrupt"}));
+    session.wait_for("input_end");
+    drop(session.child.stdin.take());
+    session.child.wait().unwrap();
+    let said = outputs(&again(&stage, "replay")).concat();
+    assert!(said.contains("2 earlier cells were run again, but for those"), "{said}");
+    assert!(said.contains("number 2") && said.ends_with("1\n"), "{said}");
+    assert_eq!(ran(&stage), "aba");
+}
+
+#[test]
+fn a_cell_that_takes_too_long_the_second_time_does_not_keep_the_others_from_being_run() {
+    let mut stage = stage([
+        cell("x = 1"),
+        cell("import os, time\nif os.path.exists('slow'): time.sleep(600)"),
+        cell("y = 2"),
+        Step::text("First."),
+        cell("print(x, y)"),
+        Step::text("Second."),
+    ]);
+    work(&stage, &["--policy", "full", "--code-resume", "replay"]);
+    stage.machine.write("project/slow", "");
+    // Far more than the other cells take.
+    stage.machine = stage.machine.with("JUNTO_CODE_TIMEOUT", "20s");
+    let said = outputs(&again(&stage, "replay")).concat();
+    assert!(said.contains("number 2.") && said.ends_with("1 2\n"), "{said}");
+}
+
+/// The journal has a mask in the place of a key, which is not what was run.
+#[test]
+fn a_cell_with_a_secret_is_not_run_again_without_it() {
+    let key = format!("ghp_{}", "a1B2".repeat(9));
+    let stage = stage([
+        cell("x = 1"),
+        cell(&format!("key = '{key}'\nopen('ran.txt', 'a').write(key[:4])")),
+        cell("y = 2"),
+        Step::text("First."),
+        cell("print(x, 'key' in globals(), 'y' in globals())"),
+        Step::text("Second."),
+    ]);
+    work(&stage, &["--policy", "full", "--code-resume", "replay"]);
+    assert_eq!(ran(&stage), "ghp_");
+    let said = outputs(&again(&stage, "replay")).concat();
+    assert!(said.contains("of 3 earlier cells 1 were run again; then it stopped"), "{said}");
+    assert!(said.contains("has a secret in it") && said.ends_with("1 False False\n"), "{said}");
+    assert_eq!(ran(&stage), "ghp_");
+}
+
+#[test]
+fn cells_from_before_a_fresh_start_are_not_run_again() {
+    let stage = stage([
+        cell("open('ran.txt', 'a').write('a')"),
+        Step::text("First."),
+        // Also one that fails has made something.
+        cell("open('ran.txt', 'a').write('b')\nx = 1\n1 / 0"),
+        Step::text("Second."),
+        cell("print(x)"),
+        Step::text("Third."),
+    ]);
+    work(&stage, &["--policy", "full"]);
+    let events = again(&stage, "fresh");
+    let warnings: Vec<&Value> =
+        of_type(&events, "warning").into_iter().filter(|warning| warning["code"] == "kernel_fresh").collect();
+    assert_eq!(warnings.len(), 1, "{events:?}");
+    assert_eq!(outputs(&again(&stage, "replay")), ["1\n"]);
+    assert_eq!(ran(&stage), "abb");
+}
+
 #[test]
 fn a_snapshot_keeps_what_can_be_kept() {
     let stage = stage(steps());

@@ -1,5 +1,7 @@
 //! Kernels in the sandbox.
 
+use std::io::{Read as _, Write as _};
+
 use junto::twin::Step;
 use serde_json::json;
 
@@ -84,6 +86,40 @@ fn a_subagent_is_held_too_and_a_file_says_more() {
         let said = outputs(&work(&stage, flags));
         assert_eq!(said, [expected, expected], "{flags:?}");
     }
+}
+
+/// Named hosts are reached through the door in the walls, by the kernel and what it starts, and no others.
+#[test]
+fn code_reaches_named_hosts_and_no_others() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let _ = client.read(&mut [0; 4096]);
+            let _ =
+                client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello");
+        }
+    });
+    let code = r#"
+import socket, subprocess, sys, urllib.error, urllib.request
+get = "import urllib.request; print(urllib.request.urlopen('http://localhost:PORT/').read().decode())"
+exec(get)
+print(subprocess.run([sys.executable, "-c", get], capture_output=True, text=True).stdout, end="")
+try: urllib.request.urlopen("http://example.org/")
+except urllib.error.HTTPError as error: print(error.code)
+try: socket.create_connection(("127.0.0.1", PORT)); print("ESCAPED")
+except OSError: print("refused")
+"#;
+    let again =
+        "import urllib.request\nprint(urllib.request.urlopen('http://localhost:PORT/').read().decode())";
+    let with_port = |code: &str| cell(&code.replace("PORT", &port.to_string()));
+    // Also after the kernel was started anew.
+    let steps =
+        [with_port(code), Step::call("reset_kernel", json!({})), with_port(again), Step::text("Done.")];
+    let stage = stage(steps);
+    stage.machine.write("box.toml", format!("network = [\"localhost:{port}\"]\n"));
+    let said = outputs(&work(&stage, &["--sandbox-config", "../box.toml"]));
+    assert_eq!(said, ["hello\nhello\n403\nrefused\n", "hello\n"]);
 }
 
 #[test]

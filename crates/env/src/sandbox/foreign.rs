@@ -50,18 +50,14 @@ pub(super) struct Own {
 
 impl Foreign {
     /// What is there now: `named` are sockets that are not foreign, or directories of such; `temporary` are directories
-    /// for temporary files; what is below `roots` is there for the command as it is; `home` is shown, wherever it is.
-    pub(super) fn now(
-        named: &[PathBuf],
-        temporary: &[&Path],
-        roots: &[PathBuf],
-        home: Option<&Path>,
-    ) -> Self {
+    /// for temporary files; what is below `roots` is there for the command as it is; what is `needed` is shown, wherever it is.
+    pub(super) fn now(named: &[PathBuf], temporary: &[&Path], roots: &[PathBuf], needed: &[&Path]) -> Self {
         let sockets = listening(named);
         let within_root = |path: &Path| roots.iter().any(|root| path.starts_with(root));
         let real = |dir: &Path| dir.canonicalize().ok().filter(|dir| dir.is_dir() && !within_root(dir));
         let is_needed = |path: &Path| {
-            roots.iter().map(PathBuf::as_path).chain(home).any(|needed| needed.starts_with(path))
+            let needed = needed.iter().copied();
+            roots.iter().map(PathBuf::as_path).chain(needed).any(|needed| needed.starts_with(path))
         };
         let mut own: Vec<Own> = Vec::new();
         for dir in temporary.iter().filter_map(|dir| real(dir)) {
@@ -165,7 +161,7 @@ mod tests {
             paths.sort();
             paths
         };
-        let foreign = Foreign::now(from_ref(&named), &[&temporary], &[work], None);
+        let foreign = Foreign::now(from_ref(&named), &[&temporary], &[work], &[]);
         assert_eq!(here(foreign.covered), [root.join("other"), root.join("tmp/work/server")]);
         let [own, ..] = &foreign.own[..] else { panic!("{:?}", foreign.own) };
         assert_eq!(own.dir, temporary);
@@ -174,7 +170,7 @@ mod tests {
             ["tmp/file", "tmp/mixed/data", "tmp/plain"].map(|path| root.join(path))
         );
         // Whoever works in such a directory has all of it.
-        let foreign = Foreign::now(from_ref(&named), &[&temporary], from_ref(&temporary), None);
+        let foreign = Foreign::now(from_ref(&named), &[&temporary], from_ref(&temporary), &[]);
         assert!(!foreign.is_own(&temporary));
         let all = ["other", "tmp/mixed/deep", "tmp/mixed-not", "tmp/top", "tmp/work/server"];
         assert_eq!(here(foreign.covered), all.map(|path| root.join(path)));

@@ -23,6 +23,8 @@ pub(crate) struct Places {
     /// Directories with settings in them: the working directory and what else may be changed.
     roots: Vec<PathBuf>,
     home: Option<PathBuf>,
+    /// The program that opens the door for named hosts.
+    door: Option<PathBuf>,
     /// Directories for temporary files.
     temporary: Vec<PathBuf>,
     /// What is not read, whether it is there or not.
@@ -86,6 +88,7 @@ impl Places {
             access: sandbox.access,
             roots,
             home: facts.home.clone(),
+            door: sandbox.door.as_ref().and_then(|door| door.first()).map(PathBuf::from),
             temporary,
             hidden,
             searched,
@@ -158,7 +161,9 @@ impl Places {
         }
         let temporary: Vec<&Path> = TEMPORARY.iter().map(Path::new).filter(|dir| !is_device(dir)).collect();
         let roots: Vec<PathBuf> = self.roots().map(Path::to_owned).collect();
-        Foreign::now(&self.sockets, &temporary, &roots, self.home.as_deref())
+        let needed: Vec<&Path> =
+            [&self.home, &self.door].into_iter().flatten().map(PathBuf::as_path).collect();
+        Foreign::now(&self.sockets, &temporary, &roots, &needed)
     }
 
     /// Whether commands make files in a directory for temporary ones.

@@ -9,7 +9,7 @@ use junto_core::{
     Via,
 };
 
-use junto_kernel::is_call_of;
+use junto_kernel::{NO_OUTPUT, is_call_of};
 
 use super::images::images_in;
 use super::{AgentEvent, AgentEventKind, ApprovalRequest, EXECUTE_CODE, ParentCall, Phase, SHELL_LEAVE};
@@ -92,6 +92,9 @@ impl View {
     fn delta(&self, delta: &Delta) -> Option<AgentEvent> {
         let open = self.open.get(&delta.of())?;
         let text = delta.text().to_owned();
+        if open.is_cell && text == NO_OUTPUT {
+            return None;
+        }
         let kind = match delta {
             Delta::AssistantTextDelta { .. } => AgentEventKind::ResponseChunk { content: text },
             Delta::ReasoningDelta { .. } => AgentEventKind::ThoughtsChunk { content: text },
@@ -209,7 +212,7 @@ impl View {
         }
         let kind = if is_cell {
             AgentEventKind::CodeExecutionOutput {
-                text: Some(text).filter(|text| !text.is_empty()),
+                text: Some(text).filter(|text| !text.is_empty() && text != NO_OUTPUT),
                 images: images_in(self.agent.log(), output, &self.images_dir).await?,
                 truncated: shown.bytes() < output.bytes(),
             }

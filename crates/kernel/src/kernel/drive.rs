@@ -109,15 +109,40 @@ pub(super) async fn run(
     out: &mut (dyn Output + Send),
 ) -> Driven {
     let start = cell.clock.mark();
-    let id = match live.channels.execute(&cell.code, cell.quiet).await {
-        Ok(id) => id,
-        Err(e) => return hung_up(live, Progress::new(String::new()), out, e.to_string()).await,
-    };
-    live.unfinished = Some(id.clone());
-    let mut progress = Progress::new(id);
     let mut stopping: Option<(Stop, Insistence)> = None;
     let time_up = cell.clock.passed(cell.within, start);
     tokio::pin!(time_up);
+    live.is_cut = true;
+    let sent = {
+        // A large cell waits for the kernel to take it, which may never do so.
+        let send = live.channels.execute(&cell.code, cell.quiet);
+        tokio::pin!(send);
+        loop {
+            let last = stopping.as_ref().map(|(_, insistence): &(Stop, Insistence)| insistence.last);
+            let stop = tokio::select! {
+                biased;
+                () = leave.cancelled() => return unsent(Stop::Cancelled),
+                sent = &mut send => break sent,
+                () = cell.cancel.cancelled(), if stopping.is_none() => Stop::Cancelled,
+                () = &mut time_up, if stopping.is_none() => Stop::TimedOut,
+                () = at(last), if last.is_some() => {
+                    return unsent(stopping.map_or(Stop::Cancelled, |(stop, _)| stop));
+                }
+            };
+            stopping = Some((stop, Insistence::new(grace)));
+        }
+    };
+    let id = match sent {
+        Ok(id) => id,
+        Err(e) => return hung_up(live, Progress::new(String::new()), out, e.to_string()).await,
+    };
+    live.is_cut = false;
+    live.unfinished = Some(id.clone());
+    let mut progress = Progress::new(id);
+    if stopping.is_some() {
+        // If it cannot be told it is killed soon.
+        let _ = live.channels.interrupt(&progress.id).await;
+    }
     while !progress.is_over() {
         let insist = stopping.as_ref().map(|(_, insistence)| insistence.next());
         let event = tokio::select! {
@@ -159,6 +184,11 @@ pub(super) async fn run(
     live.unfinished = None;
     let end = ended(&mut progress, stopping.map(|(stop, _)| stop), limited, out).await;
     Driven { end, dead: false, strays: progress.strays }
+}
+
+/// A cell that was to stop before the kernel had taken it. Of such a kernel nothing can be made.
+fn unsent(stop: Stop) -> Driven {
+    Driven { end: stop.end(true), dead: true, strays: String::new() }
 }
 
 /// How a cell ended that is over.

@@ -31,6 +31,8 @@ pub(super) struct Live {
     pub(super) life: Life,
     /// A cell whose end was not seen.
     pub(super) unfinished: Option<String>,
+    /// Whether a cell was sent in part: what follows would be taken for the rest of it.
+    pub(super) is_cut: bool,
     _folder: Folder,
 }
 
@@ -86,7 +88,7 @@ async fn launch(setup: &KernelSetup) -> Result<Live, Error> {
         end = life.end() => return Err(failed(format!("the kernel ended as it started ({})", end.exit))),
     };
     let channels = channels.map_err(|e| failed(format!("the kernel cannot be reached: {e}")))?;
-    Ok(Live { channels, life, unfinished: None, _folder: folder })
+    Ok(Live { channels, life, unfinished: None, is_cut: false, _folder: folder })
 }
 
 /// The same error; a Python of ours that did not come up is made again before the next start.

@@ -54,7 +54,9 @@ impl ExecuteCode {
         };
         let room = &self.room;
         room.used.store(true, Ordering::Release);
-        let mut heard = Heard::new(cx, room.setup.images.clone(), call, room.cells.begin());
+        let images = room.images().await;
+        let mut heard = Heard::new(cx, images, call, room.cells.begin());
+        room.tell_fresh(call).await;
         if let Some(news) = room.take_news() {
             heard.line(&news).await;
         }

@@ -38,8 +38,8 @@ impl FindCodeTools {
                 "type": "object",
                 "properties": {
                     "query": {"type": "string", "description": "Words for what you want to do"},
-                    "module": {"type": "string", "description": "A module, such as mcptools.junto"},
-                    "signature": {"type": "string", "description": "A tool, such as mcptools.junto.read_file"}
+                    "module": {"type": "string", "description": "A module, as the list of modules has it"},
+                    "signature": {"type": "string", "description": "A tool with its module, as lists have it"}
                 }
             }),
         );

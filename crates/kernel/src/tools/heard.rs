@@ -1,12 +1,25 @@
 //! What a cell says, shown and kept as it comes.
 
-use std::path::PathBuf;
-
 use junto_core::{Fut, Media, Spool, ToolCx, ToolOutcome};
 
 use super::host::Running;
-use super::{IMAGE_MARK, images};
+use super::images::{self, Images};
+use super::{IMAGE_MARK, NO_OUTPUT};
 use crate::{CellEnd, Output, Piece, Ran};
+
+/// What stands before what earlier cells have said.
+const STRAYS: &str = "[said since the cell before by what it left running:]";
+/// How a cell ended that was ended.
+const TOO_LONG: &str = "[the cell took too long and was ended; what it said until then is above]";
+const INTERRUPTED: &str = "[interrupted; what it said until then is above]";
+
+/// Whether the output of a cell that failed says that it did not come to its end. A session that stopped waiting for it,
+/// or was cut off, says so in words of its own, which begin like ours.
+pub(super) fn was_cut_short(output: &str) -> bool {
+    let own = output.rsplit_once(STRAYS).map_or(output, |(own, _)| own);
+    let last = own.trim_end().lines().last().unwrap_or_default();
+    last == TOO_LONG || last.trim_start_matches('[').starts_with("interrupted")
+}
 
 /// What a cell says, in the order in which it came.
 pub(super) struct Heard<'a> {
@@ -14,23 +27,21 @@ pub(super) struct Heard<'a> {
     /// The cell's call, and that it is under way.
     call: &'a str,
     running: Running,
-    folder: PathBuf,
+    folder: &'a Images,
     spool: Spool,
     ends_line: bool,
     shown: Vec<Media>,
     /// How many images came.
     images: usize,
-    /// Whether the last piece was a text that stands for what HTML would show.
-    has_text: bool,
-    /// HTML for which no text has come.
+    /// HTML for which no text has come: that comes after it, if there is one.
     html: Option<String>,
 }
 
 impl<'a> Heard<'a> {
-    pub(super) fn new(cx: &'a ToolCx, folder: PathBuf, call: &'a str, running: Running) -> Self {
+    pub(super) fn new(cx: &'a ToolCx, folder: &'a Images, call: &'a str, running: Running) -> Self {
         let spool = cx.caller.spool();
-        let (ends_line, shown, images, has_text, html) = (true, Vec::new(), 0, false, None);
-        Self { cx, call, running, folder, spool, ends_line, shown, images, has_text, html }
+        let (ends_line, shown, images, html) = (true, Vec::new(), 0, None);
+        Self { cx, call, running, folder, spool, ends_line, shown, images, html }
     }
 
     /// Shows and keeps a text.
@@ -53,6 +64,17 @@ impl<'a> Heard<'a> {
         }
     }
 
+    async fn said(&mut self, piece: Piece) {
+        match piece {
+            Piece::Stdout(text) | Piece::Stderr(text) => self.say(&text).await,
+            Piece::Result { text } | Piece::Display { text } => self.line(&text).await,
+            Piece::Html(html) => self.html = Some(html),
+            Piece::Json(value) => self.line(&value.to_string()).await,
+            Piece::Image { media_type, bytes } => self.image(media_type, bytes).await,
+            Piece::Error { traceback, .. } => self.line(&traceback).await,
+        }
+    }
+
     async fn image(&mut self, media_type: String, bytes: Vec<u8>) {
         self.images += 1;
         if self.images > images::MOST_SAVED {
@@ -62,10 +84,10 @@ impl<'a> Heard<'a> {
         if seen && self.shown.len() < images::MOST_SHOWN && bytes.len() <= images::LARGEST_SHOWN {
             self.shown.push(Media { media_type: Some(media_type.clone()), ..Media::bytes(bytes.clone()) });
         }
-        match images::save(&self.folder, &media_type, &bytes).await {
+        match self.folder.save(&media_type, &bytes).await {
             Ok(path) => self.line(&format!("{IMAGE_MARK}{}]", path.display())).await,
             Err(error) => {
-                let folder = self.folder.display();
+                let folder = self.folder.folder().display();
                 self.line(&format!("[an image could not be saved in {folder}: {error}]")).await;
             }
         }
@@ -84,14 +106,14 @@ impl<'a> Heard<'a> {
             self.line(&words).await;
         }
         if !ran.strays.is_empty() {
-            self.line("[said since the cell before by what it left running:]").await;
+            self.line(STRAYS).await;
             self.line(&ran.strays).await;
         }
         if ran.state_lost {
             self.line(super::STATE_LOST).await;
         }
         if self.spool.bytes() == 0 {
-            self.say("[no output]").await;
+            self.say(NO_OUTPUT).await;
         }
         let is_error = ran.end != CellEnd::Done;
         ToolOutcome { is_error, images: self.shown, ..ToolOutcome::ok(self.spool.finish().await) }
@@ -111,35 +133,104 @@ impl Output for Heard<'_> {
 
     fn piece(&mut self, piece: Piece) -> Fut<'_, ()> {
         Box::pin(async move {
-            let is_text = matches!(piece, Piece::Result { .. } | Piece::Display { .. });
-            // What has both forms is read as text.
-            let html = self.html.take().filter(|_| !is_text);
-            if let Some(html) = html {
-                self.line(&html).await;
-            }
-            let had_text = std::mem::replace(&mut self.has_text, is_text);
-            match piece {
-                Piece::Stdout(text) | Piece::Stderr(text) => self.say(&text).await,
-                Piece::Result { text } | Piece::Display { text } => self.line(&text).await,
-                Piece::Html(html) => self.html = Some(html).filter(|_| !had_text),
-                Piece::Json(value) => self.line(&value.to_string()).await,
-                Piece::Image { media_type, bytes } => self.image(media_type, bytes).await,
-                Piece::Error { traceback, .. } => self.line(&traceback).await,
+            let html = self.html.take();
+            match (piece, html) {
+                // What has both forms is read as text, unless the text says nothing.
+                (Piece::Result { text } | Piece::Display { text }, Some(html)) => {
+                    self.line(if is_bare(&text) { &html } else { &text }).await;
+                }
+                (piece, html) => {
+                    if let Some(html) = html {
+                        self.line(&html).await;
+                    }
+                    self.said(piece).await;
+                }
             }
         })
     }
+}
+
+/// Whether a text is what Python says of an object that has no words for itself: `<package.Class object at 0x7f…>`.
+fn is_bare(text: &str) -> bool {
+    let inside = text.trim().strip_prefix('<').and_then(|text| text.strip_suffix('>'));
+    inside.is_some_and(|text| {
+        let (class, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let is_class = !class.is_empty() && class.chars().all(|c| c.is_alphanumeric() || "._".contains(c));
+        let address = rest.strip_prefix("object").unwrap_or(rest).trim_start();
+        is_class && !rest.is_empty() && (address.is_empty() || is_address(address))
+    })
+}
+
+/// Whether this is `at 0x7f…`.
+fn is_address(text: &str) -> bool {
+    let digits = text.strip_prefix("at 0x");
+    digits.is_some_and(|digits| digits.chars().all(|c| c.is_ascii_hexdigit()))
 }
 
 /// How a cell ended, in words; none if it went well, or the traceback tells.
 fn words(end: &CellEnd) -> Option<String> {
     Some(match end {
         CellEnd::Done | CellEnd::Failed => return None,
-        CellEnd::TimedOut { .. } => {
-            "[the cell took too long and was ended; what it said until then is above]".to_owned()
-        }
-        CellEnd::Interrupted { .. } => "[interrupted; what it said until then is above]".to_owned(),
+        CellEnd::TimedOut { .. } => TOO_LONG.to_owned(),
+        CellEnd::Interrupted { .. } => INTERRUPTED.to_owned(),
         CellEnd::Died { why, .. } if why.is_empty() => "[the kernel died]".to_owned(),
         CellEnd::Died { why, .. } => format!("[the kernel died: {why}]"),
         CellEnd::OutOfMemory => "[the cell wanted more memory than it may have]".to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use junto_env::LocalEnvironment;
+
+    use super::super::host::Cells;
+    use super::*;
+
+    /// What a model reads of a cell that said this.
+    async fn heard(pieces: &[Piece]) -> String {
+        let cx = ToolCx::alone(Arc::new(LocalEnvironment::new(".").unwrap()));
+        let images = Images::at(Path::new("images"), &*cx.env).await;
+        let mut heard = Heard::new(&cx, &images, "1", Cells::default().begin());
+        for piece in pieces {
+            heard.piece(piece.clone()).await;
+        }
+        let ran = Ran { end: CellEnd::Done, state_lost: false, strays: String::new(), took: Duration::ZERO };
+        let outcome = heard.finish(&ran).await;
+        outcome.output.text(u64::MAX).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_has_no_words_for_itself_is_read_as_html() {
+        let table = || Piece::Html("<table>1</table>".to_owned());
+        let shown = |text: &str| Piece::Display { text: text.to_owned() };
+        let result = |text: &str| Piece::Result { text: text.to_owned() };
+        for bare in [
+            "<IPython.core.display.HTML object>",
+            "<pandas.io.formats.style.Styler at 0x7f01ab>",
+            "<__main__.C object at 0x7f01ab>",
+        ] {
+            assert_eq!(heard(&[table(), shown(bare)]).await, "<table>1</table>\n", "{bare}");
+            assert_eq!(heard(&[table(), result(bare)]).await, "<table>1</table>\n", "{bare}");
+            assert_eq!(heard(&[shown(bare)]).await, format!("{bare}\n"));
+        }
+        for telling in ["   a\n0  1", "<b>", "<C: 3 object>", "<x>\n<y object>", "< object>", "<C at 0xno>"] {
+            assert_eq!(heard(&[table(), result(telling)]).await, format!("{telling}\n"), "{telling}");
+        }
+    }
+
+    #[tokio::test]
+    async fn html_without_a_text_is_said_in_its_place() {
+        let html = |text: &str| Piece::Html(text.to_owned());
+        let shown = |text: &str| Piece::Display { text: text.to_owned() };
+        assert_eq!(heard(&[html("<i/>")]).await, "<i/>\n");
+        assert_eq!(heard(&[html("<i/>"), html("<b/>")]).await, "<i/>\n<b/>\n");
+        assert_eq!(heard(&[html("<i/>"), Piece::Stdout("after".to_owned())]).await, "<i/>\nafter");
+        // A text of what was shown before it is not its own.
+        assert_eq!(heard(&[html("<t/>"), shown("t"), html("<i/>")]).await, "t\n<i/>\n");
+        assert_eq!(heard(&[]).await, NO_OUTPUT);
+    }
 }

@@ -1,8 +1,12 @@
 //! Images that cells make: saved for people, passed on to models that see.
 
+use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
+use junto_env::ExecutionEnvironment;
+use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+use rustix::io::Errno;
 use tokio::io::AsyncWriteExt as _;
 use uuid::Uuid;
 
@@ -28,27 +32,146 @@ pub(super) fn kind(media_type: &str) -> (&'static str, bool) {
     known.map_or(("bin", false), |(_, ending, seen)| (ending, *seen))
 }
 
-/// Saves an image under a name of its own, and gives the path.
-///
-/// # Errors
-/// If the folder or the file cannot be written.
-pub(super) async fn save(folder: &Path, media_type: &str, bytes: &[u8]) -> io::Result<PathBuf> {
-    let (ending, _) = kind(media_type);
-    let name = Uuid::new_v4().simple().to_string();
-    let path = folder.join(format!("{}.{ending}", name.get(..8).unwrap_or(&name)));
-    write_private(&path, bytes).await?;
-    Ok(path)
+/// The folder for images, as it was before any code could change it. Cells may write where it is, and what they put in
+/// the way to it must not lead us elsewhere.
+#[derive(Debug)]
+pub(super) struct Images {
+    /// As it is told.
+    folder: PathBuf,
+    /// Where it really is, without links; or why nothing is written there.
+    real: Result<PathBuf, String>,
 }
 
-/// Writes a new file that only its owner reads, and makes its folder if that is not there.
-///
-/// # Errors
-/// If the folder or the file cannot be written, or the file is there.
-pub(super) async fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        tokio::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).await?;
+impl Images {
+    /// That at a path, which need not exist, for the code of an environment.
+    pub(super) async fn at(folder: &Path, env: &dyn ExecutionEnvironment) -> Self {
+        let cwd = env.facts().cwd.as_path();
+        let real = match env.resolve(&folder.to_string_lossy()).await {
+            // Also a link that code has put there before this session.
+            Ok(real) if is_below(folder, cwd) && !real.as_path().starts_with(cwd) => {
+                let real = real.as_path().display();
+                Err(format!("a link leads out of the working directory, to `{real}`"))
+            }
+            Ok(real) => Ok(real.as_path().to_owned()),
+            Err(error) => Err(error.to_string()),
+        };
+        Self { folder: folder.to_owned(), real }
     }
-    let mut file = tokio::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).await?;
-    file.write_all(bytes).await?;
-    file.flush().await
+
+    /// As it is told.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Saves an image under a name of its own, and gives the path.
+    ///
+    /// # Errors
+    /// If the folder or the file cannot be written.
+    pub(super) async fn save(&self, media_type: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+        let real = self.real.clone().map_err(io::Error::other)?;
+        let (ending, _) = kind(media_type);
+        let name = Uuid::new_v4().simple().to_string();
+        let name = format!("{}.{ending}", name.get(..8).unwrap_or(&name));
+        let path = self.folder.join(&name);
+        let opened = tokio::task::spawn_blocking(move || create(&real, &name)).await;
+        let mut file = tokio::fs::File::from_std(opened.map_err(io::Error::other)??);
+        file.write_all(bytes).await?;
+        file.flush().await?;
+        Ok(path)
+    }
+}
+
+/// Whether a path, as it is spelled, leads through a directory.
+fn is_below(path: &Path, directory: &Path) -> bool {
+    let mut plain = PathBuf::new();
+    for part in directory.join(path).components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    plain.ancestors().any(|above| above.canonicalize().is_ok_and(|above| above == directory))
+}
+
+/// Makes a new file that only its owner reads, and its folder if that is not there. No link is followed.
+fn create(folder: &Path, name: &str) -> io::Result<File> {
+    let way = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut dir = openat(CWD, "/", way, Mode::empty())?;
+    for part in folder.components() {
+        let Component::Normal(part) = part else { continue };
+        dir = match openat(&dir, part, way, Mode::empty()) {
+            Err(Errno::NOENT) => {
+                match mkdirat(&dir, part, Mode::RWXU) {
+                    // Somebody else was faster.
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                openat(&dir, part, way, Mode::empty())?
+            }
+            opened => opened?,
+        };
+    }
+    let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat(&dir, name, new, Mode::RUSR | Mode::WUSR)?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use junto_env::LocalEnvironment;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A folder with a working directory and one outside.
+    fn place() -> (TempDir, LocalEnvironment) {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["work", "outside"] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        let env = LocalEnvironment::new(dir.path().join("work")).unwrap();
+        (dir, env)
+    }
+
+    #[tokio::test]
+    async fn images_are_saved_for_their_owner_alone() {
+        let (dir, env) = place();
+        for folder in ["work/images", "outside/a/b"] {
+            let folder = dir.path().join(folder);
+            let images = Images::at(&folder, &env).await;
+            let path = images.save("image/png", b"x").await.unwrap();
+            assert!(
+                path.starts_with(&folder) && path.extension().is_some_and(|end| end == "png"),
+                "{path:?}"
+            );
+            assert_eq!(fs::read(&path).unwrap(), b"x");
+            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!((mode(&path), mode(&folder)), (0o600, 0o700));
+        }
+        // A link of the user's own, on the way to it.
+        symlink(dir.path().join("outside"), dir.path().join("own")).unwrap();
+        Images::at(&dir.path().join("own/c"), &env).await.save("image/png", b"x").await.unwrap();
+        assert_eq!(fs::read_dir(dir.path().join("outside/c")).unwrap().count(), 1);
+        Images::at(Path::new("../beside"), &env).await.save("image/png", b"x").await.unwrap();
+        assert_eq!(fs::read_dir(dir.path().join("beside")).unwrap().count(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_link_that_code_puts_in_the_way_is_not_followed() {
+        let (dir, env) = place();
+        let (work, outside) = (dir.path().join("work"), dir.path().join("outside"));
+        for (folder, link) in [("images", "images"), ("a/images", "a")] {
+            // Before the session, and in it.
+            let before = Images::at(&work.join(folder), &env).await;
+            symlink(&outside, work.join(link)).unwrap();
+            let after = Images::at(&work.join(folder), &env).await;
+            for images in [before, after] {
+                images.save("image/png", b"x").await.unwrap_err();
+            }
+        }
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+    }
 }

@@ -2,13 +2,17 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::PoisonError;
 
 use junto_core::{Body, Event};
 use serde_json::json;
 
 use super::snapshot::Kept;
-use super::{CodeRoom, EXECUTE_CODE, KERNEL_LOST, REPLAY_CELL, RESET_KERNEL, RESTORE_VARIABLES};
+use super::{
+    CodeRoom, EXECUTE_CODE, KERNEL_FRESH, KERNEL_LOST, REPLAY_CELL, RESET_KERNEL, RESTORE_VARIABLES, heard,
+};
+
+/// What a journal has in the place of a secret, or begins with.
+const MASK: &str = "[redacted]";
 
 /// What is brought back of the kernel's state when a session is resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,8 +24,8 @@ pub enum Resumption {
     },
     /// What comes of running the cells again, each judged anew. They do again what they did.
     Replay {
-        /// Their code, in their order.
-        cells: Vec<String>,
+        /// They, in their order.
+        cells: Vec<EarlierCell>,
     },
     /// The variables that were kept at the end of the last input.
     Snapshot {
@@ -30,6 +34,22 @@ pub enum Resumption {
         /// Whether cells were run before.
         had_cells: bool,
     },
+}
+
+/// A cell that was run before a session was resumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EarlierCell {
+    /// Its code, as the journal has it.
+    pub code: String,
+    /// Whether it did not come to its end: its time was up, it was interrupted, or the session ended in it.
+    pub was_cut_short: bool,
+}
+
+impl EarlierCell {
+    /// Whether the journal does not have all of it, because there was a secret in it.
+    fn is_masked(&self) -> bool {
+        self.code.contains(MASK)
+    }
 }
 
 impl Default for Resumption {
@@ -46,6 +66,7 @@ impl Resumption {
             Self::Replay { cells } => replay(room, cells).await,
             Self::Snapshot { file, had_cells } => {
                 let Some(kept) = Kept::read(file).await else {
+                    room.begins_fresh(*had_cells);
                     let gone = "[no variables were kept: those of earlier cells are gone]";
                     return had_cells.then(|| gone.to_owned());
                 };
@@ -53,64 +74,132 @@ impl Resumption {
                 room.keep_variables(kept);
                 let outcome = room.call(RESTORE_VARIABLES, json!({ "names": names })).await;
                 let text = outcome.output.preview().into_owned();
-                let gone = || format!("[variables of earlier cells are gone: {text}]");
-                if outcome.is_error { Some(gone()) } else { Some(text).filter(|text| !text.is_empty()) }
+                if outcome.is_error {
+                    room.begins_fresh(*had_cells);
+                    return Some(format!("[variables of earlier cells are gone: {text}]"));
+                }
+                Some(text).filter(|text| !text.is_empty())
             }
         }
     }
 }
 
+/// How far running cells again is.
+#[derive(Debug, Default)]
+pub(super) struct Replayed {
+    /// In which start of the kernel.
+    start: u64,
+    /// How many were run, or left out.
+    done: usize,
+    /// Those that were not run to their end, or not at all: the first is 0.
+    left: Vec<usize>,
+}
+
+impl Replayed {
+    /// The cell under way did not come to its end.
+    pub(super) fn leave(&mut self) {
+        self.left.push(self.done);
+    }
+
+    /// The kernel has ended, and nothing is left of what was run.
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
+}
+
 /// Runs cells again. Interrupted, it goes on with the cell in which it was, as long as the kernel is the same.
-async fn replay(room: &CodeRoom, cells: &[String]) -> Option<String> {
+async fn replay(room: &CodeRoom, cells: &[EarlierCell]) -> Option<String> {
     let start = room.running()?.generation();
-    let done = || *room.replayed.lock().unwrap_or_else(PoisonError::into_inner);
-    let from = Some(done()).filter(|(of, _)| *of == start).map_or(0, |(_, done)| done);
-    for (done, code) in cells.iter().enumerate().skip(from) {
-        *room.replayed.lock().unwrap_or_else(PoisonError::into_inner) = (start, done);
-        let outcome = room.call(REPLAY_CELL, json!({ "code": code })).await;
-        if outcome.is_error {
-            let why = outcome.output.preview();
+    let of = cells.len();
+    let from = {
+        let mut replayed = room.replayed();
+        if replayed.start != start {
+            *replayed = Replayed { start, ..Replayed::default() };
+        }
+        replayed.done
+    };
+    for (done, cell) in cells.iter().enumerate().skip(from) {
+        let stopped = |why: &str| {
+            Some(format!(
+                "[of {of} earlier cells {done} were run again; then it stopped: {why}. What the others had made is gone]"
+            ))
+        };
+        room.replayed().done = done;
+        // It would take its whole time again.
+        if cell.was_cut_short {
+            room.replayed().leave();
+            continue;
+        }
+        if cell.is_masked() {
+            return stopped(
+                "the next one has a secret in it, which is not kept; run it yourself with the secret",
+            );
+        }
+        let outcome = room.call(REPLAY_CELL, json!({ "code": cell.code })).await;
+        if room.replayed().start != start {
+            room.begins_fresh(true);
             return Some(format!(
-                "[of {} earlier cells {done} were run again; then it stopped: {why}. What the others had made is gone]",
-                cells.len()
+                "[of {of} earlier cells {done} were run again; then the kernel ended: everything they had made is gone]"
             ));
         }
+        if outcome.is_error {
+            return stopped(&outcome.output.preview());
+        }
     }
-    None
+    let mut left = std::mem::take(&mut room.replayed().left);
+    left.dedup();
+    let left: Vec<String> = left.into_iter().map(|cell| (cell + 1).to_string()).collect();
+    (!left.is_empty()).then(|| {
+        let left = left.join(", ");
+        format!(
+            "[{of} earlier cells were run again, but for those that took too long or were interrupted, before or \
+             now: number {left}. What they had made is gone, or there in part]"
+        )
+    })
 }
 
 /// The cells of a session's own agent that made the state its kernel had: those that were allowed and started since it
-/// was fresh last, without what was rewound or is going to be. The code of each, in their order.
-pub fn earlier_cells(events: &[Event], rewind: Option<u32>) -> Vec<String> {
+/// was fresh last, without what was rewound or is going to be. In their order.
+pub fn earlier_cells(events: &[Event], rewind: Option<u32>) -> Vec<EarlierCell> {
     let Some(own) = events.first().map(|event| &event.agent) else { return Vec::new() };
-    let mut cells: Vec<(u32, String, String)> = Vec::new();
+    let mut cells: Vec<(u32, String, EarlierCell)> = Vec::new();
     // The cells in which it was noticed that the kernel was another.
     let mut lost: HashSet<&str> = HashSet::new();
     for event in events.iter().filter(|event| event.agent == *own) {
         match &event.body {
             Body::ToolCallStart { call, .. } if call.name == EXECUTE_CODE => {
                 let code = call.arguments.get("code").and_then(|code| code.as_str());
-                cells.extend(code.map(|code| (event.turn, call.id.clone(), code.to_owned())));
+                // Until its end is seen.
+                let cell = |code: &str| EarlierCell { code: code.to_owned(), was_cut_short: true };
+                cells.extend(code.map(|code| (event.turn, call.id.clone(), cell(code))));
             }
             Body::ToolCallEnd { name, is_error: false, .. } if name == RESET_KERNEL => cells.clear(),
             Body::Warning { code, .. } if code == KERNEL_LOST => {
                 lost.extend(event.corr.as_ref().map(|call| call.0.as_str()));
             }
-            Body::ToolCallEnd { name, call_id, is_error, .. }
-                if name == EXECUTE_CODE && lost.contains(call_id.as_str()) =>
-            {
-                // Of those before it nothing is left; what came beside it waited for its turn. Where the kernel was
-                // found dead, the cell itself was run by a new one.
+            Body::Warning { code, .. } if code == KERNEL_FRESH => {
+                let call = event.corr.as_ref().map(|call| call.0.as_str());
+                let at = cells.iter().rposition(|(_, id, _)| Some(id.as_str()) == call);
+                cells.drain(..at.unwrap_or_default());
+            }
+            Body::ToolCallEnd { name, call_id, is_error, output, .. } if name == EXECUTE_CODE => {
                 let at = cells.iter().rposition(|(_, id, _)| id == call_id);
-                let gone = at.map_or(cells.len(), |at| at + usize::from(*is_error));
-                cells.drain(..gone);
+                if let Some((.., cell)) = at.and_then(|at| cells.get_mut(at)) {
+                    cell.was_cut_short = *is_error && heard::was_cut_short(&output.preview());
+                }
+                if lost.contains(call_id.as_str()) {
+                    // Of those before it nothing is left; what came beside it waited for its turn. Where the kernel
+                    // was found dead, the cell itself was run by a new one.
+                    let gone = at.map_or(cells.len(), |at| at + usize::from(*is_error));
+                    cells.drain(..gone);
+                }
             }
             Body::Rewound { to_turn } => cells.retain(|(turn, ..)| turn <= to_turn),
             _ => {}
         }
     }
     let stays = |turn: u32| rewind.is_none_or(|to_turn| turn <= to_turn);
-    cells.into_iter().filter(|(turn, ..)| stays(*turn)).map(|(.., code)| code).collect()
+    cells.into_iter().filter(|(turn, ..)| stays(*turn)).map(|(.., cell)| cell).collect()
 }
 
 #[cfg(test)]
@@ -150,7 +239,9 @@ mod tests {
     fn check(events: &[Event], rewind: Option<u32>, expected: &[&str]) {
         let first = event("own", 0, json!({"type": "progress", "text": ""}));
         let all: Vec<Event> = std::iter::once(first).chain(events.iter().cloned()).collect();
-        assert_eq!(earlier_cells(&all, rewind), expected, "{events:?}");
+        let cells = earlier_cells(&all, rewind);
+        let codes: Vec<&str> = cells.iter().map(|cell| cell.code.as_str()).collect();
+        assert_eq!(codes, expected, "{events:?}");
     }
 
     #[test]
@@ -179,5 +270,53 @@ mod tests {
         let mut child = run(1, "child");
         child.agent = AgentId("child".to_owned());
         check(&[run(1, "a"), child], None, &["a"]);
+        // The first cell after a session began afresh.
+        let fresh =
+            event("own", 1, json!({"type": "warning", "code": KERNEL_FRESH, "message": "", "corr": "b"}));
+        check(&[run(1, "a"), run(2, "b"), fresh.clone(), run(2, "c")], None, &["b", "c"]);
+        let failed = end(2, EXECUTE_CODE, "b", true);
+        check(&[run(1, "a"), run(2, "b"), fresh, failed], None, &["b"]);
+    }
+
+    #[test]
+    fn those_that_did_not_come_to_their_end_are_known() {
+        let check = |output: Option<&str>, is_error: bool, expected: bool| {
+            let mut events = vec![start(1, EXECUTE_CODE, "a")];
+            let body = json!({
+                "type": "tool_call_end", "call_id": "a", "name": EXECUTE_CODE, "output": output, "is_error": is_error
+            });
+            events.extend(output.map(|_| event("own", 1, body)));
+            let cells = earlier_cells(&events, None);
+            assert_eq!(
+                cells.iter().map(|cell| cell.was_cut_short).collect::<Vec<_>>(),
+                [expected],
+                "{output:?}"
+            );
+        };
+        check(Some("1\n"), false, false);
+        check(Some("Traceback\nNameError: x\n"), true, false);
+        check(
+            Some("on its way\n[the cell took too long and was ended; what it said until then is above]\n"),
+            true,
+            true,
+        );
+        check(Some("[interrupted; what it said until then is above]\n"), true, true);
+        let strays = "[interrupted; what it said until then is above]\n[said since the cell before by what it left running:]\nx\n";
+        check(Some(strays), true, true);
+        // As a session says it that stopped waiting, or was cut off.
+        check(Some("interrupted before it was done"), true, true);
+        check(Some("so far\n[interrupted before it was done]"), true, true);
+        check(Some("interrupted, may have run: the session stopped before the result was known"), true, true);
+        check(None, true, true);
+        // What a cell prints is no such news.
+        check(Some("[interrupted; what it said until then is above]\n"), false, false);
+        check(Some("[interrupted; what it said until then is above]\nNameError: x\n"), true, false);
+    }
+
+    #[test]
+    fn a_cell_with_a_secret_is_known() {
+        let is_masked = |code: &str| EarlierCell { code: code.to_owned(), was_cut_short: false }.is_masked();
+        assert!(is_masked("key = 'ghp_[redacted]**********'"));
+        assert!(!is_masked("key = '**********'"));
     }
 }

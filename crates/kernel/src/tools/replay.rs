@@ -34,7 +34,7 @@ impl Tool for ReplayCell {
         actions(call)
     }
 
-    /// A cell that fails, as it may have done before, is no error; one that is not run is.
+    /// A cell that fails, as it may have done before, or whose time is up, is no error; one that is not run is.
     fn run<'a>(&'a self, permit: Permit, cx: &'a ToolCx) -> Fut<'a, ToolOutcome> {
         Box::pin(async move {
             let (Ok(code), Some(kernel)) = (code(permit.call()), self.room.running()) else {
@@ -46,9 +46,19 @@ impl Tool for ReplayCell {
             let mut last = LastError::default();
             let _running = self.room.cells.begin();
             match kernel.run(cell, &mut last).await {
+                Ok(ran) if ran.state_lost => {
+                    self.room.replayed().forget();
+                    ToolOutcome::error("the kernel has ended, and with it all that was run before")
+                }
                 Ok(ran) => match ran.end {
                     CellEnd::Done => ToolOutcome::ok("done"),
-                    CellEnd::Failed => ToolOutcome::ok(last.0.unwrap_or_else(|| "failed".to_owned())),
+                    CellEnd::Failed | CellEnd::OutOfMemory => {
+                        ToolOutcome::ok(last.0.unwrap_or_else(|| "failed".to_owned()))
+                    }
+                    CellEnd::TimedOut { .. } => {
+                        self.room.replayed().leave();
+                        ToolOutcome::ok("it took too long and was ended")
+                    }
                     _ => ToolOutcome::error("it was ended before it was done"),
                 },
                 Err(error) => ToolOutcome::error(error.to_string()),

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use junto_core::{
     AgentError, AgentErrorKind, Body, CallId, Companion, EventLog, Fut, Tool, ToolCall, ToolHost,
-    ToolOutcome, Via,
+    ToolOutcome, ToolSpec, Via,
 };
 use tokio::sync::OnceCell;
 use uuid::Uuid;
@@ -16,18 +17,16 @@ use super::execute::ExecuteCode;
 use super::find::FindCodeTools;
 use super::finding::Finding;
 use super::host::{CellHost, Cells};
-use super::past::Resumption;
+use super::images::Images;
+use super::past::{Replayed, Resumption};
 use super::replay::{ReplayCell, RestoreVariables};
 use super::reset::ResetKernel;
 use super::snapshot::{self, Kept};
-use super::{CodeSetup, GRACE, KERNEL_LOST, PROMPT};
+use super::{CodeSetup, GRACE, KERNEL_FRESH, KERNEL_LOST, prompt};
 use crate::{
     Clock, Discovery, Error, ErrorKind, Gentools, Kernel, KernelSetup, Limits, SaveTool, ShellLeave,
     ToolSocket,
 };
-
-/// What people are told then.
-const LOST: &str = "the kernel was started anew: what earlier cells had made is gone";
 
 /// A session's place for code. Its kernel starts with the first cell and ends with the session, or when the last
 /// handle of the room is dropped.
@@ -40,10 +39,14 @@ pub struct CodeRoom {
     /// What its code can import, and the model find.
     discovery: OnceLock<Arc<Discovery>>,
     open: OnceCell<Open>,
+    /// Where images are saved, known before code runs.
+    images: OnceCell<Images>,
     /// What became of bringing the past back, once that was tried: in words, if the model has to know.
     brought: OnceCell<()>,
-    /// How many earlier cells were run again so far, and in which start of the kernel.
-    pub(super) replayed: Mutex<(u64, usize)>,
+    /// How far running earlier cells again is.
+    replayed: Mutex<Replayed>,
+    /// Whether the next cell is the first of a kernel that has nothing of the cells before.
+    is_fresh: AtomicBool,
     news: Mutex<Option<String>>,
     /// Variables that are to be brought back.
     variables: Mutex<Option<Kept>>,
@@ -71,14 +74,17 @@ struct Open {
 impl CodeRoom {
     /// A room in which nothing runs yet.
     pub fn new(setup: CodeSetup) -> Arc<Self> {
+        let is_fresh = matches!(setup.resumption, Resumption::Fresh { had_cells: true });
         Arc::new(Self {
             python: Finding::new(setup.interpreter.clone(), Arc::clone(&setup.env)),
             setup,
             session: Mutex::default(),
             discovery: OnceLock::new(),
             open: OnceCell::new(),
+            images: OnceCell::new(),
             brought: OnceCell::new(),
             replayed: Mutex::default(),
+            is_fresh: AtomicBool::new(is_fresh),
             news: Mutex::default(),
             variables: Mutex::default(),
             clock: Clock::default(),
@@ -123,7 +129,13 @@ impl CodeRoom {
         Ok(&open.kernel)
     }
 
+    /// Where images are saved.
+    pub(super) async fn images(&self) -> &Images {
+        self.images.get_or_init(|| Images::at(&self.setup.images, &*self.setup.env)).await
+    }
+
     async fn start(&self) -> Result<Open, Error> {
+        self.images().await;
         let CodeSetup { env, memory, .. } = &self.setup;
         let run_dir = self.setup.run_dir.path();
         let over = || Error::new(ErrorKind::Closed, "there is no session");
@@ -212,10 +224,33 @@ impl CodeRoom {
         self.variables.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// How far running earlier cells again is.
+    pub(super) fn replayed(&self) -> MutexGuard<'_, Replayed> {
+        self.replayed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing of earlier cells came back, if there were any.
+    pub(super) fn begins_fresh(&self, had_cells: bool) {
+        self.is_fresh.store(had_cells, Ordering::Release);
+    }
+
+    /// Has the log say so, if this is the first cell since.
+    pub(super) async fn tell_fresh(&self, cell: &str) {
+        if self.is_fresh.swap(false, Ordering::AcqRel) {
+            self.warn(cell, KERNEL_FRESH, "the kernel is a new one: what earlier cells had made is gone")
+                .await;
+        }
+    }
+
     /// Has the log say that the kernel's variables are gone, as a cell has noticed.
     pub(super) async fn lost(&self, cell: &str) {
+        self.warn(cell, KERNEL_LOST, "the kernel was started anew: what earlier cells had made is gone")
+            .await;
+    }
+
+    async fn warn(&self, cell: &str, code: &str, message: &str) {
         if let Some(Session { log, .. }) = self.session() {
-            let body = Body::Warning { code: KERNEL_LOST.to_owned(), message: LOST.to_owned() };
+            let body = Body::Warning { code: code.to_owned(), message: message.to_owned() };
             // A log that cannot be written ends the session elsewhere.
             let _ = log.emit_for(&CallId(cell.to_owned()), body).await;
         }
@@ -231,6 +266,22 @@ impl CodeRoom {
 
     fn session(&self) -> Option<Session> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Keeping variables, until it is done. Broken off, those that were kept before are not the last ones any more.
+struct Undone<'a> {
+    room: &'a CodeRoom,
+    file: Option<&'a Path>,
+}
+
+impl Drop for Undone<'_> {
+    fn drop(&mut self) {
+        if let Some(file) = self.file {
+            self.room.used.store(true, Ordering::Release);
+            // A session whose variables are not kept is told so when it is resumed.
+            let _ = std::fs::remove_file(file);
+        }
     }
 }
 
@@ -252,8 +303,8 @@ impl Companion for CodeRoom {
         })
     }
 
-    fn prompt(&self) -> Option<String> {
-        Some(PROMPT.trim_end().to_owned())
+    fn prompt(&self, tools: &[ToolSpec]) -> Option<String> {
+        Some(prompt::of(tools))
     }
 
     fn came_back(&self) -> Option<String> {
@@ -273,7 +324,10 @@ impl Companion for CodeRoom {
             let Some(kernel) = self.running().filter(|_| self.used.swap(false, Ordering::AcqRel)) else {
                 return;
             };
-            if snapshot::keep(kernel, file, self.is_confined()).await {
+            let mut undone = Undone { room: self, file: Some(file) };
+            let lost = snapshot::keep(kernel, file, self.is_confined()).await;
+            undone.file = None;
+            if lost {
                 let lost = "[keeping the variables took too long, and the kernel was ended: they are gone]";
                 *self.news.lock().unwrap_or_else(PoisonError::into_inner) = Some(lost.to_owned());
             }

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::io::AsyncWriteExt as _;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::images;
 use crate::{Cell, CellEnd, Kernel, Piece};
 
 /// The module that makes and reads snapshots in the kernel.
@@ -79,7 +79,13 @@ pub(super) async fn keep(kernel: &Kernel, file: &Path, confined: bool) -> bool {
 /// Writes a file that is there whole or not at all.
 async fn write(file: &Path, text: &str) -> io::Result<()> {
     let new = file.with_extension(Uuid::new_v4().simple().to_string());
-    images::write_private(&new, text.as_bytes()).await?;
+    if let Some(folder) = file.parent() {
+        tokio::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).await?;
+    }
+    // Nobody else reads it.
+    let mut kept = tokio::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).await?;
+    kept.write_all(text.as_bytes()).await?;
+    kept.flush().await?;
     tokio::fs::rename(&new, file).await
 }
 

@@ -18,6 +18,7 @@ mod t1_leave;
 mod t1_limits;
 mod t1_python;
 mod t1_sandboxed;
+mod t1_stuck;
 mod t2_pydantic;
 
 mod t3_random_cells;

@@ -194,6 +194,116 @@ print(json.dumps(said))
     drop(stand.socket);
     let output = tokio::task::spawn_blocking(|| child.wait_with_output().unwrap()).await.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let gone = "the tool socket closed the connection";
-    assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), json!([gone, gone]));
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(said[0], "the tool socket closed the connection");
+    // The next call looks for it anew.
+    assert!(said[1].as_str().unwrap().contains("cannot be reached"), "{said}");
+}
+
+/// Python writes JSON that is more than is taken here: the call fails, and no other.
+#[tokio::test]
+async fn an_odd_argument_fails_its_own_call_and_no_other() {
+    let stand = stand();
+    let script = r"
+import json, math, threading, junto_tools
+tools = junto_tools.connect()
+deep = []
+for _ in range(300): deep = [deep]
+said = []
+other = threading.Thread(target=lambda: said.append(tools.meet()))
+other.start()
+for odd in [deep, math.factorial(171)]:
+    try: tools.echo(text=odd)
+    except junto_tools.ToolsUnavailable as error: said.append(str(error))
+    said.append(tools.echo(n=1))
+threads = [threading.Thread(target=tools.meet) for _ in range(MEETING - 1)]
+for thread in threads: thread.start()
+for thread in threads + [other]: thread.join()
+print(json.dumps(said))
+"
+    .replace("MEETING", &MEETING.to_string());
+    let said = printed(&stand, &script).await;
+    assert!(said[0].as_str().unwrap().contains("nested less than 128 deep"), "{said}");
+    assert!(said[2].as_str().unwrap().contains("out of range"), "{said}");
+    assert_eq!((&said[1], &said[3], &said[4]), (&json!("{\"n\":1}"), &json!("{\"n\":1}"), &json!("met")));
+}
+
+/// A connection that the socket ends, whatever for, is not the last.
+#[tokio::test]
+async fn after_a_connection_is_over_the_next_call_makes_another() {
+    let stand = stand();
+    let script = r#"
+import json, junto_tools
+tools = junto_tools.connect()
+def said(call):
+    try: return call()
+    except junto_tools.ToolsUnavailable as error: return str(error)
+# Nothing that this client would say.
+tools._connection._send(b"nonsense\n")
+first = said(tools.block)
+print(json.dumps([first, said(tools.echo)]))
+"#;
+    let said = printed(&stand, script).await;
+    assert!(said[0].as_str().unwrap().contains("not JSON"), "{said}");
+    assert_eq!(said[1], "{}");
+}
+
+/// Whoever waits is woken also if an answer cannot be read for want of memory.
+#[tokio::test]
+async fn an_answer_that_there_is_no_memory_for_wakes_who_waits() {
+    let stand = stand();
+    let script = r#"
+import json, threading, junto_tools
+tools = junto_tools.connect()
+loads, dumps = json.loads, json.dumps
+def said(call, into):
+    try: into.append(call())
+    except junto_tools.ToolsUnavailable as error: into.append(str(error))
+for error in [MemoryError(), RecursionError("deep")]:
+    def fail(line):
+        raise error
+    heard = []
+    threads = [threading.Thread(target=said, args=(tools.block, heard)) for _ in range(3)]
+    for thread in threads: thread.start()
+    while len(tools._connection._waiting) < 3: pass
+    threading.excepthook = lambda _: None
+    json.loads = fail
+    said(tools.echo, heard)
+    for thread in threads: thread.join()
+    json.loads = loads
+    print(dumps(sorted(set(heard))))
+    said(tools.echo, heard)
+    assert heard[-1] == "{}", heard
+"#;
+    let output = finished(python(&stand, script)).await;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let expected = [
+        "[\"there was no memory left for an answer of a tool\"]",
+        "[\"the tool socket closed the connection\"]",
+    ];
+    assert_eq!(lines.lines().collect::<Vec<_>>(), expected);
+}
+
+/// What is pickled is copied as a whole, so that what is too large is not begun with, wherever it is.
+#[tokio::test]
+async fn what_is_too_large_to_be_kept_is_not_copied() {
+    let stand = stand();
+    let script = r#"
+import array, json, junto_snapshot
+class Large(array.array):
+    copied = 0
+    def __reduce_ex__(self, protocol):
+        Large.copied += 1
+        return Large, ("b", self.tobytes())
+def kept(value):
+    try: return len(junto_snapshot._pickled(value, 1000)) > 0
+    except OverflowError: return False
+large = Large("b", bytes(1001))
+said = [kept(value) for value in [large, {"a": [large]}, "x" * 1001, bytes(1001), bytearray(1001), list(range(1001))]]
+said.append(Large.copied)
+print(json.dumps([said, kept(Large("b", bytes(500))), kept({"a": [1, "b", None]})]))
+"#;
+    let large = json!([false, false, false, false, false, false, 0]);
+    assert_eq!(printed(&stand, script).await, json!([large, true, true]));
 }

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 
 use crate::kernels::{Place, Said, cell, interpreter};
+use crate::library::Reading;
 
 const SEED: u64 = 0x6a75_6e74_6f00_0012;
 /// So many kernels side by side, each with so many cells: 2,000 in all.
@@ -150,25 +151,44 @@ fn brief(said: &impl std::fmt::Debug) -> String {
     format!("{said:?}").chars().take(600).collect()
 }
 
+/// What cells say on a kernel.
+async fn ours(cells: &[String]) -> Vec<Said> {
+    let place = Place::new();
+    let kernel = place.kernel().await;
+    let mut ours = Vec::new();
+    for code in cells {
+        ours.push(cell(&kernel, code).await);
+    }
+    kernel.close().await;
+    assert_eq!(place.left().await, (vec![], 0));
+    ours
+}
+
+/// The same on one with tools, whose programs are asked for; the answer is yes.
+async fn ours_with_tools(cells: &[String]) -> Vec<Said> {
+    let reading = Reading::new().await;
+    let mut ours = Vec::new();
+    for code in cells {
+        ours.push(cell(&reading.kernel, code).await);
+    }
+    assert!(reading.library.lines().len() > cells.len() / 10, "programs are asked for");
+    reading.end().await;
+    ours
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_thousand_cells_say_what_they_say_without_a_kernel() {
     let mut numbers = Numbers(SEED);
     let tasks: Vec<_> = (0..KERNELS)
         .map(|kernel| {
             let cells = cells(&mut numbers, kernel);
+            let with_tools = kernel % 2 == 1;
             tokio::spawn(async move {
                 let theirs = tokio::task::spawn_blocking({
                     let cells = cells.clone();
                     move || by_hand(&cells)
                 });
-                let place = Place::new();
-                let kernel = place.kernel().await;
-                let mut ours = Vec::new();
-                for code in &cells {
-                    ours.push(cell(&kernel, code).await);
-                }
-                kernel.close().await;
-                assert_eq!(place.left().await, (vec![], 0));
+                let ours = if with_tools { ours_with_tools(&cells).await } else { ours(&cells).await };
                 let theirs = theirs.await.unwrap();
                 assert_eq!(theirs.len(), cells.len());
                 let each = cells.iter().zip(&ours).zip(&theirs);

@@ -149,7 +149,7 @@ impl Past {
     /// # Errors
     /// `invalid` if the events are not those of the log; `journal` if the log cannot be written.
     pub async fn rejoin(&self, log: &EventLog) -> Result<(EventLog, Usage, Cost), AgentError> {
-        check_last(&self.events, log)?;
+        check_last(&self.events, log).await?;
         let (log, totals) = restore::close_all(&self.events, log).await?;
         let (usage, cost) = totals.get();
         Ok((log, usage, cost))
@@ -171,7 +171,7 @@ impl Session {
     /// they were last configured, the working directory, the sums, and how far the input under way was;
     /// what the configuration says of these does not count. Everything else is the host's to give again:
     /// the tools, the profile, the policy. The log is one over the journal that has the events, made with
-    /// [`EventLog::new`] and their last position.
+    /// [`EventLog::new`] and their last position; or a later one, if what stood there cannot be read any more.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -216,7 +216,7 @@ impl Session {
     /// `journal` if the log cannot be written.
     pub async fn resume(config: SessionConfig, past: impl Into<Past>) -> Result<Self, AgentError> {
         let past = past.into();
-        check(&past.events, &config.log)?;
+        check(&past.events, &config.log).await?;
         let plan = past.plan();
         let Past { mut events, mut on_open, rewind, change } = past;
         if let Some(to_turn) = rewind {
@@ -290,18 +290,23 @@ fn go_on(frame: Frame, restored: Restored, settings: Settings, moved: bool, told
 }
 
 /// That the events are those of the log.
-fn check(events: &[Event], log: &EventLog) -> Result<(), AgentError> {
+async fn check(events: &[Event], log: &EventLog) -> Result<(), AgentError> {
     restore::root(events)?;
-    check_last(events, log)
+    check_last(events, log).await
 }
 
-fn check_last(events: &[Event], log: &EventLog) -> Result<(), AgentError> {
+async fn check_last(events: &[Event], log: &EventLog) -> Result<(), AgentError> {
     let last = events.last().map(|event| event.seq).unwrap_or_default();
     if last == log.last() {
         return Ok(());
     }
+    // Positions after the last event are taken by what cannot be read any more: there is nothing there to bring
+    // back, and what comes gets positions of its own.
+    if last < log.last() && log.subscribe(last.next()).rest().await?.is_empty() {
+        return Ok(());
+    }
     let message = format!("the events end at {last}, and the log at {}", log.last());
-    let hint = "make the log over the journal that has the events, with their last position";
+    let hint = "make the log over the journal that has the events, with its last position";
     Err(AgentError::new(AgentErrorKind::Invalid, message).with_hint(hint))
 }
 

@@ -53,7 +53,8 @@ pub struct Store {
 pub struct Opened {
     /// Where its events go.
     pub journal: Arc<DiskJournal>,
-    /// The position of its last event, 0 if it has none: what `EventLog::new` wants.
+    /// The last position that is taken, 0 if none is: what `EventLog::new` wants. It is that of the last event, unless
+    /// there is damage after it that may have been events.
     pub last: Seq,
     /// What was found wrong with it, and what was done about that.
     pub recovery: Recovery,

@@ -7,7 +7,7 @@ use junto_core::{
     JournalError, Outcome, SessionState, ToolHost,
 };
 use junto_env::GRACE;
-use junto_llm::{ErrorKind, Provider};
+use junto_llm::{ErrorKind, Provider, Spending};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::config::{Environments, Overflow};
@@ -53,6 +53,8 @@ pub(crate) struct Life {
     pub(crate) status: Arc<Status>,
     /// Whether an input was under way when the session was cut off, and is to be gone on with.
     pub(crate) goes_on: bool,
+    /// What was spent on that one.
+    pub(crate) spent: Vec<Spending>,
     /// Bounded: a host that commands faster than the session listens waits.
     pub(crate) orders: mpsc::Receiver<Order>,
 }
@@ -140,7 +142,8 @@ impl Life {
             }
         }
         self.reception.desk.begin_input();
-        self.wallet.begin_input();
+        let spent = std::mem::take(&mut self.spent);
+        self.wallet.begin_input(&spent);
         tell(reply, Ok(Ack::Started));
         let turned = self.turn(&entry).await;
         self.reception.desk.end_input();

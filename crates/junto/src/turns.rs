@@ -179,30 +179,32 @@ impl Turns {
         self.snapshots.undo(&begin, &end, doing == Doing::Dry).await
     }
 
-    /// Takes back what was done to the files after a turn had ended, up to the end of a later one; 0 is
-    /// before the first.
+    /// Takes back what the turns after this one, up to a later one, did to the files; 0 is before the first. What was
+    /// changed between turns was changed by others, and stays.
     ///
     /// # Errors
     /// As [`Turns::undo`].
-    pub async fn rewind(&self, to: u32, from: u32, doing: Doing) -> Result<Undone> {
+    pub async fn rewind(&self, to: u32, from: u32) -> Result<Undone> {
         let then = self.end_of(to, from).await?;
-        let mut undone = Undone::default();
-        // A file is the session's, and nobody else's, if it is as one of these turns left it: the files may
-        // have gone back before.
+        let start = self.snapshots.take("now").await?;
+        let mut left = HashSet::new();
+        // From the last to the first, so that each finds what it left behind. Where it does not, the files went back
+        // before, and an earlier turn finds them; or somebody has changed them since.
         for turn in (to.saturating_add(1)..=from).rev() {
-            let Some(end) = self.snapshots.find(&after(turn)).await? else { continue };
-            let Undone { files, left } = self.snapshots.undo(&then, &end, doing == Doing::Dry).await?;
-            undone.files.extend(files);
-            undone.left.extend(left);
+            let (begin, end) = (before(turn), after(turn));
+            let begin = self.snapshots.find(&begin).await?;
+            if let (Some(begin), Some(end)) = (begin, self.snapshots.find(&end).await?) {
+                left.extend(self.snapshots.undo(&begin, &end, false).await?.left);
+            }
         }
-        let mut told = HashSet::new();
-        undone.files.retain(|change| told.insert(change.path.clone()));
-        // Left alone is what is still different.
         let now = self.snapshots.take("now").await?;
-        let different = self.snapshots.changes(&then, &now).await?;
-        let different: HashSet<String> = different.into_iter().map(|change| change.path).collect();
-        undone.left.retain(|path| different.contains(path) && told.insert(path.clone()));
-        Ok(undone)
+        let files = self.snapshots.changes(&now, &start).await?;
+        // Left alone is what is still different.
+        let mut different = self.snapshots.changes(&then, &now).await?;
+        different.retain(|change| {
+            left.contains(&change.path) && !files.iter().any(|told| told.path == change.path)
+        });
+        Ok(Undone { files, left: different.into_iter().map(|change| change.path).collect() })
     }
 
     /// Takes over the snapshots of a session that this one began with the turns of, up to the end of a turn. If it

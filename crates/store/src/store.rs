@@ -1,6 +1,7 @@
 //! The folder that holds sessions.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -114,7 +115,7 @@ impl Store {
     pub fn on(files: Arc<dyn Files>, root: impl Into<PathBuf>, options: Options) -> Result<Self> {
         let root = root.into();
         let sessions = root.join("sessions");
-        files.make_folder(&sessions).map_err(|error| Error::io(&sessions, error))?;
+        make(&*files, &sessions, options.sync)?;
         let index = Index::open(&root, options.redact.clone());
         let watch = options.watch.unwrap_or_else(|| Arc::new(index.clone()));
         let options = Options { watch: Some(watch), ..options };
@@ -224,6 +225,25 @@ impl Store {
         sessions.sort();
         Ok(sessions)
     }
+}
+
+/// Makes a folder, and those above it, so that a crash of the machine leaves them. It may be there already.
+fn make(files: &dyn Files, folder: &Path, sync: Sync) -> Result<()> {
+    let missing = folder.ancestors().take_while(|folder| !files.has_folder(folder)).collect::<Vec<_>>();
+    files.make_folder(folder).map_err(|error| Error::io(folder, error))?;
+    if sync == Sync::Never {
+        return Ok(());
+    }
+    for parent in missing.into_iter().filter_map(Path::parent) {
+        // A folder without a name is the one that the process works in.
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        match files.sync_folder(parent) {
+            // One in which folders can be made and that cannot be looked into is no reason to keep nothing.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            synced => synced.map_err(|error| Error::io(parent, error))?,
+        }
+    }
+    Ok(())
 }
 
 /// Whether this can name a file or a folder beside others, and nothing else.

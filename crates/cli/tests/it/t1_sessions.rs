@@ -349,7 +349,9 @@ fn check_damaged_end(damage: impl Fn(&mut Vec<u8>), told: &str) {
     let rewound = stage.machine.run(&["rewind", "--to", "1", &id]);
     assert_eq!(rewound.code, Some(0), "{rewound:#?}");
     assert!(rewound.err.contains(told), "{rewound:#?}");
-    for (command, said) in [(["resume", &id, "Go on."], "Second.\n"), (["resume", &id, "And on."], "Third.\n")] {
+    for (command, said) in
+        [(["resume", &id, "Go on."], "Second.\n"), (["resume", &id, "And on."], "Third.\n")]
+    {
         let run = stage.machine.run(&command);
         assert_eq!((run.code, run.out.as_str()), (Some(0), said), "{run:#?}");
         assert!(run.err.contains(told), "{run:#?}");

@@ -185,26 +185,30 @@ impl Turns {
     /// # Errors
     /// As [`Turns::undo`].
     pub async fn rewind(&self, to: u32, from: u32) -> Result<Undone> {
-        let then = self.end_of(to, from).await?;
+        self.check(to, from).await?;
         let start = self.snapshots.take("now").await?;
-        let mut left = HashSet::new();
+        let mut left = Vec::new();
         // From the last to the first, so that each finds what it left behind. Where it does not, the files went back
         // before, and an earlier turn finds them; or somebody has changed them since.
         for turn in (to.saturating_add(1)..=from).rev() {
-            let (begin, end) = (before(turn), after(turn));
-            let begin = self.snapshots.find(&begin).await?;
-            if let (Some(begin), Some(end)) = (begin, self.snapshots.find(&end).await?) {
-                left.extend(self.snapshots.undo(&begin, &end, false).await?.left);
+            let begin = self.snapshots.find(&before(turn)).await?;
+            if let (Some(begin), Some(end)) = (begin, self.snapshots.find(&after(turn)).await?) {
+                let undone = self.snapshots.undo(&begin, &end, false).await?;
+                left.push((begin, undone.left));
             }
         }
         let now = self.snapshots.take("now").await?;
         let files = self.snapshots.changes(&now, &start).await?;
-        // Left alone is what is still different.
-        let mut different = self.snapshots.changes(&then, &now).await?;
-        different.retain(|change| {
-            left.contains(&change.path) && !files.iter().any(|told| told.path == change.path)
-        });
-        Ok(Undone { files, left: different.into_iter().map(|change| change.path).collect() })
+        // What is as a turn found it is not left, but went back before.
+        let mut told: HashSet<String> = files.iter().map(|change| change.path.clone()).collect();
+        for (begin, paths) in left.iter().filter(|(_, paths)| !paths.is_empty()) {
+            let different = self.snapshots.changes(begin, &now).await?;
+            let different: HashSet<String> = different.into_iter().map(|change| change.path).collect();
+            told.extend(paths.iter().filter(|path| !different.contains(*path)).cloned());
+        }
+        let mut left: Vec<String> = left.into_iter().flat_map(|(_, paths)| paths).collect();
+        left.retain(|path| told.insert(path.clone()));
+        Ok(Undone { files, left })
     }
 
     /// Takes over the snapshots of a session that this one began with the turns of, up to the end of a turn. If it
@@ -217,17 +221,16 @@ impl Turns {
         self.snapshots.take_over(from, is_shared).await
     }
 
-    /// The files as they were when a turn had ended: as it left them, or, if it changed none, as the next one
-    /// found them that did.
-    async fn end_of(&self, turn: u32, last: u32) -> Result<Tree> {
+    /// That the files were snapshotted when a turn had ended, or later.
+    async fn check(&self, turn: u32, last: u32) -> Result<()> {
         let names =
             (turn > 0).then(|| after(turn)).into_iter().chain((turn.saturating_add(1)..=last).map(before));
         for name in names {
-            if let Some(tree) = self.snapshots.find(&name).await? {
-                return Ok(tree);
+            if self.snapshots.find(&name).await?.is_some() {
+                return Ok(());
             }
         }
-        self.tree(&after(turn)).await
+        self.tree(&after(turn)).await.map(|_| ())
     }
 
     async fn tree(&self, name: &str) -> Result<Tree> {

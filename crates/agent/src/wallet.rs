@@ -26,7 +26,9 @@ impl Wallet {
             return;
         }
         let purse = Purse::within(Arc::clone(&self.session), self.each).named("the turn's budget");
-        spent.iter().for_each(|spending| purse.book(*spending));
+        for spending in spent {
+            purse.book(*spending);
+        }
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(purse);
     }
 

@@ -1,7 +1,6 @@
 //! The folder that holds sessions.
 
 use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -237,11 +236,7 @@ fn make(files: &dyn Files, folder: &Path, sync: Sync) -> Result<()> {
     for parent in missing.into_iter().filter_map(Path::parent) {
         // A folder without a name is the one that the process works in.
         let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-        match files.sync_folder(parent) {
-            // One in which folders can be made and that cannot be looked into is no reason to keep nothing.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
-            synced => synced.map_err(|error| Error::io(parent, error))?,
-        }
+        files.sync_folder(parent).map_err(|error| Error::io(parent, error))?;
     }
     Ok(())
 }

@@ -111,7 +111,14 @@ fn a_model_of_unknown_price_is_refused_under_a_cap() {
 #[test]
 fn a_call_of_unknown_cost_hides_no_other_from_the_budget() {
     let counted = |step: Step, output| {
-        let usage = UsageOverride { input: Some(0), output: Some(output), ..UsageOverride::default() };
+        let nothing = Some(0);
+        let usage = UsageOverride {
+            input: nothing,
+            output: Some(output),
+            cache_read: nothing,
+            cache_write: nothing,
+            ..UsageOverride::default()
+        };
         Step { usage, ..step }
     };
     let shell = || Step::call("shell", json!({"command": "true"}));

@@ -7,7 +7,7 @@ use junto_core::{
     Abilities, AgentError, Approve, Body, EventLog, Gate, SessionState, Setup, Steer, ToolHost, When,
 };
 use junto_env::ExecutionEnvironment;
-use junto_llm::Counts;
+use junto_llm::{Counts, Spending};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -83,6 +83,7 @@ pub(crate) struct Mind {
 }
 
 /// An input that was cut off, and how far it is.
+#[derive(Default)]
 pub(crate) struct Unfinished {
     /// The rounds of tools that are done.
     pub(crate) rounds: u32,
@@ -90,6 +91,8 @@ pub(crate) struct Unfinished {
     pub(crate) text: String,
     /// The calls of the last answer, if not all of them have results that the model has read.
     pub(crate) left: Option<Calls>,
+    /// What its model calls have cost.
+    pub(crate) spent: Vec<Spending>,
 }
 
 impl Mind {
@@ -194,8 +197,7 @@ impl Frame {
         let Mind { settings, history, loops, prefixes, turns, answered_by, moved, open, told } = mind;
         let history = history.with_turns(turns);
         let goes_on = open.is_some();
-        let Unfinished { rounds, text, left } =
-            open.unwrap_or_else(|| Unfinished { rounds: 0, text: String::new(), left: None });
+        let Unfinished { rounds, text, left, spent } = open.unwrap_or_default();
         if goes_on {
             status.begin_as(SessionState::Processing);
         }
@@ -267,6 +269,7 @@ impl Frame {
             _tools: tools,
             status: Arc::clone(&status),
             goes_on,
+            spent,
             orders: Orders::new(received),
         };
         let (ended, outcome) = watch::channel(None);

@@ -1,10 +1,11 @@
 //! Reads a session's past from its events: the conversation as the model saw it, the settings, the sums, and
 //! what was under way when it stopped. Nothing is written and nothing is run here.
 //!
-//! `branch.rs` says which events count after a rewind, `conversation.rs` rebuilds what the model saw,
+//! `bill.rs` says what calls are booked as, `branch.rs` which events count after a rewind, `conversation.rs` rebuilds what the model saw,
 //! `lives.rs` finds what was left open and what was used, `settings.rs` how the session was set, and
 //! `close.rs` writes the ends that are missing.
 
+mod bill;
 mod branch;
 mod close;
 mod conversation;
@@ -19,6 +20,7 @@ use junto_core::{
 };
 use junto_llm::{Cost, Usage};
 
+pub(crate) use self::bill::bill;
 pub(crate) use self::branch::branch;
 pub(crate) use self::close::close_all;
 use self::conversation::Conversation;

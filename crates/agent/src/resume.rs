@@ -9,7 +9,8 @@ use junto_core::{
     ResumeHandle, SessionState, Setup,
 };
 use junto_env::ExecutionEnvironment;
-use junto_llm::{Cost, Usage};
+use junto_llm::catalog::Catalog;
+use junto_llm::{Cost, Spending, Usage};
 
 use crate::configure::changed;
 use crate::desk::Settings;
@@ -142,6 +143,13 @@ impl Past {
         restore::spent(&self.events)
     }
 
+    /// What each model call of the session is to be booked as in a budget that shall pay for it, too: what it cost; where
+    /// nobody knows that, what it used by the prices of this catalog; and where nobody knows that either, the most
+    /// that it could have used. Of models that have no price here it is the tokens alone.
+    pub fn bill(&self, catalog: &Catalog) -> Vec<Spending> {
+        restore::bill(&self.events, 0, catalog)
+    }
+
     /// Prepares the log of a session whose own agent is not ours, such as a command-line agent, so that it
     /// can go on: says that it does, and ends everything that was under way. Gives the log as that agent
     /// goes on writing to it, and what the agent has used so far.
@@ -149,7 +157,7 @@ impl Past {
     /// # Errors
     /// `invalid` if the events are not those of the log; `journal` if the log cannot be written.
     pub async fn rejoin(&self, log: &EventLog) -> Result<(EventLog, Usage, Cost), AgentError> {
-        check_last(&self.events, log)?;
+        check_last(&self.events, log).await?;
         let (log, totals) = restore::close_all(&self.events, log).await?;
         let (usage, cost) = totals.get();
         Ok((log, usage, cost))
@@ -171,7 +179,7 @@ impl Session {
     /// they were last configured, the working directory, the sums, and how far the input under way was;
     /// what the configuration says of these does not count. Everything else is the host's to give again:
     /// the tools, the profile, the policy. The log is one over the journal that has the events, made with
-    /// [`EventLog::new`] and their last position.
+    /// [`EventLog::new`] and their last position; or a later one, if what stood there cannot be read any more.
     ///
     /// ```no_run
     /// # use std::sync::Arc;
@@ -216,7 +224,7 @@ impl Session {
     /// `journal` if the log cannot be written.
     pub async fn resume(config: SessionConfig, past: impl Into<Past>) -> Result<Self, AgentError> {
         let past = past.into();
-        check(&past.events, &config.log)?;
+        check(&past.events, &config.log).await?;
         let plan = past.plan();
         let Past { mut events, mut on_open, rewind, change } = past;
         if let Some(to_turn) = rewind {
@@ -249,7 +257,8 @@ impl Session {
         let back = frame.config.companions.iter().filter_map(|companion| companion.came_back());
         let told = context.into_iter().chain(back).collect::<Vec<_>>().join("\n\n");
         let told = (!told.is_empty()).then(|| Said::note(told));
-        Ok(go_on(frame, restored, settings, moved, told))
+        let spent = spent_on_open(&events, &restored, &frame.config.catalog);
+        Ok(go_on(frame, restored, settings, moved, (spent, told)))
     }
 }
 
@@ -267,8 +276,24 @@ async fn relearn(events: &[Event], frame: &Frame) -> Result<(), AgentError> {
     Ok(())
 }
 
+/// What was spent on the input that goes on, children and all.
+fn spent_on_open(events: &[Event], restored: &Restored, catalog: &Catalog) -> Vec<Spending> {
+    if restored.open.is_none() {
+        return Vec::new();
+    }
+    let own = restored.log.agent();
+    let begins = |event: &Event| event.agent == *own && matches!(event.body, Body::UserInput { .. });
+    events.iter().rposition(begins).map(|from| restore::bill(events, from, catalog)).unwrap_or_default()
+}
+
 /// Lets a session go on that was brought back.
-fn go_on(frame: Frame, restored: Restored, settings: Settings, moved: bool, told: Option<Said>) -> Session {
+fn go_on(
+    frame: Frame,
+    restored: Restored,
+    settings: Settings,
+    moved: bool,
+    (spent, told): (Vec<Spending>, Option<Said>),
+) -> Session {
     let (usage, cost) = restored.totals().get();
     frame.totals.add(&usage, cost);
     if restored.last_end == Some(EndReason::AwaitingInput) {
@@ -279,7 +304,7 @@ fn go_on(frame: Frame, restored: Restored, settings: Settings, moved: bool, told
         for (request, decision) in decided {
             frame.toolbox.gate().recall(request, decision);
         }
-        Unfinished { rounds, text, left: calls }
+        Unfinished { rounds, text, left: calls, spent }
     });
     let Restored { history, loops, prefix, plan, turns, answered_by, .. } = restored;
     if let Some(plan) = plan {
@@ -290,18 +315,23 @@ fn go_on(frame: Frame, restored: Restored, settings: Settings, moved: bool, told
 }
 
 /// That the events are those of the log.
-fn check(events: &[Event], log: &EventLog) -> Result<(), AgentError> {
+async fn check(events: &[Event], log: &EventLog) -> Result<(), AgentError> {
     restore::root(events)?;
-    check_last(events, log)
+    check_last(events, log).await
 }
 
-fn check_last(events: &[Event], log: &EventLog) -> Result<(), AgentError> {
+async fn check_last(events: &[Event], log: &EventLog) -> Result<(), AgentError> {
     let last = events.last().map(|event| event.seq).unwrap_or_default();
     if last == log.last() {
         return Ok(());
     }
+    // Positions after the last event are taken by what cannot be read any more: there is nothing there to bring
+    // back, and what comes gets positions of its own.
+    if last < log.last() && log.subscribe(last.next()).rest().await?.is_empty() {
+        return Ok(());
+    }
     let message = format!("the events end at {last}, and the log at {}", log.last());
-    let hint = "make the log over the journal that has the events, with their last position";
+    let hint = "make the log over the journal that has the events, with its last position";
     Err(AgentError::new(AgentErrorKind::Invalid, message).with_hint(hint))
 }
 

@@ -8,7 +8,7 @@ use junto_core::{
     JournalError, Outcome, SessionState, ToolHost,
 };
 use junto_env::GRACE;
-use junto_llm::{ErrorKind, Provider};
+use junto_llm::{ErrorKind, Provider, Spending};
 use tokio::sync::{OwnedRwLockWriteGuard, mpsc, oneshot};
 
 use crate::config::{Environments, Overflow};
@@ -54,6 +54,8 @@ pub(crate) struct Life {
     pub(crate) status: Arc<Status>,
     /// Whether an input was under way when the session was cut off, and is to be gone on with.
     pub(crate) goes_on: bool,
+    /// What was spent on that one.
+    pub(crate) spent: Vec<Spending>,
     pub(crate) orders: Orders,
 }
 
@@ -184,7 +186,8 @@ impl Life {
             }
         }
         self.reception.desk.begin_input();
-        self.wallet.begin_input();
+        let spent = std::mem::take(&mut self.spent);
+        self.wallet.begin_input(&spent);
         tell(reply, Ok(Ack::Started));
         let turned = self.turn(&entry).await;
         let _nobody_inside = self.companions_rest().await;

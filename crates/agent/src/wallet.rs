@@ -19,12 +19,16 @@ impl Wallet {
         Self { session, each, current }
     }
 
-    /// From here on calls are paid from a new input's share.
-    pub(crate) fn begin_input(&self) {
+    /// From here on calls are paid from a new input's share, of which this much is gone already: the input was cut off
+    /// and goes on. The session's budget knows of that, or is its host's to tell.
+    pub(crate) fn begin_input(&self, spent: &[Spending]) {
         if self.each.is_unlimited() {
             return;
         }
         let purse = Purse::within(Arc::clone(&self.session), self.each).named("the turn's budget");
+        for spending in spent {
+            purse.book(*spending);
+        }
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(purse);
     }
 
@@ -55,9 +59,9 @@ mod tests {
         };
         let session = Arc::new(Purse::new(Allowance::tokens(15)));
         let wallet = Wallet::new(session.clone(), Allowance::tokens(10));
-        wallet.begin_input();
+        wallet.begin_input(&[]);
         assert!(spend(&wallet, 8) && !spend(&wallet, 3));
-        wallet.begin_input();
+        wallet.begin_input(&[]);
         assert_eq!(wallet.left(), Allowance::tokens(7), "the session has less than a share");
         assert!(spend(&wallet, 7) && !spend(&wallet, 1));
         assert_eq!(session.spent().tokens, 15);

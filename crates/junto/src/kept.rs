@@ -24,8 +24,13 @@ impl Kept {
     /// If there is no such session, another process writes it, it is of a newer version, or it cannot be
     /// read.
     pub fn reopen(store: &Store, session: &SessionId) -> Result<Self> {
-        let opened = store.open_session(session)?;
-        let past = Past::new(store.read(session)?.events);
+        let mut opened = store.open_session(session)?;
+        let read = store.read(session)?;
+        // Who opens a journal does not look into its events. Who reads them finds all that is damaged, and those
+        // besides that this version does not know.
+        opened.recovery.damaged = read.recovery.damaged;
+        opened.recovery.more_damaged = read.recovery.more_damaged;
+        let past = Past::new(read.events);
         Ok(Self { session: session.clone(), opened, past })
     }
 
@@ -34,7 +39,7 @@ impl Kept {
         &self.session
     }
 
-    /// The position of the last event.
+    /// The last position that is taken: by the last event, or by what is damaged after it.
     pub fn last(&self) -> Seq {
         self.opened.last
     }

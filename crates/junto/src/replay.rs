@@ -132,7 +132,7 @@ impl Stage<'_> {
                 player.load(turn);
                 live.send(Command::Submit { input: input.clone() }).await?;
             }
-            replayed.divergence = follow(turn, &mut seen, &mut replayed.calls).await?;
+            replayed.divergence = follow(turn, &player, &mut seen, &mut replayed.calls).await?;
             replayed.turns += u32::from(turn.begin != Begin::GoesOn);
             if replayed.divergence.is_some() {
                 break;
@@ -144,7 +144,12 @@ impl Stage<'_> {
 }
 
 /// Follows a turn to its end, or to where it was cut, and says where it goes another way.
-async fn follow(turn: &Turn, seen: &mut Subscription, made: &mut usize) -> Run<Option<Divergence>> {
+async fn follow(
+    turn: &Turn,
+    player: &Player,
+    seen: &mut Subscription,
+    made: &mut usize,
+) -> Run<Option<Divergence>> {
     let mut calls = turn.calls.iter();
     let differs = |seq, then: String, now: String| Some(Divergence { turn: turn.number, seq, then, now });
     loop {
@@ -160,10 +165,13 @@ async fn follow(turn: &Turn, seen: &mut Subscription, made: &mut usize) -> Run<O
                 }
             }
             Body::InputEnd { reason, .. } => {
-                let missing = calls.next().map(|missing| missing.seq);
-                return Ok(missing.and_then(|seq| {
+                if let Some(missing) = calls.next() {
                     let now = format!("the turn ends: {}", reason_in_words(reason));
-                    differs(seq, "the model was asked again".to_owned(), now)
+                    return Ok(differs(missing.seq, "the model was asked again".to_owned(), now));
+                }
+                let more = turn.answered.filter(|_| player.is_asked_more());
+                return Ok(more.and_then(|seq| {
+                    differs(seq, "the turn ended".to_owned(), "the model is asked again".to_owned())
                 }));
             }
             _ => {}

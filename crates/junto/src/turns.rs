@@ -179,30 +179,36 @@ impl Turns {
         self.snapshots.undo(&begin, &end, doing == Doing::Dry).await
     }
 
-    /// Takes back what was done to the files after a turn had ended, up to the end of a later one; 0 is
-    /// before the first.
+    /// Takes back what the turns after this one, up to a later one, did to the files; 0 is before the first. What was
+    /// changed between turns was changed by others, and stays.
     ///
     /// # Errors
     /// As [`Turns::undo`].
-    pub async fn rewind(&self, to: u32, from: u32, doing: Doing) -> Result<Undone> {
-        let then = self.end_of(to, from).await?;
-        let mut undone = Undone::default();
-        // A file is the session's, and nobody else's, if it is as one of these turns left it: the files may
-        // have gone back before.
+    pub async fn rewind(&self, to: u32, from: u32) -> Result<Undone> {
+        self.check(to, from).await?;
+        let start = self.snapshots.take("now").await?;
+        let mut left = Vec::new();
+        // From the last to the first, so that each finds what it left behind. Where it does not, the files went back
+        // before, and an earlier turn finds them; or somebody has changed them since.
         for turn in (to.saturating_add(1)..=from).rev() {
-            let Some(end) = self.snapshots.find(&after(turn)).await? else { continue };
-            let Undone { files, left } = self.snapshots.undo(&then, &end, doing == Doing::Dry).await?;
-            undone.files.extend(files);
-            undone.left.extend(left);
+            let begin = self.snapshots.find(&before(turn)).await?;
+            if let (Some(begin), Some(end)) = (begin, self.snapshots.find(&after(turn)).await?) {
+                let undone = self.snapshots.undo(&begin, &end, false).await?;
+                left.push((begin, undone.left));
+            }
         }
-        let mut told = HashSet::new();
-        undone.files.retain(|change| told.insert(change.path.clone()));
-        // Left alone is what is still different.
         let now = self.snapshots.take("now").await?;
-        let different = self.snapshots.changes(&then, &now).await?;
-        let different: HashSet<String> = different.into_iter().map(|change| change.path).collect();
-        undone.left.retain(|path| different.contains(path) && told.insert(path.clone()));
-        Ok(undone)
+        let files = self.snapshots.changes(&now, &start).await?;
+        // What is as a turn found it is not left, but went back before.
+        let mut told: HashSet<String> = files.iter().map(|change| change.path.clone()).collect();
+        for (begin, paths) in left.iter().filter(|(_, paths)| !paths.is_empty()) {
+            let different = self.snapshots.changes(begin, &now).await?;
+            let different: HashSet<String> = different.into_iter().map(|change| change.path).collect();
+            told.extend(paths.iter().filter(|path| !different.contains(*path)).cloned());
+        }
+        let mut left: Vec<String> = left.into_iter().flat_map(|(_, paths)| paths).collect();
+        left.retain(|path| told.insert(path.clone()));
+        Ok(Undone { files, left })
     }
 
     /// Takes over the snapshots of a session that this one began with the turns of, up to the end of a turn. If it
@@ -215,17 +221,16 @@ impl Turns {
         self.snapshots.take_over(from, is_shared).await
     }
 
-    /// The files as they were when a turn had ended: as it left them, or, if it changed none, as the next one
-    /// found them that did.
-    async fn end_of(&self, turn: u32, last: u32) -> Result<Tree> {
+    /// That the files were snapshotted when a turn had ended, or later.
+    async fn check(&self, turn: u32, last: u32) -> Result<()> {
         let names =
             (turn > 0).then(|| after(turn)).into_iter().chain((turn.saturating_add(1)..=last).map(before));
         for name in names {
-            if let Some(tree) = self.snapshots.find(&name).await? {
-                return Ok(tree);
+            if self.snapshots.find(&name).await?.is_some() {
+                return Ok(());
             }
         }
-        self.tree(&after(turn)).await
+        self.tree(&after(turn)).await.map(|_| ())
     }
 
     async fn tree(&self, name: &str) -> Result<Tree> {

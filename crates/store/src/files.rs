@@ -34,6 +34,8 @@ pub trait Files: fmt::Debug + Send + Sync {
     fn list(&self, folder: &Path) -> io::Result<Vec<String>>;
     /// Whether there is such a file.
     fn is_there(&self, path: &Path) -> bool;
+    /// Whether there is such a folder.
+    fn has_folder(&self, path: &Path) -> bool;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Removes an empty folder.
@@ -145,6 +147,10 @@ impl Files for Disk {
 
     fn is_there(&self, path: &Path) -> bool {
         fs::metadata(path).is_ok_and(|found| found.is_file())
+    }
+
+    fn has_folder(&self, path: &Path) -> bool {
+        fs::metadata(path).is_ok_and(|found| found.is_dir())
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {

@@ -53,7 +53,8 @@ pub struct Store {
 pub struct Opened {
     /// Where its events go.
     pub journal: Arc<DiskJournal>,
-    /// The position of its last event, 0 if it has none: what `EventLog::new` wants.
+    /// The last position that is taken, 0 if none is: what `EventLog::new` wants. It is that of the last event, unless
+    /// there is damage after it that may have been events.
     pub last: Seq,
     /// What was found wrong with it, and what was done about that.
     pub recovery: Recovery,
@@ -113,7 +114,7 @@ impl Store {
     pub fn on(files: Arc<dyn Files>, root: impl Into<PathBuf>, options: Options) -> Result<Self> {
         let root = root.into();
         let sessions = root.join("sessions");
-        files.make_folder(&sessions).map_err(|error| Error::io(&sessions, error))?;
+        make(&*files, &sessions, options.sync)?;
         let index = Index::open(&root, options.redact.clone());
         let watch = options.watch.unwrap_or_else(|| Arc::new(index.clone()));
         let options = Options { watch: Some(watch), ..options };
@@ -223,6 +224,21 @@ impl Store {
         sessions.sort();
         Ok(sessions)
     }
+}
+
+/// Makes a folder, and those above it, so that a crash of the machine leaves them. It may be there already.
+fn make(files: &dyn Files, folder: &Path, sync: Sync) -> Result<()> {
+    let missing = folder.ancestors().take_while(|folder| !files.has_folder(folder)).collect::<Vec<_>>();
+    files.make_folder(folder).map_err(|error| Error::io(folder, error))?;
+    if sync == Sync::Never {
+        return Ok(());
+    }
+    for parent in missing.into_iter().filter_map(Path::parent) {
+        // A folder without a name is the one that the process works in.
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        files.sync_folder(parent).map_err(|error| Error::io(parent, error))?;
+    }
+    Ok(())
 }
 
 /// Whether this can name a file or a folder beside others, and nothing else.

@@ -1,6 +1,7 @@
 //! Sessions brought back: how inputs end that had no end, what a host can say about it, and what is refused.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 use junto_agent::{OnOpen, Past, Session, SessionConfig};
@@ -9,7 +10,10 @@ use junto_core::{
     Journal, Limits, MemoryJournal, Payload, Seq, SessionState, grammar,
 };
 use junto_env::{ExecutionEnvironment, LocalEnvironment};
-use junto_llm::{Effort, Error, ErrorKind, Message, Provider, Request, Role, SessionId, Usage};
+use junto_llm::{
+    Allowance, CallCx, Effort, Error, ErrorKind, EventStream, Fut, Message, Provider, Request, Response,
+    Role, SessionId, Spending, Usage,
+};
 use serde_json::{Value, json};
 
 use crate::revival::{CUT_OFF, Cut, Next, Performance, Stage, answers};
@@ -477,4 +481,50 @@ async fn an_input_that_goes_on_has_an_end_also_if_the_session_ends_at_once() {
     let session = resume(past, &script([]), cancelled).await.unwrap();
     assert_eq!(session.close().await.reason, EndReason::Interrupted);
     grammar::check(&session.log().subscribe(Seq::START).rest().await.unwrap()).unwrap();
+}
+
+/// A script that is paid a token for each line.
+struct Thrifty {
+    script: Arc<Script>,
+    asks: Arc<AtomicU64>,
+}
+
+impl Provider for Thrifty {
+    fn complete<'a>(&'a self, request: Request, cx: &'a CallCx) -> Fut<'a, Result<Response, Error>> {
+        self.script.complete(request, cx)
+    }
+
+    fn stream<'a>(&'a self, request: Request, cx: &'a CallCx) -> Fut<'a, Result<EventStream, Error>> {
+        Box::pin(async move {
+            let token = Spending { tokens: 1, ..Spending::NOTHING };
+            cx.budget.reserve(token)?.settle(token);
+            self.asks.fetch_add(1, Ordering::Relaxed);
+            self.script.stream(request, cx).await
+        })
+    }
+}
+
+/// What an input has spent before it was cut off is gone from its share.
+#[tokio::test]
+async fn an_input_that_goes_on_has_spent_what_it_has() {
+    let lines = || vec![Line::Calls(vec![call("echo", "one")]), Line::Text("Done.")];
+    let model: Arc<dyn Provider> = script(lines());
+    let stage = Stage::new([Input::text("one")], |config| config);
+    let whole = stage.play(&model).await;
+    let past = up_to(&whole.events, named("tool_call_end"));
+    let used = Past::new(past.clone()).spent().0.total;
+    assert!(used > 0);
+    for (share, asked) in [(used, 0), (used + 1, 1)] {
+        let asks = Arc::new(AtomicU64::new(0));
+        let provider: Arc<dyn Provider> =
+            Arc::new(Thrifty { script: script_from(1, lines()), asks: Arc::clone(&asks) });
+        let stage = Stage::new([Input::text("one")], move |config| SessionConfig {
+            turn_budget: Allowance::tokens(share),
+            ..config
+        });
+        let after = stage.play_on(&provider, Past::new(past.clone()), &whole.journal).await;
+        assert_eq!(asks.load(Ordering::Relaxed), asked, "{:?}", after.ends());
+        let end = if asked == 0 { EndReason::Limit } else { EndReason::Done };
+        assert_eq!(after.ends()[0].0, end);
+    }
 }

@@ -44,7 +44,7 @@ pub(crate) async fn rewind(
         Some(Undone::default())
     } else if args.files {
         let turns = turns(&store, &id, workdir.as_deref(), environment)?;
-        let undone = turns.rewind(args.to, last, Doing::Really).await;
+        let undone = turns.rewind(args.to, last).await;
         Some(undone.map_err(|error| not_snapshotted(&error))?)
     } else {
         None

@@ -98,6 +98,58 @@ fn files_come_back_with_the_turn() {
     check_file(machine, "mine.txt", Some("mine\n"));
 }
 
+/// What the user did between two turns is not the session's to take back.
+#[test]
+fn what_was_changed_between_turns_stays() {
+    let stage = Stage::on_any_wire(Play::of([
+        write("a.txt", "one\n"),
+        write("c.txt", "one\n"),
+        Step::text("First."),
+        write("a.txt", "two\n"),
+        write("b.txt", "new\n"),
+        Step::call("shell", json!({"command": "rm gone.txt"})),
+        Step::text("Second."),
+    ]));
+    let machine = &stage.machine;
+    machine.write("project/mine.txt", "mine\n");
+    machine.run(&["run", "Do one."]).ok();
+    machine.write("project/mine.txt", "edited\n");
+    machine.write("project/own.txt", "own\n");
+    machine.write("project/gone.txt", "there\n");
+    machine.write("project/c.txt", "edited\n");
+    machine.run(&["resume", "latest", "Do two."]).ok();
+    let id = latest(machine);
+
+    let own = || {
+        check_file(machine, "mine.txt", Some("edited\n"));
+        check_file(machine, "own.txt", Some("own\n"));
+        check_file(machine, "gone.txt", Some("there\n"));
+        check_file(machine, "c.txt", Some("edited\n"));
+    };
+    let told = machine.run(&["rewind", &id, "--to", "1", "--files"]).ok();
+    assert_eq!(told, "brought back: a.txt\nremoved: b.txt\nbrought back: gone.txt\n");
+    check_file(machine, "a.txt", Some("one\n"));
+    check_file(machine, "b.txt", None);
+    own();
+    let told = machine.run(&["rewind", &id, "--to", "0", "--files"]).ok();
+    assert_eq!(told, "removed: a.txt\nleft alone, since it was changed again: c.txt\n");
+    check_file(machine, "a.txt", None);
+    own();
+}
+
+/// Back over both turns at once, what each of them changed again.
+#[test]
+fn files_come_back_over_several_turns() {
+    let (stage, id) = two_turns();
+    let machine = &stage.machine;
+    machine.write("project/b.txt", "edited\n");
+    let told = machine.run(&["rewind", &id, "--to", "0", "--files"]).ok();
+    assert_eq!(told, "removed: a.txt\nleft alone, since it was changed again: b.txt\n");
+    check_file(machine, "a.txt", None);
+    check_file(machine, "b.txt", Some("edited\n"));
+    check_file(machine, "mine.txt", Some("mine\n"));
+}
+
 #[test]
 fn a_fork_knows_the_files_of_the_turns_it_shares() {
     let (stage, id) = two_turns();
@@ -240,4 +292,27 @@ fn a_replay_tells_where_it_goes_another_way() {
     assert_eq!((run.code, &report["divergence"]["turn"]), (Some(1), &json!(1)), "{report:#}");
     let words = machine.run(&["replay", &id]);
     assert!(words.code == Some(1) && words.out.contains("turn 1 goes another way"), "{words:#?}");
+}
+
+#[test]
+fn a_replay_tells_that_the_model_is_asked_once_more() {
+    let shell = Step::call("shell", json!({"command": "true"}));
+    let stage = Stage::on_any_wire(Play::of([shell, Step::text("Done.")]));
+    let machine = &stage.machine;
+    machine.run(&["run", "Look."]).ok();
+    let id = latest(machine);
+    // As if the turn had ended after its tool, without another question to the model.
+    let journal = machine.path(&format!(".local/state/junto/sessions/{id}/journal.jsonl"));
+    let text = fs::read_to_string(&journal).unwrap();
+    let is_call = |line: &&str| line.contains("\"type\":\"call\"");
+    let last = text.lines().rfind(is_call).unwrap();
+    fs::write(&journal, text.replace(&format!("{last}\n"), "")).unwrap();
+    let run = machine.run(&["replay", &id, "--json"]);
+    let report: Value = serde_json::from_str(&run.out).unwrap();
+    let divergence = &report["divergence"];
+    assert_eq!((run.code, &divergence["turn"]), (Some(1), &json!(1)), "{report:#}");
+    assert_eq!(
+        (&divergence["then"], &divergence["now"]),
+        (&json!("the turn ended"), &json!("the model is asked again"))
+    );
 }

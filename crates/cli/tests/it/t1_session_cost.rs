@@ -1,11 +1,14 @@
 //! What model calls cost, and what may be spent.
 
+use std::fs;
+
 use junto::llm::Wire;
-use junto::twin::{Play, Step};
+use junto::twin::{Play, Step, UsageOverride};
 use serde_json::{Value, json};
 
 use crate::stage::{SETUPS, Stage, on_every_wire};
 use crate::t1_gateway::Gateway;
+use crate::t1_sessions::{crc, latest};
 use crate::{Machine, Run};
 
 fn cost(machine: &Machine, flags: &[&str]) -> Value {
@@ -102,4 +105,49 @@ fn a_model_of_unknown_price_is_refused_under_a_cap() {
         .run(&["run", "--max-usd", "1", "Work."])
         .fails(2, &["nobody knows the price of `mistral`", "[[models]]"]);
     assert!(stage.requests().is_empty());
+}
+
+/// A call of which nobody knows the cost, such as one that was interrupted, does not make the others free.
+#[test]
+fn a_call_of_unknown_cost_hides_no_other_from_the_budget() {
+    let counted = |step: Step, output| {
+        let nothing = Some(0);
+        let usage = UsageOverride {
+            input: nothing,
+            output: Some(output),
+            cache_read: nothing,
+            cache_write: nothing,
+            ..UsageOverride::default()
+        };
+        Step { usage, ..step }
+    };
+    let shell = || Step::call("shell", json!({"command": "true"}));
+    let play =
+        Play::of([counted(shell(), 800), counted(Step::text("Done."), 100), counted(Step::text("More."), 1)]);
+    let stage = Stage::new(&SETUPS[3], play);
+    stage.price(&["mistral"]);
+    let machine = &stage.machine;
+    machine.run(&["run", "Work."]).ok();
+    let journal = machine.path(&format!(".local/state/junto/sessions/{}/journal.jsonl", latest(machine)));
+    let text = fs::read_to_string(&journal).unwrap();
+    // The last call is one of which nobody knows the cost.
+    let at =
+        text.lines().enumerate().filter(|(_, line)| line.contains("\"type\":\"call\"")).last().unwrap().0;
+    let lines = text.lines().enumerate().map(|(number, line)| {
+        if number != at {
+            return format!("{line}\n");
+        }
+        let event = line.split_once("\"e\":").unwrap().1.strip_suffix('}').unwrap();
+        let mut event: Value = serde_json::from_str(event).unwrap();
+        event["cost"] = json!({"basis": "unknown"});
+        let event = event.to_string();
+        format!("{{\"c\":\"{:08x}\",\"e\":{event}}}\n", crc(event.as_bytes()))
+    });
+    fs::write(&journal, lines.collect::<String>()).unwrap();
+
+    // A dollar for each token: 800 and 100 are spent, and the next call may read 9000 and write 900.
+    let resume = |cap: &str| machine.run(&["resume", "latest", "--max-usd", cap, "More."]);
+    resume("10799").fails(4, &["budget", "$9899.00 left"]);
+    resume("10801").ok();
+    assert_eq!(stage.requests().len(), 3);
 }

@@ -333,3 +333,56 @@ fn damage_is_told_and_the_rest_goes_on() {
     assert_eq!((run.code, run.out.as_str()), (Some(0), "Second.\n"), "{run:#?}");
     assert!(run.err.contains("warning: the journal of session"), "{run:#?}");
 }
+
+/// The journal of a session, of which `damage` makes another, goes on: what was lost is told, the model is shown what
+/// is left, and no position is there twice.
+fn check_damaged_end(damage: impl Fn(&mut Vec<u8>), told: &str) {
+    let play = Play::of([Step::text("First."), Step::text("Second."), Step::text("Third.")]);
+    let stage = Stage::on_any_wire(play);
+    stage.machine.run(&["run", "Begin."]).ok();
+    let id = latest(&stage.machine);
+    let journal = stage.machine.path(&format!(".local/state/junto/sessions/{id}/journal.jsonl"));
+    let mut bytes = fs::read(&journal).unwrap();
+    damage(&mut bytes);
+    fs::write(&journal, &bytes).unwrap();
+
+    let rewound = stage.machine.run(&["rewind", "--to", "1", &id]);
+    assert_eq!(rewound.code, Some(0), "{rewound:#?}");
+    assert!(rewound.err.contains(told), "{rewound:#?}");
+    for (command, said) in
+        [(["resume", &id, "Go on."], "Second.\n"), (["resume", &id, "And on."], "Third.\n")]
+    {
+        let run = stage.machine.run(&command);
+        assert_eq!((run.code, run.out.as_str()), (Some(0), said), "{run:#?}");
+        assert!(run.err.contains(told), "{run:#?}");
+    }
+    assert!(stage.requests()[1].body.to_string().contains("First."));
+    let exported = stage.machine.run(&["export", "--format", "json", &id]).ok();
+    let exported: Value = serde_json::from_str(&exported).unwrap();
+    let places: Vec<u64> =
+        exported["events"].as_array().unwrap().iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+    assert!(places.is_sorted_by(|one, next| one < next), "{places:?}");
+}
+
+#[test]
+fn a_damaged_end_does_not_keep_a_session_from_going_on() {
+    // A byte of the last line is another.
+    let flipped = |bytes: &mut Vec<u8>| {
+        let at = bytes.len() - 20;
+        bytes[at] ^= 1;
+    };
+    check_damaged_end(flipped, "is lost");
+    check_damaged_end(|bytes| bytes.extend(b"\0\0\n"), "is lost");
+    // A whole record of a kind that only a later version knows.
+    let unknown = |bytes: &mut Vec<u8>| {
+        let text = String::from_utf8(bytes.clone()).unwrap();
+        let last = text.lines().last().unwrap();
+        let event = last.split_once("\"e\":").unwrap().1.strip_suffix('}').unwrap();
+        let mut event: Value = serde_json::from_str(event).unwrap();
+        event["seq"] = json!(event["seq"].as_u64().unwrap() + 1);
+        event["type"] = json!("of_another_time");
+        let event = event.to_string();
+        bytes.extend(format!("{{\"c\":\"{:08x}\",\"e\":{event}}}\n", crc(event.as_bytes())).bytes());
+    };
+    check_damaged_end(unknown, "no event that this version knows");
+}

@@ -1,6 +1,7 @@
 //! The model and the tools of a recorded session, and a journal for it in memory.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
@@ -24,6 +25,8 @@ use super::record::{Outcomes, Recorded, Turn};
 #[derive(Default)]
 pub(super) struct Player {
     calls: Mutex<VecDeque<Recorded>>,
+    /// Whether there was no answer left when it was asked.
+    is_asked_more: AtomicBool,
     session: OnceLock<Session>,
     /// Cancelled when the session is there.
     seated: CancellationToken,
@@ -33,6 +36,12 @@ impl Player {
     /// Puts the answers of a turn in the place of what was left of the one before.
     pub(super) fn load(&self, turn: &Turn) {
         *self.calls.lock().unwrap_or_else(PoisonError::into_inner) = turn.calls.iter().cloned().collect();
+        self.is_asked_more.store(false, Ordering::Release);
+    }
+
+    /// Whether it was asked more in this turn than was recorded.
+    pub(super) fn is_asked_more(&self) -> bool {
+        self.is_asked_more.load(Ordering::Acquire)
     }
 
     /// Says whose model this is.
@@ -44,6 +53,7 @@ impl Player {
     async fn next(&self) -> Result<Response, Error> {
         let next = self.calls.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let Some(Recorded { answer, said, .. }) = next else {
+            self.is_asked_more.store(true, Ordering::Release);
             return Err(Error::new(ErrorKind::InvalidRequest, "the recorded session asked no more"));
         };
         self.seated.cancelled().await;

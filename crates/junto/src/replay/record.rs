@@ -37,6 +37,14 @@ pub(super) struct Turn {
     pub(super) number: u32,
     pub(super) begin: Begin,
     pub(super) calls: Vec<Recorded>,
+    /// Where it ended with an answer; none if it did not, or goes on elsewhere.
+    pub(super) answered: Option<Seq>,
+}
+
+impl Turn {
+    fn new(number: u32, begin: Begin) -> Self {
+        Self { number, begin, calls: Vec::new(), answered: None }
+    }
 }
 
 /// How a turn begins.
@@ -108,7 +116,7 @@ impl Reader {
                 if self.stale {
                     self.leg(place);
                 }
-                self.turn = Some(Turn { number, begin: Begin::Said(input.clone()), calls: Vec::new() });
+                self.turn = Some(Turn::new(number, Begin::Said(input.clone())));
             }
             Body::SteeringInjected { input, .. } => {
                 match self.turn.as_mut().map(|turn| turn.calls.last_mut()) {
@@ -142,7 +150,10 @@ impl Reader {
                     EndReason::Interrupted => self.spoil(format!("turn {number}: it was interrupted")),
                     EndReason::Rejected => self.spoil(format!("turn {number}: it ended with a refusal")),
                     EndReason::Limit => self.spoil(format!("turn {number}: it ended at a limit")),
-                    EndReason::Done | EndReason::AwaitingInput | EndReason::Failed { .. } => {}
+                    EndReason::Done | EndReason::AwaitingInput => {
+                        self.turn.iter_mut().for_each(|turn| turn.answered = Some(event.seq));
+                    }
+                    EndReason::Failed { .. } => {}
                 }
                 self.end();
             }
@@ -200,7 +211,7 @@ impl Reader {
     fn go_on(&mut self, past: usize, number: u32) {
         self.cut();
         self.leg(past);
-        self.turn = Some(Turn { number, begin: Begin::GoesOn, calls: Vec::new() });
+        self.turn = Some(Turn::new(number, Begin::GoesOn));
     }
 
     fn push(&mut self, turn: Option<Turn>) {

@@ -55,6 +55,8 @@ struct State {
     syncs: u64,
     crashed: bool,
     folders: BTreeSet<PathBuf>,
+    /// Those that would be listed after a crash of the machine, if those above them are.
+    safe_folders: BTreeSet<PathBuf>,
     /// What is listed, as a running process sees it.
     names: BTreeMap<PathBuf, usize>,
     /// What would be listed after a crash of the machine.
@@ -103,7 +105,13 @@ impl Faulty {
     /// The files that a crash at this moment leaves, on which nothing goes wrong.
     pub fn after_crash(&self, loss: Loss) -> Self {
         let state = self.state();
-        let names = if loss == Loss::Nothing { &state.names } else { &state.safe_names };
+        let (folders, mut names) = if loss == Loss::Nothing {
+            (state.folders.clone(), state.names.clone())
+        } else {
+            let is_left = |path: &&PathBuf| path.ancestors().all(|folder| state.is_safe(folder));
+            (state.safe_folders.iter().filter(is_left).cloned().collect(), state.safe_names.clone())
+        };
+        names.retain(|path, _| path.parent().is_some_and(|parent| is_in(&folders, parent)));
         let contents = state.contents.iter().map(|content| {
             let bytes = match loss {
                 Loss::Nothing => content.bytes.clone(),
@@ -117,9 +125,10 @@ impl Faulty {
             Content { safe: bytes.clone(), bytes, locked: false }
         });
         let left = State {
-            folders: state.folders.clone(),
+            safe_folders: folders.clone(),
+            folders,
             names: names.clone(),
-            safe_names: names.clone(),
+            safe_names: names,
             contents: contents.collect(),
             ..State::default()
         };
@@ -140,7 +149,10 @@ impl Faulty {
         state.contents.push(Content { bytes: bytes.to_vec(), safe: bytes.to_vec(), locked: false });
         state.names.insert(path.to_owned(), id);
         state.safe_names.insert(path.to_owned(), id);
-        state.folders.extend(path.ancestors().skip(1).map(Path::to_owned));
+        for folder in path.ancestors().skip(1) {
+            state.folders.insert(folder.to_owned());
+            state.safe_folders.insert(folder.to_owned());
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -170,7 +182,17 @@ fn crash() -> io::Error {
     io::Error::other("everything stopped")
 }
 
+/// Whether there is such a folder; the uppermost there always is.
+fn is_in(folders: &BTreeSet<PathBuf>, folder: &Path) -> bool {
+    folder.parent().is_none() || folders.contains(folder)
+}
+
 impl State {
+    /// Whether the folder above it would list it after a crash of the machine.
+    fn is_safe(&self, folder: &Path) -> bool {
+        is_in(&self.safe_folders, folder)
+    }
+
     /// Counts an operation, which fails here if it is to fail whole.
     fn count(&mut self, effect: Effect) -> io::Result<()> {
         if self.crashed {
@@ -255,6 +277,10 @@ impl Files for Faulty {
         self.reading().is_ok_and(|state| state.names.contains_key(path))
     }
 
+    fn has_folder(&self, path: &Path) -> bool {
+        self.reading().is_ok_and(|state| is_in(&state.folders, path))
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         let removed = self.changing()?.names.remove(path);
         removed.map(|_| ()).ok_or_else(|| io::ErrorKind::NotFound.into())
@@ -271,7 +297,9 @@ impl Files for Faulty {
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         let mut state = self.changing()?;
-        let State { names, safe_names, .. } = &mut *state;
+        let State { names, safe_names, folders, safe_folders, .. } = &mut *state;
+        safe_folders.retain(|path| path.parent() != Some(folder));
+        safe_folders.extend(folders.iter().filter(|path| path.parent() == Some(folder)).cloned());
         safe_names.retain(|path, _| path.parent() != Some(folder));
         let inside = names.iter().filter(|(path, _)| path.parent() == Some(folder));
         safe_names.extend(inside.map(|(path, id)| (path.clone(), *id)));

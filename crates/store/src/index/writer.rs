@@ -11,7 +11,7 @@ use super::database::{Database, Place, Renewed};
 use super::note::Note;
 use super::pages;
 use super::queue::{Batch, Queue};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Notes go in; a thread of its own writes them, which starts once there is something that has waited for a while: most
 /// commands are over sooner. Dropping it writes what is left, if something was written before, and ends the thread.
@@ -40,9 +40,9 @@ impl Writer {
         let start = || {
             let trouble = Arc::clone(&self.trouble);
             let worker = Worker { place: self.place.clone(), database: None, trouble };
-            let batches = Arc::clone(&self.queue);
+            let (batches, trouble) = (Arc::clone(&self.queue), Arc::clone(&self.trouble));
             let thread = std::thread::Builder::new().name("junto-index".to_owned());
-            match thread.spawn(move || worker.run(&Served(&batches))) {
+            match thread.spawn(move || worker.run(&Served { queue: &batches, trouble: &trouble })) {
                 Ok(thread) => Some(thread),
                 Err(error) => {
                     let fault = Error::io(std::path::Path::new("the thread of the index"), error);
@@ -78,7 +78,8 @@ impl Writer {
                 return result;
             }
         }
-        self.trouble(|trouble| trouble.fault.clone()).map_or(Ok(()), Err)
+        // Nobody writes any more, whether or not somebody was told why.
+        Err(self.trouble(|trouble| trouble.fault.clone()).unwrap_or_else(gone))
     }
 
     pub(super) fn trouble<T>(&self, look: impl FnOnce(&mut Trouble) -> T) -> T {
@@ -96,12 +97,23 @@ impl Drop for Writer {
 }
 
 /// A queue as long as somebody takes from it, also if that ends in a panic.
-struct Served<'a>(&'a Queue);
+struct Served<'a> {
+    queue: &'a Queue,
+    trouble: &'a Mutex<Trouble>,
+}
 
 impl Drop for Served<'_> {
     fn drop(&mut self) {
-        self.0.abandon();
+        if std::thread::panicking() {
+            self.trouble.lock().unwrap_or_else(PoisonError::into_inner).fault.get_or_insert_with(gone);
+        }
+        self.queue.abandon();
     }
+}
+
+/// That the one who writes is gone.
+fn gone() -> Error {
+    Error::new(ErrorKind::Io, "the thread of the index", "it broke off, and writes nothing more")
 }
 
 struct Worker {
@@ -112,7 +124,7 @@ struct Worker {
 
 impl Worker {
     fn run(mut self, queue: &Served<'_>) {
-        while let Some(batch) = queue.0.next() {
+        while let Some(batch) = queue.queue.next() {
             // A command that is over so soon does not open the index for what it did: who looks next reads that from
             // the journal.
             if batch.is_last && batch.flushes.is_empty() && self.database.is_none() {
@@ -164,5 +176,27 @@ impl Worker {
                 Ok(empty.insert(opened))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_told_that_it_is_written_when_the_writer_broke_off() {
+        let dir = tempfile::tempdir().unwrap();
+        let writer = Writer::new(Place::new(dir.path()));
+        let (queue, trouble) = (Arc::clone(&writer.queue), Arc::clone(&writer.trouble));
+        let thread = std::thread::spawn(move || {
+            let served = Served { queue: &queue, trouble: &trouble };
+            let _batch = served.queue.next();
+            panic!("it breaks off");
+        });
+        assert!(writer.thread.set(Some(thread)).is_ok());
+        assert!(writer.flush().is_err());
+        // The fault may have been told before.
+        writer.trouble(|trouble| trouble.fault = None);
+        assert!(writer.flush().is_err());
     }
 }

@@ -21,7 +21,7 @@ use super::{DiskJournal, FILE, QUICK, Shared};
 use crate::files::{File, Files, How};
 use crate::{Error, ErrorKind, Opened, Options, Result, Sync};
 
-/// How many syncs it takes until a new journal is safe: its file, and the folders above it.
+/// How many syncs it takes until a journal is safe: its file, and the folders above it.
 const SYNCS: u32 = 4;
 
 /// How much is copied at once.
@@ -46,8 +46,13 @@ pub(crate) fn create(
     session: &SessionId,
 ) -> Result<Opened> {
     files.make_folder(&folder).map_err(|error| Error::io(&folder, error))?;
-    let lock = Lock::take(files, &folder, session)?;
     let path = folder.join(FILE);
+    let lock = Lock::take(files, &folder, session).inspect_err(|error| {
+        // Whoever has the lock has the folder, too.
+        if error.kind() != ErrorKind::Locked && !files.is_there(&path) {
+            leave_nothing(&**files, &folder);
+        }
+    })?;
     let file = files.open(&path, How::New).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Error::new(ErrorKind::Exists, session, "there is such a session"),
         _ => Error::io(&path, error),
@@ -55,30 +60,43 @@ pub(crate) fn create(
     let begun = file.and_then(|file| Ok((begin(&*file, &path, options, session)?, file)));
     match begun {
         Ok((len, file)) => {
-            // With the first event that is to be safe they are, too.
-            let folders = [Some(&*folder), folder.parent(), folder.parent().and_then(Path::parent)];
-            let folders = folders.into_iter().flatten().map(Path::to_owned).collect();
-            let is_quick = Arc::new(AtomicBool::new(false));
-            let fresh = match options.sync {
-                Sync::Never => Fresh::Folders(folders),
-                Sync::Always | Sync::TurnEnds => {
-                    Fresh::begin(files, &file, folders, QUICK * SYNCS, &is_quick)
-                }
-            };
+            let fresh = fresh(files, options, &folder, &file);
             let writer = Writer::new(file, path, len, Seq(0), Places::default());
-            let journal = journal(files, options, folder, session, writer, lock, (fresh, is_quick));
+            let journal = journal(files, options, folder, session, writer, lock, fresh);
             Ok(Opened { journal, last: Seq(0), recovery: Recovery::default() })
         }
         Err(error) => {
             if error.kind() != ErrorKind::Exists {
-                // As well as it goes: the first error is the one to tell.
                 let _ = files.remove(&path);
-                let _ = files.remove(&folder.join(lock::FILE));
-                let _ = files.remove_folder(&folder);
+                leave_nothing(&**files, &folder);
             }
             Err(error)
         }
     }
+}
+
+/// Removes a folder that has a lock at most, as well as it goes: the first error is the one to tell.
+fn leave_nothing(files: &dyn Files, folder: &Path) {
+    let _ = files.remove(&folder.join(lock::FILE));
+    let _ = files.remove_folder(folder);
+}
+
+/// What makes the folders safe that list a journal: with the first event that is to be safe they are, too. Nobody knows
+/// whether those of an old journal ever were, if its process was killed.
+fn fresh(
+    files: &Arc<dyn Files>,
+    options: &Options,
+    folder: &Path,
+    file: &Arc<dyn File>,
+) -> (Fresh, Arc<AtomicBool>) {
+    let folders = [Some(folder), folder.parent(), folder.parent().and_then(Path::parent)];
+    let folders = folders.into_iter().flatten().map(Path::to_owned).collect();
+    let is_quick = Arc::new(AtomicBool::new(false));
+    let fresh = match options.sync {
+        Sync::Never => Fresh::Folders(folders),
+        Sync::Always | Sync::TurnEnds => Fresh::begin(files, file, folders, QUICK * SYNCS, &is_quick),
+    };
+    (fresh, is_quick)
 }
 
 /// Writes the header into an empty file. It is not synced yet.
@@ -122,9 +140,9 @@ pub(crate) fn open(
     if recovery.damaged.is_empty() {
         recovery.swept = sweep.sweep(&**files);
     }
+    let fresh = fresh(files, options, &folder, &file);
     let writer = Writer::new(file, path, len, last, places);
-    let nothing = (Fresh::Folders(Vec::new()), Arc::default());
-    let journal = journal(files, options, folder, session, writer, lock, nothing);
+    let journal = journal(files, options, folder, session, writer, lock, fresh);
     Ok(Opened { journal, last, recovery })
 }
 
@@ -190,7 +208,9 @@ fn keep_aside(files: &Arc<dyn Files>, folder: &Path, file: &dyn File, cut: &Cut)
             copy.write_all_at(room.get(..read).unwrap_or_default(), done)?;
             done += read as u64;
         }
-        copy.sync()
+        copy.sync()?;
+        // It must be listed before what it has is cut off.
+        files.sync_folder(folder)
     })();
     copied.map_err(|error| {
         let _ = files.remove(&path);

@@ -121,8 +121,11 @@ impl Book {
         if file.is_none() {
             *file = Some(open(&self.path).map_err(fault)?);
         }
-        if let Some(file) = file.as_mut() {
-            file.write_all(line(booking).as_bytes()).map_err(fault)?;
+        let written = file.as_mut().map_or(Ok(()), |file| file.write_all(line(booking).as_bytes()));
+        if let Err(error) = written {
+            // There may be half a line, which is ended when the file is opened again.
+            *file = None;
+            return Err(fault(error));
         }
         self.index.book_has_grown();
         Ok(())
@@ -262,6 +265,20 @@ mod tests {
         assert_eq!(numbers(&page(root.path(), first.next).unwrap()), [4]);
         std::fs::write(&path, &one).unwrap();
         assert!(page(root.path(), first.next).unwrap().is_another);
+    }
+
+    #[test]
+    fn a_line_that_was_cut_short_does_not_spoil_the_next() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join(FILE);
+        std::fs::write(&path, &line(&booking(1))[..20]).unwrap();
+        let index = Index::open(root.path(), crate::Redactor::off());
+        let book = Book::new(root.path(), index, "test", std::sync::Arc::new(|| Timestamp::UNIX_EPOCH));
+        // A file that takes nothing more.
+        *book.file.lock().unwrap() = Some(File::open(&path).unwrap());
+        assert!(book.append(&booking(2)).is_err());
+        book.append(&booking(3)).unwrap();
+        assert_eq!(numbers(&page(root.path(), 0).unwrap()), [3]);
     }
 
     #[test]

@@ -97,8 +97,9 @@ async fn nothing_is_swept_where_a_record_is_damaged() {
 async fn a_payload_is_synced_before_the_event_that_names_it_is_written() {
     let files = Faulty::default();
     let opened = store(&files).create(&session()).unwrap();
+    opened.journal.append(&[line(1)], Durability::Synced).await.unwrap();
     extend(&*opened.journal, &blob("one"), &["te", "xt"]).await;
-    opened.journal.append(&[naming(1, &blob("one"), 4)], Durability::Written).await.unwrap();
+    opened.journal.append(&[naming(2, &blob("one"), 4)], Durability::Written).await.unwrap();
     let left = files.after_crash(junto_store::files::Loss::Unsynced);
     assert_eq!(left.bytes(&blob_path(&blob("one"))).unwrap(), b"text");
 }

@@ -1,15 +1,18 @@
 //! Every operation on files fails once, in every way, and the machine stops at every byte.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use junto_core::{BlobId, Durability, Event, Journal, Seq};
-use junto_store::files::{Fault, Faulty, Loss};
-use junto_store::{Store, Sync};
+use junto_store::files::{Fault, Faulty, File, Files, How, Loss};
+use junto_store::{Opened, Store, Sync};
 use tokio::runtime::Runtime;
 
-use crate::support::{ROOT, journal_path, line, naming, options, positions, session, store};
+use crate::support::{
+    ROOT, append, journal_of, journal_path, line, naming, options, positions, session, store, with_journal,
+};
 
 /// What somebody may rely on after a run.
 #[derive(Debug, Default)]
@@ -283,4 +286,128 @@ fn what_could_not_be_cut_back_is_cut_back_later() {
     let recorded = store.read(&session()).unwrap();
     assert!(recorded.recovery.is_clean());
     assert_eq!(positions(&recorded.events), [1, 2]);
+}
+
+/// A process was killed before anything was synced: whoever opens the journal then makes its place safe, too.
+#[tokio::test]
+async fn what_is_synced_after_a_journal_was_opened_again_is_safe() {
+    let files = Faulty::default();
+    let opened = store(&files).create(&session()).unwrap();
+    append(&*opened.journal, [line(1)]).await;
+    drop(opened);
+    let opened = store(&files).open_session(&session()).unwrap();
+    opened.journal.append(&[line(2)], Durability::Synced).await.unwrap();
+    let left = files.after_crash(Loss::Unsynced);
+    assert_eq!(positions(&store(&left).read(&session()).unwrap().events), [1, 2]);
+}
+
+/// The folders above a new store are as safe as what is in it.
+#[tokio::test]
+async fn a_new_store_is_safe_with_its_first_event() {
+    let root = "/home/user/.local/state/junto";
+    let on = |files: &Faulty| Store::on(Arc::new(files.clone()), root, options()).unwrap();
+    let files = Faulty::default();
+    let opened = on(&files).create(&session()).unwrap();
+    opened.journal.append(&[line(1)], Durability::Synced).await.unwrap();
+    let left = files.after_crash(Loss::Unsynced);
+    assert_eq!(positions(&on(&left).read(&session()).unwrap().events), [1]);
+}
+
+/// What is cut off the end of a journal is safe before it is.
+#[tokio::test]
+async fn what_is_kept_aside_is_there_after_a_crash() {
+    let mut bytes = journal_of([line(1)]).await;
+    bytes.extend(b"{\"c\":\"0000");
+    let files = with_journal(&bytes);
+    let opened = store(&files).open_session(&session()).unwrap();
+    let kept = opened.recovery.cut.unwrap().kept.unwrap();
+    let left = files.after_crash(Loss::Unsynced);
+    assert_eq!(left.bytes(&kept).as_deref(), Some(&b"{\"c\":\"0000"[..]));
+}
+
+/// A session that cannot be begun leaves nothing, at whatever operation it fails.
+#[test]
+fn what_cannot_be_begun_leaves_nothing() {
+    let folder = Path::new(ROOT).join("sessions");
+    let mut failed = 0;
+    for number in 0.. {
+        let files = Faulty::default();
+        let store = store(&files);
+        files.set(Some(Fault::Once(number, ErrorKind::StorageFull)));
+        let created = store.create(&session());
+        if files.operations() <= number {
+            break;
+        }
+        if created.is_err() {
+            failed += 1;
+            assert_eq!(files.list(&folder).unwrap(), Vec::<String>::new(), "{number}");
+        }
+    }
+    assert!(failed >= 4, "{failed}");
+}
+
+/// Files whose first sync is done by another thread, as on a disk; their folders cannot be synced.
+#[derive(Debug)]
+struct Sluggish(Faulty);
+
+impl Files for Sluggish {
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        self.0.make_folder(path)
+    }
+
+    fn open(&self, path: &Path, how: How) -> io::Result<Arc<dyn File>> {
+        self.0.open(path, how)
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
+        self.0.list(folder)
+    }
+
+    fn is_there(&self, path: &Path) -> bool {
+        self.0.is_there(path)
+    }
+
+    fn has_folder(&self, path: &Path) -> bool {
+        self.0.has_folder(path)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.0.remove(path)
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        self.0.remove_folder(path)
+    }
+
+    fn sync_folder(&self, _folder: &Path) -> io::Result<()> {
+        Err(ErrorKind::StorageFull.into())
+    }
+
+    fn can_wait(&self) -> bool {
+        true
+    }
+}
+
+/// A first sync that fails elsewhere is told to the first who relies on it, and nothing is written after that.
+#[tokio::test]
+async fn a_first_sync_that_fails_is_told() {
+    let files = Faulty::default();
+    let made = store(&files);
+    let store = Store::on(Arc::new(Sluggish(files.clone())), ROOT, options()).unwrap();
+    let check = async |opened: Opened| {
+        let journal = &opened.journal;
+        let next = opened.last.next().0;
+        journal.append(&[line(next)], Durability::Written).await.unwrap();
+        let error = journal.append(&[line(next + 1)], Durability::Synced).await.unwrap_err();
+        assert!(error.to_string().contains("no storage space"), "{error}");
+        for durability in [Durability::Written, Durability::Synced] {
+            let error = journal.append(&[line(next + 2)], durability).await.unwrap_err();
+            assert!(error.to_string().contains("the disk failed"), "{error}");
+        }
+    };
+    check(store.create(&session()).unwrap()).await;
+    // What was only written is there, and what was to be safe is not.
+    assert_eq!(positions(&made.read(&session()).unwrap().events), [1]);
+    check(store.open_session(&session()).unwrap()).await;
+    assert_eq!(positions(&made.read(&session()).unwrap().events), [1, 2]);
 }

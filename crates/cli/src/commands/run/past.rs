@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use junto::Kept;
 use junto::core::{Body, Change};
+use junto::llm::catalog::Catalog;
 use junto::llm::{SessionId, Spending};
 use junto::store::Store;
 
@@ -92,10 +93,9 @@ impl Past {
         self.kind == AgentKind::Native && self.kept.past.open_input().is_some()
     }
 
-    /// What it has spent so far.
-    pub(super) fn spent(&self) -> Spending {
-        let (usage, cost) = self.kept.past.spent();
-        Spending { cost, tokens: usage.total }
+    /// What each of its model calls is booked as.
+    pub(super) fn bill(&self, catalog: &Catalog) -> Vec<Spending> {
+        self.kept.past.bill(catalog)
     }
 
     /// The flags that it remembers.

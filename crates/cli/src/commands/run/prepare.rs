@@ -359,7 +359,9 @@ fn budget(config: &Config, begin: &Begin) -> Option<Purse> {
     }
     let purse = Purse::new(limit).named("the session's budget");
     if let Begin::Again(past) = begin {
-        purse.book(past.spent());
+        for spending in past.bill(&connect::catalog(config)) {
+            purse.book(spending);
+        }
     }
     Some(purse)
 }

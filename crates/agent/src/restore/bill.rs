@@ -1,0 +1,180 @@
+//! What the calls of a log are booked as where a budget is to pay for them.
+//!
+//! While a session runs, a call whose cost nobody knows is booked by what was seen of it, or else as its worst case.
+//! Once the session is brought back it is booked by what the log says of it, and again rather too high than too low.
+
+use junto_core::{AgentId, Body, CallEnd, Event};
+use junto_llm::catalog::Catalog;
+use junto_llm::{Cost, LeafCall, Spending, Usage};
+
+/// What a request may have that is in no event: the definitions of tools, above all.
+const FRAME: u64 = 64 * 1024;
+
+/// What each call from this event on is booked as. Of a model whose price is unknown it is the tokens alone: no budget
+/// of money pays for it.
+pub(crate) fn bill(events: &[Event], from: usize, catalog: &Catalog) -> Vec<Spending> {
+    let mut bill = Vec::new();
+    for (index, event) in events.iter().enumerate().skip(from) {
+        let Body::Call { provider, model, usage, cost, end, .. } = &event.body else { continue };
+        let before = events.get(..index).unwrap_or_default();
+        if cost.amount().is_some() {
+            bill.push(Spending { cost: *cost, tokens: usage.total });
+        } else if usage.calls.is_empty() {
+            let (provider, model, usage) = (provider.clone(), model.clone(), usage.clone());
+            let call = LeafCall { provider, model, usage, cost: *cost };
+            let seen = match end {
+                CallEnd::Whole | CallEnd::Paused => 0,
+                CallEnd::Interrupted | CallEnd::Failed { .. } => seen(before, &event.agent),
+            };
+            bill.push(booked(&call, seen, || Some(request(before, &event.agent)), catalog));
+        } else {
+            // What the members of a council were asked is in no event.
+            bill.extend(usage.calls.iter().map(|call| booked(call, 0, || None, catalog)));
+        }
+    }
+    bill
+}
+
+/// What a call is booked as of whose answer so many bytes were seen. `request` tells how many tokens it could have
+/// read, where that can be told.
+fn booked(call: &LeafCall, seen: u64, request: impl FnOnce() -> Option<u64>, catalog: &Catalog) -> Spending {
+    let LeafCall { provider, model, usage, cost } = call;
+    let known = catalog.of(provider, model);
+    if cost.amount().is_some() || (known.is_none() && usage.total == 0) {
+        return Spending { cost: *cost, tokens: usage.total };
+    }
+    let price = known.and_then(|model| model.price);
+    if usage.total > 0 {
+        // Each token of what was seen has at least a byte.
+        let output = usage.output.max(seen.min(known.map_or(0, |model| model.max_output)));
+        let total = usage.total.max(usage.input.saturating_add(output));
+        let cost = price.map_or(Cost::Unknown, |price| price.cost(&Usage { output, total, ..usage.clone() }));
+        return Spending { cost, tokens: total };
+    }
+    let (window, output) = known.map_or((0, 0), |model| (model.context_window, model.max_output));
+    let input = request().map_or(window, |tokens| if window > 0 { tokens.min(window) } else { tokens });
+    let cost = price.map_or(Cost::Unknown, |price| Cost::Estimated(price.worst(input, output)));
+    Spending { cost, tokens: input.saturating_add(output) }
+}
+
+/// The most tokens that an agent's next request could have: as many as were counted last, and one for each byte of
+/// what came after.
+fn request(before: &[Event], agent: &AgentId) -> u64 {
+    let mut tokens: u64 = 0;
+    for event in before.iter().rev().filter(|event| event.agent == *agent) {
+        if let Body::Call { usage, .. } = &event.body
+            && usage.total > 0
+            && usage.calls.is_empty()
+        {
+            return tokens.saturating_add(usage.total);
+        }
+        tokens = tokens.saturating_add(size(event));
+    }
+    tokens.saturating_add(FRAME)
+}
+
+/// How many bytes were seen of the answer that an agent is given.
+fn seen(before: &[Event], agent: &AgentId) -> u64 {
+    let own = before.iter().rev().filter(|event| event.agent == *agent);
+    let answer = own.take_while(|event| !matches!(event.body, Body::Call { .. } | Body::UserInput { .. }));
+    let texts = answer.filter_map(|event| match &event.body {
+        Body::AssistantTextEnd { text, .. } | Body::ReasoningEnd { text, .. } => Some(text.bytes()),
+        _ => None,
+    });
+    texts.fold(0, u64::saturating_add)
+}
+
+/// How long an event is. Of a text that is kept beside it this is the ends, which is what a model is shown of the output
+/// of a tool.
+fn size(event: &Event) -> u64 {
+    serde_json::to_vec(event).map_or(0, |json| json.len() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use jiff::Timestamp;
+    use junto_core::{CallPurpose, EventLog, Input, Seq};
+    use junto_llm::Usd;
+
+    use super::*;
+
+    const CATALOG: &str = "[[model]]\nid = \"m\"\nprovider = \"p\"\nname = \"M\"\ncontext_window = 100_000\n\
+        max_output = 1000\nreleased = \"2026-01-01\"\nprice = { input = 1e6, output = 2e6 }\n";
+
+    fn call(usage: Usage, cost: Cost, end: CallEnd) -> Body {
+        let (provider, model) = ("p".to_owned(), "m".to_owned());
+        let purpose = CallPurpose::default();
+        Body::Call {
+            provider,
+            model,
+            response_id: None,
+            usage,
+            cost,
+            answer: None,
+            end,
+            purpose,
+            prefix: None,
+        }
+    }
+
+    async fn billed(bodies: Vec<Body>) -> Vec<(Option<i64>, u64)> {
+        let log = EventLog::in_memory(Arc::new(|| Timestamp::UNIX_EPOCH));
+        for body in bodies {
+            log.emit(body).await.unwrap();
+        }
+        let events = log.subscribe(Seq::START).rest().await.unwrap();
+        let dollars = |cost: Cost| cost.amount().map(|usd| usd.0 / 1_000_000_000);
+        let catalog = Catalog::parse(CATALOG).unwrap();
+        bill(&events, 0, &catalog).into_iter().map(|paid| (dollars(paid.cost), paid.tokens)).collect()
+    }
+
+    #[tokio::test]
+    async fn what_nobody_knows_takes_nothing_from_what_is_known() {
+        let nine = Cost::Reported(Usd::from_dollars(9.0));
+        let bodies = vec![
+            call(Usage::new(4, 1), nine, CallEnd::default()),
+            // What was counted has a price, and what was seen beyond it too.
+            call(Usage::new(10, 1), Cost::Unknown, CallEnd::Interrupted),
+            Body::AssistantTextEnd { of: Seq(1), text: "x".repeat(50).into() },
+            call(Usage::new(10, 1), Cost::Unknown, CallEnd::Interrupted),
+        ];
+        assert_eq!(billed(bodies).await, [(Some(9), 5), (Some(12), 11), (Some(110), 60)]);
+    }
+
+    #[tokio::test]
+    async fn a_call_that_told_nothing_is_its_worst_case() {
+        let nothing = || call(Usage::default(), Cost::Unknown, CallEnd::Interrupted);
+        let input = |text: &str| Body::UserInput { input: Input::text(text), pictures: None };
+        // The window is the most that it could have read.
+        assert_eq!(billed(vec![input(&"x".repeat(200_000)), nothing()]).await, [(Some(102_000), 101_000)]);
+        let counted = call(Usage::new(500, 0), Cost::Estimated(Usd(0)), CallEnd::default());
+        let paid = billed(vec![counted, input("more"), nothing()]).await;
+        assert!((1500 + 4..4000).contains(&paid[1].1), "{paid:?}");
+    }
+
+    #[tokio::test]
+    async fn of_what_has_no_price_the_tokens_count() {
+        let other = |usage| {
+            let mut body = call(usage, Cost::Unknown, CallEnd::default());
+            if let Body::Call { model, .. } = &mut body {
+                "other".clone_into(model);
+            }
+            body
+        };
+        assert_eq!(
+            billed(vec![other(Usage::new(3, 4)), other(Usage::default())]).await,
+            [(None, 7), (None, 0)]
+        );
+        // A council: each member by itself.
+        let leaf = |usage, cost| LeafCall { provider: "p".into(), model: "m".into(), usage, cost };
+        let calls =
+            vec![leaf(Usage::new(1, 1), Cost::Unknown), leaf(Usage::new(1, 1), Cost::Reported(Usd(0)))];
+        let usage = Usage { calls, ..Usage::new(2, 2) };
+        assert_eq!(
+            billed(vec![call(usage, Cost::Unknown, CallEnd::default())]).await,
+            [(Some(3), 2), (Some(0), 2)]
+        );
+    }
+}

@@ -273,20 +273,33 @@ async fn watch(pool: Weak<Pool>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     /// A hang guard; time goes by only while everybody waits.
     const PATIENCE: Duration = Duration::from_mins(1);
 
-    /// The other side may close a connection after it was found free and before it is used.
+    /// The other side may close a connection that was used after it was found free, and before it is used again.
     #[tokio::test(start_paused = true)]
     async fn what_was_not_sent_comes_back() {
-        let (near, far) = tokio::io::duplex(1024);
+        let (near, mut far) = tokio::io::duplex(1024);
         let (sender, connection) = handshake(TokioIo::new(near)).await.unwrap();
         let mut link = Link { sender, connection: Some(connection) };
+        let request = || Request::new(Full::new(Bytes::from_static(b"{}")));
+        let (far, answer) = tokio::join!(
+            async {
+                let mut heard = Vec::new();
+                while !heard.ends_with(b"{}") {
+                    assert_ne!(far.read_buf(&mut heard).await.unwrap(), 0);
+                }
+                far.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+                far
+            },
+            link.send(request()),
+        );
+        assert!(answer.unwrap().body().is_end_stream());
         assert!(poll_fn(|cx| Poll::Ready(link.is_free(cx))).await);
         drop(far);
-        let request = Request::new(Full::new(Bytes::from_static(b"{}")));
-        let answer = timeout(PATIENCE, link.send(request)).await.expect("it is over at once");
+        let answer = timeout(PATIENCE, link.send(request())).await.expect("it is over at once");
         assert!(answer.unwrap_err().take_message().is_some());
         assert!(!poll_fn(|cx| Poll::Ready(link.is_free(cx))).await);
     }

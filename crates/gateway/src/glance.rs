@@ -60,7 +60,9 @@ impl<'de> Visitor<'de> for Top {
         while let Some(name) = map.next_key()? {
             match name {
                 Name::Model => model = map.next_value::<Word>()?.0,
-                Name::Other => drop(map.next_value::<Any>()?),
+                Name::Other => {
+                    map.next_value::<Any>()?;
+                }
             }
         }
         Ok(Glance { model })

@@ -7,6 +7,7 @@ use junto::llm::middleware::{Middleware, Next};
 use junto::llm::names::nearest;
 use junto::llm::{
     Auth, CallCx, Client, Endpoint, Error, EventStream, Fut, HttpProvider, Request, Response, Secret,
+    Timeouts,
 };
 
 use crate::config::{Config, ProviderSettings, VENDORS, vendor};
@@ -61,6 +62,18 @@ pub(crate) fn usable(config: &Config, environment: &Environment) -> Vec<Provider
 /// # Errors
 /// If there is none, or one is configured so that it cannot be.
 pub(crate) fn client(config: &Config, environment: &Environment) -> Result<Client, Failure> {
+    client_with(config.timeouts(), config, environment)
+}
+
+/// The same with other timeouts.
+///
+/// # Errors
+/// As above.
+pub(crate) fn client_with(
+    timeouts: Timeouts,
+    config: &Config,
+    environment: &Environment,
+) -> Result<Client, Failure> {
     let providers = usable(config, environment);
     if providers.is_empty() {
         return Err(no_provider());
@@ -74,7 +87,7 @@ pub(crate) fn client(config: &Config, environment: &Environment) -> Result<Clien
         let endpoint = Endpoint {
             auth: auth(&provider, environment),
             headers: provider.headers,
-            timeouts: config.timeouts(),
+            timeouts,
             auto_cache: config.auto_cache(),
             ..Endpoint::new(provider.name.clone(), provider.wire, provider.base_url)
         };

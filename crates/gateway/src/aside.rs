@@ -1,8 +1,7 @@
 //! The copy of an answer that goes through by bytes: put aside while the bytes are handed on, and read when the client
 //! has them.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use junto_llm::Error;
@@ -11,10 +10,11 @@ use crate::books::Books;
 use crate::tee::Tee;
 
 /// When what is put aside is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub(crate) enum When {
-    /// After the turn in which the bytes are written, by whoever has turns, or when somebody looks at the books.
-    Later,
+    /// After the turn in which the bytes are written, by whoever has turns and this desk, or when somebody looks at the
+    /// books.
+    Later(Arc<Desk>),
     /// At once, where nobody would come back to it.
     Now,
 }
@@ -22,14 +22,16 @@ pub(crate) enum When {
 /// Takes what goes through. Dropped before the end, the answer was left.
 pub(crate) struct Aside {
     copy: Arc<Copy>,
-    books: Arc<Books>,
-    when: When,
+    is_read_now: bool,
 }
 
 impl Aside {
-    pub(crate) fn new(tee: Tee, books: Arc<Books>, when: When) -> Self {
-        let (put, tee) = (Mutex::default(), Mutex::new(Some(tee)));
-        Self { copy: Arc::new(Copy { put, tee, is_listed: AtomicBool::new(false) }), books, when }
+    pub(crate) fn new(tee: Tee, when: &When) -> Self {
+        let copy = Arc::new(Copy { put: Mutex::default(), tee: Mutex::new(Some(tee)) });
+        if let When::Later(desk) = when {
+            desk.lay(&copy);
+        }
+        Self { copy, is_read_now: matches!(when, When::Now) }
     }
 
     pub(crate) fn chunk(&self, chunk: Bytes) {
@@ -48,9 +50,8 @@ impl Aside {
 
     fn put(&self, put: impl FnOnce(&mut Put)) {
         put(&mut self.copy.put.lock().unwrap_or_else(PoisonError::into_inner));
-        match self.when {
-            When::Later => self.books.put_aside(&self.copy),
-            When::Now => self.copy.read(),
+        if self.is_read_now {
+            self.copy.read();
         }
     }
 }
@@ -68,7 +69,6 @@ pub(crate) struct Copy {
     put: Mutex<Put>,
     /// Gone after the end.
     tee: Mutex<Option<Tee>>,
-    is_listed: AtomicBool,
 }
 
 #[derive(Default)]
@@ -85,58 +85,91 @@ enum End {
     Broke(Error),
 }
 
+/// How much of an answer is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Read {
+    /// What has come of it.
+    SoFar,
+    /// All.
+    ToItsEnd,
+}
+
 impl Copy {
     /// Reads all that was put aside. Whoever comes while it is being read waits for it.
-    fn read(&self) {
+    fn read(&self) -> Read {
         let mut reader = self.tee.lock().unwrap_or_else(PoisonError::into_inner);
         let Put { chunks, end } =
             std::mem::take(&mut *self.put.lock().unwrap_or_else(PoisonError::into_inner));
-        let Some(tee) = &mut *reader else { return };
+        let Some(tee) = &mut *reader else { return Read::ToItsEnd };
         for chunk in &chunks {
             tee.read(chunk);
         }
         match end {
-            None => return,
+            None => return Read::SoFar,
             Some(End::Over) => tee.over(),
             Some(End::Broke(error)) => tee.broke(error),
             Some(End::Left) => {}
         }
         *reader = None;
-    }
-
-    /// Whether all is read.
-    fn is_read(&self) -> bool {
-        let put = self.put.lock().unwrap_or_else(PoisonError::into_inner);
-        put.chunks.is_empty() && put.end.is_none() && self.tee.try_lock().is_ok()
+        Read::ToItsEnd
     }
 }
 
-/// What is put aside of all answers.
+/// Where one connection has the copies of its answers. Whoever serves it reads them when its turn is over, and nobody
+/// else's: what other connections have put aside is no reason to wait.
+pub(crate) struct Desk {
+    books: Arc<Books>,
+    copies: Mutex<Vec<Arc<Copy>>>,
+}
+
+impl Desk {
+    pub(crate) fn new(books: Arc<Books>) -> Arc<Self> {
+        Arc::new(Self { books, copies: Mutex::default() })
+    }
+
+    fn lay(&self, copy: &Arc<Copy>) {
+        self.books.backlog.add(copy);
+        self.copies.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(copy));
+    }
+
+    /// Reads what was put aside here.
+    pub(crate) fn read(&self) {
+        self.copies.lock().unwrap_or_else(PoisonError::into_inner).retain(|copy| {
+            let read = copy.read();
+            if read == Read::ToItsEnd {
+                self.books.backlog.remove(copy);
+            }
+            read == Read::SoFar
+        });
+    }
+}
+
+/// The copies of all answers that are not read to their ends.
 #[derive(Default)]
 pub(crate) struct Backlog(Mutex<Vec<Arc<Copy>>>);
 
 impl Backlog {
-    pub(crate) fn add(&self, copy: &Arc<Copy>) {
-        let mut copies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !copy.is_listed.swap(true, Ordering::Relaxed) {
-            copies.push(Arc::clone(copy));
+    fn add(&self, copy: &Arc<Copy>) {
+        self.copies().push(Arc::clone(copy));
+    }
+
+    fn remove(&self, copy: &Arc<Copy>) {
+        let mut copies = self.copies();
+        if let Some(at) = copies.iter().position(|other| Arc::ptr_eq(other, copy)) {
+            copies.swap_remove(at);
         }
     }
 
     /// Reads everything. What others are about to read is waited for: after this, the books are complete.
     pub(crate) fn read(&self) {
-        let copies = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if copies.is_empty() {
-            return;
-        }
-        for copy in &copies {
+        let copies = self.copies().clone();
+        for copy in copies {
             copy.read();
         }
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|copy| {
-            let stays = !copy.is_read();
-            copy.is_listed.store(stays, Ordering::Relaxed);
-            stays
-        });
+    }
+
+    fn copies(&self) -> MutexGuard<'_, Vec<Arc<Copy>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -145,26 +178,37 @@ mod tests {
     use super::*;
     use crate::report::Meter;
     use junto_llm::{CallCx, ErrorKind, Origin, Wire};
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     const WHOLE: &[u8] = br#"{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn","usage":{"input_tokens":7,"output_tokens":2}}"#;
 
-    /// Books that count what was read and reported, and an answer to be put aside for them.
-    fn open(when: When) -> (Arc<Books>, Arc<AtomicUsize>, Aside) {
+    /// Books that count what was read and reported.
+    fn counting() -> (Arc<Books>, Arc<AtomicUsize>) {
         let told = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&told);
         let books = Books::for_tests(move |report| {
             count.fetch_add(usize::try_from(report.usage.input).unwrap() + 1, Ordering::SeqCst);
         });
+        (books, told)
+    }
+
+    /// An answer to be put aside for these books.
+    fn answer(books: &Arc<Books>, when: &When) -> Aside {
         let origin = Arc::new(Origin { wire: Wire::Anthropic, provider: "p".into(), model: "m".into() });
         let head = http::Response::builder().header("content-type", "application/json").body(()).unwrap();
-        let tee = Tee::new(&head.into_parts().0, origin, Meter::new(&books, Wire::Anthropic, &CallCx::new()));
-        (Arc::clone(&books), told, Aside::new(tee, books, when))
+        let meter = Meter::new(books, Wire::Anthropic, &CallCx::new());
+        Aside::new(Tee::new(&head.into_parts().0, origin, meter), when)
+    }
+
+    fn listed(books: &Books) -> usize {
+        books.backlog.copies().len()
     }
 
     #[test]
     fn it_is_read_when_somebody_looks_and_told_once() {
-        let (books, told, aside) = open(When::Later);
+        let (books, told) = counting();
+        let desk = Desk::new(Arc::clone(&books));
+        let aside = answer(&books, &When::Later(Arc::clone(&desk)));
         let (one, other) = WHOLE.split_at(9);
         aside.chunk(Bytes::from_static(one));
         books.catch_up();
@@ -175,53 +219,84 @@ mod tests {
         books.catch_up();
         books.catch_up();
         assert_eq!(told.load(Ordering::SeqCst), 8);
+        desk.read();
+        assert_eq!((told.load(Ordering::SeqCst), listed(&books)), (8, 0));
+    }
+
+    #[test]
+    fn whoever_has_the_desk_reads_it_without_being_asked() {
+        let (books, told) = counting();
+        let desk = Desk::new(Arc::clone(&books));
+        let aside = answer(&books, &When::Later(Arc::clone(&desk)));
+        aside.chunk(Bytes::from_static(WHOLE));
+        desk.read();
+        assert_eq!((told.load(Ordering::SeqCst), listed(&books)), (0, 1), "there may be more");
+        drop(aside);
+        desk.read();
+        assert_eq!((told.load(Ordering::SeqCst), listed(&books)), (8, 0));
     }
 
     #[test]
     fn where_nobody_comes_back_it_is_read_at_once() {
-        let (_books, told, aside) = open(When::Now);
+        let (books, told) = counting();
+        let aside = answer(&books, &When::Now);
         aside.chunk(Bytes::from_static(WHOLE));
         drop(aside);
-        assert_eq!(told.load(Ordering::SeqCst), 8);
+        assert_eq!((told.load(Ordering::SeqCst), listed(&books)), (8, 0));
     }
 
     #[test]
     fn an_answer_that_broke_off_is_told_too() {
-        let (books, told, aside) = open(When::Later);
+        let (books, told) = counting();
+        let aside = answer(&books, &When::Later(Desk::new(Arc::clone(&books))));
         aside.broke(Error::new(ErrorKind::Network, "cut"));
         drop(aside);
         books.catch_up();
         assert_eq!(told.load(Ordering::SeqCst), 1);
     }
 
-    /// Chunks of many answers, read by several threads while they come: whoever has caught up finds all of them.
+    /// Here nobody could go on: whoever reads the other answer is on this very thread.
+    #[test]
+    fn a_turn_does_not_wait_for_who_reads_what_another_connection_has_put_aside() {
+        let (books, told) = counting();
+        let [desk, others] = [(); 2].map(|()| Desk::new(Arc::clone(&books)));
+        let other = answer(&books, &When::Later(Arc::clone(&others)));
+        other.chunk(Bytes::from_static(WHOLE));
+        let reading = other.copy.tee.lock().unwrap();
+        let own = answer(&books, &When::Later(Arc::clone(&desk)));
+        own.chunk(Bytes::from_static(WHOLE));
+        own.over();
+        desk.read();
+        assert_eq!(told.load(Ordering::SeqCst), 8);
+        drop(reading);
+        drop(other);
+        others.read();
+        assert_eq!((told.load(Ordering::SeqCst), listed(&books)), (16, 0));
+    }
+
+    /// Chunks of many answers, read after each turn and by several who look while they come: whoever has caught up finds
+    /// all of them.
     #[test]
     fn whoever_has_caught_up_finds_everything() {
         const ANSWERS: usize = 200;
-        let (books, told, first) = open(When::Later);
-        drop(first);
-        books.catch_up();
-        let before = told.load(Ordering::SeqCst);
+        let (books, told) = counting();
         std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    for _ in 0..ANSWERS {
-                        let origin =
-                            Origin { wire: Wire::Anthropic, provider: "p".into(), model: "m".into() };
-                        let head = http::Response::new(()).into_parts().0;
-                        let meter = Meter::new(&books, Wire::Anthropic, &CallCx::new());
-                        let tee = Tee::new(&head, Arc::new(origin), meter);
-                        let aside = Aside::new(tee, Arc::clone(&books), When::Later);
+            for worker in 0..4 {
+                let books = &books;
+                scope.spawn(move || {
+                    let desk = Desk::new(Arc::clone(books));
+                    for turn in 0..ANSWERS {
+                        let aside = answer(books, &When::Later(Arc::clone(&desk)));
                         for byte in WHOLE.chunks(50) {
                             aside.chunk(Bytes::from_static(byte));
-                            books.catch_up();
+                            if (turn + worker) % 2 == 0 { desk.read() } else { books.catch_up() }
                         }
                     }
-                    books.catch_up();
+                    desk.read();
                 });
             }
         });
         books.catch_up();
-        assert_eq!(told.load(Ordering::SeqCst) - before, 4 * ANSWERS * 8);
+        assert_eq!((told.load(Ordering::SeqCst), listed(&books)), (4 * ANSWERS * 8, 0));
     }
 }

@@ -9,7 +9,7 @@ use http_body_util::BodyExt as _;
 use junto_llm::ErrorKind;
 use serde_json::Value;
 
-use crate::glance::not_json;
+use crate::glance::{Glance, not_json};
 use crate::reply::Failure;
 
 /// How long a client may take to send its body.
@@ -34,6 +34,7 @@ enum Unread {
 /// The whole body as it came and as JSON, if it is not larger than `limit`.
 pub(crate) async fn read_json(body: Body, limit: usize) -> Result<(Bytes, Value), Failure> {
     let bytes = read_bytes(body, limit).await?;
+    Glance::at(&bytes)?;
     let json = json(&bytes)?;
     Ok((bytes, json))
 }

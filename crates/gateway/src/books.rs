@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use junto_llm::{Cost, Usd};
 
-use crate::aside::{Backlog, Copy};
+use crate::aside::Backlog;
 use crate::metrics::Metrics;
 use crate::report::{CallEnd, CallReport};
 use crate::sessions::{self, Outcome, Sessions, Ticket};
@@ -22,18 +22,12 @@ pub(crate) struct Books {
     pub(crate) prices: Option<Prices>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) metrics: Metrics,
-    /// Answers that have gone through and are still to be read.
+    /// Answers that go through and are still to be read.
     pub(crate) backlog: Backlog,
 }
 
 impl Books {
-    /// Takes what is to be read once its client has it.
-    pub(crate) fn put_aside(&self, copy: &Arc<Copy>) {
-        self.backlog.add(copy);
-    }
-
-    /// Reads what was put aside. For whoever has just written to a client, and for whoever looks at the books: before
-    /// it looks.
+    /// Reads what was put aside. For whoever looks at the books: before it looks.
     pub(crate) fn catch_up(&self) {
         self.backlog.read();
     }

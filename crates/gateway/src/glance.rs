@@ -6,7 +6,7 @@
 use std::fmt;
 
 use junto_llm::ErrorKind;
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use crate::reply::Failure;
 
@@ -57,11 +57,12 @@ impl<'de> Visitor<'de> for Top {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Glance, A::Error> {
         let mut model = None;
         // Of a name that comes twice the last one counts, as it does for whoever reads all.
-        while let Some(IsModel(is_model)) = map.next_key()? {
-            if is_model {
-                model = map.next_value::<Word>()?.0;
-            } else {
-                map.next_value::<Any>()?;
+        while let Some(name) = map.next_key()? {
+            match name {
+                Name::Model => model = map.next_value::<Word>()?.0,
+                Name::Other => {
+                    map.next_value::<Any>()?;
+                }
             }
         }
         Ok(Glance { model })
@@ -96,24 +97,46 @@ impl<'de> Visitor<'de> for Top {
     }
 }
 
-/// Whether a field is the one that names the model.
-struct IsModel(bool);
+/// The names by which `serde_json` hands values of its own kinds to itself. Whoever reads an object that begins with one
+/// takes what is in it for such a value: text that is read once more, as deep again as a body may be.
+const NOT_NAMES: [&str; 2] = ["$serde_json::private::RawValue", "$serde_json::private::Number"];
 
-impl<'de> Deserialize<'de> for IsModel {
+/// The name of a field.
+enum Name {
+    /// The one that names the model.
+    Model,
+    Other,
+}
+
+impl Name {
+    /// # Errors
+    /// If it is none that a body may have.
+    fn of<E: Error>(name: &str) -> Result<Self, E> {
+        if name == "model" {
+            Ok(Self::Model)
+        } else if NOT_NAMES.contains(&name) {
+            Err(E::custom(format_args!("`{name}` is not the name of a field")))
+        } else {
+            Ok(Self::Other)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Name;
-        impl Visitor<'_> for Name {
-            type Value = IsModel;
+        struct Letters;
+        impl Visitor<'_> for Letters {
+            type Value = Name;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a name")
             }
 
-            fn visit_str<E>(self, name: &str) -> Result<IsModel, E> {
-                Ok(IsModel(name == "model"))
+            fn visit_str<E: Error>(self, name: &str) -> Result<Name, E> {
+                Name::of(name)
             }
         }
-        deserializer.deserialize_str(Name)
+        deserializer.deserialize_str(Letters)
     }
 }
 
@@ -122,11 +145,49 @@ struct Word(Option<String>);
 
 impl<'de> Deserialize<'de> for Word {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = serde_json::Value::deserialize(deserializer)?;
-        Ok(Self(match value {
-            serde_json::Value::String(text) => Some(text),
-            _ => None,
-        }))
+        deserializer.deserialize_any(Text)
+    }
+}
+
+struct Text;
+
+impl<'de> Visitor<'de> for Text {
+    type Value = Word;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Word, A::Error> {
+        Any.visit_map(map).map(|_| Word(None))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Word, A::Error> {
+        Any.visit_seq(seq).map(|_| Word(None))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Word, E> {
+        Ok(Word(None))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Word, E> {
+        Ok(Word(None))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Word, E> {
+        Ok(Word(None))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Word, E> {
+        Ok(Word(None))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Word, E> {
+        Ok(Word(Some(text.to_owned())))
+    }
+
+    fn visit_unit<E>(self) -> Result<Word, E> {
+        Ok(Word(None))
     }
 }
 
@@ -148,7 +209,7 @@ impl<'de> Visitor<'de> for Any {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
-        while map.next_entry::<Any, Any>()?.is_some() {}
+        while map.next_entry::<Name, Any>()?.is_some() {}
         Ok(self)
     }
 
@@ -235,6 +296,21 @@ mod tests {
         for depth in [100, 126, 127, 128, 129, 1000] {
             check(deep(depth).as_bytes());
             check(format!("{{\"model\": \"m\", \"a\": {}}}", deep(depth)).as_bytes());
+        }
+        // What a reader would take for something else than an object.
+        let raw = r#"{"$serde_json::private::RawValue": "[1"}"#;
+        let long = format!("{{\"$serde_json::private::RawValue\": \"{}\"}}", deep(100));
+        let inner = |of: &str| format!(r#"{{"model": "m", "messages": [{{"content": {of}}}]}}"#);
+        check(raw.as_bytes());
+        check(inner(raw).as_bytes());
+        for text in [
+            long.clone(),
+            inner(&long),
+            format!(r#"{{"model": {long}}}"#),
+            r#"{"model": {"$serde_json::private::RawValue": "\"m\""}}"#.to_owned(),
+            r#"{"model": "m", "$serde_json::private::Number": "1"}"#.to_owned(),
+        ] {
+            assert!(Glance::at(text.as_bytes()).is_err(), "{text}");
         }
     }
 

@@ -12,6 +12,7 @@ mod keys;
 mod origin;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use junto_llm::ErrorKind;
 
@@ -20,15 +21,18 @@ pub(crate) use self::cors::cors;
 pub(crate) use self::keys::ClientKeys;
 
 use self::clients::Who;
+use crate::aside::Desk;
 use crate::gateway::Gateway;
 use crate::reply::Failure;
 
 /// The two ends of the connection that a request came on. The server puts it among the request's
 /// extensions; without it, the client's address is not known.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub(crate) struct Link {
     pub(crate) peer: SocketAddr,
     pub(crate) local: SocketAddr,
+    /// Where whoever serves the connection looks after its turns.
+    pub(crate) desk: Arc<Desk>,
 }
 
 /// Whether a request may be looked at, and who sent it. The client counts as busy for as long as what is

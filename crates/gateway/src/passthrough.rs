@@ -53,7 +53,7 @@ pub(crate) async fn answer(
     };
     let (answer, bytes) = answer.into_parts();
     let tee = Tee::new(&answer, call.origin(), call.meter.clone());
-    let aside = Aside::new(tee, Arc::clone(call.meter.books()), when(head));
+    let aside = Aside::new(tee, &when(head));
     let relay = Relay { aside, bytes, failed: None, is_over: false, _held: call.held };
     let mut response = Response::new(Body::new(relay));
     *response.status_mut() = answer.status;
@@ -83,8 +83,10 @@ pub(crate) fn with_query(path: &str, uri: &Uri, key: ClientKeyUse) -> String {
 /// When the copy of an answer to this request is read. Our own server comes back to it once the bytes are written, where
 /// a connection has one request at a time; what other servers do is not known.
 fn when(request: &Parts) -> When {
-    let is_ours = request.extensions.get::<Link>().is_some();
-    if is_ours && request.version <= Version::HTTP_11 { When::Later } else { When::Now }
+    match request.extensions.get::<Link>() {
+        Some(link) if request.version <= Version::HTTP_11 => When::Later(Arc::clone(&link.desk)),
+        _ => When::Now,
+    }
 }
 
 /// An answer on its way through. Dropping it ends the call.

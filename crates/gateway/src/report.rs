@@ -110,11 +110,6 @@ impl Meter {
         }))
     }
 
-    /// Where the report will go.
-    pub(crate) fn books(&self) -> &Arc<Books> {
-        &self.0.books
-    }
-
     /// Takes note of who will be asked, and for what.
     pub(crate) fn route(&self, traffic: &Traffic, provider: &str, model: &str) {
         self.with(|notes| {

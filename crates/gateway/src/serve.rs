@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -17,6 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::aside::Desk;
 use crate::gateway::Gateway;
 use crate::guard::Link;
 use crate::surface;
@@ -24,15 +26,37 @@ use crate::turns::Turns;
 
 /// How many connections are served at a time; others wait to be accepted.
 const MOST_CONNECTIONS: usize = 8192;
-/// How long a connection may take to send the head of its next request. Longer than clients keep an
-/// unused connection, so that it is they who close it and no request meets a closed one.
-const HEAD_TIMEOUT: Duration = Duration::from_mins(2);
+/// How long connections are waited for.
+const PATIENCE: Patience =
+    Patience { head: Duration::from_mins(2), ping: Duration::from_secs(30), pong: Duration::from_secs(20) };
 /// The pause after a failed accept: out of file descriptors, for instance, which would spin.
 const BREATH: Duration = Duration::from_millis(20);
 
+/// How long a connection is waited for.
+#[derive(Clone, Copy)]
+struct Patience {
+    /// Until the head of its next request. Longer than clients keep an unused connection, so that it is they who close
+    /// it and no request meets a closed one. For the first one it counts from the start, whatever else is sent.
+    head: Duration,
+    /// How often one of HTTP/2, which may carry answers for long and be silent, is asked whether it is still there.
+    ping: Duration,
+    /// Until it says so.
+    pong: Duration,
+}
+
 /// Serves until `shutdown`, then lets running answers finish within the grace that they have.
 pub(crate) async fn serve(gateway: &Gateway, listener: TcpListener, shutdown: CancellationToken) {
-    let server = Server { tasks: TaskTracker::new(), closing: shutdown, stop: CancellationToken::new() };
+    serve_with(PATIENCE, gateway, listener, shutdown).await;
+}
+
+async fn serve_with(
+    patience: Patience,
+    gateway: &Gateway,
+    listener: TcpListener,
+    shutdown: CancellationToken,
+) {
+    let server =
+        Server { tasks: TaskTracker::new(), closing: shutdown, stop: CancellationToken::new(), patience };
     // Should this future be dropped, every task ends with it.
     let _ends_all = server.stop.clone().drop_guard();
     let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
@@ -43,8 +67,9 @@ pub(crate) async fn serve(gateway: &Gateway, listener: TcpListener, shutdown: Ca
             accepted = accept(&listener, &permits) => accepted,
         };
         if let Some((stream, peer, permit)) = accepted {
-            let connection = server.clone().connection(stream, peer, gateway.clone());
-            let connection = Turns::new(connection, Arc::clone(&gateway.0.books));
+            let desk = Desk::new(Arc::clone(&gateway.0.books));
+            let connection = server.clone().connection(stream, peer, gateway.clone(), Arc::clone(&desk));
+            let connection = Turns::new(connection, desk);
             server.tasks.spawn(async move {
                 connection.await;
                 drop(permit);
@@ -84,20 +109,25 @@ struct Server {
     closing: CancellationToken,
     /// Cancelled when they shall end at once.
     stop: CancellationToken,
+    patience: Patience,
 }
 
 impl Server {
-    async fn connection(self, stream: TcpStream, peer: SocketAddr, gateway: Gateway) {
+    async fn connection(self, stream: TcpStream, peer: SocketAddr, gateway: Gateway, desk: Arc<Desk>) {
         // Without it small events would wait for the client's acknowledgement of the one before.
         let _ = stream.set_nodelay(true);
-        let link = stream.local_addr().ok().map(|local| Link { peer, local });
+        let link = stream.local_addr().ok().map(|local| Link { peer, local, desk });
+        let Patience { head, ping, pong } = self.patience;
         let connection_over = self.stop.child_token();
         let _ends_streams = connection_over.clone().drop_guard();
         let mut builder = Builder::new(Streams { stop: connection_over, tasks: self.tasks.clone() });
-        builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-        let service = service_fn(move |mut request: http::Request<Incoming>| {
-            if let Some(link) = link {
-                request.extensions_mut().insert(link);
+        builder.http1().timer(TokioTimer::new()).header_read_timeout(head);
+        builder.http2().timer(TokioTimer::new()).keep_alive_interval(ping).keep_alive_timeout(pong);
+        let has_asked = AtomicBool::new(false);
+        let service = service_fn(|mut request: http::Request<Incoming>| {
+            has_asked.store(true, Ordering::Relaxed);
+            if let Some(link) = &link {
+                request.extensions_mut().insert(link.clone());
             }
             let gateway = gateway.clone();
             // Boxed, since a connection keeps the room for it also while it is not used.
@@ -105,12 +135,20 @@ impl Server {
                 async move { Ok::<_, Infallible>(surface::answer(&gateway, request.map(Body::new)).await) },
             )
         });
+        // Nobody else watches over a connection that has not said yet which protocol it speaks.
+        let silent = async {
+            tokio::time::sleep(head).await;
+            if has_asked.load(Ordering::Relaxed) {
+                std::future::pending::<()>().await;
+            }
+        };
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
         // How a connection ends is the client's business.
         tokio::select! {
             biased;
             () = self.stop.cancelled() => return,
             _ = connection.as_mut() => return,
+            () = silent => return,
             () = self.closing.cancelled() => connection.as_mut().graceful_shutdown(),
         }
         tokio::select! {
@@ -141,5 +179,58 @@ where
                 () = stop.cancelled() => {}
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::route::Target;
+    use crate::sessions::Canned;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::time::timeout;
+
+    /// A hang guard.
+    const LONG: Duration = Duration::from_mins(2);
+    const SHORT: Duration = Duration::from_millis(50);
+    /// What a connection of HTTP/2 begins with: the preface, and settings of which there are none.
+    const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
+    /// All that comes on a connection on which this is said and then nothing more, until it is closed.
+    async fn heard(patience: Patience, said: &[u8]) -> Vec<u8> {
+        let target = Target::new("p", Arc::new(Canned::turns(1)));
+        let gateway = Gateway::builder().route("*", target).build().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let shutdown = CancellationToken::new();
+        let serving = serve_with(patience, &gateway, listener, shutdown.clone());
+        let listening = async {
+            client.write_all(said).await.unwrap();
+            let mut heard = Vec::new();
+            // A reset is an end, too.
+            let _ = timeout(LONG, client.read_to_end(&mut heard)).await.expect("it is closed");
+            shutdown.cancel();
+            heard
+        };
+        tokio::join!(serving, listening).1
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_asks_nothing_is_closed() {
+        let patience = Patience { head: SHORT, ping: LONG, pong: LONG };
+        for said in [&b""[..], b"PRI", b"POST /v1/mess", HTTP2] {
+            heard(patience, said).await;
+        }
+        let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
+        assert!(heard(patience, request).await.starts_with(b"HTTP/1.1 200 OK\r\n"));
+    }
+
+    #[tokio::test]
+    async fn one_whose_other_side_is_gone_is_closed() {
+        let patience = Patience { head: 2 * LONG, ping: SHORT, pong: SHORT };
+        // A frame of its type, asking for an answer.
+        let ping = b"\0\0\x08\x06\0\0\0\0\0";
+        let heard = heard(patience, HTTP2).await;
+        assert!(heard.windows(ping.len()).any(|frame| frame == ping), "{heard:?}");
     }
 }

@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
 
-use crate::books::Books;
+use crate::aside::Desk;
 
 /// How often a future is asked again within one turn; then others have theirs.
 const MOST: usize = 16;
@@ -29,9 +29,9 @@ pub(crate) struct Turns<F> {
 }
 
 impl<F> Turns<F> {
-    pub(crate) fn new(future: F, books: Arc<Books>) -> Self {
+    pub(crate) fn new(future: F, desk: Arc<Desk>) -> Self {
         let bell = Arc::<Bell>::default();
-        Self { future: Box::pin(future), waker: Arc::clone(&bell).into(), bell, after: After(books) }
+        Self { future: Box::pin(future), waker: Arc::clone(&bell).into(), bell, after: After(desk) }
     }
 }
 
@@ -84,11 +84,11 @@ impl Wake for Bell {
 }
 
 /// What is done after a turn.
-struct After(Arc<Books>);
+struct After(Arc<Desk>);
 
 impl After {
     fn work(&self) {
-        self.0.catch_up();
+        self.0.read();
     }
 }
 
@@ -101,6 +101,7 @@ impl Drop for After {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::books::Books;
     use futures_util::future::poll_fn;
     use std::sync::atomic::AtomicUsize;
 
@@ -117,7 +118,7 @@ mod tests {
     fn turn(future: impl Fn(usize, &Waker) -> Poll<()>) -> (usize, usize) {
         let (polls, woken) = (AtomicUsize::new(0), Arc::<Count>::default());
         let counted = poll_fn(|cx| future(polls.fetch_add(1, Ordering::SeqCst), cx.waker()));
-        let mut turns = Turns::new(counted, Books::for_tests(drop));
+        let mut turns = Turns::new(counted, Desk::new(Books::for_tests(drop)));
         let waker = Waker::from(Arc::clone(&woken));
         let _ = Pin::new(&mut turns).poll(&mut Context::from_waker(&waker));
         (polls.load(Ordering::SeqCst), woken.0.load(Ordering::SeqCst))
@@ -157,7 +158,7 @@ mod tests {
             *kept.lock().unwrap() = Some(cx.waker().clone());
             Poll::<()>::Pending
         });
-        let mut turns = Turns::new(future, Books::for_tests(drop));
+        let mut turns = Turns::new(future, Desk::new(Books::for_tests(drop)));
         let waker = Waker::from(Arc::clone(&woken));
         assert!(Pin::new(&mut turns).poll(&mut Context::from_waker(&waker)).is_pending());
         kept.lock().unwrap().take().unwrap().wake();

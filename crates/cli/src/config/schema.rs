@@ -228,12 +228,20 @@ pub(crate) static KEYS: &[Key] = &[
     Key::new("timeouts.connect", Kind::Timeout, "to reach the provider")
         .or("10s")
         .var("JUNTO_CONNECT_TIMEOUT"),
-    Key::new("timeouts.request", Kind::Timeout, "for a whole answer that is not streamed")
-        .or("2m")
-        .var("JUNTO_REQUEST_TIMEOUT"),
-    Key::new("timeouts.idle", Kind::Timeout, "between two events of a stream")
-        .or("30s")
-        .var("JUNTO_IDLE_TIMEOUT"),
+    Key::new(
+        "timeouts.request",
+        Kind::Timeout,
+        "for a whole answer that is not streamed; for clients of the gateway usually 10m",
+    )
+    .or("2m")
+    .var("JUNTO_REQUEST_TIMEOUT"),
+    Key::new(
+        "timeouts.idle",
+        Kind::Timeout,
+        "between two events of a stream; for clients of the gateway usually 5m",
+    )
+    .or("30s")
+    .var("JUNTO_IDLE_TIMEOUT"),
     Key::new("timeouts.run", Kind::Timeout, "for all that `junto run` does").var("JUNTO_RUN_TIMEOUT"),
     Key::new("timeouts.command", Kind::Timeout, "for an agent's command, if the model does not say")
         .var("JUNTO_COMMAND_TIMEOUT"),

@@ -78,6 +78,21 @@ fn defaults_are_those_of_the_client() {
 }
 
 #[test]
+fn the_gateway_is_patient_unless_somebody_says_how_long() {
+    let home = Home::new("", "");
+    let load = |variables: &[(&str, &str)]| Config::load(&home.environment(variables), &[]).unwrap();
+    let (request, idle) = (Duration::from_mins(10), Duration::from_mins(5));
+    assert_eq!(load(&[]).patient_timeouts(), Timeouts { request, idle, ..Timeouts::default() });
+    // Also if it is what it would have been.
+    let short = Timeouts { idle: Duration::from_secs(30), request, ..Timeouts::default() };
+    assert_eq!(load(&[("JUNTO_IDLE_TIMEOUT", "30s")]).patient_timeouts(), short);
+    let home = Home::new("[timeouts]\nrequest = \"20m\"\nconnect = \"3s\"", "");
+    let config = Config::load(&home.environment(&[]), &[]).unwrap();
+    let long = Timeouts { connect: Duration::from_secs(3), request: Duration::from_mins(20), idle };
+    assert_eq!(config.patient_timeouts(), long);
+}
+
+#[test]
 fn a_named_file_replaces_the_users_and_must_exist() {
     let home = Home::new("model = \"user\"", "");
     fs::write(home.path("other.toml"), "model = \"other\"").unwrap();

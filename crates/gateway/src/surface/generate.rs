@@ -145,7 +145,9 @@ fn in_session(
 ) -> Result<Target, Failure> {
     let key = Key::of(wire, cx.session.as_ref(), body);
     let turn = if is_free(&cx.traffic) { Turn::Free } else { target.turns };
-    gateway.0.books.catch_up();
+    if !gateway.0.books.sessions.are_free(turn) {
+        gateway.0.books.catch_up();
+    }
     let (ticket, verdict) = gateway.0.books.sessions.begin(key, turn);
     meter.session(ticket);
     match verdict {

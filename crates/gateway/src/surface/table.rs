@@ -100,7 +100,10 @@ fn fits<'a>(template: &str, path: &'a str) -> Option<Cow<'a, str>> {
     };
     let after = rest.split_once('}').map_or("", |(_, after)| after);
     let model = path.strip_prefix(before)?.strip_suffix(after).filter(|model| !model.is_empty())?;
-    percent_decode_str(model).decode_utf8().ok()
+    let model = percent_decode_str(model).decode_utf8().ok()?;
+    // A URL that has such parts names something else than it says, to whoever it is sent on to.
+    let is_plain = !model.split(['/', '\\']).any(|part| matches!(part, "." | ".."));
+    is_plain.then_some(model)
 }
 
 #[cfg(test)]
@@ -133,6 +136,13 @@ mod tests {
         check(Method::POST, "/v1beta/models/:generateContent", None);
         check(Method::POST, "/v1beta/models/%ff:generateContent", None);
         check(Method::POST, "/v1beta/models/m:embedContent", None);
+        for model in
+            ["a/../b", "../m", "a/./b", "a/%2e%2E/b", "a/.%2e/b", "a%2F..%2fb", "a%5c..%5Cb", "a/%2e/b"]
+        {
+            check(Method::POST, &format!("/v1beta/models/{model}:generateContent"), None);
+            check(Method::GET, &format!("/v1/models/{model}"), None);
+        }
+        check(Method::POST, "/v1beta/models/a..b/.c:generateContent", Some((gemini, Some("a..b/.c"))));
         check(Method::GET, "/v1/models", Some((Surface::Models, None)));
         check(Method::GET, "/v1beta/models/p/m", Some((Surface::Models, Some("p/m"))));
         check(Method::GET, "/v1/models/", None);

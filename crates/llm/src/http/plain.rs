@@ -17,6 +17,7 @@ use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1::{Connection, SendRequest, handshake};
+use hyper::rt::{Read, Write};
 use hyper::service::Service as _;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::proxy::matcher::Matcher;
@@ -109,41 +110,52 @@ impl Plain {
         let late = |_| Error::new(ErrorKind::Timeout, "no connection in time (connect timeout)");
         let stream = connected.map_err(late)?.map_err(|e| network(e, UNREACHED))?;
         let (sender, connection) = handshake(stream).await.map_err(|e| network(e, UNREACHED))?;
-        Ok(Link { sender, connection, is_over: false })
+        Ok(Link { sender, connection: Some(connection) })
     }
 }
 
 /// A connection, driven by whoever has it.
-struct Link {
+struct Link<T: Read + Write = TokioIo<TcpStream>> {
     sender: SendRequest<Full<Bytes>>,
-    connection: Connection<TokioIo<TcpStream>, Full<Bytes>>,
-    is_over: bool,
+    /// Gone once it is over. A request that waits in it comes back only when it is dropped: it may end before it has
+    /// looked for one.
+    connection: Option<Connection<T, Full<Bytes>>>,
 }
 
-impl Link {
+impl<T: Read + Write + Unpin> Link<T> {
     /// Reads and writes what can be read and written now.
     fn drive(&mut self, cx: &mut Context<'_>) {
         // How it ends, the answer's own bytes say.
-        self.is_over = self.is_over || Pin::new(&mut self.connection).poll(cx).is_ready();
+        self.connection.take_if(|connection| Pin::new(connection).poll(cx).is_ready());
     }
 
     /// Whether another request can be sent.
     fn is_free(&mut self, cx: &mut Context<'_>) -> bool {
         self.drive(cx);
-        !self.is_over && self.sender.is_ready()
+        self.connection.is_some() && self.sender.is_ready()
     }
 
-    async fn ask(
-        mut self,
+    /// Sends a request, and gives the answer once its head is there.
+    async fn send(
+        &mut self,
         request: Request<Full<Bytes>>,
-        pool: &Arc<Pool>,
-    ) -> Result<Response<Answer>, TrySendError<Request<Full<Bytes>>>> {
+    ) -> Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>> {
         let mut answer = pin!(self.sender.try_send_request(request));
         let answer = poll_fn(|cx| {
             self.drive(cx);
             answer.as_mut().poll(cx)
         });
-        let (head, body) = answer.await?.into_parts();
+        answer.await
+    }
+}
+
+impl Link {
+    async fn ask(
+        mut self,
+        request: Request<Full<Bytes>>,
+        pool: &Arc<Pool>,
+    ) -> Result<Response<Answer>, TrySendError<Request<Full<Bytes>>>> {
+        let (head, body) = self.send(request).await?.into_parts();
         let answer = Answer { body, link: Some(self), pool: Arc::clone(pool) };
         Ok(Response::from_parts(head, answer))
     }
@@ -255,5 +267,40 @@ async fn watch(pool: Weak<Pool>) {
             unused.watch = None;
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    /// A hang guard; time goes by only while everybody waits.
+    const PATIENCE: Duration = Duration::from_mins(1);
+
+    /// The other side may close a connection that was used after it was found free, and before it is used again.
+    #[tokio::test(start_paused = true)]
+    async fn what_was_not_sent_comes_back() {
+        let (near, mut far) = tokio::io::duplex(1024);
+        let (sender, connection) = handshake(TokioIo::new(near)).await.unwrap();
+        let mut link = Link { sender, connection: Some(connection) };
+        let request = || Request::new(Full::new(Bytes::from_static(b"{}")));
+        let (far, answer) = tokio::join!(
+            async {
+                let mut heard = Vec::new();
+                while !heard.ends_with(b"{}") {
+                    assert_ne!(far.read_buf(&mut heard).await.unwrap(), 0);
+                }
+                far.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+                far
+            },
+            link.send(request()),
+        );
+        assert!(answer.unwrap().body().is_end_stream());
+        assert!(poll_fn(|cx| Poll::Ready(link.is_free(cx))).await);
+        drop(far);
+        let answer = timeout(PATIENCE, link.send(request())).await.expect("it is over at once");
+        assert!(answer.unwrap_err().take_message().is_some());
+        assert!(!poll_fn(|cx| Poll::Ready(link.is_free(cx))).await);
     }
 }

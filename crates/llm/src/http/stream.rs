@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{FutureExt as _, Stream, StreamExt, stream};
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
@@ -19,6 +19,8 @@ use crate::{ByteStream, Error, ErrorKind, EventStream, StreamEvent, sse};
 const NEVER: Duration = Duration::from_hours(24 * 365);
 /// What is said when the connection breaks.
 const BROKE: &str = "the connection broke in the middle of the stream";
+/// How many pieces may come between the end of an answer and that of its bytes, if they are to be read.
+const MOST_AFTER: usize = 4;
 
 /// The bytes of an answer; ends in an error if it is cancelled or nothing comes for too long. `own` puts the provider's
 /// name on errors and takes keys off them.
@@ -139,12 +141,23 @@ struct Events {
 }
 
 impl Events {
+    /// Lets go of the bytes. If nothing more comes than that they are over, and this is here already, whoever carries
+    /// them learns so and keeps the connection. It is not waited for.
+    fn leave(&mut self) {
+        let Some(mut bytes) = self.bytes.take() else { return };
+        for _ in 0..MOST_AFTER {
+            if !matches!(bytes.next().now_or_never(), Some(Some(Ok(_)))) {
+                return;
+            }
+        }
+    }
+
     async fn next(&mut self) -> Option<Result<StreamEvent, Error>> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 if matches!(event, StreamEvent::Finish { .. }) {
                     // What comes after the end of the answer is nobody's business.
-                    self.bytes = None;
+                    self.leave();
                     self.failed = None;
                     self.ready.clear();
                 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use junto_llm::{CallCx, Endpoint, Error, HttpProvider, Provider as _, Wire};
+use junto_llm::{CallCx, Endpoint, Error, HttpProvider, Provider as _, Request, StreamEvent, Wire};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -27,7 +27,18 @@ enum Deed {
     Stall,
     /// A body that ends with the connection.
     UntilClosed,
+    /// Events, and then the end of the body.
+    Events,
+    /// Events, and no end of the body.
+    EventsWithoutEnd,
 }
+
+/// The events of an answer, and what may come after them.
+const EVENTS: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n\
+    4f\r\ndata: {\"id\":\"c\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}\n\n\r\n\
+    43\r\ndata: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n\r\n\
+    e\r\ndata: [DONE]\n\n\r\n";
+const AFTER: &str = "3\r\n:\n\n\r\n0\r\n\r\n";
 
 /// A server of few words, which counts its connections and tells when one of them was closed by the other side.
 struct Server {
@@ -75,28 +86,33 @@ impl Server {
 async fn serve(mut stream: TcpStream, deeds: &[Deed], asked: &AtomicUsize) {
     let mut buffer = Vec::new();
     loop {
-        while !buffer.ends_with(b"{}") {
+        while !is_whole(&buffer) {
             if stream.read_buf(&mut buffer).await.unwrap_or(0) == 0 {
                 return;
             }
         }
         let head = String::from_utf8(std::mem::take(&mut buffer)).unwrap().to_lowercase();
-        assert!(head.starts_with("post /v1/chat/completions?a=1 http/1.1\r\n"), "{head}");
-        assert!(
-            head.contains("\r\nhost: 127.0.0.1:") && head.contains("\r\ncontent-length: 2\r\n"),
-            "{head}"
-        );
-        assert!(head.contains("\r\nuser-agent: junto/") && head.contains("\r\naccept: */*\r\n"), "{head}");
+        assert!(head.starts_with("post /v1/chat/completions"), "{head}");
+        assert!(head.contains("\r\nhost: 127.0.0.1:") && head.contains("\r\nuser-agent: junto/"), "{head}");
+        if head.ends_with("\r\n\r\n{}") {
+            assert!(
+                head.contains("completions?a=1 http/1.1\r\n") && head.contains("\r\naccept: */*\r\n"),
+                "{head}"
+            );
+        }
         let deed = deeds[asked.fetch_add(1, Ordering::SeqCst).min(deeds.len() - 1)];
         let start = match deed {
             Deed::Chunks => "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n",
             Deed::Stall => "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nabc",
             Deed::UntilClosed => "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nabcdef",
+            Deed::Events | Deed::EventsWithoutEnd => EVENTS,
             Deed::Answer | Deed::AnswerAndClose => "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nabcdef",
         };
-        stream.write_all(start.as_bytes()).await.unwrap();
+        // In one piece, so that the end is there with the last event.
+        let after = if deed == Deed::Events { AFTER } else { "" };
+        stream.write_all(format!("{start}{after}").as_bytes()).await.unwrap();
         match deed {
-            Deed::Answer | Deed::Stall => {}
+            Deed::Answer | Deed::Stall | Deed::Events | Deed::EventsWithoutEnd => {}
             Deed::AnswerAndClose | Deed::UntilClosed => return,
             Deed::Chunks => {
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -104,6 +120,14 @@ async fn serve(mut stream: TcpStream, deeds: &[Deed], asked: &AtomicUsize) {
             }
         }
     }
+}
+
+/// Whether this is a head and the body that it tells of.
+fn is_whole(request: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(request).to_lowercase();
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    body.len() == length.expect("a length").parse::<usize>().unwrap()
 }
 
 async fn ask(provider: &HttpProvider, cx: &CallCx) -> Result<junto_llm::ByteStream, Error> {
@@ -132,6 +156,41 @@ async fn one_connection_serves_one_call_after_another() {
         assert_eq!(whole(&provider).await.unwrap(), b"abcdef");
     }
     assert_eq!(server.connections(), 1);
+}
+
+/// The events of a streamed answer, after the last of which nobody reads on.
+async fn streamed(provider: &HttpProvider) -> Vec<StreamEvent> {
+    let request = Request::prompt("hello").model("m");
+    let mut events = provider.stream(request, &CallCx::new()).await.unwrap();
+    let mut all = Vec::new();
+    while let Some(event) = events.next().await {
+        all.push(event.unwrap());
+        if matches!(all.last(), Some(StreamEvent::Finish { .. })) {
+            break;
+        }
+    }
+    all
+}
+
+#[tokio::test]
+async fn so_it_does_for_events_whose_last_one_ends_the_answer() {
+    let server = Server::start(&[Deed::Events]).await;
+    let provider = server.provider();
+    for _ in 0..5 {
+        assert!(matches!(streamed(&provider).await.last(), Some(StreamEvent::Finish { .. })));
+    }
+    assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test]
+async fn nobody_waits_for_what_comes_after_the_last_event() {
+    let mut server = Server::start(&[Deed::EventsWithoutEnd]).await;
+    let provider = server.provider();
+    for call in 1..=2 {
+        assert!(matches!(streamed(&provider).await.last(), Some(StreamEvent::Finish { .. })));
+        server.closed().await;
+        assert_eq!(server.connections(), call);
+    }
 }
 
 #[tokio::test]

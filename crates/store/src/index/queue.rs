@@ -13,15 +13,24 @@ const ROOM: usize = 1024;
 const ENOUGH: usize = 512;
 /// How long a note waits at most for others that are written with it.
 const DELAY: Duration = Duration::from_millis(250);
+/// How long word of the book waits, if there is nothing else: whoever looks reads the book first, and a gateway that has
+/// many calls needs its cores for them.
+const BOOK_DELAY: Duration = Duration::from_secs(5);
 
 /// What waits to be written. Adding to it never waits, and wakes the one who writes only if there was
-/// nothing before or there is enough now: a session adds a note for each event, and to wake a thread costs
-/// more than to write the event.
-#[derive(Default)]
+/// nothing before, if this waits less long than what was there, or if there is enough now: a session adds a note for each
+/// event, and to wake a thread costs more than to write the event.
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
-    /// There is something, or there is enough.
+    /// There is something, or something that waits less long, or there is enough.
     changed: Condvar,
+    book_delay: Duration,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self { waiting: Mutex::default(), changed: Condvar::new(), book_delay: BOOK_DELAY }
+    }
 }
 
 #[derive(Default)]
@@ -62,6 +71,11 @@ impl Queue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How long this may wait for more.
+    fn delay(&self, batch: &Batch) -> Duration {
+        if batch.notes.is_empty() { self.book_delay } else { DELAY }
+    }
+
     /// Adds something, and says whether it is time to write what waits.
     fn add(&self, change: impl FnOnce(&mut Batch)) -> bool {
         let mut waiting = self.lock();
@@ -69,11 +83,12 @@ impl Queue {
             return false;
         }
         let (was_empty, was_due) = (waiting.batch.is_empty(), waiting.batch.is_due());
+        let delay = self.delay(&waiting.batch);
         change(&mut waiting.batch);
-        let is_due = waiting.batch.is_due();
+        let (is_due, is_sooner) = (waiting.batch.is_due(), self.delay(&waiting.batch) < delay);
         let is_old = waiting.since.get_or_insert_with(now).elapsed() >= DELAY;
         drop(waiting);
-        if was_empty || is_due && !was_due {
+        if was_empty || is_sooner || is_due && !was_due {
             self.changed.notify_one();
         }
         is_due || is_old
@@ -121,12 +136,14 @@ impl Queue {
             }
             waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
         }
-        let mut left = DELAY;
         let begin = now();
-        while !waiting.batch.is_due() && !waiting.is_closed && !left.is_zero() {
+        loop {
+            let left = self.delay(&waiting.batch).saturating_sub(begin.elapsed());
+            if waiting.batch.is_due() || waiting.is_closed || left.is_zero() {
+                break;
+            }
             let waited = self.changed.wait_timeout(waiting, left);
             waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
-            left = DELAY.saturating_sub(begin.elapsed());
         }
         waiting.since = None;
         let is_last = waiting.is_closed;
@@ -199,6 +216,18 @@ mod tests {
             let writer = scope.spawn(|| queue.next().map(|batch| batch.flushes.len()));
             queue.flush(sync_channel(1).0);
             assert_eq!(writer.join().unwrap(), Some(1));
+        });
+    }
+
+    #[test]
+    fn word_of_the_book_does_not_hold_up_a_note() {
+        // As good as never.
+        let queue = Queue { book_delay: Duration::from_hours(24), ..Queue::default() };
+        std::thread::scope(|scope| {
+            queue.book();
+            let writer = scope.spawn(|| queue.next().map(|batch| (batch.notes.len(), batch.book)));
+            queue.note(note(1));
+            assert_eq!(writer.join().unwrap(), Some((1, true)));
         });
     }
 

@@ -41,8 +41,13 @@ pub(super) fn routes(
     minutes: &Minutes,
 ) -> Result<Routed, Failure> {
     let has_provider = !connect::usable(config, environment).is_empty();
-    let client = if has_provider { Some(connect::client(config, environment)?) } else { None };
-    let scene = Scene { client, config, environment, minutes, notes: RefCell::default() };
+    let (client, members) = if has_provider {
+        let patient = connect::client_with(config.patient_timeouts(), config, environment)?;
+        (Some(patient), Some(connect::client(config, environment)?))
+    } else {
+        (None, None)
+    };
+    let scene = Scene { client, members, config, environment, minutes, notes: RefCell::default() };
     let meant: Vec<String> = council::meant(config).into_iter().collect();
     let members = config.texts("gateway.council").unwrap_or(&meant);
     let council = if members.is_empty() { None } else { Some(scene.council(members)?) };
@@ -127,6 +132,8 @@ fn named(client: &Client, name: &str, members: &[String]) -> (String, Target) {
 struct Scene<'a> {
     /// None if no provider can be asked.
     client: Option<Client>,
+    /// The same for the members of councils: one that does not answer holds up the others.
+    members: Option<Client>,
     config: &'a Config,
     environment: &'a Environment,
     minutes: &'a Minutes,
@@ -140,7 +147,7 @@ impl Scene<'_> {
     }
 
     fn council(&self, members: &[String]) -> Result<Council, Failure> {
-        let Self { client, config, environment, minutes, notes } = self;
+        let Self { members: client, config, environment, minutes, notes, .. } = self;
         let telemetry = config.duration("gateway.telemetry");
         let (client, directory, minutes) = (client.as_ref(), environment.directory(), Some(*minutes));
         let Seated { council, notes: noted } =

@@ -222,7 +222,7 @@ fn definition(name: &str, settings: &RunnerSettings) -> Result<Definition, Failu
     };
     let mut definition = Definition { kind: name.to_owned(), ..definition };
     if let Some(command) = settings.command.as_ref().filter(|command| !command.is_empty()) {
-        definition.command.splice(..1, command.iter().cloned());
+        definition.start_by(command.iter().cloned());
     }
     Ok(definition)
 }

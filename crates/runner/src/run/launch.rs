@@ -94,7 +94,7 @@ impl Run {
             stdout: Lines::new(LINE_LIMIT),
             stderr_lines: Lines::new(STDERR_LINE),
             stderr: HeadTail::new(STDERR_KEPT, STDERR_KEPT),
-            reader: Reader::new(parser, secrets, record),
+            reader: Reader::new(parser, &secrets, record),
             patience,
             signal: definition.ending.signal,
             heard: now,

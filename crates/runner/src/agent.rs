@@ -126,6 +126,7 @@ impl CliAgent {
             close: close.clone(),
             kill: kill.clone(),
             thread: thread.unwrap_or_default(),
+            handled: false,
             lingering: None,
             totals: match &beginning {
                 Beginning::New => Totals::default(),

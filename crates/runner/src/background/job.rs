@@ -123,22 +123,18 @@ impl Work {
             () = self.stop.cancelled() => None,
             seat = turn => seat.ok(),
         };
-        let (outcome, bill, lingering) = match &seat {
+        let (outcome, bill) = match &seat {
             Some(_) => self.run().await?,
-            None => (interrupted(String::new()), Bill::NOTHING, None),
+            None => (interrupted(String::new()), Bill::NOTHING),
         };
         let (reason, text) = (outcome.reason.clone(), outcome.text.clone().into());
         self.log.commit(Body::InputEnd { reason: reason.clone(), text }).await?;
-        if let Some(run) = lingering {
-            self.kill.run_until_cancelled(run.see_off()).await;
-        }
         let usage = bill.usage.unwrap_or_default();
         self.log.commit(Body::SessionEnd { reason, usage, cost: bill.cost }).await?;
         Ok(outcome)
     }
 
-    /// Runs the process. One that has answered and did not end is left to be seen off.
-    async fn run(&self) -> Result<(Outcome, Bill, Option<Run>), JournalError> {
+    async fn run(&self) -> Result<(Outcome, Bill), JournalError> {
         let call = CallId::fresh();
         let share = match Share::of(&*self.budget, &self.definition, self.depth) {
             Ok(share) => share,
@@ -165,16 +161,16 @@ impl Work {
             Ok(run) => run,
             Err(error) => return self.not_run(&call, Cut::Failed(error)).await,
         };
-        let (ran, lingering) = self.follow(run, &call).await?;
+        let ran = self.follow(run, &call).await?;
         let bill = self.book(&call, &ran).await?;
         share.settle(bill.cost, bill.usage.as_ref().map_or(0, |usage| usage.total));
-        Ok((self.end(&call, ran, &bill).await?, bill, lingering))
+        Ok((self.end(&call, ran, &bill).await?, bill))
     }
 
     /// The end of one that never began.
-    async fn not_run(&self, call: &CallId, cut: Cut) -> Result<(Outcome, Bill, Option<Run>), JournalError> {
+    async fn not_run(&self, call: &CallId, cut: Cut) -> Result<(Outcome, Bill), JournalError> {
         let ran = Ran { cut: Some(cut), ..Ran::default() };
-        Ok((self.end(call, ran, &Bill::NOTHING).await?, Bill::NOTHING, None))
+        Ok((self.end(call, ran, &Bill::NOTHING).await?, Bill::NOTHING))
     }
 
     /// Books what a run used, as it says itself or wrote down. Who prints an answer and nothing else does not.
@@ -212,8 +208,8 @@ impl Work {
         Ok(Bill { usage: Some(sum), cost, context })
     }
 
-    /// Waits for the end of the process, or for its last word; then it may still be there.
-    async fn follow(&self, mut run: Run, call: &CallId) -> Result<(Ran, Option<Run>), JournalError> {
+    /// Waits for the end of the process, or for its last word.
+    async fn follow(&self, mut run: Run, call: &CallId) -> Result<Ran, JournalError> {
         let mut scribe = Scribe::new(&self.log, call.clone());
         let mut ran = Ran::default();
         ran.cut = loop {
@@ -241,27 +237,19 @@ impl Work {
                 Step::Drained => break None,
             }
         };
-        let mut gone = true;
         if ran.cut.is_some() {
             self.kill.run_until_cancelled(run.ask_to_end()).await;
-        } else if ran.answered() {
-            gone = self.kill.run_until_cancelled(run.courtesy()).await.unwrap_or_default();
         }
         for event in run.rest() {
             ran.take(event, &mut scribe).await?;
         }
-        let lingering = if gone {
-            let is_cut = ran.cut.is_some();
-            let ended = async { if is_cut { run.close().await } else { run.end().await } };
-            ran.ending = self.kill.run_until_cancelled(ended).await;
-            None
-        } else {
-            Some(run)
-        };
+        // One that has answered has its grace to write it down and to end, and no more.
+        let ended = async { if ran.cut.is_some() { run.close().await } else { run.end().await } };
+        ran.ending = self.kill.run_until_cancelled(ended).await;
         if let Some(text) = self.answer.as_ref().and_then(LastMessage::read) {
             ran.text = text;
         }
-        Ok((ran, lingering))
+        Ok(ran)
     }
 
     /// Tells what became of it.

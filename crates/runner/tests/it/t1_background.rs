@@ -90,7 +90,7 @@ async fn codex_is_not_waited_for_once_it_has_answered_and_tells_what_it_used() {
     assert_eq!((outcome.reason, outcome.text.as_str()), (EndReason::Done, "from the file"));
     stage.assert_no_survivors();
     let events = events(&job).await;
-    let [(_, Some((input, output)), None, None)] = runs_of(&events)[..] else {
+    let [(_, Some((input, output)), Some(130), None)] = runs_of(&events)[..] else {
         panic!("{:?}", runs_of(&events))
     };
     let booked = events.iter().find_map(|event| match &event.body {

@@ -139,7 +139,7 @@ impl CliAgent {
             log.emit(start).await?;
         }
         tokio::spawn(async move {
-            let outcome = session.run().await;
+            let outcome = Box::pin(session.run()).await;
             ended.send_replace(Some(outcome));
         });
         Ok(Self { abilities, log, commands, close, _kill: kill.drop_guard(), outcome })

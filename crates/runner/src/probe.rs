@@ -24,8 +24,10 @@ const ABOVE: usize = 4;
 
 /// What commands said of their versions, for as long as this process lives. Each is asked by one at a time, and the
 /// others wait for what it says.
-static ASKED: LazyLock<Mutex<BTreeMap<Vec<String>, Arc<OnceCell<Option<Version>>>>>> =
-    LazyLock::new(Mutex::default);
+static ASKED: LazyLock<Mutex<BTreeMap<Vec<String>, Said>>> = LazyLock::new(Mutex::default);
+
+/// What one said, once it has.
+type Said = Arc<OnceCell<Option<Version>>>;
 
 /// What is known of an installed command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,7 +150,8 @@ async fn asked_version(definition: &Definition, host: &Host, program: &Path) -> 
     argv.extend(definition.starter().iter().skip(1).chain(&definition.versions.ask).cloned());
     let said =
         Arc::clone(ASKED.lock().unwrap_or_else(PoisonError::into_inner).entry(argv.clone()).or_default());
-    *said.get_or_init(|| say_version(definition, host, argv)).await
+    // It is seldom asked; whoever starts it shall not carry that along.
+    *said.get_or_init(|| Box::pin(say_version(definition, host, argv))).await
 }
 
 /// What a command says when it is asked for its version.

@@ -145,6 +145,7 @@ impl Provider for CliProvider {
 }
 
 /// An answer that is under way.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Answering {
     /// Absent once the answer has ended. Dropping it kills the process.
     run: Option<Run>,

@@ -262,7 +262,6 @@ impl Work {
         };
         let (outcome, class) = match (cut, &ending) {
             (Some(Cut::Failed(error)), _) => failed(&error, text),
-            (Some(Cut::Aborted), _) => (interrupted(text), Some(Class::Cancelled)),
             (None, _) if answered => {
                 if let Some(ending) = ending.as_ref().filter(|ending| !ending.success()) {
                     let message = format!("{kind} answered, but ended with {ending}");
@@ -270,7 +269,7 @@ impl Work {
                 }
                 (Outcome { reason: EndReason::Done, text }, None)
             }
-            (None, None) => (interrupted(text), Some(Class::Cancelled)),
+            (Some(Cut::Aborted), _) | (None, None) => (interrupted(text), Some(Class::Cancelled)),
             (None, Some(ending)) if ending.success() => (Outcome { reason: EndReason::Done, text }, None),
             // What it prints in the place of an answer says why there is none.
             (None, Some(ending)) => {

@@ -79,8 +79,9 @@ fn forms(secrets: &[Secret]) -> Vec<Secret> {
         let mut form = secret.expose().to_owned();
         for _ in 0..3 {
             let quoted = Value::from(form.as_str()).to_string();
+            let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned();
+            let form = std::mem::replace(&mut form, inner);
             forms.insert((Reverse(form.len()), form));
-            form = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned();
         }
     }
     forms.into_iter().map(|(_, form)| Secret::new(form)).collect()

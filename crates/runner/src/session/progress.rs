@@ -9,6 +9,7 @@ use crate::{CliEvent, Report};
 
 /// What is known of a run.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Progress {
     /// The session it goes on with; absent: one that begins with it.
     pub(super) resumed: Option<String>,

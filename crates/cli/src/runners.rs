@@ -7,8 +7,8 @@ use std::sync::Arc;
 use junto::env::{Access, ExecutionEnvironment, LocalEnvironment};
 use junto::llm::{CallCx, Error, EventStream, Fut, Provider, Request, Response, Secret, ToolChoice, Usd};
 use junto::runner::sweep::Roster;
-use junto::runner::{CliProvider, Definition, Endpoint, Home, Host, Patience, Probe, Purpose};
-use junto::{Cli, LastResort, Relay, Runner, core::Mode};
+use junto::runner::{Definition, Endpoint, Home, Host, Patience, Probe, Purpose};
+use junto::{Answers, Cli, LastResort, Relay, Runner, core::Mode};
 
 use crate::config::{Config, RunnerSettings};
 use crate::environment::Environment;
@@ -146,7 +146,7 @@ fn provider(
         let cage = guard::guard(config, environment).cage(local, Access::ReadOnly, own);
         cli.host(cage.map_err(|error| guard::cannot_hold(&error))?)
     };
-    Ok(Arc::new(CliProvider::new(cli.definition, host)))
+    Ok(Arc::new(Answers::new(cli.definition, host)))
 }
 
 /// What an agent is run with in a directory.
@@ -222,7 +222,7 @@ fn definition(name: &str, settings: &RunnerSettings) -> Result<Definition, Failu
     };
     let mut definition = Definition { kind: name.to_owned(), ..definition };
     if let Some(command) = settings.command.as_ref().filter(|command| !command.is_empty()) {
-        definition.command.splice(..1, command.iter().cloned());
+        definition.start_by(command.iter().cloned());
     }
     Ok(definition)
 }

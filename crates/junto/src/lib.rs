@@ -14,6 +14,7 @@
 //! - the crates themselves, under their own names.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod answers;
 mod approval;
 mod ask;
 mod code;
@@ -31,6 +32,7 @@ mod sandbox_file;
 mod turns;
 mod workshop;
 
+pub use answers::Answers;
 pub use approval::Approval;
 pub use ask::AskFirst;
 pub use code::{Code, KernelState};

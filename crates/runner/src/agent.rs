@@ -126,6 +126,7 @@ impl CliAgent {
             close: close.clone(),
             kill: kill.clone(),
             thread: thread.unwrap_or_default(),
+            handled: false,
             lingering: None,
             totals: match &beginning {
                 Beginning::New => Totals::default(),
@@ -138,7 +139,7 @@ impl CliAgent {
             log.emit(start).await?;
         }
         tokio::spawn(async move {
-            let outcome = session.run().await;
+            let outcome = Box::pin(session.run()).await;
             ended.send_replace(Some(outcome));
         });
         Ok(Self { abilities, log, commands, close, _kill: kill.drop_guard(), outcome })

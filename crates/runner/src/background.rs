@@ -1,7 +1,7 @@
 //! Runs that nobody follows: a command is given a task, and asked for its final text and nothing else.
 //!
 //! Their text is what the command itself calls its answer (`claude` prints nothing else then, `codex` writes it
-//! into a file), and no events are made of what it prints; only a failure is taken from that. Only some run at once, the others wait in line. Each is
+//! into a file), and no events are made of what it prints; only a failure, that it has answered, and what it used are taken from that. Only some run at once, the others wait in line. Each is
 //! recorded as a session with one input, and can be aborted, waiting or not.
 
 mod job;

@@ -35,6 +35,10 @@ pub struct Definition {
     pub kind: String,
     /// The program, and the arguments of every run.
     pub command: Vec<String>,
+    /// How many words of the command start the program: more than one where another program starts it, as in
+    /// `["nice", "codex", "exec"]`. What follows them are the arguments of every run.
+    #[serde(default = "one")]
+    pub words: usize,
     /// The arguments that come last, after a session to go on with.
     #[serde(default)]
     pub last: Vec<String>,
@@ -150,11 +154,29 @@ impl Definition {
         self.command.first().map_or("", String::as_str)
     }
 
+    /// The words that start the program.
+    pub fn starter(&self) -> &[String] {
+        self.command.get(..self.words).unwrap_or(&self.command)
+    }
+
+    /// Has the program started by other words: another path, or a wrapper and its arguments.
+    pub fn start_by(&mut self, words: impl IntoIterator<Item = String>) {
+        let before = self.starter().len();
+        let arguments = self.command.split_off(before);
+        self.command = words.into_iter().collect();
+        self.words = self.command.len();
+        self.command.extend(arguments);
+    }
+
     /// Whether the command itself keeps to a mode, by rules or a sandbox of its own. One that does not is
     /// run in a sandbox of ours in that mode. There is nothing to keep to where everything is allowed.
     pub fn enforces(&self, mode: Mode) -> bool {
         mode == Mode::Full || self.modes.of(mode).enforced
     }
+}
+
+const fn one() -> usize {
+    1
 }
 
 #[cfg(test)]
@@ -185,6 +207,22 @@ mod tests {
         ] {
             let error = Definition::parse(text).unwrap_err().to_string();
             assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn another_program_may_start_it() {
+        let mut definition = Definition::shipped("codex").unwrap();
+        let arguments = definition.command[1..].to_vec();
+        assert_eq!(definition.starter(), ["codex"]);
+        for words in [&["firejail", "--quiet", "codex"][..], &["/opt/codex"]] {
+            definition.start_by(words.iter().map(|&word| word.to_owned()));
+            assert_eq!(
+                (definition.starter(), definition.program()),
+                (&definition.command[..words.len()], words[0])
+            );
+            assert_eq!(definition.starter(), words);
+            assert_eq!(definition.command[words.len()..], arguments);
         }
     }
 

@@ -1,8 +1,8 @@
 //! The boundary between our variables and a child's.
 //!
 //! A child is full of tools and often allowed everything, so what it gets is written down and nothing is copied:
-//! 1. what every program may need (`PATH`, `HOME`, the language, the XDG folders, where tools live, proxies:
-//!    [`junto_env::variables::is_core`]);
+//! 1. what every program may need (`PATH`, `HOME`, the language, the XDG folders, where tools live, proxies
+//!    without a password: [`Inherit::Core`]);
 //! 2. what its definition allows by name: the user's sign-in and homes; keys only where that is asked for;
 //! 3. what its definition sets.
 //!
@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 
-use junto_env::variables::is_core;
+use junto_env::variables::Inherit;
 use junto_llm::{Error, Secret};
 
 use crate::{CommandLine, Definition, Home, Host};
@@ -54,12 +54,12 @@ pub(crate) fn variables(
     token: &Secret,
 ) -> BTreeMap<String, String> {
     let rules = &definition.variables;
-    let passes = |name: &String| {
-        is_core(OsStr::new(name))
+    let passes = |name: &String, value: &Secret| {
+        Inherit::Core.lets_through(OsStr::new(name), OsStr::new(value.expose()))
             || rules.allow.contains(name)
             || (host.pass_keys && rules.keys.contains(name))
     };
-    let given = host.variables.iter().filter(|(name, _)| passes(name));
+    let given = host.variables.iter().filter(|(name, value)| passes(name, value));
     let mut variables: BTreeMap<String, String> =
         given.map(|(name, value)| (name.clone(), value.expose().to_owned())).collect();
     variables.extend(rules.set.clone());
@@ -139,6 +139,8 @@ mod tests {
         ("LC_ALL", "C"),
         ("XDG_CACHE_HOME", "/cache"),
         ("HTTPS_PROXY", "http://proxy"),
+        ("HTTP_PROXY", "http://me:password@proxy"),
+        ("all_proxy", "socks5://me:password@proxy"),
         ("CLAUDE_CODE_OAUTH_TOKEN", "oauth"),
         ("CODEX_HOME", "/codex"),
         ("GEMINI_CLI_HOME", "/gemini"),

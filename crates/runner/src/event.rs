@@ -117,6 +117,13 @@ impl Report {
     }
 }
 
+impl CliEvent {
+    /// Whether something was said or done that must not be done twice.
+    pub(crate) fn is_work(&self) -> bool {
+        matches!(self, Self::TextStart | Self::ReasoningStart | Self::ToolStart(_))
+    }
+}
+
 /// Whether a turn ended in an answer.
 #[derive(Clone, Debug)]
 pub enum Verdict {

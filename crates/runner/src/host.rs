@@ -23,7 +23,8 @@ pub struct Host {
     pub env: Arc<dyn ExecutionEnvironment>,
     /// The variables of this process, for the boundary to choose from: a child gets what is written down for it
     /// and nothing else, also not what the environment gives to other commands. Without `PATH` no program is found
-    /// by its name. Their values are kept out of everything that is shown.
+    /// by its name. The values of those that are secrets are kept out of everything that is shown, unless they are
+    /// shorter than eight bytes and could be any word.
     pub variables: BTreeMap<String, Secret>,
     /// How long a silent or endless command is waited for.
     pub patience: Patience,

@@ -30,6 +30,7 @@ pub mod failure;
 mod fields;
 mod gemini;
 mod host;
+mod last_message;
 mod lines;
 mod partial;
 mod probe;

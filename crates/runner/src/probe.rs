@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use junto_env::CommandSpec;
 use junto_llm::{Error, Secret};
 use serde::Deserialize;
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::{CommandLine, Definition, Home, Host, Standing, Version, environment};
@@ -21,8 +22,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How many folders above a program its package may be.
 const ABOVE: usize = 4;
 
-/// What programs said of their versions, for as long as this process lives.
-static ASKED: LazyLock<Mutex<BTreeMap<PathBuf, Option<Version>>>> = LazyLock::new(Mutex::default);
+/// What commands said of their versions, for as long as this process lives. Each is asked by one at a time, and the
+/// others wait for what it says.
+static ASKED: LazyLock<Mutex<BTreeMap<Vec<String>, Said>>> = LazyLock::new(Mutex::default);
+
+/// What one said, once it has.
+type Said = Arc<OnceCell<Option<Version>>>;
 
 /// What is known of an installed command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +63,9 @@ impl Probe {
     pub fn look(definition: &Definition, host: &Host) -> Self {
         let path = host.variables.get("PATH").map(Secret::expose);
         let program = find(definition.program(), path, host.env.facts().cwd.as_path());
-        let version = program.as_deref().and_then(|program| installed_version(program, definition.program()));
+        // Of what a wrapper starts, its own package says nothing.
+        let alone = program.as_deref().filter(|_| definition.starter().len() == 1);
+        let version = alone.and_then(|program| installed_version(program, definition.program()));
         Self {
             program,
             version,
@@ -139,11 +146,16 @@ async fn asked_version(definition: &Definition, host: &Host, program: &Path) -> 
     if definition.versions.ask.is_empty() || environment::fuse(definition, host).is_err() {
         return None;
     }
-    let known = |program: &Path| ASKED.lock().unwrap_or_else(PoisonError::into_inner).get(program).copied();
-    if let Some(version) = known(program) {
-        return version;
-    }
-    let argv = [vec![program.to_string_lossy().into_owned()], definition.versions.ask.clone()].concat();
+    let mut argv = vec![program.to_string_lossy().into_owned()];
+    argv.extend(definition.starter().iter().skip(1).chain(&definition.versions.ask).cloned());
+    let said =
+        Arc::clone(ASKED.lock().unwrap_or_else(PoisonError::into_inner).entry(argv.clone()).or_default());
+    // It is seldom asked; whoever starts it shall not carry that along.
+    *said.get_or_init(|| Box::pin(say_version(definition, host, argv))).await
+}
+
+/// What a command says when it is asked for its version.
+async fn say_version(definition: &Definition, host: &Host, argv: Vec<String>) -> Option<Version> {
     let line = CommandLine::default();
     let command = CommandSpec {
         variables: environment::variables(definition, host, &line, &host.token()),
@@ -151,12 +163,8 @@ async fn asked_version(definition: &Definition, host: &Host, program: &Path) -> 
         ..CommandSpec::argv(argv)
     };
     let done = junto_env::exec(&*host.env, command, PATIENCE, &CancellationToken::new(), &mut |_| {}).await;
-    let version = done.ok().filter(|done| done.exit.success()).and_then(|done| {
-        let said = done.stdout.text(|_| String::new());
-        Version::find(&said)
-    });
-    ASKED.lock().unwrap_or_else(PoisonError::into_inner).insert(program.to_owned(), version);
-    version
+    let done = done.ok().filter(|done| done.exit.success())?;
+    Version::find(&done.stdout.text(|_| String::new()))
 }
 
 fn signed_in(definition: &Definition, host: &Host) -> SignIn {

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use futures_util::stream::unfold;
+use junto_core::Mode;
 use junto_env::RealPath;
 use junto_llm::{
     CallCx, CallId, Cost, Error, ErrorKind, EventStream, Finish, FinishReason, Fut, LeafCall, Provider,
@@ -13,6 +14,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
+use crate::last_message::LastMessage;
 use crate::prompt::{flatten, is_possible};
 use crate::run::{Run, Start, Step, directory};
 use crate::session::estimate;
@@ -46,6 +48,12 @@ impl CliProvider {
         let share = Share::of(&*cx.budget, &self.definition, cx.depth)
             .map_err(|e| e.with_provider(&self.definition.kind))?;
         let (cwd, scratch) = self.place(cx.workdir.as_deref()).await?;
+        // One that is held by us may not be able to write it.
+        let last_message = if self.definition.enforces(Mode::ReadOnly) {
+            LastMessage::of(&self.definition).map_err(|e| e.with_provider(&self.definition.kind))?
+        } else {
+            None
+        };
         let call = CallId::fresh();
         let start = Run::start(Start {
             definition: &self.definition,
@@ -53,6 +61,7 @@ impl CliProvider {
             invocation: Invocation {
                 model: request.model.as_deref(),
                 max_usd: self.host.most(&self.definition, share.most),
+                last_message: last_message.as_ref().map(LastMessage::path),
                 ..self.host.invocation(Purpose::Answer, detail)
             },
             call: &call,
@@ -69,6 +78,7 @@ impl CliProvider {
         Ok(Answering {
             run: Some(run),
             _scratch: scratch,
+            last_message,
             account: Account::new(share, cx, &self.definition.kind),
             cancel: cx.cancel.clone(),
             provider: self.definition.kind.clone(),
@@ -81,6 +91,7 @@ impl CliProvider {
             told: false,
             delivered: false,
             report: None,
+            at_rest: false,
             usage: Usage::default(),
             excuse: None,
         })
@@ -134,11 +145,14 @@ impl Provider for CliProvider {
 }
 
 /// An answer that is under way.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Answering {
     /// Absent once the answer has ended. Dropping it kills the process.
     run: Option<Run>,
     /// Removed with the answer, after the process.
     _scratch: Option<TempDir>,
+    /// Where the command writes its final text, if it does.
+    last_message: Option<LastMessage>,
     /// Settled when the answer has ended.
     account: Account,
     /// Ends the answer at once.
@@ -159,8 +173,20 @@ struct Answering {
     /// Whether some of the answer was handed out.
     delivered: bool,
     report: Option<Report>,
+    /// Whether nothing was said or done since the last report.
+    at_rest: bool,
     usage: Usage,
     excuse: Option<String>,
+}
+
+/// How long the end of a process is waited for.
+enum Wait {
+    /// It has ended, or is about to.
+    Grace,
+    /// For a moment.
+    Courtesy,
+    /// Not at all.
+    No,
 }
 
 impl Answering {
@@ -191,20 +217,28 @@ impl Answering {
                     self.take(event);
                     // Nobody waits for a process that has said its last word.
                     if self.report.as_ref().is_some_and(|report| report.last) {
-                        self.conclude().await;
+                        self.conclude(Wait::Courtesy).await;
                     }
                 }
                 Step::Stalled(stall) => {
                     let error = stall.error(&self.provider);
-                    self.fail(error);
+                    let answered = matches!(&self.report, Some(Report { verdict: Verdict::Done, .. }));
+                    if answered && self.at_rest {
+                        let text = format!("it answered, and was ended: {}", error.message());
+                        self.hand_out(StreamEvent::Progress { text });
+                        self.conclude(Wait::No).await;
+                    } else {
+                        self.fail(error);
+                    }
                 }
-                Step::Drained => self.conclude().await,
+                Step::Drained => self.conclude(Wait::Grace).await,
             }
         }
     }
 
     fn take(&mut self, event: CliEvent) {
         let id = SegmentId(self.segments);
+        self.at_rest &= !event.is_work();
         match event {
             CliEvent::Session { id, model } => {
                 self.model = model.unwrap_or_else(|| std::mem::take(&mut self.model));
@@ -252,6 +286,7 @@ impl Answering {
                 // An answer is always a session of its own.
                 let used = priced(report.used.since(None, true).unwrap_or_default(), &self.model);
                 self.account.report(&used);
+                self.at_rest = true;
                 for used in &used {
                     let mut sum = &self.usage + &used.usage;
                     let mut raw = self.usage.raw.take().unwrap_or_else(|| json!({}));
@@ -309,12 +344,16 @@ impl Answering {
     }
 
     /// Ends with what the process said last.
-    async fn conclude(&mut self) {
+    async fn conclude(&mut self, wait: Wait) {
         let Some(mut run) = self.run.take() else { return };
-        let last = self.report.as_ref().is_some_and(|report| report.last);
         let ended = async move {
             // One that lingers has nothing more to do for an answer: it is killed.
-            if last && !run.courtesy().await { None } else { Some(run.end().await) }
+            let is_waited_for = match wait {
+                Wait::Grace => true,
+                Wait::Courtesy => run.courtesy().await,
+                Wait::No => false,
+            };
+            if is_waited_for { Some(run.end().await) } else { None }
         };
         let Some(ending) = self.cancel.run_until_cancelled(ended).await else {
             return self.fail(Error::new(ErrorKind::Aborted, "the call was cancelled"));
@@ -328,6 +367,8 @@ impl Answering {
         match verdict {
             Verdict::Done => {
                 // An answer that no text told beforehand.
+                let written = || self.last_message.as_ref().and_then(LastMessage::read).unwrap_or_default();
+                let text = if self.texts == 0 && text.is_empty() { written() } else { text };
                 if self.texts == 0 && !text.is_empty() {
                     self.take(CliEvent::TextStart);
                     self.take(CliEvent::TextDelta(text.clone()));

@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::account::estimate;
+pub(crate) use self::account::{estimate, last_turn};
 pub(crate) use self::thread::Thread;
 use crate::{Definition, Detail, Host, Invocation, Purpose};
 
@@ -51,6 +51,8 @@ pub(crate) struct Session {
     pub(crate) kill: CancellationToken,
     /// The command's own session.
     pub(crate) thread: Thread,
+    /// Whether the log has what brings that session back, since this agent began.
+    pub(crate) handled: bool,
     /// Sees off a process that said its last word and did not end.
     pub(crate) lingering: Option<JoinHandle<()>>,
     pub(crate) totals: Totals,

@@ -170,6 +170,11 @@ fn an_agent_gets_its_own_folder_and_others_and_what_it_is_told() {
     assert!(arguments.contains(&own.display().to_string()), "{arguments}");
     assert!(arguments.contains(home.trim_end_matches('/')) && arguments.contains("Be-kind."), "{arguments}");
     assert!(arguments.contains("--permission-mode bypassPermissions"), "{arguments}");
+    // What the configuration says to all agents it hears, too, and before.
+    agents.machine.write(".config/junto/config.toml", "instructions = \"Be-brief.\"\n");
+    agents.send("Two.").ok();
+    let told = std::fs::read_to_string(agents.machine.path("bin/calls")).unwrap();
+    assert!(told.contains("Be-brief.\n\nBe-kind."), "{told}");
 }
 
 #[test]

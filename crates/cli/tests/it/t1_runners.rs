@@ -155,6 +155,13 @@ fn a_version_that_would_be_misunderstood_is_not_run() {
     std::fs::remove_file(stage.0.path("bin/package.json")).unwrap();
     stage.0.program("bin/claude", "#!/bin/sh\ntest \"$1\" = --version && echo '1.0.5 (Claude Code)'\n");
     stage.0.run(&["run", "--kind", "claude", "Hi."]).fails(2, &["claude 1.0.5 is too old"]);
+    // So is what a wrapper starts, and not the wrapper.
+    stage.0.program("bin/boxed", "#!/bin/sh\ncase $1 in --version) echo 0.9.72 ;; *) exec \"$@\" ;; esac\n");
+    let config = "[runners.mine]\nlike = \"claude\"\ncommand = [\"boxed\", \"claude\"]\n";
+    stage.0.write(".config/junto/config.toml", config);
+    stage.0.run(&["run", "--kind", "mine", "Hi."]).fails(2, &["mine 1.0.5 is too old"]);
+    let asked = stage.0.run(&["run", "--council", "cli:claude", "--no-save", "Hi."]);
+    assert!(asked.code != Some(0) && asked.err.contains("claude 1.0.5 is too old"), "{asked:#?}");
     // As is one that somebody else hires.
     stage.0.program("bin/claude", "#!/bin/sh\ntouch \"$HOME/argv\"\n");
     package("1.0.5");

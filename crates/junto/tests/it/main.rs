@@ -5,6 +5,7 @@
 mod coder;
 mod t0_relay;
 mod t0_samples;
+mod t1_answers;
 mod t1_approval;
 mod t1_code_action;
 mod t1_code_action_cells;

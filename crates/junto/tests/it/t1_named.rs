@@ -47,6 +47,8 @@ fn cli(folder: &Path, name: &str, program: &str) -> Kind {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut definition = Definition { kind: name.to_owned(), ..Definition::shipped("claude").unwrap() };
     definition.command[0] = path.display().to_string();
+    // It would play its part for whoever asks.
+    definition.versions.ask.clear();
     let variables = [("PATH".to_owned(), Secret::new("/usr/bin:/bin"))].into();
     Kind::Cli(Box::new(Cli { variables, ..Cli::new(definition) }))
 }
@@ -112,6 +114,26 @@ async fn everything_that_is_due_is_worked_on() {
     let Next::Run(plan) = host.next(&|_| true, Timestamp::now()).unwrap() else { panic!("nothing to do") };
     assert_eq!(plan.spec.directories, [stage.folder.path().join("state/agents/nex")]);
     assert_eq!(plan.spec.workdir, Workdir::Path(stage.folder.path().to_owned()));
+}
+
+#[tokio::test]
+async fn a_conversation_that_is_used_is_not_left() {
+    let stage = stage(&[("one", ANSWERS)]);
+    let agents = stage.store.agents().unwrap();
+    let mut setup = agents.get("nex").unwrap().setup;
+    setup.refresh.idle = Some(jiff::SignedDuration::from_hours(8));
+    agents.set("nex", &setup).unwrap();
+    let host = stage.take();
+    let begin: Timestamp = "2026-11-16T09:00:00Z".parse().unwrap();
+    for (hours, expected) in [(0, "nothing"), (5, "s-1"), (10, "s-1"), (15, "s-1"), (24, "nothing")] {
+        let now = begin + jiff::SignedDuration::from_hours(hours);
+        agents.send("nex", "Go", now).unwrap();
+        let clock: Clock = Arc::new(move || now);
+        let done = host.work(&stage.workshop, &clock, &CancellationToken::new()).await.unwrap();
+        let texts: Vec<&str> = done.iter().map(|finished| finished.text.as_str()).collect();
+        assert_eq!(texts, [format!("Go after {expected}")], "after {hours} hours");
+        assert_eq!(agents.sessions("nex").unwrap()[0].used, Some(now), "after {hours} hours");
+    }
 }
 
 #[tokio::test]

@@ -1,24 +1,24 @@
 //! One run in the background, from its place in the line to its end.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use junto_core::{
-    Abilities, AgentError, AgentErrorKind, Approve, Body, EndReason, EventError, EventLog, Input,
-    JournalError, Mode, Outcome, Parent, Steer,
+    Abilities, AgentError, AgentErrorKind, Approve, Body, CallEnd, CallPurpose, EndReason, EventError,
+    EventLog, Input, JournalError, Mode, Outcome, Parent, Steer,
 };
 use junto_env::RealPath;
 use junto_llm::{Budget, CallId, Cost, Error, Usage, Usd};
-use tempfile::TempDir;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::Errand;
 use crate::failure::Class;
+use crate::last_message::LastMessage;
 use crate::run::{Ending, Run, Start, Step, directory};
 use crate::scribe::Scribe;
+use crate::session::{estimate, last_turn};
 use crate::share::Share;
-use crate::{CliEvent, Definition, Detail, Host, Invocation, Purpose, Verdict};
+use crate::{CliEvent, Definition, Detail, Host, Invocation, ModelUse, Purpose, Report, Verdict};
 
 /// It is told once what to do, and then aborted at most.
 const ABILITIES: Abilities = Abilities {
@@ -29,9 +29,6 @@ const ABILITIES: Abilities = Abilities {
     follow_up: false,
     compact: false,
 };
-
-/// The most that is read of a file with a final text.
-const LONGEST_ANSWER: u64 = 16 << 20;
 
 /// What is to be done, and everything that is needed for it.
 pub(super) struct Work {
@@ -49,22 +46,33 @@ pub(super) struct Work {
     /// Ends it at once.
     kill: CancellationToken,
     /// Where the command writes its final text, if it does not print it.
-    answer: Option<Answer>,
-}
-
-/// A file for the final text, in a folder of its own.
-struct Answer {
-    _folder: TempDir,
-    path: PathBuf,
+    answer: Option<LastMessage>,
 }
 
 /// What became of the process.
 #[derive(Default)]
 struct Ran {
     text: String,
+    /// What it said of itself, if it tells more than its text.
+    report: Option<Report>,
+    /// Its own session, as far as it tells.
+    session: Option<String>,
+    model: Option<String>,
     ending: Option<Ending>,
     /// Why it was ended, if it did not end by itself.
     cut: Option<Cut>,
+}
+
+/// What a run used and cost, as far as that is known.
+struct Bill {
+    usage: Option<Usage>,
+    cost: Cost,
+    context: Option<u64>,
+}
+
+impl Bill {
+    /// Of what never ran.
+    const NOTHING: Self = Self { usage: None, cost: Cost::Reported(Usd::ZERO), context: None };
 }
 
 enum Cut {
@@ -115,22 +123,22 @@ impl Work {
             () = self.stop.cancelled() => None,
             seat = turn => seat.ok(),
         };
-        let (outcome, cost) = match &seat {
+        let (outcome, bill) = match &seat {
             Some(_) => self.run().await?,
-            None => (interrupted(String::new()), Cost::Reported(Usd::ZERO)),
+            None => (interrupted(String::new()), Bill::NOTHING),
         };
         let (reason, text) = (outcome.reason.clone(), outcome.text.clone().into());
         self.log.commit(Body::InputEnd { reason: reason.clone(), text }).await?;
-        self.log.commit(Body::SessionEnd { reason, usage: Usage::default(), cost }).await?;
+        let usage = bill.usage.unwrap_or_default();
+        self.log.commit(Body::SessionEnd { reason, usage, cost: bill.cost }).await?;
         Ok(outcome)
     }
 
-    async fn run(&self) -> Result<(Outcome, Cost), JournalError> {
+    async fn run(&self) -> Result<(Outcome, Bill), JournalError> {
         let call = CallId::fresh();
-        let nothing = Cost::Reported(Usd::ZERO);
         let share = match Share::of(&*self.budget, &self.definition, self.depth) {
             Ok(share) => share,
-            Err(error) => return Ok((self.end(&call, Ran::cut_off(error)).await?, nothing)),
+            Err(error) => return self.not_run(&call, Cut::Failed(error)).await,
         };
         let started = Run::start(Start {
             definition: &self.definition,
@@ -142,17 +150,65 @@ impl Work {
             cwd: self.cwd.clone(),
             patience: self.host.patience,
         });
-        let run = match started.await {
+        // It may have to be asked first for its version, which takes as long as it likes.
+        let run = tokio::select! {
+            biased;
+            () = self.kill.cancelled() => return self.not_run(&call, Cut::Aborted).await,
+            () = self.stop.cancelled() => return self.not_run(&call, Cut::Aborted).await,
+            run = started => run,
+        };
+        let run = match run {
             Ok(run) => run,
-            Err(error) => return Ok((self.end(&call, Ran::cut_off(error)).await?, nothing)),
+            Err(error) => return self.not_run(&call, Cut::Failed(error)).await,
         };
         let ran = self.follow(run, &call).await?;
-        // Who prints an answer and nothing else does not say what it took.
-        share.settle(Cost::Unknown, 0);
-        Ok((self.end(&call, ran).await?, Cost::Unknown))
+        let bill = self.book(&call, &ran).await?;
+        share.settle(bill.cost, bill.usage.as_ref().map_or(0, |usage| usage.total));
+        Ok((self.end(&call, ran, &bill).await?, bill))
     }
 
-    /// Waits for the end of the process.
+    /// The end of one that never began.
+    async fn not_run(&self, call: &CallId, cut: Cut) -> Result<(Outcome, Bill), JournalError> {
+        let ran = Ran { cut: Some(cut), ..Ran::default() };
+        Ok((self.end(call, ran, &Bill::NOTHING).await?, Bill::NOTHING))
+    }
+
+    /// Books what a run used, as it says itself or wrote down. Who prints an answer and nothing else does not.
+    async fn book(&self, call: &CallId, ran: &Ran) -> Result<Bill, JournalError> {
+        let turn = match &ran.session {
+            Some(session) => last_turn(&self.definition, &self.host, session).await,
+            None => None,
+        };
+        let told = ran.report.as_ref().and_then(|report| report.used.since(None, true));
+        let used = told.or_else(|| turn.as_ref()?.used(None, true));
+        let context = turn.as_ref().and_then(|turn| turn.context);
+        let Some(used) = used else { return Ok(Bill { usage: None, cost: Cost::Unknown, context }) };
+        let known =
+            turn.and_then(|turn| turn.model).or_else(|| ran.model.clone()).or_else(|| self.model.clone());
+        let (mut sum, mut spent) = (Usage::default(), None);
+        for ModelUse { model, usage, cost } in used {
+            let model = if model.is_empty() { known.clone().unwrap_or_default() } else { model };
+            let cost = if cost == Cost::Unknown { estimate(&model, &usage) } else { cost };
+            sum += &usage;
+            spent = Some(spent.map_or(cost, |spent: Cost| spent + cost));
+            let booked = Body::Call {
+                provider: self.definition.kind.clone(),
+                model,
+                response_id: None,
+                usage,
+                cost,
+                answer: None,
+                purpose: CallPurpose::Input,
+                end: CallEnd::Whole,
+                prefix: None,
+            };
+            self.log.emit_for(call, booked).await?;
+        }
+        let cost = spent.unwrap_or(Cost::Reported(Usd::ZERO));
+        Ok(Bill { usage: Some(sum), cost, context })
+    }
+
+    /// Waits for the end of the process, or for its last word.
     async fn follow(&self, mut run: Run, call: &CallId) -> Result<Ran, JournalError> {
         let mut scribe = Scribe::new(&self.log, call.clone());
         let mut ran = Ran::default();
@@ -166,8 +222,14 @@ impl Work {
             match step {
                 // It may go on for ever after it has failed.
                 Step::Event(CliEvent::Report(report)) => {
-                    if let Verdict::Failed(error) = report.verdict {
-                        break Some(Cut::Failed(error));
+                    let cut = match &report.verdict {
+                        Verdict::Failed(error) => Some(Cut::Failed(error.clone())),
+                        _ => None,
+                    };
+                    let is_over = report.last && matches!(report.verdict, Verdict::Done);
+                    ran.report = Some(*report);
+                    if cut.is_some() || is_over {
+                        break cut;
                     }
                 }
                 Step::Event(event) => ran.take(event, &mut scribe).await?,
@@ -181,23 +243,32 @@ impl Work {
         for event in run.rest() {
             ran.take(event, &mut scribe).await?;
         }
+        // One that has answered has its grace to write it down and to end, and no more.
         let ended = async { if ran.cut.is_some() { run.close().await } else { run.end().await } };
         ran.ending = self.kill.run_until_cancelled(ended).await;
-        if let Some(text) = self.answer.as_ref().and_then(Answer::read) {
+        if let Some(text) = self.answer.as_ref().and_then(LastMessage::read) {
             ran.text = text;
         }
         Ok(ran)
     }
 
     /// Tells what became of it.
-    async fn end(&self, call: &CallId, ran: Ran) -> Result<Outcome, JournalError> {
-        let Ran { text, ending, cut } = ran;
+    async fn end(&self, call: &CallId, ran: Ran, bill: &Bill) -> Result<Outcome, JournalError> {
+        let answered = ran.answered();
+        let Ran { text, session, ending, cut, .. } = ran;
         let kind = &self.definition.kind;
         let failed = |error: &Error, text: String| {
             (Outcome { reason: EndReason::Failed { error: EventError::from(error) }, text }, Class::of(error))
         };
         let (outcome, class) = match (cut, &ending) {
             (Some(Cut::Failed(error)), _) => failed(&error, text),
+            (None, _) if answered => {
+                if let Some(ending) = ending.as_ref().filter(|ending| !ending.success()) {
+                    let message = format!("{kind} answered, but ended with {ending}");
+                    self.log.emit(Body::Warning { code: "exit_status".to_owned(), message }).await?;
+                }
+                (Outcome { reason: EndReason::Done, text }, None)
+            }
             (Some(Cut::Aborted), _) | (None, None) => (interrupted(text), Some(Class::Cancelled)),
             (None, Some(ending)) if ending.success() => (Outcome { reason: EndReason::Done, text }, None),
             // What it prints in the place of an answer says why there is none.
@@ -207,11 +278,11 @@ impl Work {
             }
         };
         let end = Body::RunEnd {
-            context: None,
-            billing: None,
+            context: bill.context,
+            billing: bill.usage.clone(),
             exit: ending.and_then(|ending| ending.status()),
             class: class.map(|class| class.as_str().to_owned()),
-            session: None,
+            session,
         };
         self.log.emit_for(call, end).await?;
         Ok(outcome)
@@ -222,7 +293,7 @@ impl Work {
             // One that writes its text into a file tells the rest as it always does.
             text_only: self.answer.is_none(),
             model: self.model.as_deref(),
-            last_message: self.answer.as_ref().map(|answer| answer.path.as_path()),
+            last_message: self.answer.as_ref().map(LastMessage::path),
             max_usd,
             ..self.host.invocation(Purpose::Work(self.mode), Detail::Whole)
         }
@@ -230,14 +301,19 @@ impl Work {
 }
 
 impl Ran {
-    /// One that never began.
-    fn cut_off(error: Error) -> Self {
-        Self { cut: Some(Cut::Failed(error)), ..Self::default() }
+    /// Whether it says that it has answered, and has nothing to add.
+    fn answered(&self) -> bool {
+        self.report.as_ref().is_some_and(|report| report.last && matches!(report.verdict, Verdict::Done))
     }
 
     async fn take(&mut self, event: CliEvent, scribe: &mut Scribe<'_>) -> Result<(), JournalError> {
         match event {
             CliEvent::TextEnd(text) => self.text = text,
+            CliEvent::Session { id, model } => {
+                self.session = Some(id);
+                self.model = model.or_else(|| self.model.take());
+            }
+            CliEvent::Report(report) => self.report = Some(*report),
             CliEvent::Warning { .. } => scribe.write(event).await?,
             _ => {}
         }
@@ -245,33 +321,15 @@ impl Ran {
     }
 }
 
-impl Answer {
-    /// What was written; `None` if nothing was.
-    fn read(&self) -> Option<String> {
-        use std::io::Read as _;
-        let mut bytes = Vec::new();
-        let file = std::fs::File::open(&self.path).ok()?;
-        file.take(LONGEST_ANSWER).read_to_end(&mut bytes).ok()?;
-        Some(String::from_utf8_lossy(&bytes).trim_end().to_owned()).filter(|text| !text.is_empty())
-    }
-}
-
 /// A file for the final text of a command that writes one. One that neither does nor prints it cannot be run so.
-fn answer_file(definition: &Definition) -> Result<Option<Answer>, Error> {
-    let options = &definition.options;
-    if options.last_message.is_empty() {
-        if options.text.is_empty() {
-            let message = format!("{} has no way to give its final text and nothing else", definition.kind);
-            return Err(Error::configuration(message)
-                .with_hint("name its arguments as `text` or `last_message` in its definition"));
-        }
-        return Ok(None);
+fn answer_file(definition: &Definition) -> Result<Option<LastMessage>, Error> {
+    let file = LastMessage::of(definition)?;
+    if file.is_none() && definition.options.text.is_empty() {
+        let message = format!("{} has no way to give its final text and nothing else", definition.kind);
+        return Err(Error::configuration(message)
+            .with_hint("name its arguments as `text` or `last_message` in its definition"));
     }
-    let folder = tempfile::Builder::new().prefix("junto-text-").tempdir();
-    let folder =
-        folder.map_err(|e| Error::configuration(format!("cannot make a folder for its answer: {e}")))?;
-    let path = folder.path().join("answer.md");
-    Ok(Some(Answer { _folder: folder, path }))
+    Ok(file)
 }
 
 fn interrupted(text: String) -> Outcome {

@@ -9,7 +9,7 @@ use junto_env::RealPath;
 use junto_llm::{Effort, Error, Secret, Usd};
 use sha2::{Digest as _, Sha256};
 
-use super::{Definition, EndpointRule};
+use super::{Definition, EndpointRule, Version};
 use crate::Endpoint;
 
 /// The longest text that goes into an argument. Linux takes 128 KiB, whatever else there is.
@@ -75,6 +75,8 @@ pub struct Invocation<'a> {
     pub token: Option<&'a Secret>,
     /// Whether root runs it.
     pub is_root: bool,
+    /// The version of the program; absent: nobody knows, and it is taken for the latest.
+    pub version: Option<Version>,
 }
 
 impl Invocation<'_> {
@@ -97,6 +99,7 @@ impl Invocation<'_> {
             endpoint: None,
             token: None,
             is_root: false,
+            version: None,
         }
     }
 }
@@ -208,7 +211,9 @@ impl Definition {
             line.argv.extend(self.option(what, template, value)?);
         }
         let instructed = self.instruct(run, &mut line);
-        if run.resume.is_some() && instructed {
+        let since = options.resume_instructed_since;
+        let knows = run.version.is_none_or(|version| since.is_none_or(|since| version >= since));
+        if run.resume.is_some() && instructed && knows {
             line.argv.extend_from_slice(&options.resume_instructed);
         }
         line.argv.extend(self.option("session", &options.resume, run.resume)?);

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use junto_core::Mode;
 use serde::Deserialize;
 
+use super::Version;
+
 /// Arguments for what not every run wants. `{}` stands for the value, `{toml}` for the value as a TOML
 /// string. What has no arguments cannot be asked of the command, and asking for it is an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -38,6 +40,8 @@ pub struct Options {
     pub resume: Vec<String>,
     /// For going on with a session under instructions that may not be those it began with.
     pub resume_instructed: Vec<String>,
+    /// The first version that takes them; absent: all do. Those before it need no such arguments.
+    pub resume_instructed_since: Option<Version>,
 }
 
 /// How a command is asked for an answer, with nothing done.

@@ -103,11 +103,32 @@ async fn a_program_is_asked_once_for_its_version() {
     let place = Place::new();
     place.program("bin/claude", "#!/bin/sh\necho x >>\"$HOME/asked\"\necho '2.1.300 (Claude Code)'\n");
     let definition = Definition::shipped("claude").unwrap();
-    for _ in 0..2 {
-        let probe = Probe::ask(&definition, &place.host).await;
+    let ask = || Probe::ask(&definition, &place.host);
+    let (first, second) = tokio::join!(ask(), ask());
+    for probe in [first, second, ask().await] {
         assert_eq!((probe.version, probe.standing), (Some(Version(2, 1, 300)), Some(Standing::Tested)));
     }
     assert_eq!(fs::read_to_string(place.folder.path().join("asked")).unwrap(), "x\n");
+}
+
+#[tokio::test]
+async fn what_a_wrapper_starts_is_asked_and_not_the_wrapper() {
+    let place = Place::new();
+    let wrapper = "#!/bin/sh\ncase $1 in --version) echo 'wrapper 0.9.72' ;; *) exec \"$@\" ;; esac\n";
+    place.program("lib/wrapper/wrap", wrapper);
+    place.write("lib/wrapper/package.json", r#"{"version": "0.9.72", "bin": {"wrap": "wrap"}}"#);
+    place.link("bin/wrap", "lib/wrapper/wrap");
+    for (kind, said, expected) in [
+        ("claude", "2.1.300 (Claude Code)", Version(2, 1, 300)),
+        ("codex", "codex-cli 0.166.0", Version(0, 166, 0)),
+    ] {
+        place.program(&format!("bin/{kind}"), &format!("#!/bin/sh\necho '{said}'\n"));
+        let mut definition = Definition::shipped(kind).unwrap();
+        definition.start_by(["wrap".to_owned(), kind.to_owned()]);
+        let probe = Probe::ask(&definition, &place.host).await;
+        assert_eq!((probe.version, probe.standing), (Some(expected), Some(Standing::Tested)), "{kind}");
+        assert_eq!(probe.program, Some(place.folder.path().join("bin/wrap")), "{kind}");
+    }
 }
 
 #[tokio::test]

@@ -45,10 +45,15 @@ impl Run {
         let Start { definition, host, invocation, call, prompt, mut dialogue, cwd, patience } = start;
         environment::fuse(definition, host)?;
         // Whoever starts it, and as what: one that would be misunderstood is not run.
-        Probe::look(definition, host).doubt(definition)?;
+        let probe = Probe::ask(definition, host).await;
+        probe.doubt(definition)?;
         project::check(definition, host, cwd.as_ref().unwrap_or(&host.env.facts().cwd).as_path())?;
         let token = host.token();
-        let mut line = definition.command_line(&Invocation { token: Some(&token), ..invocation })?;
+        let mut line = definition.command_line(&Invocation {
+            token: Some(&token),
+            version: probe.version,
+            ..invocation
+        })?;
         let files = private_files(&mut line).map_err(|e| not_ready(definition, &e))?;
         let name = call.to_string();
         let mut variables = environment::variables(definition, host, &line, &token);
@@ -89,7 +94,7 @@ impl Run {
             stdout: Lines::new(LINE_LIMIT),
             stderr_lines: Lines::new(STDERR_LINE),
             stderr: HeadTail::new(STDERR_KEPT, STDERR_KEPT),
-            reader: Reader::new(parser, secrets, record),
+            reader: Reader::new(parser, &secrets, record),
             patience,
             signal: definition.ending.signal,
             heard: now,

@@ -11,7 +11,7 @@ use junto_llm::{Cost, Usage};
 use super::Session;
 use super::progress::{Books, Progress};
 use crate::scribe::Scribe;
-use crate::{ModelUse, OutputFormat, RecordedTurn, Used, probe};
+use crate::{Definition, Host, ModelUse, OutputFormat, RecordedTurn, Used, probe};
 
 impl Session {
     /// Books what a report says the turn used. What it says of the whole session, or does not say, is left to the
@@ -59,13 +59,7 @@ impl Session {
 
     /// The last turn that the command wrote down, if it does such a thing.
     pub(super) async fn last_turn(&self) -> Option<RecordedTurn> {
-        let (home, id) = (probe::home(&self.definition, &self.host)?, self.thread.id.as_deref()?);
-        let (env, home) = (&*self.host.env, home.to_str()?);
-        match self.definition.output {
-            OutputFormat::ClaudeStreamJson => None,
-            OutputFormat::CodexJson => RecordedTurn::of_codex(env, home, id).await,
-            OutputFormat::GeminiStreamJson => RecordedTurn::of_gemini(env, home, id).await,
-        }
+        last_turn(&self.definition, &self.host, self.thread.id.as_deref()?).await
     }
 
     /// Books what was used; `None` if that cannot be known.
@@ -102,6 +96,17 @@ impl Session {
             scribe.emit(call).await?;
         }
         Ok(())
+    }
+}
+
+/// The last turn that a command wrote down of a session, if it does such a thing.
+pub(crate) async fn last_turn(definition: &Definition, host: &Host, session: &str) -> Option<RecordedTurn> {
+    let home = probe::home(definition, host)?;
+    let (env, home) = (&*host.env, home.to_str()?);
+    match definition.output {
+        OutputFormat::ClaudeStreamJson => None,
+        OutputFormat::CodexJson => RecordedTurn::of_codex(env, home, session).await,
+        OutputFormat::GeminiStreamJson => RecordedTurn::of_gemini(env, home, session).await,
     }
 }
 

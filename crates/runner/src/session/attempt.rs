@@ -168,6 +168,12 @@ impl Session {
         let (reason, class) = match (stop, progress.report.as_ref().map(|report| &report.verdict)) {
             (Stop::Killed | Stop::Closed | Stop::Overdue, _)
             | (Stop::Drained | Stop::Reported, Some(Verdict::Interrupted)) => interrupted,
+            // It has answered, and did not end.
+            (Stop::Stalled(stall), Some(Verdict::Done)) if progress.at_rest => {
+                let message = format!("{kind} answered, and was ended: {}", stall.error(kind).message());
+                self.log.emit(Body::Warning { code: "lingered".to_owned(), message }).await?;
+                (EndReason::Done, None)
+            }
             (Stop::Stalled(stall), _) => ended(&stall.error(kind)),
             // It may have been done before it heard of the interrupt.
             (_, Some(Verdict::Done)) => {

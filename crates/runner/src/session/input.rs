@@ -69,7 +69,14 @@ impl Session {
         };
         let before = self.last_turn().await;
         let most = self.host.most(&self.definition, share.most);
-        let run = match self.start(prompt, call, most).await {
+        // It may have to be asked first for its version, which takes as long as it likes.
+        let run = tokio::select! {
+            biased;
+            () = self.kill.cancelled() => return Ok(never_started()),
+            () = self.close.cancelled() => return Ok(never_started()),
+            run = self.start(prompt, call, most) => run,
+        };
+        let run = match run {
             Ok(run) => run,
             Err(error) => return Ok(failed(&error, Some(Attempt::default()))),
         };
@@ -84,6 +91,11 @@ impl Session {
         let (outcome, class) = self.judge(&attempt).await?;
         Ok(Told { outcome, class, attempt: Some(attempt) })
     }
+}
+
+fn never_started() -> Told {
+    let outcome = Outcome { reason: EndReason::Interrupted, text: String::new() };
+    Told { outcome, class: Some(Class::Cancelled), attempt: Some(Attempt::default()) }
 }
 
 fn failed(error: &Error, attempt: Option<Attempt>) -> Told {

@@ -9,6 +9,7 @@ use crate::{CliEvent, Report};
 
 /// What is known of a run.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Progress {
     /// The session it goes on with; absent: one that begins with it.
     pub(super) resumed: Option<String>,
@@ -16,6 +17,8 @@ pub(super) struct Progress {
     pub(super) began: bool,
     /// All its reports as one.
     pub(super) report: Option<Report>,
+    /// Whether nothing was said or done since the last of them.
+    pub(super) at_rest: bool,
     pub(super) excuse: Option<String>,
     pub(super) interrupted: bool,
     /// How many tokens its last model call had.
@@ -86,7 +89,8 @@ impl Session {
         scribe: &mut Scribe<'_>,
         progress: &mut Progress,
     ) -> Result<(), JournalError> {
-        progress.began |= is_work(&event);
+        progress.began |= event.is_work();
+        progress.at_rest &= !event.is_work();
         match event {
             CliEvent::Session { id, model } => {
                 progress.model = model.or_else(|| progress.model.take());
@@ -96,12 +100,17 @@ impl Session {
                         scribe.warn("session_changed", message).await?;
                     }
                     self.thread = Thread { id: Some(id), told: progress.told.clone(), ..Thread::default() };
-                    if let Some(handle) = self.thread.handle(&self.definition) {
-                        scribe.emit(Body::Handle { handle }).await?;
-                    }
+                    self.handled = false;
                 } else if progress.told.is_some() && self.thread.told != progress.told {
                     self.thread.told.clone_from(&progress.told);
                     progress.changed = true;
+                }
+                // Also of a session that goes on: whoever keeps it sees that it was used.
+                if !self.handled
+                    && let Some(handle) = self.thread.handle(&self.definition)
+                {
+                    scribe.emit(Body::Handle { handle }).await?;
+                    self.handled = true;
                 }
             }
             CliEvent::Turn => self.totals.turns = self.totals.turns.saturating_add(1),
@@ -112,6 +121,7 @@ impl Session {
             }
             CliEvent::Report(report) => {
                 self.account(&report.used, scribe, progress).await?;
+                progress.at_rest = true;
                 progress.report = Some(match progress.report.take() {
                     Some(before) => before.then(*report),
                     None => *report,
@@ -125,9 +135,4 @@ impl Session {
         }
         Ok(())
     }
-}
-
-/// Whether something was said or done that must not be done twice.
-fn is_work(event: &CliEvent) -> bool {
-    matches!(event, CliEvent::TextStart | CliEvent::ReasoningStart | CliEvent::ToolStart(_))
 }

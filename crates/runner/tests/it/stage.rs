@@ -58,6 +58,8 @@ impl Stage {
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
         let mut definition = Definition::shipped("codex").unwrap();
         definition.command.splice(..1, [program.to_str().unwrap().to_owned()]);
+        // The script would play its part for whoever asks.
+        definition.versions.ask.clear();
         let host = Host {
             variables: [("PATH".to_owned(), Secret::new("/usr/bin:/bin"))].into(),
             patience: Patience { idle: LONG, hard: None, grace: LONG },

@@ -10,7 +10,9 @@ use junto_llm::{Allowance, Usd};
 use junto_testkit::fake_claude::{Behaviour, Fault, Ignored};
 use tokio_util::sync::CancellationToken;
 
-use crate::stage::{Stage, count, input_end, parent, submit, the_end, the_failure, until, with_variable};
+use crate::stage::{
+    Stage, count, input_end, parent, submit, the_end, the_failure, until, warnings, with_variable,
+};
 
 /// Hangs after its first text was begun.
 fn hanging() -> Behaviour {
@@ -156,6 +158,15 @@ async fn silence_and_length_are_told_apart() {
     let (kind, message) = the_failure(&stage.play("hello").await);
     assert_eq!(kind, "timeout");
     assert!(message.contains("hard timeout"), "{message}");
+}
+
+#[tokio::test]
+async fn silence_after_the_answer_is_no_failure() {
+    let stage = Stage::new(Behaviour::default().then(usize::MAX, Fault::Hang))
+        .with_patience(|patience| patience.idle = Duration::from_secs(2));
+    let events = stage.play("hello").await;
+    assert_eq!(the_end(&events), (EndReason::Done, "You said: hello".to_owned()));
+    assert_eq!(warnings(&events), ["lingered"]);
 }
 
 #[tokio::test]

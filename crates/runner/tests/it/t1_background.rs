@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use junto_core::{AgentErrorKind, EndReason, Event, EventLog, Mode};
+use junto_core::{AgentErrorKind, Body, EndReason, Event, EventLog, Mode};
+use junto_llm::{Cost, Usd};
 use junto_runner::background::{Background, Errand, Job};
 use junto_testkit::fake_claude::{Behaviour, Fault, Ignored};
 
@@ -70,6 +71,40 @@ async fn codex_writes_its_final_text_into_a_file() {
     let job = submit(&line(1, 1), &stage, "hello").await;
     assert!(matches!(job.outcome().await.reason, EndReason::Failed { .. }));
     assert_eq!(runs_of(&events(&job).await)[0].3.as_deref(), Some("usage-limit"));
+}
+
+#[tokio::test]
+async fn codex_is_not_waited_for_once_it_has_answered_and_tells_what_it_used() {
+    let stage = Stage::codex(
+        r#"cat > /dev/null
+        while [ "$1" != --output-last-message ]; do shift; done
+        printf 'from the file' > "$2"
+        cat "$RECORDINGS/plain.jsonl"
+        exec sleep 1000"#,
+    )
+    .with_patience(|patience| patience.grace = Duration::from_millis(200));
+    let work = Errand { model: Some("gpt-5.5".to_owned()), ..errand(&stage, "hello") };
+    let log = EventLog::in_memory(Arc::new(|| Timestamp::UNIX_EPOCH));
+    let job = line(1, 1).submit(work, parent(), log).await.unwrap();
+    let outcome = job.outcome().await;
+    assert_eq!((outcome.reason, outcome.text.as_str()), (EndReason::Done, "from the file"));
+    stage.assert_no_survivors();
+    let events = events(&job).await;
+    let [(_, Some((input, output)), Some(130), None)] = runs_of(&events)[..] else {
+        panic!("{:?}", runs_of(&events))
+    };
+    let booked = events.iter().find_map(|event| match &event.body {
+        Body::Call { provider, model, usage, cost, .. } => Some((provider, model, usage, cost)),
+        _ => None,
+    });
+    let (provider, model, usage, cost) = booked.unwrap();
+    assert_eq!((provider.as_str(), model.as_str()), ("codex", "gpt-5.5"));
+    assert!(input > 0 && (usage.input, usage.output) == (input, output), "{usage:?}");
+    assert!(matches!(cost, Cost::Estimated(usd) if *usd > Usd::ZERO), "{cost:?}");
+    let Some(Body::SessionEnd { usage: all, cost: sum, .. }) = events.last().map(|event| &event.body) else {
+        panic!("{events:#?}")
+    };
+    assert_eq!((all.input, all.output, sum), (input, output, cost));
 }
 
 #[tokio::test]

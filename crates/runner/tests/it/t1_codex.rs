@@ -98,6 +98,19 @@ async fn an_answer_does_not_wait_for_a_process_that_lingers() {
 }
 
 #[tokio::test]
+async fn an_answer_that_no_event_tells_is_in_the_file() {
+    let stage = Stage::codex(
+        r#"cat > /dev/null
+        while [ "$1" != --output-last-message ]; do shift; done
+        printf 'from the file' > "$2"
+        grep -v agent_message "$RECORDINGS/plain.jsonl""#,
+    );
+    let request = junto_llm::Request::prompt("x");
+    let response = junto_llm::Provider::complete(&stage.provider(), request, &junto_llm::CallCx::new()).await;
+    assert_eq!(response.unwrap().text(), "from the file");
+}
+
+#[tokio::test]
 async fn it_is_interrupted_first_and_keeps_what_it_saw() {
     let script = r#"trap 'echo interrupted > signal.txt; exit 1' INT
         trap 'echo terminated > signal.txt; exit 143' TERM

@@ -182,9 +182,23 @@ async fn dropping_the_stream_kills_everything() {
 }
 
 #[tokio::test]
+async fn silence_after_the_answer_is_no_failure() {
+    let stage = Stage::new(Behaviour::default().then(usize::MAX, Fault::Hang))
+        .with_patience(|patience| patience.idle = Duration::from_secs(2));
+    let (events, error) = collect(&stage, Request::prompt("x"), &CallCx::new()).await;
+    assert!(error.is_none(), "{error:?}");
+    assert_eq!(text(&events), "You said: x");
+    let told = |event: &StreamEvent| matches!(event, StreamEvent::Progress { text } if text.contains("idle timeout"));
+    assert!(events.iter().any(told), "{events:#?}");
+    assert!(matches!(events.last(), Some(StreamEvent::Finish { .. })), "{events:#?}");
+    stage.assert_no_survivors();
+}
+
+#[tokio::test]
 async fn the_calls_own_timeouts_win() {
     let short = Duration::from_millis(50);
-    let stage = Stage::new(stubborn());
+    // Before it has answered.
+    let stage = Stage::new(Behaviour { after: 1, ..stubborn() });
     let cx = CallCx::new().timeouts(Timeouts { request: short, idle: short, ..Timeouts::default() });
     let error = stage.provider().complete(Request::prompt("x"), &cx).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);

@@ -281,19 +281,21 @@ impl Held {
             SessionChange::Set(..) if !is_current => Ok(()),
             SessionChange::Set(handle, context) => {
                 let json = serde_json::to_string(handle).unwrap_or_default();
-                // The same conversation does not become younger; one that could not be gone on with is another.
-                db.execute(
+                // The same conversation does not become younger, nor shorter by a run that does not tell how long it
+                // is; one that could not be gone on with is another.
+                let is_same = "(SELECT fresh FROM runs WHERE id = ?6) IS NULL
+                    AND json_extract(handle, '$.data.session') IS json_extract(excluded.handle, '$.data.session')";
+                let upsert = format!(
                     "INSERT INTO sessions (agent, provider, handle, created, used, context)
                      VALUES (?1, ?2, ?3, (SELECT started FROM runs WHERE id = ?6), ?4, ?5)
                      ON CONFLICT DO UPDATE SET
-                        created = CASE WHEN (SELECT fresh FROM runs WHERE id = ?6) IS NULL
-                                AND json_extract(handle, '$.data.session')
-                                    IS json_extract(excluded.handle, '$.data.session')
-                            THEN created ELSE excluded.created END,
-                        handle = excluded.handle, used = excluded.used, context = excluded.context",
-                    params![self.name, provider, json, micros(now), context.map(int), run.0],
-                )
-                .map(drop)
+                        created = CASE WHEN {is_same} THEN created ELSE excluded.created END,
+                        context = CASE WHEN {is_same} THEN COALESCE(excluded.context, context)
+                            ELSE excluded.context END,
+                        handle = excluded.handle, used = excluded.used"
+                );
+                db.execute(&upsert, params![self.name, provider, json, micros(now), context.map(int), run.0])
+                    .map(drop)
             }
         }
     }

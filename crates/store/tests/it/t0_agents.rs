@@ -218,9 +218,13 @@ fn a_conversation_is_kept_for_each_provider() {
     run("claude", None, SessionChange::Set(handle("c-1"), Some(6)), 30);
     assert_eq!(known(), [row("claude", "c-1", 1, 30), row("codex", "x-1", 1, 20)]);
     assert_eq!(agents.sessions("nex").unwrap()[0].context, Some(6));
+    run("claude", None, SessionChange::Set(handle("c-1"), None), 35);
+    assert_eq!(agents.sessions("nex").unwrap()[0].context, Some(6), "nobody says that it has become shorter");
     run("codex", None, SessionChange::Forget, 40);
     run("claude", None, SessionChange::Keep, 50);
-    assert_eq!(known(), [row("claude", "c-1", 1, 30)]);
+    assert_eq!(known(), [row("claude", "c-1", 1, 35)]);
+    run("claude", None, SessionChange::Set(handle("c-2"), None), 60);
+    assert_eq!(agents.sessions("nex").unwrap()[0].context, None, "it is another");
 }
 
 #[test]

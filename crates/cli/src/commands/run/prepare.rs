@@ -75,6 +75,11 @@ impl Job {
     /// The same for an agent that has a name: what it remembers, and what else it is told and may use.
     pub(super) fn for_plan(mut self, plan: &Plan) -> Self {
         let AgentSpec { model, effort, instructions, directories, resume, .. } = plan.spec.clone();
+        // What is said to all agents, then what is said to this one.
+        let instructions = match (self.spec.instructions.take(), instructions) {
+            (Some(all), Some(own)) => Some(format!("{all}\n\n{own}")),
+            (all, own) => own.or(all),
+        };
         self.spec = AgentSpec { model, effort, instructions, directories, resume, ..self.spec };
         self.line = format!("{} · {}", plan.agent.name, self.line);
         self

@@ -57,6 +57,14 @@ fn all_options_of_each_command() {
          --model m-1 --effort low --max-turns 3 --max-budget-usd 0.25 --add-dir /a b --add-dir /c \
          --append-system-prompt Be \"brief\". --system-prompt-snapshot off --resume id-1",
     );
+    // Older ones end with "unknown option", and need none of it.
+    for (version, knows) in
+        [(Version(2, 1, 197), false), (Version(2, 1, 256), false), (Version(2, 1, 257), true)]
+    {
+        let line = definition("claude").command_line(&Invocation { version: Some(version), ..run }).unwrap();
+        assert_eq!(line.argv.iter().any(|word| word == "--system-prompt-snapshot"), knows, "{version}");
+        assert!(line.argv.ends_with(&["--resume".to_owned(), "id-1".to_owned()]), "{:?}", line.argv);
+    }
     check(
         "codex",
         Invocation { last_message: Some(Path::new("/t/last")), ..run },

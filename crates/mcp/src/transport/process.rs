@@ -280,8 +280,8 @@ impl Pump {
         while let Ok(Some(output)) = self.process.output().await {
             match output.stream {
                 OutputStream::Stderr => self.words.hear(&output.bytes),
-                _ if self.hear(&output.bytes) => {}
-                _ => break,
+                OutputStream::Stdout if self.hear(&output.bytes) => {}
+                OutputStream::Stdout => break,
             }
         }
         self.process.wait().await

@@ -16,6 +16,11 @@ use crate::{Error, ErrorKind};
 
 /// How long a kernel may take to start: cold, on a slow disk, beside many others.
 const PATIENCE: Duration = Duration::from_mins(2);
+/// How often a sandbox is built for it, and what bubblewrap says of one that it could not build: something that is to be
+/// covered may go away between a look and the mount, such as the socket of somebody who ends just then. Nothing of the
+/// kernel has run then.
+const ATTEMPTS: usize = 5;
+const UNBUILT: &str = "it said:\nbwrap: Can't ";
 /// What the interpreter runs: the module in the folder it is told, and nothing that the working directory has
 /// under the name of a module.
 const FIRST: &str = "import sys; sys.path[0] = sys.argv.pop(); import junto_kernel; junto_kernel.main()";
@@ -79,10 +84,17 @@ async fn launch(setup: &KernelSetup) -> Result<Live, Error> {
     );
     command.variables.extend(setup.variables.clone());
     let not_started = |e| failed(format!("the kernel does not start: {e}"));
-    let mut process = setup.env.spawn(command).await.map_err(not_started)?;
-    // One that has ended already tells why, below.
-    let _ = process.write(format!("{given}\n").as_bytes()).await;
-    let mut life = Life::begin(process, &ready).await.map_err(|e| distrusted(setup, e))?;
+    let mut attempts = 1..=ATTEMPTS;
+    let mut life = loop {
+        let is_last = attempts.next() == Some(ATTEMPTS);
+        let mut process = setup.env.spawn(command.clone()).await.map_err(not_started)?;
+        // One that has ended already tells why, below.
+        let _ = process.write(format!("{given}\n").as_bytes()).await;
+        match Life::begin(process, &ready).await {
+            Err(e) if !is_last && e.to_string().contains(UNBUILT) => {}
+            begun => break begun.map_err(|e| distrusted(setup, e))?,
+        }
+    };
     let channels = tokio::select! {
         channels = Channels::connect(&sockets, key) => channels,
         end = life.end() => return Err(failed(format!("the kernel ended as it started ({})", end.exit))),

@@ -1,5 +1,6 @@
 //! Kernels in the sandbox: they run, call tools, and reach nothing else.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,6 +23,10 @@ impl ToolHost for Echo {
     }
 }
 
+fn bwrap() -> PathBuf {
+    PathBuf::from(std::env::var_os("JUNTO_PEER_BWRAP").expect("`cargo xtask test` sets it"))
+}
+
 /// A working directory, a folder for sockets and one outside, none of them where everybody may write.
 struct Caged {
     dir: TempDir,
@@ -31,13 +36,17 @@ struct Caged {
 
 impl Caged {
     fn new(sandbox: Sandbox) -> Self {
+        Self::built_by(sandbox, bwrap().parent().unwrap())
+    }
+
+    /// One whose `bwrap` is in a folder.
+    fn built_by(sandbox: Sandbox, folder: &Path) -> Self {
         let dir = tempfile::tempdir().unwrap();
         for name in ["work", "run", "outside", "tmp"] {
             std::fs::create_dir(dir.path().join(name)).unwrap();
         }
         std::fs::write(dir.path().join("work/.env"), "SECRET").unwrap();
-        let bwrap = PathBuf::from(std::env::var_os("JUNTO_PEER_BWRAP").expect("`cargo xtask test` sets it"));
-        let path = format!("{}:/usr/bin:/bin", bwrap.parent().unwrap().display());
+        let path = format!("{}:/usr/bin:/bin", folder.display());
         let local = LocalEnvironment::builder(dir.path().join("work"))
             .variables([("PATH", path.as_str()), ("HOME", dir.path().to_str().unwrap())]);
         let sandbox = Sandbox { temporary: Some(vec![dir.path().join("tmp")]), ..sandbox };
@@ -66,6 +75,44 @@ impl Caged {
         let env = Arc::clone(&self.env);
         tokio::task::spawn_blocking(move || survivors::after(&*env, HANG).is_empty()).await.unwrap()
     }
+}
+
+/// As when something that is to be covered goes away between the look and the mount.
+#[tokio::test]
+async fn a_sandbox_that_cannot_be_built_at_once_is_built_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let (program, left) = (dir.path().join("bwrap"), dir.path().join("left"));
+    let script = format!(
+        "#!/bin/sh
+case \"$*\" in *--args*)
+    read left < {left}
+    echo $((left - 1)) > {left}
+    if [ $left -gt 0 ]; then
+        echo \"bwrap: Can't mkdir parents for /gone/s: Read-only file system\" >&2
+        exit 1
+    fi
+esac
+exec {real} \"$@\"
+",
+        left = left.display(),
+        real = bwrap().display(),
+    );
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let caged = Caged::built_by(Sandbox::workspace(), dir.path());
+    std::fs::write(&left, "2\n").unwrap();
+    let kernel = caged.kernel().await;
+    assert_eq!(cell(&kernel, "1 + 1").await.result.as_deref(), Some("2"));
+    assert_eq!(std::fs::read_to_string(&left).unwrap(), "-1\n");
+    kernel.close().await;
+    // For ever it is not tried.
+    std::fs::write(&left, "100\n").unwrap();
+    let outside = LocalEnvironment::new(caged.path("work")).unwrap();
+    let python = Python::at(interpreter(), &outside).await.unwrap();
+    let setup = KernelSetup::new(python, caged.env.clone(), caged.path("work"), caged.path("run"));
+    let error = Kernel::start(setup).await.err().unwrap().to_string();
+    assert!(error.contains("mkdir parents for /gone/s"), "{error}");
+    assert!(caged.is_dead().await);
 }
 
 /// Tries each and says what became of it.

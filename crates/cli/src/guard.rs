@@ -110,12 +110,23 @@ pub(crate) fn gaps(held: &Held) -> Option<String> {
 
 /// A guard that cannot be had on this machine.
 pub(crate) fn cannot_hold(error: &junto::env::Error) -> Failure {
-    let hint = if error.kind() == ErrorKind::Unsupported {
-        "`junto doctor` says what is missing; --sandbox off goes on without, and asks about what cannot be judged"
-    } else {
-        "name a folder that exists with -C"
+    let hint = match error.kind() {
+        ErrorKind::Unsupported if is_in_reach(error) => {
+            "work in a folder that this program is not in, and let the file of --sandbox-config name no such folder; \
+             --sandbox off goes on without, and asks about what cannot be judged"
+        }
+        ErrorKind::Unsupported => {
+            "`junto doctor` says what is missing; --sandbox off goes on without, and asks about what cannot be judged"
+        }
+        ErrorKind::Invalid => "see to policy.network, and to the file of --sandbox-config",
+        _ => "name a folder that exists with -C",
     };
     Failure::usage(error.to_string(), hint)
+}
+
+/// Whether the machine has what it takes, and commands could change it: then the error is about that program.
+pub(crate) fn is_in_reach(error: &junto::env::Error) -> bool {
+    error.kind() == ErrorKind::Unsupported && error.subject() != "sandbox"
 }
 
 /// Holds the environment of a directory only to judge what would be done there: where commands cannot be

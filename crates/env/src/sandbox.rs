@@ -43,12 +43,13 @@ mod secrets;
 mod standin;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use self::environment::{SandboxedEnvironment, sweep};
 pub use self::gap::Gap;
 pub(crate) use self::jail::{Held, Jail, Settled};
 pub use self::means::Means;
+use crate::{Error, Result};
 
 /// What commands and file operations are kept from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,8 +65,11 @@ pub struct Sandbox {
     /// the variable `TMPDIR` says.
     pub temporary: Option<Vec<PathBuf>>,
     /// Files and directories they do not read, beside the secrets that are known: absolute, from `~`, or from the
-    /// working directory.
+    /// working directory. To work in one of them is an error.
     pub hidden: Vec<PathBuf>,
+    /// The same, for rules that were not made for this working directory: one that it is in is read, as a known secret
+    /// is for whoever has chosen to work there.
+    pub unread: Vec<PathBuf>,
     /// Directories in which secrets are looked for beside the project of the working directory: that in which a
     /// session began, for what works in a part of it or elsewhere.
     pub searched: Vec<PathBuf>,
@@ -93,6 +97,18 @@ impl Sandbox {
     /// The working directory and temporary files may be changed; nobody is reached.
     pub fn workspace() -> Self {
         Self { access: Access::Workspace, ..Self::default() }
+    }
+
+    /// That there is what it names: what may be changed, and what is hidden. For whoever was just told the names; an
+    /// environment itself also hides what comes later, but not from a command that runs already.
+    ///
+    /// # Errors
+    /// `NotFound` if there is nothing; `Invalid` if that is because a pattern was meant.
+    pub fn check_named(&self, cwd: &Path, home: Option<&Path>) -> Result<()> {
+        for dir in &self.writable {
+            dir.metadata().map_err(|e| Error::io(dir.display(), e))?;
+        }
+        self.hidden.iter().try_for_each(|path| places::check_named(path, cwd, home))
     }
 }
 
@@ -122,7 +138,8 @@ pub enum Network {
     On,
 }
 
-/// How much one command, with all it starts, may take; absent: as much as the system gives.
+/// How much one command, with all it starts, may take; absent: as much as the system gives. Nothing at all is no limit
+/// that a command could run with, and an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResourceLimits {
     /// Processes and threads at a time.

@@ -99,10 +99,10 @@ impl Guard {
     /// The sandbox with this access to files, and what rules keep from programs.
     fn confined(&self, access: Access) -> Sandbox {
         let accept_weaker = self.enforcement == Enforcement::Auto;
-        let mut hidden = self.sandbox.hidden.clone();
+        let mut unread = self.sandbox.unread.clone();
         // What a program reads nobody sees, so what rules keep from it is not there for it.
-        hidden.extend(self.rules.iter().flat_map(Rules::unread).map(PathBuf::from));
-        Sandbox { access, accept_weaker, hidden, ..self.sandbox.clone() }
+        unread.extend(self.rules.iter().flat_map(Rules::unread).map(PathBuf::from));
+        Sandbox { access, accept_weaker, unread, ..self.sandbox.clone() }
     }
 
     /// The environment that a builder describes, held by this guard.

@@ -39,7 +39,8 @@ struct File {
 /// max_file = 1024            # MiB
 /// ```
 ///
-/// Paths are meant from the folder of the file; of those that are hidden, `~` is the home.
+/// Paths are meant from the folder of the file; of those that are hidden, `~` is the home. Whether they are there is
+/// not looked at: see [`Sandbox::check_named`].
 ///
 /// # Errors
 /// If there is no such file; `Invalid` if it has another form, with what it may have.

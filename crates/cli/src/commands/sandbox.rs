@@ -4,13 +4,14 @@ use std::ffi::OsString;
 
 use junto::env::variables::Inherit;
 use junto::env::{
-    Access, CommandSpec, Error, ErrorKind, Exit as Ending, GRACE, LocalEnvironment, Means, Network,
+    Access, CommandSpec, Error, ErrorKind, Exit as Ending, GRACE, Gap, LocalEnvironment, Means, Network,
     ResourceLimits, Sandbox, SandboxedEnvironment, sandbox,
 };
 
 use crate::args::{DoorArgs, SandboxArgs};
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
+use crate::guard::is_in_reach;
 use crate::interrupts::{Interrupt, Interrupts};
 use crate::output::Output;
 
@@ -29,7 +30,14 @@ pub(crate) async fn run(
         LocalEnvironment::builder(environment.directory()).variables(environment.all()).inherit(Inherit::All);
     let wanted = described(&args, environment);
     let means = Means::find(environment.path("PATH").as_deref().map(AsRef::as_ref));
-    let sandboxed = SandboxedEnvironment::with_means(local, wanted, &means).map_err(refused)?;
+    let home = environment.path("HOME").filter(|home| home.is_absolute());
+    wanted.check_named(environment.directory(), home.as_deref()).map_err(refused)?;
+    let open = means.gaps(&wanted);
+    let sandboxed =
+        SandboxedEnvironment::with_means(local, wanted, &means).map_err(|error| match error.kind() {
+            ErrorKind::Unsupported => unheld(&error, &open),
+            _ => refused(error),
+        })?;
     for gap in sandboxed.gaps() {
         output.warning(&format!("this machine cannot keep it from this: it can {gap}"));
     }
@@ -58,14 +66,12 @@ fn described(args: &SandboxArgs, environment: &Environment) -> Sandbox {
         "on" => Network::On,
         hosts => Network::Hosts(hosts.split(',').map(|host| host.trim().to_owned()).collect()),
     };
-    let absolute = |paths: &[std::path::PathBuf]| {
-        paths.iter().map(|path| environment.directory().join(path)).collect::<Vec<_>>()
-    };
     Sandbox {
         access: if args.read_only { Access::ReadOnly } else { Access::Workspace },
         network,
-        writable: absolute(&args.writable),
-        hidden: absolute(&args.hide),
+        writable: args.writable.iter().map(|path| environment.directory().join(path)).collect(),
+        // Not made absolute: some begin with `~`.
+        hidden: args.hide.clone(),
         limits: ResourceLimits {
             processes: args.max_processes,
             memory: args.max_memory.map(|size| size.saturating_mul(MIB)),
@@ -98,14 +104,29 @@ fn code(ended: Ending) -> u8 {
     code.and_then(|code| u8::try_from(code & 0xff).ok()).unwrap_or(1)
 }
 
+/// What this machine does not hold as it is wanted, with what would help; `open` is what its means leave open.
+fn unheld(error: &Error, open: &[Gap]) -> Failure {
+    let needs = |means: &str| open.iter().any(|gap| gap.needs().contains(means));
+    let hint = if is_in_reach(error) {
+        "work in a folder that this program is not in, and name no such folder with --writable"
+    } else if needs("bwrap") {
+        "install bubblewrap (`junto doctor` tells what is missing), or accept less with --weaker"
+    } else if open.contains(&Gap::Limits) {
+        "install what is needed, or leave the limits out"
+    } else if open.contains(&Gap::Processes) {
+        "run it as another user, leave --max-processes out, or accept less with --weaker"
+    } else {
+        "see to what is needed, or accept less with --weaker"
+    };
+    Failure::usage(error.to_string(), hint)
+}
+
 fn refused(error: Error) -> Failure {
     match error.kind() {
-        ErrorKind::Unsupported => Failure::usage(
-            error.to_string(),
-            "install bubblewrap (`junto doctor` tells what is missing), or accept less with --weaker",
-        ),
         ErrorKind::Invalid => Failure::usage(error.to_string(), "see `junto sandbox --help`"),
-        ErrorKind::NotFound => Failure::usage(error.to_string(), "check the command, and the folders named"),
+        ErrorKind::NotFound => {
+            Failure::usage(error.to_string(), "check the command, and the paths that are named")
+        }
         _ => Failure::new(
             Exit::Failed,
             error.to_string(),

@@ -4,7 +4,10 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
 
-use super::{Machine, Run};
+use junto::twin::{Play, Step};
+
+use super::{Machine, Run, text};
+use crate::stage::Stage;
 
 /// A machine on which `bwrap` is found.
 fn machine() -> Machine {
@@ -50,6 +53,63 @@ fn it_cannot_leave() {
     machine.write("beside/file", "");
     let arguments = ["--writable", "../beside", "--", "sh", "-c", "echo x > ../beside/file"];
     assert_eq!(sandbox(&machine, &arguments).code, Some(0));
+}
+
+#[test]
+fn what_is_to_be_hidden_is_hidden_or_nothing_runs() {
+    let machine = machine();
+    machine.write("notes", "private");
+    machine.write("project/q", "here");
+    let hide = |path: &str, line: &str| sandbox(&machine, &["--hide", path, "--", "sh", "-c", line]);
+    for path in ["~/notes", "../notes", &text(&machine.path("notes"))] {
+        let run = hide(path, "cat q ../notes");
+        assert!(run.code != Some(0) && run.out == "here", "{path}: {run:?}");
+    }
+    for path in [".", "..", "/", "~", &text(&machine.path("project"))] {
+        hide(path, "pwd; cat q").fails(2, &["cannot be hidden", "the work is in it"]);
+    }
+    hide("none", "pwd").fails(2, &["project/none: there is nothing here to hide"]);
+    hide("*", "pwd").fails(2, &["patterns are not understood"]);
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_a_hint_that_fits() {
+    let machine = machine();
+    for limit in ["--max-memory", "--max-file", "--max-processes"] {
+        sandbox(&machine, &[limit, "0", "--", "true"]).fails(2, &["a limit of 0"]);
+    }
+    sandbox(&machine, &["--writable", "/nowhere", "--", "true"]).fails(2, &["/nowhere", "paths"]);
+    let run = sandbox(&machine, &["--writable", "/", "--", "true"]).fails(2, &["--writable"]);
+    assert!(!run.err.contains("install"), "{run:?}");
+    if rustix::process::geteuid().is_root() {
+        let limited = ["--max-processes", "9", "--", "true"];
+        let run = sandbox(&machine, &limited).fails(2, &["another user"]);
+        assert!(!run.err.contains("install"), "{run:?}");
+    }
+}
+
+#[test]
+fn what_the_file_of_the_sandbox_says_and_cannot_be_is_refused_before_a_model_is_asked() {
+    let stage = Stage::on_any_wire(Play::of([Step::text("Done.")]));
+    stage.machine.write("notes", "private");
+    let run = |file: &str| {
+        stage.machine.write("project/box.toml", file);
+        stage.machine.run(&["run", "--sandbox-config", "box.toml", "Work."])
+    };
+    for (file, said) in [
+        ("hide = [\"..\"]", &["cannot be hidden", "--sandbox-config"][..]),
+        ("hide = [\"~\"]", &["cannot be hidden"]),
+        ("hide = [\"*.md\"]", &["patterns are not understood", "box.toml"]),
+        ("hide = [\"none\"]", &["nothing here to hide", "box.toml"]),
+        ("writable = [\"/nowhere\"]", &["/nowhere", "`writable`", "box.toml"]),
+        ("writable = [\"/\"]", &["could change this program", "name no such folder"]),
+        ("max_memory = 0", &["a limit of 0 for memory", "--sandbox-config"]),
+        ("max_file = 0", &["a limit of 0 for the size of files"]),
+    ] {
+        run(file).fails(2, said);
+    }
+    assert!(stage.requests().is_empty());
+    run("hide = [\"~/notes\"]\nmax_memory = 4096").ok();
 }
 
 #[test]

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::confinement::Confinement;
 use super::places::{Places, SETTINGS};
-use super::{Access, Gap, Means, Network, Sandbox, standin};
+use super::{Access, Gap, Means, Network, ResourceLimits, Sandbox, standin};
 use crate::local::{Streams, Veil};
 use crate::survivors::Survivor;
 use crate::{
@@ -36,8 +36,8 @@ impl SandboxedEnvironment {
     /// for it are looked for where the environment's commands find theirs.
     ///
     /// # Errors
-    /// `Unsupported` if something cannot be enforced and this is not accepted; whatever
-    /// [`LocalBuilder::build`] says.
+    /// `Unsupported` if something cannot be enforced and this is not accepted; `Invalid` if nothing could run in it:
+    /// what is to be hidden has the working directory in it, or a limit is 0; whatever [`LocalBuilder::build`] says.
     pub fn new(local: LocalBuilder, sandbox: Sandbox) -> Result<Self> {
         let means = Means::find(local.search_path());
         Self::with_means(local, sandbox, &means)
@@ -49,6 +49,7 @@ impl SandboxedEnvironment {
     /// As [`Self::new`].
     pub fn with_means(local: LocalBuilder, sandbox: Sandbox, means: &Means) -> Result<Self> {
         let inside = local.clone().build()?;
+        check_limits(sandbox.limits)?;
         let temp = inside.variable("TMPDIR").map(OsStr::new);
         let places = Arc::new(Places::new(&sandbox, inside.facts(), temp)?);
         let mut gaps = means.gaps(&sandbox);
@@ -116,6 +117,15 @@ fn if_ok<'a, T: 'a>(checked: Result<()>, act: Fut<'a, Result<T>>) -> Fut<'a, Res
         Ok(()) => act,
         Err(e) => Box::pin(async move { Err(e) }),
     }
+}
+
+/// That limits leave something to a command.
+fn check_limits(limits: ResourceLimits) -> Result<()> {
+    let all =
+        [("processes", limits.processes), ("memory", limits.memory), ("the size of files", limits.file_size)];
+    let Some((what, _)) = all.into_iter().find(|(_, limit)| *limit == Some(0)) else { return Ok(()) };
+    let message = format!("a limit of 0 for {what} leaves a command nothing to run with");
+    Err(Error::new(ErrorKind::Invalid, "sandbox", message))
 }
 
 fn refusal(gaps: &[Gap]) -> String {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+use std::{fs, io};
 
 use super::foreign::Foreign;
 use super::known::Known;
 use super::{Access, Sandbox, secrets};
-use crate::{EnvFacts, Error, ErrorKind, RealPath, Result};
+use crate::{EnvFacts, Error, ErrorKind, RealPath, Result, follow_links};
 
 /// What tools that work in a directory keep there and obey. Directories are kept also from being made, files where
 /// they are there.
@@ -45,7 +45,7 @@ impl Places {
     /// Those of an environment; `temp` is where its commands are told to make temporary files.
     ///
     /// # Errors
-    /// If a directory that may be changed is not there.
+    /// If a directory that may be changed is not there, or the work is in what is to be hidden.
     pub(super) fn new(sandbox: &Sandbox, facts: &EnvFacts, temp: Option<&OsStr>) -> Result<Self> {
         let cwd = facts.cwd.as_path();
         let mut roots = if sandbox.access == Access::Aside { Vec::new() } else { vec![cwd.to_owned()] };
@@ -60,19 +60,25 @@ impl Places {
             temporary.iter().filter_map(|dir| dir.canonicalize().ok()).collect();
         temporary.sort();
         temporary.dedup();
+        let home = facts.home.as_deref();
         let mut hidden: Vec<PathBuf> = Vec::new();
-        let named = sandbox.hidden.iter().map(|path| match (path.strip_prefix("~"), &facts.home) {
-            (Ok(below), Some(home)) => home.join(below),
-            _ => cwd.join(path),
-        });
-        for path in named.chain(secrets::places(facts.home.as_deref())) {
+        for path in &sandbox.hidden {
+            if cwd.starts_with(real(&meant(path, cwd, home))) {
+                let message = format!("it cannot be hidden: the work is in it, in {}", cwd.display());
+                return Err(Error::new(ErrorKind::Invalid, path.display(), message));
+            }
+        }
+        let named = sandbox.hidden.iter().chain(&sandbox.unread).map(|path| meant(path, cwd, home));
+        for path in named.chain(secrets::places(home)) {
             // Also what a link leads to.
-            hidden.extend(path.canonicalize().ok().filter(|real| *real != path));
-            hidden.push(path);
+            let real = real(&path);
+            // What goes up is no place by itself: it may be the working directory, or above it.
+            let goes_up = path.components().any(|part| part == Component::ParentDir);
+            hidden.extend(Some(path).filter(|path| *path != real && !goes_up));
+            hidden.push(real);
         }
         // Whoever works in such a place has chosen it.
         hidden.retain(|path| !cwd.starts_with(path));
-        let home = facts.home.as_deref();
         let mut searched = vec![cwd.to_owned()];
         searched.extend(secrets::project(cwd, home));
         searched.extend(sandbox.searched.iter().filter_map(|dir| dir.canonicalize().ok()));
@@ -210,6 +216,35 @@ impl Places {
         };
         Err(denied(path, &format!("this sandbox changes {only}")))
     }
+}
+
+/// The path that is meant: from `~`, or from the working directory.
+fn meant(path: &Path, cwd: &Path, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix("~"), home) {
+        (Ok(below), Some(home)) => home.join(below),
+        _ => cwd.join(path),
+    }
+}
+
+/// Where a path leads, as far as that can be known.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().ok().or_else(|| follow_links(path)).unwrap_or_else(|| path.to_owned())
+}
+
+/// That there is something that is to be hidden.
+pub(super) fn check_named(path: &Path, cwd: &Path, home: Option<&Path>) -> Result<()> {
+    let meant = meant(path, cwd, home);
+    let Err(e) = meant.metadata() else { return Ok(()) };
+    match e.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {}
+        // It is there, and nothing that we could not do is done by a command.
+        _ => return Ok(()),
+    }
+    if path.to_string_lossy().contains(['*', '?', '[']) {
+        let message = "there is nothing of this name to hide, and patterns are not understood";
+        return Err(Error::new(ErrorKind::Invalid, path.display(), message));
+    }
+    Err(Error::new(ErrorKind::NotFound, meant.display(), "there is nothing here to hide"))
 }
 
 /// Whether a path is below the devices, which are made anew for every command.

@@ -3,10 +3,13 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use junto_env::{CommandSpec, LocalEnvironment, Means, Sandbox, SandboxedEnvironment, exec};
+use junto_env::{
+    CommandSpec, ErrorKind, LocalBuilder, LocalEnvironment, Means, ResourceLimits, Sandbox,
+    SandboxedEnvironment, exec,
+};
 use tokio_util::sync::CancellationToken;
 
-use crate::cage::{Cage, Held, check, check_in, means};
+use crate::cage::{BOTH, Cage, Held, check, check_in, means};
 use crate::support::HANG;
 
 /// A `bwrap` that is told only so many words as a file says, as if whoever tells it had died. In the file is then how
@@ -98,6 +101,16 @@ fn what_was_hidden_stays_hidden_wherever_it_is_moved() {
     });
 }
 
+/// What a line says, both streams.
+fn said(env: &SandboxedEnvironment, line: &str) -> String {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let never = CancellationToken::new();
+        let ended = exec(env, CommandSpec::shell(line), HANG, &never, &mut |_| {}).await.unwrap();
+        String::from_utf8_lossy(ended.both.head()).into_owned()
+    })
+}
+
 #[test]
 fn no_directory_above_the_work_is_replaced_by_another() {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -113,12 +126,7 @@ fn no_directory_above_the_work_is_replaced_by_another() {
     let sandbox = Sandbox { temporary: Some(vec![root.clone()]), ..Sandbox::workspace() };
     let builder = LocalEnvironment::builder(&work).variables([("PATH", "/usr/bin:/bin")]);
     let env = SandboxedEnvironment::with_means(builder, sandbox, &means(Held::Walls)).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let said = runtime.block_on(async {
-        let never = CancellationToken::new();
-        let ended = exec(&env, CommandSpec::shell(line), HANG, &never, &mut |_| {}).await.unwrap();
-        String::from_utf8_lossy(ended.both.head()).into_owned()
-    });
+    let said = said(&env, &line);
     assert!(said.contains("WRITTEN") && !said.contains("MADE"), "{said}");
     assert_eq!(std::fs::read_to_string(work.join(".git/config")).unwrap(), "theirs", "{said}");
     assert!(!root.join("c").exists() && !work.join(".claude").exists(), "{said}");
@@ -163,4 +171,102 @@ fn more_variables_than_a_pipe_holds_arrive() {
         }
         assert_eq!(cage.run(command).await, ("100000 100000 100000\n".to_owned(), Some(0)));
     });
+}
+
+/// A home with work in it, and a link to that.
+fn home() -> (tempfile::TempDir, PathBuf, LocalBuilder) {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    std::fs::create_dir_all(root.join("home/work/src")).unwrap();
+    std::fs::create_dir_all(root.join("home/.ssh")).unwrap();
+    std::fs::write(root.join("home/notes"), "private").unwrap();
+    std::os::unix::fs::symlink("home/work", root.join("link")).unwrap();
+    let home = root.join("home").display().to_string();
+    let variables = [("PATH", "/usr/bin:/bin".to_owned()), ("HOME", home)];
+    let builder = LocalEnvironment::builder(root.join("home/work")).variables(variables);
+    (dir, root, builder)
+}
+
+#[test]
+fn to_hide_where_the_work_is_is_refused() {
+    let (_dir, root, builder) = home();
+    let absolute = ["", "home", "home/work", "link"].map(|below| root.join(below));
+    let relative = ["", ".", "..", "../..", "src/..", "none/../..", "/", "~", "~/work", "~/none/../work/."];
+    for path in relative.map(PathBuf::from).iter().chain(&absolute) {
+        for held in BOTH {
+            let weaker = Sandbox { accept_weaker: true, ..Sandbox::workspace() };
+            let hidden = Sandbox { hidden: vec![path.clone()], ..weaker.clone() };
+            let error = SandboxedEnvironment::with_means(builder.clone(), hidden, &means(held))
+                .err()
+                .expect("refused");
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+            assert!(error.to_string().contains("cannot be hidden"), "{error}");
+            // What rules say of other places keeps nobody from working here.
+            let unread = Sandbox { unread: vec![path.clone()], ..weaker };
+            let env = SandboxedEnvironment::with_means(builder.clone(), unread, &means(held)).unwrap();
+            assert_eq!(said(&env, "pwd -P"), format!("{}\n", root.join("home/work").display()), "{path:?}");
+        }
+    }
+    // Nor do secrets that are known, for whoever works where they are.
+    let keys = LocalEnvironment::builder(root.join("home/.ssh"))
+        .variables([("PATH", "/usr/bin:/bin".to_owned()), ("HOME", root.join("home").display().to_string())]);
+    let env = SandboxedEnvironment::with_means(keys, Sandbox::workspace(), &means(Held::Walls)).unwrap();
+    assert_eq!(said(&env, "pwd -P"), format!("{}\n", root.join("home/.ssh").display()));
+}
+
+#[test]
+fn what_is_named_from_above_or_from_the_home_is_hidden() {
+    let (_dir, root, builder) = home();
+    for path in ["../notes", "src/../../notes", "~/notes", "~/work/../notes", "../../link/../notes"] {
+        for held in BOTH {
+            let hidden = vec![PathBuf::from(path)];
+            let sandbox = Sandbox { hidden, accept_weaker: true, ..Sandbox::workspace() };
+            sandbox.check_named(&root.join("home/work"), Some(&root.join("home"))).unwrap();
+            let env = SandboxedEnvironment::with_means(builder.clone(), sandbox, &means(held)).unwrap();
+            let said = said(&env, "pwd -P; cat ../notes");
+            assert!(said.contains("home/work") && !said.contains("private"), "{held:?} {path}: {said}");
+        }
+    }
+}
+
+#[test]
+fn what_is_named_must_be_there() {
+    let (_dir, root, _) = home();
+    let work = root.join("home/work");
+    std::fs::write(work.join("a*"), "").unwrap();
+    std::os::unix::fs::symlink("nowhere", work.join("dangling")).unwrap();
+    let check = |sandbox: Sandbox| sandbox.check_named(&work, Some(&root.join("home")));
+    for (path, expected) in [
+        ("src", Ok(())),
+        ("~/notes", Ok(())),
+        ("a*", Ok(())),
+        ("none", Err(ErrorKind::NotFound)),
+        ("~/none", Err(ErrorKind::NotFound)),
+        ("~other/notes", Err(ErrorKind::NotFound)),
+        ("a*/none", Err(ErrorKind::Invalid)),
+        ("dangling", Err(ErrorKind::NotFound)),
+        ("*", Err(ErrorKind::Invalid)),
+        ("~/*.md", Err(ErrorKind::Invalid)),
+    ] {
+        let checked = check(Sandbox { hidden: vec![path.into()], ..Sandbox::workspace() });
+        assert_eq!(checked.map_err(|error| error.kind()), expected, "{path}");
+    }
+    let checked = check(Sandbox { writable: vec![root.join("none")], ..Sandbox::workspace() });
+    assert_eq!(checked.map_err(|error| error.kind()), Err(ErrorKind::NotFound));
+}
+
+#[test]
+fn limits_that_leave_nothing_are_refused() {
+    let (_dir, _, builder) = home();
+    let none = ResourceLimits::default();
+    for (limits, what) in [
+        (ResourceLimits { processes: Some(0), ..none }, "processes"),
+        (ResourceLimits { memory: Some(0), ..none }, "memory"),
+        (ResourceLimits { file_size: Some(0), ..none }, "files"),
+    ] {
+        let sandbox = Sandbox { limits, accept_weaker: true, ..Sandbox::workspace() };
+        let made = SandboxedEnvironment::with_means(builder.clone(), sandbox, &means(Held::Walls));
+        let error = made.err().expect("refused");
+        assert!(error.kind() == ErrorKind::Invalid && error.to_string().contains(what), "{error}");
+    }
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use junto_core::{
-    AgentError, AgentErrorKind, AgentId, Body, Change, Decision, EndReason, Event, EventLog, Plan,
-    ResumeHandle, SessionState, Setup,
+    AgentError, AgentErrorKind, AgentId, Body, CallPurpose, Change, Decision, EndReason, Event, EventLog,
+    Plan, ResumeHandle, SessionState, Setup,
 };
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;
@@ -62,7 +62,7 @@ impl Past {
 
     /// Goes back to the end of this input, or with 0 to before the first: the conversation, the plan and the
     /// settings are what they were then. What was used stays counted, and inputs are numbered on. An input
-    /// that has no end is ended first.
+    /// that has no end is ended first. One that was rewound before is gone, and cannot be gone back to.
     #[must_use]
     pub fn rewind(mut self, to_turn: u32) -> Self {
         self.rewind = Some(to_turn);
@@ -130,12 +130,23 @@ impl Past {
 
     /// The input that has no end.
     pub fn open_input(&self) -> Option<u32> {
-        let last = self
-            .branch()
-            .into_iter()
-            .rev()
-            .find(|event| matches!(event.body, Body::UserInput { .. } | Body::InputEnd { .. }))?;
-        matches!(last.body, Body::UserInput { .. }).then_some(last.turn)
+        // An answer tells of an input that is lost itself.
+        let tells = |event: &&Event| match &event.body {
+            Body::UserInput { .. } | Body::InputEnd { .. } => true,
+            Body::Call { purpose: CallPurpose::Input, answer, .. } => answer.is_some(),
+            _ => false,
+        };
+        let last = self.branch().into_iter().rev().find(tells)?;
+        (!matches!(last.body, Body::InputEnd { .. })).then_some(last.turn)
+    }
+
+    /// The inputs that the conversation has now, by number: without those that were rewound.
+    pub fn turns(&self) -> Vec<u32> {
+        // One of the two may be damaged, and the other left.
+        let marks = |event: &&Event| matches!(event.body, Body::UserInput { .. } | Body::InputEnd { .. });
+        let mut turns: Vec<u32> = self.branch().into_iter().filter(marks).map(|event| event.turn).collect();
+        turns.dedup();
+        turns
     }
 
     /// What all agents of the session have used: each model call once.
@@ -225,10 +236,10 @@ impl Session {
     pub async fn resume(config: SessionConfig, past: impl Into<Past>) -> Result<Self, AgentError> {
         let past = past.into();
         check(&past.events, &config.log).await?;
-        let plan = past.plan();
+        let (plan, turns) = (past.plan(), past.turns());
         let Past { mut events, mut on_open, rewind, change } = past;
         if let Some(to_turn) = rewind {
-            events.push(rewound(&events, to_turn)?);
+            events.push(rewound(&events, &turns, to_turn)?);
             on_open = OnOpen::End;
         }
         let mut config = profile::apply(config);
@@ -335,15 +346,21 @@ async fn check_last(events: &[Event], log: &EventLog) -> Result<(), AgentError> 
     Err(AgentError::new(AgentErrorKind::Invalid, message).with_hint(hint))
 }
 
-/// The event that the session was rewound, as the last of these.
-fn rewound(events: &[Event], to_turn: u32) -> Result<Event, AgentError> {
+/// The event that the session was rewound to one of these inputs, as the last of these events.
+fn rewound(events: &[Event], turns: &[u32], to_turn: u32) -> Result<Event, AgentError> {
     let root = restore::root(events)?;
     let own = events.iter().rev().find(|event| event.agent == *root);
+    let had = own.map_or(0, |last| last.turn);
     match own {
-        Some(last) if to_turn <= last.turn => Ok(Event { body: Body::Rewound { to_turn }, ..last.clone() }),
+        Some(last) if to_turn == 0 || turns.contains(&to_turn) => {
+            Ok(Event { body: Body::Rewound { to_turn }, ..last.clone() })
+        }
         _ => {
-            let turns = own.map_or(0, |last| last.turn);
-            let message = format!("there is no input {to_turn}: the session has had {turns}");
+            let message = if to_turn <= had {
+                format!("input {to_turn} is no longer part of the conversation")
+            } else {
+                format!("there is no input {to_turn}: the session has had {had}")
+            };
             Err(AgentError::new(AgentErrorKind::Invalid, message))
         }
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use junto::llm::names::nearest;
 use junto::llm::{Secret, SessionId};
-use junto::store::{self, Book, ErrorKind, Filter, Options, Recovery, Redactor, Store, Sync};
+use junto::store::{self, Book, ErrorKind, Filter, Options, Recovery, Redactor, Standing, Store, Sync};
 
 use crate::args::LATEST;
 use crate::config::Config;
@@ -163,6 +163,16 @@ fn latest(store: &Store, directory: &Path) -> Result<SessionId, Failure> {
     })
 }
 
+/// Whether a process is at work on this session.
+///
+/// # Errors
+/// If that cannot be found out.
+pub(crate) fn is_at_work(store: &Store, id: &SessionId) -> Result<bool, Failure> {
+    let filter = Filter { text: Some(id.0.clone()), ..Filter::default() };
+    let rows = store.index().and_then(|index| index.sessions(&filter)).map_err(|error| failure(&error))?;
+    Ok(rows.iter().any(|row| row.id == *id && row.state == Standing::Open))
+}
+
 fn unknown(wanted: &str, all: &[SessionId]) -> Failure {
     // An id is compared as far as it was given, so that a slip in its beginning is found.
     let length = wanted.chars().count().max(SHORT);
@@ -176,6 +186,15 @@ fn unknown(wanted: &str, all: &[SessionId]) -> Failure {
         format!("the latest are {}; `junto sessions --all` lists all", names(latest))
     };
     Failure::usage(format!("there is no session \"{wanted}\"{near}"), hint)
+}
+
+/// The same failure, where a prompt may be meant by what was taken for an id: a word, which no id begins with.
+pub(crate) fn or_prompt(failure: Failure, wanted: &str) -> Failure {
+    let is_word = wanted.chars().any(|c| c.is_alphabetic() && !c.is_ascii_hexdigit());
+    let Some(hint) = failure.hint.as_ref().filter(|_| is_word && wanted != LATEST) else { return failure };
+    let hint =
+        format!("{hint}; one word is taken for an id, and as a prompt: junto resume latest \"{wanted}\"");
+    Failure { hint: Some(hint), ..failure }
 }
 
 fn names<'a>(ids: impl Iterator<Item = &'a str>) -> String {

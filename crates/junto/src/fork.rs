@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use junto_core::{BlobId, Body, Durability, Event, Journal};
+use jiff::Timestamp;
+use junto_agent::Past;
+use junto_core::{BlobId, Body, Durability, EndReason, Event, Journal, Seq};
 use junto_llm::SessionId;
 use junto_store::{Error, ErrorKind, Result, Store};
 use serde_json::Value;
@@ -14,7 +16,8 @@ const BATCH: usize = 256;
 const PIECE: usize = 1024 * 1024;
 
 /// Makes a new session that begins as another one did, up to the end of a turn: without one, of the last that
-/// has ended; with 0, of none. The other session is only read, whoever writes it meanwhile.
+/// has ended, or to where the conversation was rewound after it; with 0, of none. It begins now, and has ended as
+/// that turn did. The other session is only read, whoever writes it meanwhile.
 ///
 /// # Errors
 /// `not_found` if there is no such session, or it has no such turn, or that has not ended; else what keeps the
@@ -42,8 +45,13 @@ fn end_of(events: &[Event], at: Option<u32>) -> Option<usize> {
         let first = numbered.iter().filter(is_own).find(|(_, e)| matches!(e.body, Body::UserInput { .. }));
         return Some(first.map_or(events.len(), |(place, _)| *place));
     }
-    let ends =
-        numbered.iter().filter(is_own).filter(|(_, event)| matches!(event.body, Body::InputEnd { .. }));
+    let is_end = |body: &Body| match body {
+        Body::InputEnd { .. } => true,
+        // What was rewound does not come back.
+        Body::Rewound { .. } => at.is_none(),
+        _ => false,
+    };
+    let ends = numbered.iter().filter(is_own).filter(|(_, event)| is_end(&event.body));
     let mut wanted = ends.rev().filter(|(_, event)| at.is_none_or(|turn| event.turn == turn));
     wanted.next().map(|(place, _)| place + 1)
 }
@@ -74,18 +82,40 @@ async fn copy(store: &Store, from: &SessionId, to: &SessionId, mut events: Vec<E
             opened.journal.extend_blob(&blob, Bytes::from(piece)).await.map_err(failed)?;
         }
     }
+    let made = store.events(to, Seq::START)?.header().created;
     for event in &mut events {
         event.session = to.clone();
-        if let Body::SessionStart { setup: Some(setup), .. } = &mut event.body
+        if let Body::SessionStart { setup, .. } = &mut event.body
             && event.parent.is_none()
         {
-            setup.forked_from = Some(from.clone());
+            event.at = made.unwrap_or(event.at);
+            if let Some(setup) = setup {
+                setup.forked_from = Some(from.clone());
+            }
         }
     }
+    events.extend(end(&events, made));
     for batch in events.chunks(BATCH) {
         opened.journal.append(batch, Durability::Synced).await.map_err(failed)?;
     }
     Ok(())
+}
+
+/// That the session has ended, after these events. Without it the session would be one that was cut off.
+fn end(events: &[Event], at: Option<Timestamp>) -> Option<Event> {
+    let (first, last) = (events.first()?, events.last()?);
+    let own = || events.iter().rev().filter(|event| event.agent == first.agent);
+    let reason = own().find_map(|event| match &event.body {
+        Body::InputEnd { reason, .. } => Some(reason.clone()),
+        _ => None,
+    });
+    let turn = own().next().map_or(0, |event| event.turn);
+    let calls: Vec<Event> =
+        events.iter().filter(|event| matches!(event.body, Body::Call { .. })).cloned().collect();
+    let (usage, cost) = Past::new(calls).spent();
+    let body = Body::SessionEnd { reason: reason.unwrap_or(EndReason::Done), usage, cost };
+    let (seq, at) = (last.seq.next(), at.unwrap_or(last.at));
+    Some(Event { seq, at, turn, corr: None, body, ..first.clone() })
 }
 
 /// The payloads that events name.

@@ -14,7 +14,7 @@ use junto_core::{
 };
 use junto_env::ExecutionEnvironment;
 use junto_llm::{Provider, SessionId};
-use junto_store::{Error, ErrorKind, Result, Store};
+use junto_store::{Error, ErrorKind, Recorded, Recovery, Result, Store};
 
 use self::player::{Beside, Player, tools};
 use self::record::{Begin, Leg, Record, Turn};
@@ -32,6 +32,8 @@ pub struct Replayed {
     pub taken: Vec<String>,
     /// Why nothing more was run, if it was not run to its end.
     pub stopped: Option<String>,
+    /// What was found wrong with the journal. What is damaged there was not run.
+    pub recovery: Recovery,
 }
 
 /// Where a session went another way than it did then.
@@ -65,7 +67,7 @@ pub async fn replay(
     env: Arc<dyn ExecutionEnvironment>,
     clock: Clock,
 ) -> Result<Replayed> {
-    let events = store.read(session)?.events;
+    let Recorded { events, recovery, .. } = store.read(session)?;
     let record = Record::read(store, session, &events)?;
     let mut replayed = Replayed {
         turns: 0,
@@ -73,6 +75,7 @@ pub async fn replay(
         divergence: None,
         taken: record.taken.clone(),
         stopped: record.stopped.clone(),
+        recovery,
     };
     let stage = Stage { store, session, record: &record, env, clock };
     for leg in &record.legs {

@@ -208,7 +208,7 @@ impl Turns {
         }
         let mut left: Vec<String> = left.into_iter().flat_map(|(_, paths)| paths).collect();
         left.retain(|path| told.insert(path.clone()));
-        Ok(Undone { files, left })
+        Ok(Undone { files, left, ..Undone::default() })
     }
 
     /// Takes over the snapshots of a session that this one began with the turns of, up to the end of a turn. If it

@@ -121,7 +121,8 @@ impl Snapshots {
     }
 
     /// Takes back what changed from one snapshot to a later one. What was changed again since then, by
-    /// whomever, is left as it is, and told. With `dry` nothing is done but told.
+    /// whomever, is left as it is, and told; so is what is as it was before already. With `dry` nothing is done but
+    /// told.
     ///
     /// # Errors
     /// As [`Snapshots::changes`]. Files that were taken back before a failure stay so.

@@ -14,6 +14,10 @@ use crate::loops::Loops;
 use crate::round::Calls;
 use crate::said::Said;
 
+/// What the model reads in the place of an input that is damaged. An answer must not stand without one: a
+/// conversation begins with what a user said, and the calls of an answer have their results within an input.
+const LOST: &str = "What the user said here is lost: the record of this session is damaged.";
+
 /// Something of the past that cannot be had any more: where, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unread {
@@ -57,12 +61,14 @@ pub(super) struct Conversation<'a> {
     pub(super) answered_by: Option<String>,
     pub(super) open: Option<OpenInput>,
     pub(super) unread: Vec<Unread>,
+    /// The input that came last.
+    turn: u32,
 }
 
 impl<'a> Conversation<'a> {
     pub(super) fn new(log: &'a EventLog, loops: Loops) -> Self {
         let history = History::new("");
-        Self { log, history, loops, answered_by: None, open: None, unread: Vec::new() }
+        Self { log, history, loops, answered_by: None, open: None, unread: Vec::new(), turn: 0 }
     }
 
     /// Takes an event of the session itself.
@@ -76,9 +82,7 @@ impl<'a> Conversation<'a> {
             Body::UserInput { input, pictures } => {
                 self.end_round();
                 let pictures = self.media(seq, pictures.as_ref()).await;
-                self.history.begin(&Said::recalled(input.clone(), pictures));
-                self.loops.begin_input();
-                self.open = Some(OpenInput::default());
+                self.begin(event.turn, &Said::recalled(input.clone(), pictures));
             }
             Body::SteeringInjected { input, pictures } => {
                 self.end_round();
@@ -129,6 +133,13 @@ impl<'a> Conversation<'a> {
         }
     }
 
+    fn begin(&mut self, turn: u32, said: &Said) {
+        self.history.begin(said);
+        self.loops.begin_input();
+        self.open = Some(OpenInput::default());
+        self.turn = turn;
+    }
+
     async fn call(&mut self, event: &Event) {
         let Body::Call { model, usage, answer, end, .. } = &event.body else { return };
         self.end_round();
@@ -140,6 +151,9 @@ impl<'a> Conversation<'a> {
         let text = message.as_ref().map(Message::text).unwrap_or_default();
         let calls: Vec<_> = message.iter().flat_map(Message::tool_calls).cloned().collect();
         if let Some(message) = message {
+            if self.open.is_none() || self.turn != event.turn {
+                self.begin(event.turn, &Said::note(LOST));
+            }
             self.history.enter(message);
         }
         let Some(open) = &mut self.open else { return };

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use jiff::Timestamp;
 use junto_agent::{OnOpen, Past, Session, SessionConfig};
 use junto_core::{
-    Agent, AgentErrorKind, AgentId, Body, Change, Command, CutOff, EndReason, Event, EventLog, Input,
+    Agent, AgentErrorKind, AgentId, Body, Change, Command, CutOff, EndReason, Event, EventLog, Input, Item,
     Journal, Limits, MemoryJournal, Payload, Seq, SessionState, grammar,
 };
 use junto_env::{ExecutionEnvironment, LocalEnvironment};
@@ -414,6 +414,11 @@ async fn what_cannot_be_brought_back_is_refused_and_nothing_is_written() {
     refused(Past::new([]), "nothing to bring back").await;
     refused(Past::new(&events[1..]), "do not begin with the start").await;
     refused(Past::new(events.clone()).rewind(2), "there is no input 2").await;
+    let mut back = events.clone();
+    let last = events[events.len() - 1].clone();
+    back.push(Event { seq: last.seq.next(), body: Body::Rewound { to_turn: 0 }, ..last });
+    assert_eq!((Past::new(events.clone()).turns(), Past::new(back.clone()).turns()), (vec![1], vec![]));
+    refused(Past::new(back).rewind(1), "input 1 is no longer part").await;
     let mut foreign = events.clone();
     if let Body::SessionStart { kind, setup, .. } = &mut foreign[0].body {
         *kind = "claude".into();
@@ -464,6 +469,57 @@ async fn what_is_lost_is_said() {
     assert_eq!(texts, ["You are a test.", "one", "two"]);
     let warned = |event: &Event| matches!(&event.body, Body::Warning { code, .. } if code == "resume_lost");
     assert_eq!(after.events.iter().filter(|event| warned(event)).count(), 1);
+}
+
+/// An input that is damaged leaves its answers and their results where they were, after a word about it: else the
+/// conversation would begin with an answer, or have calls without results.
+#[tokio::test]
+async fn the_answers_to_an_input_that_is_lost_stay() {
+    let (stage, lines) = three_inputs();
+    let model: Arc<dyn Provider> = script(lines());
+    let whole = stage.play(&model).await;
+    let up_to_nth = |name: &str, nth: usize| {
+        let mut named = whole.events.iter().enumerate().filter(|(_, event)| event.body.name() == name);
+        let (end, _) = named.nth(nth).unwrap();
+        whole.events[..=end].to_vec()
+    };
+    let shown = |model: &Script| -> Vec<String> {
+        let messages = model.requests.lock().unwrap()[0].messages.clone();
+        for (answer, next) in messages.iter().zip(messages.iter().skip(1)) {
+            assert_eq!(answer.tool_calls().count(), next.results().count(), "{messages:#?}");
+        }
+        messages.iter().map(Message::text).collect()
+    };
+    let there = |config| SessionConfig { env: Arc::clone(&stage.env) as _, ..config };
+    let input = |turn: u32| move |event: &Event| event.turn == turn && event.body.name() == "user_input";
+    let without = async |lost: &dyn Fn(&Event) -> bool| {
+        let past = up_to_nth("input_end", 1).into_iter().filter(|event| !lost(event));
+        let model = script([Line::Text("Three.")]);
+        let session = resume(Past::new(past.collect::<Vec<_>>()), &model, there).await.unwrap();
+        ask(&session, "three").await;
+        session.close().await;
+        shown(&model)
+    };
+    let note = "What the user said here is lost: the record of this session is damaged.";
+    let first = without(&input(1)).await;
+    assert_eq!(first, ["You are a test.", note, "", "", "One.", "two", "", "", "Two.", "three"]);
+    let second = ["You are a test.", "one", "", "", "One.", note, "", "", "Two.", "three"];
+    assert_eq!(without(&input(2)).await, second);
+    let with_the_end_before =
+        |event: &Event| input(2)(event) || event.turn == 1 && event.body.name() == "input_end";
+    assert_eq!(without(&with_the_end_before).await, second);
+
+    // One that was under way goes on.
+    let past: Vec<Event> =
+        up_to_nth("tool_call_end", 0).into_iter().filter(|event| !input(1)(event)).collect();
+    let past = Past::new(past);
+    assert_eq!(past.open_input(), Some(1));
+    let model = script([Line::Text("One.")]);
+    let session = resume(past, &model, there).await.unwrap();
+    let mut events = session.log().subscribe(Seq::START);
+    while !matches!(events.next().await.unwrap(), Item::Event(event) if event.body.name() == "input_end") {}
+    session.close().await;
+    assert_eq!(shown(&model), ["You are a test.", note, "", ""]);
 }
 
 /// A session that is told to end before it has gone on ends the input it had open.

@@ -2,7 +2,7 @@
 
 use junto::agent::Past;
 use junto::llm::SessionId;
-use junto::store::Store;
+use junto::store::{ErrorKind, Store};
 
 use super::rewind::{last_turn, turns};
 use crate::config::Config;
@@ -24,7 +24,15 @@ pub(super) async fn fork(
     let config = Config::load(environment, &[])?;
     let store = saved::open(&config, environment)?;
     let from = saved::find(&store, wanted, environment)?;
-    let made = junto::fork(&store, &from, at).await.map_err(|error| saved::failure(&error))?;
+    let made = junto::fork(&store, &from, at).await.map_err(|error| {
+        let failure = saved::failure(&error);
+        // The session is there: it is the turn that is not.
+        if error.kind() == ErrorKind::NotFound && error.subject() == from.0 {
+            let hint = Some(format!("`junto export {}` shows its turns", saved::short(&from)));
+            return Failure { hint, ..failure };
+        }
+        failure
+    })?;
     if let Err(why) = take_files(&store, &from, &made, environment).await {
         let short = saved::short(&made);
         output

@@ -28,6 +28,9 @@ pub(crate) async fn run(
     })?;
     let replayed = junto::replay(&store, &id, Arc::new(env), Arc::new(Environment::now)).await;
     let replayed = replayed.map_err(|error| saved::failure(&error))?;
+    if let Some(fault) = saved::faults(&id, &replayed.recovery) {
+        output.warning(&fault);
+    }
     output.data(&if args.json { to_json(&replayed) } else { in_words(&replayed) })?;
     Ok(if replayed.divergence.is_none() { Exit::Done } else { Exit::Failed })
 }
@@ -53,7 +56,7 @@ fn to_json(replayed: &Replayed) -> String {
 }
 
 fn in_words(replayed: &Replayed) -> String {
-    let Replayed { turns, calls, divergence, taken, stopped } = replayed;
+    let Replayed { turns, calls, divergence, taken, stopped, .. } = replayed;
     let count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let done = format!("{} and {}", count(u64::from(*turns), "turn"), count(*calls as u64, "model call"));
     let mut text = match divergence {

@@ -32,12 +32,8 @@ pub(crate) async fn rewind(
     if let Some(fault) = saved::faults(&id, kept.recovery()) {
         output.warning(&fault);
     }
+    check_turn(&kept.past, saved::short(&id), args.to)?;
     let last = last_turn(&kept.past);
-    if args.to > last {
-        let message =
-            format!("session {} has no turn {}: its last is turn {last}", saved::short(&id), args.to);
-        return Err(Failure::usage(message, format!("`junto export {}` shows its turns", saved::short(&id))));
-    }
     let workdir = kept.past.workdir();
     // The files first: if they cannot come back, the conversation stays as well.
     let undone = if args.files && !acted_from(&kept.past, args.to.saturating_add(1)) {
@@ -71,7 +67,12 @@ pub(crate) async fn undo(
     let past = Past::new(store.read(&id).map_err(|error| saved::failure(&error))?.events);
     if past.open_input().is_some() {
         let message = format!("the last turn of session {short} has not ended");
-        return Err(Failure::new(Exit::Failed, message, format!("let it end first: junto resume {short}")));
+        let hint = if saved::is_at_work(&store, &id)? {
+            "another process is at work on it: wait until it has ended".to_owned()
+        } else {
+            format!("let it end first: junto resume {short}")
+        };
+        return Err(Failure::new(Exit::Failed, message, hint));
     }
     let last = last_turn(&past);
     if last == 0 {
@@ -89,7 +90,33 @@ pub(crate) async fn undo(
     Ok(Exit::Done)
 }
 
-/// The last turn of the session's own agent.
+/// That the conversation has this turn to go back to.
+fn check_turn(past: &Past, short: &str, to: u32) -> Result<(), Failure> {
+    let turns = past.turns();
+    if to == 0 || turns.contains(&to) {
+        return Ok(());
+    }
+    let last = turns.last().copied().unwrap_or_default();
+    let own = past.events().first().map(|first| &first.agent);
+    let has_ended = |event: &Event| {
+        Some(&event.agent) == own && event.turn == to && matches!(event.body, Body::InputEnd { .. })
+    };
+    Err(if past.events().iter().any(has_ended) {
+        Failure::usage(
+            format!(
+                "turn {to} of session {short} was rewound: it is gone from the conversation, whose last is turn {last}"
+            ),
+            format!("`junto fork {short} --at {to}` begins a session that still has it"),
+        )
+    } else {
+        Failure::usage(
+            format!("session {short} has no turn {to}: its last is turn {last}"),
+            format!("`junto export {short}` shows its turns"),
+        )
+    })
+}
+
+/// The last turn of the session's own agent, be it one that was rewound.
 pub(super) fn last_turn(past: &Past) -> u32 {
     let own = past.events().first().map(|first| &first.agent);
     let mut turns = past.events().iter().rev().filter(|event| Some(&event.agent) == own);
@@ -204,6 +231,9 @@ fn told(undone: &Undone, doing: Doing) -> String {
     }
     for path in &undone.left {
         let _ = writeln!(text, "left alone, since it was changed again: {path}");
+    }
+    for path in &undone.back {
+        let _ = writeln!(text, "undone already: {path}");
     }
     if text.is_empty() {
         text.push_str("no file was changed\n");

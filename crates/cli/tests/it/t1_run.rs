@@ -128,7 +128,7 @@ fn an_answer_that_is_not_whole_is_told_by_the_exit_code() {
             },
         );
     };
-    check(Stop::Length, 4, &["error: the answer was cut off", "hint: raise --max-tokens"]);
+    check(Stop::Length, 4, &["error: the answer was cut off", "hint: raise --max-answer-tokens"]);
     check(Stop::ContentFilter, 3, &["error: the model refused", "hint: rephrase"]);
 }
 

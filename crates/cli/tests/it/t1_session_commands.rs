@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::Machine;
 use crate::stage::Stage;
-use crate::t1_sessions::{crc, latest, listed};
+use crate::t1_sessions::{crc, damage, latest, listed};
 
 fn write(file: &str, content: &str) -> Step {
     Step::call("write_file", json!({"file_path": file, "content": content}))
@@ -63,9 +63,32 @@ fn a_fork_has_the_first_turns_and_leaves_the_old_session_alone() {
     assert_eq!(turns.len(), 3);
     assert!(turns.contains(&(id.clone(), 2)) && turns.contains(&(forked, 2)), "{turns:?}");
 
-    machine.run(&["fork", &id, "--at", "9"]).fails(2, &["turn 9"]);
+    let shows = format!("junto export {}", &id[..12]);
+    machine.run(&["fork", &id, "--at", "9"]).fails(2, &["turn 9", &shows]);
     machine.run(&["fork", "nobody"]).fails(2, &["there is no session \"nobody\""]);
     machine.run(&["fork"]).fails(2, &["<ID>"]);
+}
+
+/// A fork is a session of its own: the latest when it is made, and it has ended where it was cut.
+#[test]
+fn a_fork_is_listed_as_what_it_is() {
+    let (stage, id) = two_turns();
+    let machine = &stage.machine;
+    for (flags, turns) in [(&[][..], 2), (&["--at", "1"], 1), (&["--at", "0"], 0)] {
+        let base = listed(machine, &[]).into_iter().find(|row| row["id"] == id.as_str()).unwrap();
+        let made = machine.run(&[&["fork", &id], flags].concat()).ok().trim().to_owned();
+        let row = &listed(machine, &[])[0];
+        assert_eq!(row["id"], made.as_str(), "it is the latest");
+        assert_eq!((&row["state"], &row["turns"]), (&json!("ended"), &json!(turns)), "{row}");
+        assert_eq!(row["created"], row["updated"], "{row}");
+        assert_ne!(row["created"], base["created"], "{row} {base}");
+        machine.run(&["resume"]).fails(2, &["nothing to go on with", &made[..12]]);
+    }
+    // What was rewound is not in a fork of what is left.
+    machine.run(&["rewind", &id, "--to", "1"]).ok();
+    assert_eq!(machine.run(&["fork", &id, "Do three."]).ok(), "Third.\n");
+    assert!(!last_request(&stage).contains("Do two."));
+    machine.run(&["replay", "latest"]).ok();
 }
 
 #[test]
@@ -83,6 +106,25 @@ fn a_session_is_rewound_to_a_turn() {
 
     machine.run(&["rewind", &id, "--to", "9"]).fails(2, &["turn 9"]);
     machine.run(&["rewind", &id]).fails(2, &["--to"]);
+}
+
+/// What was rewound is gone from the conversation. The journal has it still, and a fork takes it from there.
+#[test]
+fn nobody_goes_forward_by_a_rewind() {
+    let (stage, id) = two_turns();
+    let machine = &stage.machine;
+    machine.run(&["rewind", &id, "--to", "1"]).ok();
+    let fork = format!("junto fork {} --at 2", &id[..12]);
+    machine.run(&["rewind", &id, "--to", "2"]).fails(2, &["turn 2 of session", "was rewound", &fork]);
+    machine.run(&["rewind", &id, "--to", "99"]).fails(2, &["no turn 99: its last is turn 1"]);
+    assert_eq!(listed(machine, &[])[0]["turns"], 1);
+    machine.run(&["rewind", &id, "--to", "1"]).ok();
+    assert_eq!(machine.run(&["fork", &id, "--at", "2", "Do three."]).ok(), "Third.\n");
+    assert!(last_request(&stage).contains("Do two."));
+    // Turns are numbered on.
+    assert_eq!(machine.run(&["resume", &id, "Do four."]).ok(), "Fourth.\n");
+    machine.run(&["rewind", &id, "--to", "2"]).fails(2, &["whose last is turn 3"]);
+    machine.run(&["rewind", &id, "--to", "3"]).ok();
 }
 
 #[test]
@@ -175,9 +217,20 @@ fn the_last_turn_is_undone() {
     check_file(machine, "a.txt", Some("two\n"));
 
     machine.run(&["undo", &id]).ok();
-    check_file(machine, "a.txt", Some("one\n"));
-    check_file(machine, "b.txt", None);
-    check_file(machine, "mine.txt", Some("mine\n"));
+    let undone = || {
+        check_file(machine, "a.txt", Some("one\n"));
+        check_file(machine, "b.txt", None);
+        check_file(machine, "mine.txt", Some("mine\n"));
+    };
+    undone();
+    // Once more there is nothing left of it.
+    for command in [&["undo", &id][..], &["undo", "--dry-run"]] {
+        assert_eq!(machine.run(command).ok(), "undone already: a.txt\nundone already: b.txt\n");
+        undone();
+    }
+    machine.write("project/b.txt", "edited\n");
+    let told = machine.run(&["undo", &id]).ok();
+    assert_eq!(told, "left alone, since it was changed again: b.txt\nundone already: a.txt\n");
 }
 
 /// No snapshot is made for a turn without tools, and none is missed.
@@ -265,6 +318,21 @@ fn a_replay_goes_on_after_what_cannot_be_repeated() {
     assert_eq!(report, expected);
     let words = machine.run(&["replay", &id]).ok();
     assert!(words.contains("taken as it was recorded: after turn 2"), "{words}");
+}
+
+#[test]
+fn a_replay_tells_what_is_damaged() {
+    let (stage, id) = two_turns();
+    let machine = &stage.machine;
+    assert!(!machine.run(&["replay", &id]).err.contains("warning"));
+    damage(machine, &id, "tool_call_start", 0);
+    for flags in [&["replay", &id][..], &["replay", &id, "--json"]] {
+        let run = machine.run(flags);
+        assert!(
+            run.err.contains("warning: the journal of session") && run.err.contains("is lost"),
+            "{run:#?}"
+        );
+    }
 }
 
 #[test]

@@ -85,8 +85,11 @@ fn two_processes_cannot_go_on_with_one_session() {
         machine.run(command).fails(1, &[&pid, "fork"]);
     }
     assert_eq!(listed(machine, &[])[0]["state"], "open");
+    let undo = || machine.run(&["undo", &id]);
+    undo().fails(1, &["has not ended", "wait until it has ended"]);
     // To read it, and to begin another with it, needs no leave.
     assert!(machine.run(&["export", &id]).ok().contains("Work."));
     kill(child, &tool);
+    undo().fails(1, &["has not ended", "junto resume"]);
     assert_eq!(machine.run(&["resume", &id]).code, Some(0), "the lock ends with its process");
 }

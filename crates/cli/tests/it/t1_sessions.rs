@@ -163,6 +163,14 @@ fn a_session_goes_on_where_it_was() {
             let id = latest(machine);
             let run = machine.run(&["resume", &id[..13], "And then?"]);
             assert_eq!((run.code, run.out.as_str()), (Some(0), "Second.\n"), "{run:#?}");
+            // All that is told at the end is this run's: the rounds, the time, and what was used.
+            let told: Value =
+                serde_json::from_str(&machine.run(&["export", "--format", "json"]).ok()).unwrap();
+            let usage = &of_type(told["events"].as_array().unwrap(), "call")[2]["usage"];
+            let closing = run.err.lines().find(|line| line.contains(" · 0 rounds · ")).unwrap_or_default();
+            for part in [format!(" in {} ", usage["input"]), format!(" out {} ", usage["output"])] {
+                assert!(closing.contains(&part), "{part} in {run:#?}");
+            }
             assert_eq!(machine.run(&["run", "--resume", "And in the end?"]).ok(), "Third.\n");
             assert_eq!(listed(machine, &[]).len(), 1, "it stays one session");
             assert_eq!(listed(machine, &[])[0]["turns"], 3);
@@ -275,6 +283,14 @@ fn wrong_ids_are_told_with_the_nearest() {
         .run(&["resume", &id])
         .fails(2, &["nothing to go on with", &format!("junto resume {}", &id[..12])]);
     machine.run(&["resume", "../../x", "Hi."]).fails(2, &["there is no session"]);
+    let meant = "one word is taken for an id, and as a prompt: junto resume latest \"Continue\"";
+    for command in [&["run", "--resume", "Continue"][..], &["resume", "Continue"]] {
+        machine.run(command).fails(2, &["there is no session \"Continue\"", "the latest are", meant]);
+    }
+    for command in [&["resume", &slip][..], &["resume", "nobody", "Hi."], &["export", "nobody"]] {
+        let run = machine.run(command);
+        assert!(run.code == Some(2) && !run.err.contains("one word"), "{run:#?}");
+    }
     machine.run(&["run", "Hi."]).ok();
     machine.run(&["resume", "0", "Hi."]).fails(2, &["2 sessions begin with \"0\"", "give more of the id"]);
     machine.run(&["run", "--resume", "--no-save", "Hi."]).fails(2, &["--no-save"]);
@@ -385,4 +401,37 @@ fn a_damaged_end_does_not_keep_a_session_from_going_on() {
         bytes.extend(format!("{{\"c\":\"{:08x}\",\"e\":{event}}}\n", crc(event.as_bytes())).bytes());
     };
     check_damaged_end(unknown, "no event that this version knows");
+}
+
+/// Makes a record of a journal unreadable: the nth of this type.
+pub(crate) fn damage(machine: &Machine, id: &str, kind: &str, nth: usize) {
+    let journal = machine.path(&format!(".local/state/junto/sessions/{id}/journal.jsonl"));
+    let text = fs::read_to_string(&journal).unwrap();
+    let sign = format!("\"type\":\"{kind}\"");
+    let line = text.lines().filter(|line| line.contains(&sign)).nth(nth).unwrap();
+    fs::write(&journal, text.replace(line, &line.replace(&sign, "\"type\":\"\""))).unwrap();
+}
+
+#[test]
+fn a_session_goes_on_without_its_first_input() {
+    on_every_wire(
+        || {
+            let shell = Step::call("shell", json!({"command": "echo one"}));
+            Play::of([shell, Step::text("First."), Step::text("Second."), Step::text("Third.")])
+        },
+        |setup, stage| {
+            let machine = &stage.machine;
+            machine.run(&["run", "Begin."]).ok();
+            machine.run(&["resume", "latest", "Turn two."]).ok();
+            let id = latest(machine);
+            damage(machine, &id, "user_input", 0);
+            let run = machine.run(&["resume", &id, "Turn three."]);
+            assert_eq!((run.code, run.out.as_str()), (Some(0), "Third.\n"), "{} {run:#?}", setup.provider);
+            assert!(run.err.contains("is lost"), "{run:#?}");
+            let sent = stage.requests().last().unwrap().body.to_string();
+            for part in ["said here is lost", "First.", "Turn two.", "Second.", "Turn three."] {
+                assert!(sent.contains(part), "{part} in {sent}");
+            }
+        },
+    );
 }

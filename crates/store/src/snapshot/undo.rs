@@ -16,16 +16,19 @@ pub struct Undone {
     pub files: Vec<FileChange>,
     /// Files that were changed again since, and are as they were left.
     pub left: Vec<String>,
+    /// Files that are as they were before already: they went back then, and there is nothing left to do.
+    pub back: Vec<String>,
 }
 
 pub(super) async fn undo(git: &Git, before: &Tree, after: &Tree, dry: bool) -> Result<Undone> {
     let now = git.write_tree().await?;
-    let since: HashSet<String> =
-        git.changes(after, &now).await?.into_iter().map(|change| change.path).collect();
+    let since: HashSet<String> = paths(git.changes(after, &now).await?).collect();
     let changes = git.changes(before, after).await?;
     let (left, files): (Vec<FileChange>, Vec<FileChange>) =
         changes.into_iter().partition(|change| since.contains(&change.path));
-    let left = left.into_iter().map(|change| change.path).collect();
+    let different: HashSet<String> =
+        if left.is_empty() { HashSet::new() } else { paths(git.changes(before, &now).await?).collect() };
+    let (left, back) = paths(left).partition(|path| different.contains(path));
     if !dry {
         // First what is in the way of what comes back: a folder that was a file.
         for added in files.iter().filter(|change| change.kind == Kind::Added) {
@@ -37,7 +40,11 @@ pub(super) async fn undo(git: &Git, before: &Tree, after: &Tree, dry: bool) -> R
             git.check_out(before, &back).await?;
         }
     }
-    Ok(Undone { files, left })
+    Ok(Undone { files, left, back })
+}
+
+fn paths(changes: Vec<FileChange>) -> impl Iterator<Item = String> {
+    changes.into_iter().map(|change| change.path)
 }
 
 /// Removes a file, and the folders that are empty then.

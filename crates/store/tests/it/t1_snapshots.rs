@@ -123,7 +123,7 @@ async fn what_was_changed_since_is_left_and_told() {
     fs::remove_file(place.at("made.txt")).unwrap();
     let undone = place.snapshots.undo(&before, &after, false).await.unwrap();
     assert_eq!(undone.files, [change("mine.txt", ChangeKind::Changed)]);
-    assert_eq!(undone.left, ["made.txt", "yours.txt"]);
+    assert_eq!((undone.left, undone.back), (vec!["yours.txt".to_owned()], vec!["made.txt".to_owned()]));
     assert_eq!(place.read("mine.txt").unwrap(), "1");
     assert_eq!(place.read("yours.txt").unwrap(), "3");
     assert_eq!(place.read("made.txt"), None);

@@ -35,7 +35,7 @@ fn lacking(short: Short) -> Failure {
         Short::Cut => Failure::new(
             Exit::Limit,
             "the answer was cut off at the limit of tokens",
-            "raise --max-tokens, or ask for a shorter answer",
+            "raise --max-answer-tokens, or ask for a shorter answer",
         ),
         Short::Refused => Failure::new(
             Exit::Provider,

@@ -29,14 +29,21 @@ pub(super) struct Past {
 }
 
 impl Past {
-    /// Opens the session that is meant, and says what is wrong with its journal if something is.
+    /// Opens the session that is meant, and says what is wrong with its journal if something is. What is meant may
+    /// stand alone, without a prompt.
     ///
     /// # Errors
     /// If there is none, somebody else works with it, or it cannot be gone on with.
-    pub(super) fn open(wanted: &str, environment: &Environment, output: &Output) -> Result<Self, Failure> {
+    pub(super) fn open(
+        wanted: &str,
+        alone: bool,
+        environment: &Environment,
+        output: &Output,
+    ) -> Result<Self, Failure> {
         let config = Config::load(environment, &[])?;
         let store = saved::open(&config, environment)?;
-        let id = saved::find(&store, wanted, environment)?;
+        let id = saved::find(&store, wanted, environment)
+            .map_err(|failure| if alone { saved::or_prompt(failure, wanted) } else { failure })?;
         let kept = Kept::reopen(&store, &id).map_err(|error| saved::failure(&error))?;
         if let Some(fault) = saved::faults(&id, kept.recovery()) {
             output.warning(&fault);

@@ -120,7 +120,10 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
     seat_model(&mut args);
     let begin = match &wish.from {
         From::Nothing { kind, .. } => Begin::New(kind.clone()),
-        From::Session(wanted) => Begin::Again(Box::new(Past::open(wanted, environment, output)?)),
+        From::Session(wanted) => {
+            let alone = wish.task.is_none();
+            Begin::Again(Box::new(Past::open(wanted, alone, environment, output)?))
+        }
     };
     let (kind, own) = match &begin {
         Begin::New(kind) => (kind.clone(), Vec::new()),

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use junto::core::{AgentId, Body, Delta, Event, EventLog, Item, JournalError, Seq, VERSION};
-use junto::llm::{Cost, SessionId, Usage};
+use junto::llm::{Cost, SessionId, Usage, Usd};
 use serde::Serialize;
 
 use self::answer::Answer;
@@ -59,6 +59,8 @@ pub(crate) struct View {
     /// What the last answer lacks.
     short: Option<Short>,
     rounds: u32,
+    /// What was used so far by a session that was brought back, since it was.
+    since: Option<(Usage, Cost)>,
     /// Whether the last model call has not led to a tool call yet.
     asked: bool,
 }
@@ -137,6 +139,7 @@ impl View {
             limit: None,
             short: None,
             rounds: 0,
+            since: None,
             asked: false,
         }
     }
@@ -200,7 +203,8 @@ impl View {
         }
     }
 
-    /// The line that closes a session.
+    /// The line that closes a session. What was used is the whole session's; of one that was brought back only what
+    /// came since is told, as of the rounds and the time.
     pub(crate) fn close(&mut self, usage: &Usage, cost: Cost, took: Duration) {
         if matches!(self.shape, Shape::Nothing) {
             return;
@@ -208,6 +212,7 @@ impl View {
         if let Some(live) = self.live() {
             live.end();
         }
+        let (usage, cost) = self.since.as_ref().map_or((usage, cost), |(usage, cost)| (usage, *cost));
         let who = self.who.as_deref().unwrap_or("no model answered");
         let rounds = match self.rounds {
             1 => "1 round".to_owned(),
@@ -230,10 +235,22 @@ impl View {
             }
             _ => {}
         }
+        match (&event.body, &mut self.since) {
+            (Body::Call { usage, cost, .. }, Some(since)) => {
+                since.0 += usage;
+                since.1 = since.1 + *cost;
+            }
+            (Body::RunEnd { billing: None, .. }, Some(since)) => since.1 = Cost::Unknown,
+            _ => {}
+        }
         if !self.is_own(event) {
             return;
         }
         match &event.body {
+            // Reported is what a sum begins with: whatever is added decides how well it is known.
+            Body::SessionResumed { .. } => {
+                self.since = Some((Usage::default(), Cost::Reported(Usd::ZERO)));
+            }
             Body::Call { provider, model, .. } => {
                 self.who = Some(format!("{provider}/{model}"));
                 self.asked = true;

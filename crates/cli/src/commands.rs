@@ -23,6 +23,8 @@ mod sandbox;
 mod sessions;
 mod trust;
 
+use std::io::{self, Write as _};
+
 use clap::CommandFactory;
 use tokio::runtime::Builder;
 
@@ -33,7 +35,7 @@ use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::output::paint::Color;
-use crate::output::{Output, Talk};
+use crate::output::{self, Output, Talk};
 
 /// Runs a command, and says on standard error what went wrong if something did.
 pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
@@ -84,6 +86,21 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
         output.failure(&failure);
         failure.exit
     })
+}
+
+/// Prints what the command line comes to if it is no command: help, the version, or what is wrong with it.
+pub(crate) fn tell(told: &clap::Error, environment: &Environment) -> Exit {
+    let code = Exit::Of(u8::try_from(told.exit_code()).unwrap_or(u8::MAX));
+    match told.print().and_then(|()| io::stdout().flush()) {
+        // Whoever reads no more, or not at all what was wrong, need not be told.
+        Ok(()) => code,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe || told.use_stderr() => code,
+        Err(error) => {
+            let failure = output::unwritten(&error);
+            Output::of_process(Talk::Normal, Color::Auto, environment).failure(&failure);
+            failure.exit
+        }
+    }
 }
 
 /// How the agent works that a command starts, if it starts one.

@@ -53,7 +53,7 @@ pub(crate) use settings::{KeyPath, Layer, Origin, Setting, Settings, in_order};
 pub(crate) use trust::{CONFIG, Standing, Trust, digest};
 pub(crate) use value::{Value, duration, duration_text};
 pub(crate) use vendors::vendor;
-pub(crate) use write::{add_rule, replace_file};
+pub(crate) use write::{add_rule, replace_file, with_rule};
 
 /// Variables of ours that are no settings.
 const OTHER_VARIABLES: &[&str] = &[

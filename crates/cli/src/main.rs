@@ -26,6 +26,9 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    let cli = args::Cli::parse();
-    commands::run(cli, &environment::Environment::of_process()).into()
+    let environment = environment::Environment::of_process();
+    match args::Cli::try_parse() {
+        Ok(cli) => commands::run(cli, &environment).into(),
+        Err(told) => commands::tell(&told, &environment).into(),
+    }
 }

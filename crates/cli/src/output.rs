@@ -150,11 +150,7 @@ impl Output {
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::silent(Exit::Done)),
-            Err(error) => Err(Failure::new(
-                Exit::Failed,
-                format!("cannot write to standard output: {error}"),
-                "check where the output is redirected to, and whether the disk is full",
-            )),
+            Err(error) => Err(unwritten(&error)),
         }
     }
 
@@ -216,6 +212,7 @@ impl Output {
 
     /// What went wrong and what to do. Never silenced.
     pub(crate) fn failure(&self, failure: &Failure) {
+        self.withdraw();
         let line = |style, word: &str, text: &str| {
             self.line(&Painted::new(self.err.paint).styled(style, word).plain(" ").plain(text));
         };
@@ -278,6 +275,15 @@ impl Output {
     fn screen(&self) -> MutexGuard<'_, Screen> {
         self.screen.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What it means that standard output cannot be written to.
+pub(crate) fn unwritten(error: &io::Error) -> Failure {
+    Failure::new(
+        Exit::Failed,
+        format!("cannot write to standard output: {error}"),
+        "check where the output is redirected to, and whether the disk is full",
+    )
 }
 
 /// Takes so many lines back, of which the last has no end.

@@ -18,6 +18,9 @@ pub(crate) const STATE_VARIABLE: &str = "JUNTO_STATE_DIR";
 /// How much of an id is shown. Ids begin with the time in milliseconds, which fills this.
 const SHORT: usize = 12;
 
+/// What to do where nothing can be kept.
+pub(crate) const ROOM: &str = "check the permissions and the room of that folder";
+
 /// The folder of everything that is kept.
 ///
 /// # Errors
@@ -42,6 +45,20 @@ pub(crate) fn root(environment: &Environment) -> Result<PathBuf, Failure> {
 pub(crate) fn open(config: &Config, environment: &Environment) -> Result<Store, Failure> {
     let root = root(environment)?;
     Store::open(&root, options(config, environment)).map_err(|error| failure(&error))
+}
+
+/// The same for a session that can do without.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn open_for_run(config: &Config, environment: &Environment) -> Result<Store, Failure> {
+    open(config, environment).map_err(|failure| match failure.hint.as_deref() {
+        Some(ROOM) => {
+            let hint = format!("{ROOM}; --no-save runs without keeping the session");
+            Failure { hint: Some(hint), ..failure }
+        }
+        _ => failure,
+    })
 }
 
 /// The store, if there is one: whoever only looks leaves no folder behind.
@@ -218,10 +235,7 @@ pub(crate) fn failure(error: &store::Error) -> Failure {
         ErrorKind::Damaged | ErrorKind::Foreign => {
             (Exit::Failed, "move the folder of the session away, or bring it back from a backup")
         }
-        _ => (
-            Exit::Failed,
-            "check the permissions and the room of that folder; --no-save runs without keeping the session",
-        ),
+        _ => (Exit::Failed, ROOM),
     };
     Failure::new(exit, error.to_string(), hint)
 }

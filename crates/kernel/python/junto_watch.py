@@ -105,6 +105,8 @@ def leave_no_socket(path, parent):
         os.rmdir(os.path.dirname(path))
         # It may have been made for more than this: then it is not empty.
         os.rmdir(parent)
+        # What said whose the folder was.
+        os.unlink(parent + ".lock")
 
 
 def members(mark, belong):

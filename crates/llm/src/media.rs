@@ -31,7 +31,7 @@ pub(crate) async fn load(request: &mut Request) -> Result<(), Error> {
 
 async fn load_part(part: &Part) -> Result<Option<Part>, Error> {
     let content = match part.content() {
-        Content::Image(media) => read(media).await?.map(Content::Image),
+        Content::Image(media) => read_image(media).await?.map(Content::Image),
         Content::Audio(media) => read(media).await?.map(Content::Audio),
         Content::Document(media) => read(media).await?.map(Content::Document),
         Content::ToolResult(result) if result.images.iter().any(is_path) => {
@@ -58,6 +58,18 @@ fn names_a_path(part: &Part) -> bool {
 
 fn is_path(media: &Media) -> bool {
     matches!(media.source, MediaSource::Path(_))
+}
+
+/// A picture. Not every provider says what else it was given, and some file may have been meant for nobody.
+async fn read_image(media: &Media) -> Result<Option<Media>, Error> {
+    let loaded = read(media).await?;
+    match (&loaded, &media.source) {
+        (Some(loaded), MediaSource::Path(path)) if !loaded.mime().starts_with("image/") => {
+            let message = format!("`{}` is no picture, but {}", path.display(), loaded.mime());
+            Err(Error::configuration(message).with_hint("name a PNG, JPEG, GIF or WebP"))
+        }
+        _ => Ok(loaded),
+    }
 }
 
 async fn read(media: &Media) -> Result<Option<Media>, Error> {
@@ -110,6 +122,20 @@ mod tests {
         let Content::Image(media) = request.messages[0].content[0].content() else { panic!("no image") };
         assert_eq!((media.mime(), media.name.as_deref()), ("image/png", Some("a.bin")));
         assert!(media.base64().is_some());
+    }
+
+    #[tokio::test]
+    async fn what_is_no_picture_is_not_sent_as_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("passwd");
+        std::fs::write(&path, "root:x:0:0::/root:/bin/sh\n").unwrap();
+        let load_as = async |part: Part| load(&mut Request::of([Message::new(Role::User, vec![part])])).await;
+        let error = load_as(Part::image(Media::path(&path))).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Configuration);
+        assert!(error.message().contains("is no picture"), "{error}");
+        // Whoever says that it is one knows better.
+        let said = Media { media_type: Some("image/x".into()), ..Media::path(&path) };
+        load_as(Part::image(said)).await.unwrap();
     }
 
     #[tokio::test]

@@ -44,6 +44,9 @@ pub(crate) struct EvalArgs {
     /// Leave the folders in which they worked, and say where they are
     #[arg(long)]
     pub(crate) keep_folders: bool,
+    /// Do all the tasks that come with junto without asking first
+    #[arg(long, short)]
+    pub(crate) yes: bool,
     /// Only check the tasks: each must fail as it is, and pass with its solution
     #[arg(long, conflicts_with_all = ["with", "fresh", "max_usd", "run_usd"])]
     pub(crate) check: bool,
@@ -66,6 +69,7 @@ Examples:
   junto eval my-tasks --with claude --markdown > report.md
   junto eval my-tasks --check
 
+Runs ask models, which costs. Without a folder or --task you are asked first, and --yes is the answer where nobody can be.
 Runs are kept: what is interrupted goes on when the same command is given again.
 Exit codes: 0 all runs are done, 1 failed, 2 wrong usage or configuration, 4 the budget was reached,
-130 interrupted.";
+5 you said no, 130 interrupted.";

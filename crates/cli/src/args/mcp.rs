@@ -21,6 +21,7 @@ const EXAMPLES: &str = "\
 Examples:
   junto mcp add time -- uvx mcp-server-time              a server that is a program
   junto mcp add docs --url https://example.com/mcp       one on the network
+  junto mcp remove time                                  it is used no more
   junto mcp list                                         what is configured, and where
   junto mcp test                                         start each, and list its tools
   claude mcp add junto -- junto mcp                      our agents as tools of another host
@@ -46,6 +47,14 @@ pub(crate) enum McpCommand {
     },
     /// Add a server, or put it in the place of the one with its name
     Add(AddServerArgs),
+    /// Take a server out of your configuration
+    Remove {
+        /// What the server is called
+        name: String,
+        /// Take it out of .mcp.json of this project instead
+        #[arg(long)]
+        project: bool,
+    },
 }
 
 /// What `junto mcp add` takes.

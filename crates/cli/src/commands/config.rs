@@ -10,8 +10,8 @@ use serde_json::json;
 use crate::args::ConfigCommand;
 use crate::commands::trust;
 use crate::config::{
-    Config, Files, KeyPath, Problem, ProjectFiles, Setting, Standing, Value, circles, file_layer, in_order,
-    of_project, problems_failure,
+    CONFIG, Config, Files, KeyPath, Problem, ProjectFiles, Setting, Standing, Value, circles, file_layer,
+    in_order, of_project, problems_failure,
 };
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
@@ -32,8 +32,21 @@ pub(crate) async fn run(
         ConfigCommand::Path => output.data(&paths(&Files::find(environment))?)?,
         ConfigCommand::Validate { file: Some(file) } => validate(&file, output)?,
         ConfigCommand::Validate { file: None } => {
-            notes(&Config::load(environment, &[])?, output);
-            output.note("the configuration is valid");
+            let config = Config::load(environment, &[])?;
+            notes(&config, output);
+            // What nobody has trusted is read as well: whoever is to trust it wants it right first.
+            let waiting = config.untrusted().filter(|project| project.text(CONFIG).is_some());
+            if let Some(project) = waiting {
+                let layer = project.layer();
+                let problems = [layer.problems, circles(&layer.settings)].concat();
+                if !problems.is_empty() {
+                    return Err(problems_failure(&problems));
+                }
+                let file = project.project.file.display();
+                output.note(&format!("the configuration is valid; so is {file}, which is not in force"));
+            } else {
+                output.note("the configuration is valid");
+            }
         }
         ConfigCommand::Trust { path } => trust::trust(path, true, environment, output).await?,
         ConfigCommand::Untrust { path } => trust::revoke(path, environment, output)?,

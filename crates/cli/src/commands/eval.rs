@@ -5,6 +5,7 @@ mod shipped;
 mod spec;
 mod witness;
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -29,7 +30,7 @@ use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::output::Output;
-use crate::saved;
+use crate::{choice, connect, consent, saved};
 
 /// Runs the command.
 pub(crate) async fn run(args: EvalArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
@@ -42,12 +43,14 @@ pub(crate) async fn run(args: EvalArgs, environment: &Environment, output: &Outp
     let shelf = tempfile::Builder::new().prefix("junto-").tempdir().map_err(|e| no_folder(&e))?;
     let tasks = tasks(&args, shelf.path(), environment)?;
     let cancel = CancellationToken::new();
+    let under_way = Cell::new(false);
     let ended = {
         let work = async {
             if args.check {
                 check(&tasks, &arena, output).await
             } else {
-                Evaluation { args: &args, environment, output }.run(tasks, &root, &arena, &cancel).await
+                let evaluation = Evaluation { args: &args, environment, output, under_way: &under_way };
+                evaluation.run(tasks, &root, &arena, &cancel).await
             }
         };
         tokio::pin!(work);
@@ -55,7 +58,7 @@ pub(crate) async fn run(args: EvalArgs, environment: &Environment, output: &Outp
             tokio::select! {
                 biased;
                 () = interrupts.next() => {
-                    if cancel.is_cancelled() || args.check {
+                    if cancel.is_cancelled() || !under_way.get() {
                         return Err(Failure::interrupted());
                     }
                     output.note("interrupted; waiting for the runs under way to end");
@@ -160,6 +163,8 @@ struct Evaluation<'a> {
     args: &'a EvalArgs,
     environment: &'a Environment,
     output: &'a Output,
+    /// Whether runs have begun.
+    under_way: &'a Cell<bool>,
 }
 
 impl Evaluation<'_> {
@@ -180,6 +185,8 @@ impl Evaluation<'_> {
             runs.forget(&plan).map_err(|error| failure(&error))?;
         }
         self.announce(&plan, &runs);
+        self.consent(&plan, &runs, root).await?;
+        self.under_way.set(true);
         let mut tell = |progress: Progress<'_>| tell(output, progress);
         let ended = evaluate(&plan, &terms, arena, &mut runs, cancel, &mut tell).await;
         let report = Report::new(&plan, &runs, skipped);
@@ -204,6 +211,42 @@ impl Evaluation<'_> {
             )),
             Some(Stopped::Cancelled) | None => Ok(Exit::Done),
         }
+    }
+
+    /// Asks before all that comes with the program is run, which somebody may not have meant who only looks around.
+    async fn consent(&self, plan: &Plan, runs: &Runs, root: &Path) -> Result<(), Failure> {
+        let args = self.args;
+        let left = plan.len().saturating_sub(runs.of_plan(plan).count());
+        if args.yes || args.tasks.is_some() || !args.only.is_empty() || left == 0 {
+            return Ok(());
+        }
+        let model = self.model(root);
+        let name = |who: &Arc<dyn Contender>| match (who.name(), &model) {
+            ("native", Some(model)) => format!("native ({model})"),
+            (name, _) => name.to_owned(),
+        };
+        let who: Vec<String> = plan.contenders.iter().map(name).collect();
+        let what = format!("{left} runs with {}, and each asks its model many times", who.join(", "));
+        let hint = "choose tasks with --task, name a folder of your own, or say --yes; --max-usd is a limit";
+        if !consent::is_possible() {
+            return Err(Failure::usage(format!("nobody has said yes to {what}"), hint));
+        }
+        if consent::yes(self.output, &format!("These are {what}: that costs."), "Begin?").await {
+            return Ok(());
+        }
+        Err(Failure::new(Exit::Rejected, "nothing was run", hint))
+    }
+
+    /// The model of an agent that names none; none if it is not known.
+    fn model(&self, root: &Path) -> Option<String> {
+        let there = self.environment.in_directory(root);
+        let config = Config::load(&there, &[]).ok()?;
+        let choice = choice::settle(&config, &there).ok()?;
+        let client = connect::client(&config, &there).ok()?;
+        let provider = choice.provider.or_else(|| client.default_provider().map(str::to_owned))?;
+        let latest = || client.catalog().latest(&provider, None).map(|model| model.id.clone());
+        let model = choice.model.or_else(latest)?;
+        Some(format!("{provider}/{model}"))
     }
 
     fn terms(&self) -> Result<Terms, Failure> {

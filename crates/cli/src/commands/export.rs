@@ -1,5 +1,6 @@
 //! `junto export`: a session for people and for other programs.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -44,16 +45,43 @@ fn to_file(
 ) -> Result<Recovery, Failure> {
     let failed = |error: &dyn std::fmt::Display| {
         let message = format!("cannot write {}: {error}", shown.display());
-        Failure::new(Exit::Failed, message, "name a file in a folder that exists and that you may write to")
+        let hint = "name a file in a folder that exists, that you may write to and that has room";
+        Failure::new(Exit::Failed, message, hint)
     };
     let folder = path.parent().unwrap_or(path);
-    let mut file = NamedTempFile::new_in(folder).map_err(|error| failed(&error))?;
-    let recovery = {
-        let mut out = io::BufWriter::new(&mut file);
-        store.export(id, format, &mut out).map_err(|error| saved::failure(&error))?
+    // The whole message would name the draft, of which nobody knows.
+    let mut file = NamedTempFile::new_in(folder).map_err(|error| failed(&error.kind()))?;
+    let mut kept = Kept { file: file.as_file_mut(), error: None };
+    let exported = store.export(id, format, &mut io::BufWriter::new(&mut kept));
+    let recovery = match (kept.error, exported) {
+        (Some(error), _) => return Err(failed(&error)),
+        (None, exported) => exported.map_err(|error| saved::failure(&error))?,
     };
-    file.persist(path).map_err(|error| failed(&error))?;
+    file.persist(path).map_err(|error| failed(&error.error))?;
     Ok(recovery)
+}
+
+/// A file that knows why it could not be written: the store says the same of what it cannot read.
+struct Kept<'a> {
+    file: &'a mut File,
+    error: Option<io::Error>,
+}
+
+impl Write for Kept<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes);
+        written.map_err(|error| match error.kind() {
+            io::ErrorKind::Interrupted => error,
+            kind => {
+                self.error = Some(error);
+                kind.into()
+            }
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 fn to_output(store: &Store, id: &SessionId, format: Format, output: &Output) -> Result<Recovery, Failure> {

@@ -28,6 +28,7 @@ pub(crate) async fn run(args: McpArgs, environment: &Environment, output: &Outpu
             McpCommand::List { json } => list(json, environment, output),
             McpCommand::Test { name, json } => test(name.as_deref(), json, environment, output).await,
             McpCommand::Add(args) => add::add(&args, environment, output),
+            McpCommand::Remove { name, project } => add::remove(&name, project, environment, output),
         }
     };
     tokio::select! {

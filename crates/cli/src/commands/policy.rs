@@ -11,11 +11,11 @@ use junto::{Guard, Held};
 use serde_json::{Value, json};
 
 use crate::args::PolicyCommand;
-use crate::config::{Config, Files, add_rule, problems_failure};
+use crate::config::{Config, Files, problems_failure, replace_file, with_rule};
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
-use crate::guard;
 use crate::output::Output;
+use crate::{guard, saved};
 
 /// Runs the command.
 pub(crate) async fn run(
@@ -157,8 +157,17 @@ fn add(rule: &str, environment: &Environment, output: &Output) -> Result<(), Fai
     let Some(file) = Files::find(environment).user else {
         return Err(Failure::usage("there is no file of yours to add it to", "set HOME or XDG_CONFIG_HOME"));
     };
-    let added = add_rule(&file, &rule.to_toml()).map_err(|problem| problems_failure(&[problem]))?;
-    let done = if added { "added to" } else { "was already in" };
+    let text = with_rule(&file, &rule.to_toml()).map_err(|problem| problems_failure(&[problem]))?;
+    let done = match text {
+        Some(text) => {
+            replace_file(&file, &text).map_err(|error| {
+                let message = format!("cannot write {}: {error}", file.display());
+                Failure::new(Exit::Failed, message, saved::ROOM)
+            })?;
+            "added to"
+        }
+        None => "was already in",
+    };
     output.note(&format!("{rule} {done} {}", file.display()));
     Ok(())
 }

@@ -21,7 +21,10 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::FusedFuture as _;
 use junto::core::{Agent, EventLog, Input, OnReject};
+use junto::mcp::Hub;
 
 use self::contest::Wanted;
 use self::drive::Drive;
@@ -37,7 +40,7 @@ use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::output::Output;
-use crate::output::paint::{Painted, Style};
+use crate::output::paint::{Painted, Style, visible};
 use crate::saved;
 
 pub(crate) use self::background::background;
@@ -214,10 +217,15 @@ async fn perform(
     let log = begun.agent.log().clone();
     let form = if wish.council.report.is_some() { Form::Nothing } else { Form::of(&wish.args) };
     let drive = driven(begun, (&wish.args, form), (time, on_reject), environment, output);
-    let end = drive.run(task.clone(), interrupts).await;
-    if let Some(hub) = servers {
-        hub.close().await;
-    }
+    let run = drive.run(task.clone(), interrupts);
+    let end = match servers {
+        Some(hub) => {
+            let end = telling_of_failures(&hub, output, run).await;
+            hub.close().await;
+            end
+        }
+        None => run.await,
+    };
     if kept && !is_contest {
         let id = log.session();
         let line = format!("session {id} · to go on: junto resume {} \"…\"", saved::short(id));
@@ -225,6 +233,29 @@ async fn perform(
     }
     let exit = end.and_then(|end| ending::ending(&end, &providers));
     Ok(Performed { exit, log, task })
+}
+
+/// Does some work, and says meanwhile which servers could not be started. Nobody waits for that.
+async fn telling_of_failures<T>(hub: &Hub, output: &Output, work: impl Future<Output = T>) -> T {
+    let failures = hub.failures(|name, why| {
+        let name = visible(name);
+        output.warning(&format!(
+            "the MCP server {name} could not be started: {}; `junto mcp test {name}` tries it alone",
+            visible(why)
+        ));
+    });
+    let mut failures = std::pin::pin!(failures.fuse());
+    let mut work = std::pin::pin!(work);
+    let done = loop {
+        tokio::select! {
+            biased;
+            done = &mut work => break done,
+            () = &mut failures, if !failures.is_terminated() => {}
+        }
+    };
+    // What became known with the end of the work.
+    let _ = failures.now_or_never();
+    done
 }
 
 /// Says who is going to work, where, and on which terms.

@@ -39,10 +39,16 @@ impl fmt::Display for Problem {
 
 /// The failure that these problems make.
 pub(crate) fn failure(problems: &[Problem]) -> Failure {
+    // Flags are in no file that could be checked again.
+    let hint = if problems.iter().all(|problem| problem.place.starts_with("flag ")) {
+        "give the flag as its text in --help says"
+    } else {
+        "correct what is named above; `junto config validate` checks again"
+    };
     Failure {
         exit: Exit::Usage,
         errors: problems.iter().map(Problem::to_string).collect(),
-        hint: Some("correct what is named above; `junto config validate` checks again".to_owned()),
+        hint: Some(hint.to_owned()),
     }
 }
 

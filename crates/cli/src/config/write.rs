@@ -41,6 +41,16 @@ pub(crate) fn replace_file(file: &Path, text: &str) -> io::Result<()> {
 /// # Errors
 /// If the file cannot be read as configuration, or cannot be written.
 pub(crate) fn add_rule(file: &Path, entry: &str) -> Result<bool, Problem> {
+    let Some(text) = with_rule(file, entry)? else { return Ok(false) };
+    let written = replace_file(file, &text);
+    written.map_err(|error| Problem::in_file(file, format!("cannot be written: {error}"))).map(|()| true)
+}
+
+/// The text of the user's file with this rule; none if it is there already.
+///
+/// # Errors
+/// If the file cannot be read as configuration.
+pub(crate) fn with_rule(file: &Path, entry: &str) -> Result<Option<String>, Problem> {
     let text = check::read(file)?.unwrap_or_default();
     let problem = |message: String| Problem::in_file(file, message);
     let mut document = text.parse::<DocumentMut>().map_err(|error| problem(error.message().to_owned()))?;
@@ -66,15 +76,14 @@ pub(crate) fn add_rule(file: &Path, entry: &str) -> Result<bool, Problem> {
         ));
     };
     if rules.iter().any(|known| same(known, rule)) {
-        return Ok(false);
+        return Ok(None);
     }
     let mut table = Table::new();
     for (key, item) in rule {
         table.insert(key, item.clone());
     }
     rules.push(table);
-    let written = replace_file(file, &document.to_string());
-    written.map_err(|error| problem(format!("cannot be written: {error}"))).map(|()| true)
+    Ok(Some(document.to_string()))
 }
 
 fn same(one: &Table, other: &Table) -> bool {

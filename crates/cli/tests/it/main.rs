@@ -152,6 +152,15 @@ impl Machine {
     fn run(&self, args: &[&str]) -> Run {
         Run::of(&mut self.command(args))
     }
+
+    /// The same where no file can grow beyond so many times 512 bytes, as if the disk were full.
+    fn run_without_room(&self, blocks: u32, args: &[&str]) -> Run {
+        let script = "trap '' XFSZ; ulimit -f \"$1\"; shift; exec \"$@\"";
+        let mut command = Command::new("/bin/sh");
+        command.env_clear().envs(self.environment()).current_dir(self.path("project"));
+        command.args(["-c", script, "sh", &blocks.to_string(), env!("CARGO_BIN_EXE_junto")]).args(args);
+        Run::of(&mut command)
+    }
 }
 
 impl Run {

@@ -98,3 +98,11 @@ fn a_kernel_in_the_sandbox_ends_with_a_host_that_is_killed() {
     check(STARTS, 7, &["--policy", "workspace"]);
     check(DEAF, 3, &["--policy", "workspace"]);
 }
+
+/// In the sandbox nobody but the host can remove the folder of its sockets.
+#[test]
+fn what_a_killed_host_leaves_is_removed_by_the_next() {
+    let stage = check(BUSY, 3, &["--policy", "workspace"]);
+    stage.machine.run(&["run", "--code", "--policy", "workspace", "Again."]).ok();
+    assert_eq!(folders(&stage), Vec::<PathBuf>::new());
+}

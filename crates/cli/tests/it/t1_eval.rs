@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::Run;
 use crate::stage::{SETUPS, Stage};
+use crate::terminal::Terminal;
 
 /// What the models of the twin are called: one that only does what is easy, one that does all.
 const WEAK: &str = "anthropic/claude-sonnet-5";
@@ -220,6 +221,28 @@ fn what_cannot_be_evaluated_is_said() {
         Run::of(stage.machine.command(&["eval", "tasks", "--task", "easy"]).env_remove("ANTHROPIC_API_KEY"));
     keyless.fails(2, &["native cannot work"]);
     assert_eq!(stage.requests().len(), 0);
+}
+
+/// Whoever only looks around is asked before it costs.
+#[test]
+fn all_that_is_shipped_is_not_run_unasked() {
+    let stage = stage();
+    stage
+        .machine
+        .run(&["eval"])
+        .fails(2, &["nobody has said yes to ", " runs with native (anthropic/", "--yes"]);
+    for (key, ends) in [("n\n", 5), ("\u{3}", 130)] {
+        let mut terminal = Terminal::start(&stage.machine, 300, &["eval", "--with", STRONG]);
+        terminal.wait_for("Begin? [y/n]");
+        terminal.keys(key);
+        let (code, screen, _) = terminal.end();
+        assert!(screen.contains(&format!(" runs with {STRONG}, ")), "{screen}");
+        assert_eq!((code, screen.matches("Begin?").count()), (Some(ends), 1), "{screen}");
+    }
+    assert_eq!(stage.requests().len(), 0);
+    let one = ["eval", "--yes", "--with", STRONG, "--max-usd", "0.000001"];
+    let run = stage.machine.run(&one);
+    assert_eq!((run.code, stage.requests().is_empty()), (Some(4), false), "{run:#?}");
 }
 
 #[test]

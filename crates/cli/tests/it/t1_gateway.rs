@@ -147,7 +147,8 @@ fn every_wire_is_answered_from_every_wire() {
             let who = format!("{}/{}", setup.provider, setup.model);
             assert!(said.contains(&format!("{who} answers\n")), "{said}");
             assert!(said.contains(" — Anthropic (/v1/messages) + OpenAI (/v1/responses)"), "{said}");
-            assert!(said.contains("junto gateway setup claude|codex|gemini"), "{said}");
+            let hint = "junto gateway setup claude|codex|gemini --url http://127.0.0.1:";
+            assert!(said.contains(hint), "a port that is not the usual one is named: {said}");
             assert_eq!(said.matches(&format!("{who} · in ")).count(), 8, "{said}");
             assert!(!said.contains(KEY), "{said}");
         },

@@ -319,6 +319,17 @@ fn no_request_waits_for_a_server() {
 }
 
 #[test]
+fn a_server_that_cannot_be_started_is_told_once() {
+    let steps = vec![Step::call("tool_search", json!({"query": "x"})), Step::text("Done.")];
+    let stage = Stage::on_any_wire(Play::of(steps));
+    stage.machine.run(&["mcp", "add", "bad", "--", "/nonexistent/prog"]).ok();
+    let run = stage.machine.run(&["run", "Work."]);
+    assert_eq!(run.code, Some(0), "{run:#?}");
+    assert_eq!(run.err.matches("warning: the MCP server bad could not be started: ").count(), 1, "{run:#?}");
+    assert!(run.err.contains("`junto mcp test bad`"), "{run:#?}");
+}
+
+#[test]
 fn servers_are_added_listed_and_tested() {
     let machine = Machine::new();
     let add = |args: &[&str]| {
@@ -344,6 +355,14 @@ fn servers_are_added_listed_and_tested() {
     machine.run(&["mcp", "add", "x"]).fails(2, &[]);
     machine.run(&["mcp", "add", "x", "--env", "A", "--", "p"]).fails(2, &["NAME=VALUE"]);
     machine.run(&["mcp", "test", "nobody"]).fails(2, &["no MCP server \"nobody\""]);
+    machine.run(&["mcp", "remove", "one"]).ok();
+    machine.run(&["mcp", "remove", "one"]).fails(2, &["no MCP server \"one\""]);
+    machine.run(&["mcp", "remove", "three"]).fails(2, &["no MCP server \"three\"", "--project"]);
+    machine.run(&["mcp", "remove", "three", "--project"]).ok();
+    let left = machine.run(&["mcp", "list"]).ok();
+    assert!(left.starts_with("two: ") && left.lines().count() == 1, "{left}");
+    let trusted = machine.run(&["trust", "--list"]).ok();
+    assert!(trusted.contains("(in force)"), "what is left was trusted: {trusted}");
     machine.write(".config/junto/mcp.json", "{");
     machine.run(&["mcp", "list"]).fails(2, &["mcp.json: line 1: it is no JSON"]);
 }

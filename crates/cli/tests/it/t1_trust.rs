@@ -73,6 +73,23 @@ fn what_is_wrong_is_not_trusted() {
         .run(&["trust", "--yes"])
         .fails(2, &["config.toml:2: unknown key \"mod\"", "did you mean \"mode\"?"]);
     assert!(!machine.path(".config/junto/trusted.toml").exists());
+    // It is read before anybody trusts it, and is not in force for that.
+    machine.run(&["config", "validate"]).fails(2, &["config.toml:2: unknown key \"mod\""]);
+    machine.write("project/.junto/config.toml", "[policy]\nmode = \"full\"\n");
+    let run = machine.run(&["config", "validate"]);
+    assert!(run.err.contains("config.toml, which is not in force"), "{run:#?}");
+    assert_eq!((run.code, policy(&machine).0.as_str()), (Some(0), "workspace"));
+}
+
+#[test]
+fn an_interrupt_ends_the_question() {
+    let machine = machine();
+    let mut terminal = Terminal::start(&machine, 200, &["trust"]);
+    terminal.wait_for("Trust it? [y/n]");
+    terminal.keys("\u{3}");
+    let (code, screen, _) = terminal.end();
+    assert_eq!((code, screen.matches("Trust it?").count()), (Some(130), 1), "{screen}");
+    assert!(screen.trim_end().ends_with("error: interrupted"), "{screen}");
 }
 
 #[test]

@@ -1,3 +1,7 @@
+use junto::twin::{Play, Step};
+use serde_json::json;
+
+use crate::stage::Stage;
 use crate::{Machine, Run};
 
 #[test]
@@ -93,6 +97,7 @@ fn bad_input_is_named() {
     machine.run(&["ask", "hi"]).fails(2, &["the catalog has none for `local`"]);
     machine.run(&["ask", "-m", "m-1", "--image", "gone.png", "hi"]).fails(2, &["gone.png"]);
     machine.run(&["ask", "-m", "m-1", "--image", ".", "hi"]).fails(2, &["not a file"]);
+    machine.run(&["ask", "-m", "m-1", "--image", "/etc/passwd", "hi"]).fails(2, &["is no picture"]);
     machine.run(&["ask", "-m", "m-1", "--schema", "gone.json", "hi"]).fails(2, &["gone.json"]);
     for (schema, said) in
         [("[1]", "object at its root"), ("{", "s.json"), ("{\"type\": \"array\"}", "object at its root")]
@@ -111,4 +116,57 @@ fn an_unreachable_provider_is_tried_again_and_named() {
     assert_eq!(run.err.matches("trying again").count(), 1, "{run:#?}");
     let quiet = unreachable().run(&["ask", "-q", "-m", "m-1", "hi"]).fails(3, &["error: local"]);
     assert_eq!(quiet.err.lines().count(), 2, "{quiet:#?}");
+}
+
+#[test]
+fn what_cannot_be_written_is_no_success() {
+    let machine = Machine::new();
+    for args in [&["--help"][..], &["ask", "--help"], &["--version"], &[]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_junto"));
+        command.env_clear().envs(machine.environment()).args(args).stdout(full);
+        let ended = command.stderr(std::process::Stdio::piped()).output().unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{args:?}: {said}");
+        assert!(said.starts_with("error: cannot write to standard output"), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn hints_fit_what_was_done() {
+    let machine = unreachable().with("JUNTO_STATE_DIR", "/dev/null/state");
+    let kept = "--no-save";
+    let run = machine.run(&["run", "-m", "m-1", "hi"]).fails(1, &["/dev/null/state", kept]);
+    assert!(run.err.contains("check the permissions"), "{run:#?}");
+    let run = machine.run(&["agent", "add", "nex"]).fails(1, &["hint: check the permissions"]);
+    assert!(!run.err.contains(kept), "it keeps no session: {run:#?}");
+    let run = unreachable().run(&["run", "--max-usd", "abc", "hi"]).fails(2, &["flag --max-usd", "--help"]);
+    assert!(!run.err.contains("config validate"), "no file is wrong: {run:#?}");
+    let machine = Machine::new();
+    let run = machine.run_without_room(0, &["policy", "add", "allow command \"make *\""]);
+    run.fails(1, &["cannot write", "config.toml: ", "hint: check the permissions and the room"]);
+}
+
+/// Drafts are nobody's business.
+#[test]
+fn a_full_disk_is_told_by_the_names_that_were_given() {
+    let text = "x".repeat(20_000);
+    let steps = vec![
+        Step::call("write_file", json!({"file_path": "big.txt", "content": text})),
+        Step::text("It says: {{last_result}}"),
+        Step::text("Done."),
+    ];
+    let stage = Stage::on_any_wire(Play::of(steps));
+    let run = stage.machine.run_without_room(16, &["run", "--no-save", "Write it."]);
+    assert!(run.out.contains("big.txt: File too large"), "{run:#?}");
+    assert!(!run.out.contains(".junto-") && !run.out.contains("/proc/"), "{run:#?}");
+
+    Run::of(stage.machine.command(&["run"]).write_stdin("y ".repeat(150_000))).ok();
+    let export = ["export", "-o", "out.md"];
+    let run = stage.machine.run_without_room(256, &export);
+    let run = run.fails(1, &["error: cannot write out.md: File too large"]);
+    assert!(!run.err.contains("--no-save") && !run.err.contains(".tmp"), "{run:#?}");
+    let run = stage.machine.run(&["export", "-o", "/nonexistent/out.md"]);
+    let run = run.fails(1, &["error: cannot write /nonexistent/out.md: "]);
+    assert!(!run.err.contains(".tmp"), "{run:#?}");
 }

@@ -77,7 +77,8 @@ fn replace(
     before: Option<&Metadata>,
     expect: Expect,
 ) -> io::Result<Stamp> {
-    temp.write_all(data)?;
+    // Not through the temporary file itself, whose errors name it.
+    temp.as_file_mut().write_all(data)?;
     if let Some(before) = before {
         dress(temp.as_file(), before)?;
     }

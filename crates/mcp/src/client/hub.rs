@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures_util::StreamExt as _;
 use futures_util::future::join_all;
+use futures_util::stream::FuturesUnordered;
 use junto_core::{Tool as _, ToolSource};
 use junto_env::ExecutionEnvironment;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -138,6 +140,24 @@ impl Hub {
             Status { name: name.clone(), is_enabled: server.config.enabled, standing, tools: own.collect() }
         };
         self.0.servers.iter().map(status).collect()
+    }
+
+    /// Tells of each server that could not be started, by its name and why, as soon as that is known. Starts nothing, and
+    /// ends when all are up or have failed. Those that find no sandbox are left out: whoever has none knows.
+    pub async fn failures(&self, mut tell: impl FnMut(&str, &str)) {
+        let Places { sandbox, .. } = &self.0.places;
+        let possible = self.enabled().filter(|server| sandbox.is_ok() || !server.config.sandboxed);
+        let settled = possible.map(|server| async move {
+            server.settled().await;
+            server
+        });
+        let mut settled: FuturesUnordered<_> = settled.collect();
+        while let Some(server) = settled.next().await {
+            let phase = server.state.borrow().phase.clone();
+            if let Phase::Down(why) | Phase::GivenUp(why) = phase {
+                tell(&server.config.name, &why);
+            }
+        }
     }
 
     /// Ends all servers and waits until their processes are reaped.

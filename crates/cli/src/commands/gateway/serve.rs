@@ -13,9 +13,9 @@ use super::log::Log;
 use super::report::Reporter;
 use super::routes::{self, Routed};
 use super::settings::settings;
-use super::{client_key, key_variable};
+use super::{client_key, key_variable, url};
 use crate::args::ServeArgs;
-use crate::config::{Config, ProviderSettings, problems_failure};
+use crate::config::{Config, Origin, ProviderSettings, problems_failure};
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
@@ -97,7 +97,10 @@ pub(crate) async fn run(
         String::new()
     };
     log.always(&format!("{words}{keyed}"));
-    log.always("`junto gateway setup claude|codex|gemini` points a client here");
+    log.always(&format!(
+        "`junto gateway setup claude|codex|gemini{}` points a client here",
+        elsewhere(&config, address.port())
+    ));
     let shutdown = CancellationToken::new();
     let mut serving = std::pin::pin!(gateway.serve(listener, shutdown.clone()));
     tokio::select! {
@@ -138,6 +141,17 @@ fn place(config: &Config) -> (&str, u16) {
     // The table of keys lets no other numbers in.
     let port = config.count("gateway.port").and_then(|port| u16::try_from(port).ok());
     (host, port.unwrap_or_default())
+}
+
+/// What the set-up of a client must be told to find this gateway: nothing where it looks by itself. Flags and
+/// variables of this process are not known there, so whatever is not the default is said.
+fn elsewhere(config: &Config, port: u16) -> String {
+    let is_default =
+        |key| config.setting(key).is_none_or(|setting| matches!(setting.origin, Origin::Default));
+    if is_default("gateway.host") && is_default("gateway.port") {
+        return String::new();
+    }
+    format!(" --url {}", url(place(config).0, u64::from(port)))
 }
 
 /// The provider that is this gateway itself, if one is: each of its requests would come back here.

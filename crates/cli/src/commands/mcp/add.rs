@@ -1,4 +1,4 @@
-//! `junto mcp add`.
+//! `junto mcp add` and `junto mcp remove`.
 
 use std::path::{Path, PathBuf};
 
@@ -9,35 +9,61 @@ use crate::commands::trust;
 use crate::config::{Files, SERVERS, of_project, problems_failure, read_file, replace_file};
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
-use crate::mcp;
 use crate::output::Output;
+use crate::{mcp, saved};
 
 /// Adds a server to a file. What else is in the file stays.
 pub(super) fn add(args: &AddServerArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let files = Files::find(environment);
-    let file = place(args, &files)?;
+    let file = place(args.project, &files)?;
     let before = read_file(&file).map_err(|problem| problems_failure(&[problem]))?;
     let entry = entry(args)?;
     let text = with_entry(&file, before.as_deref(), &args.name, entry)?;
-    // What a project brings that was not trusted must not count because of one server that was added to it.
-    let of_project = |files: &Files| of_project(files).map_err(|problem| problems_failure(&[problem]));
-    let counts = of_project(&files)?.is_none_or(|project| !project.needs_trust() || project.is_trusted());
-    replace_file(&file, &text).map_err(|error| {
-        let message = format!("cannot write {}: {error}", file.display());
-        Failure::new(Exit::Failed, message, "check the permissions of that folder")
-    })?;
-    if args.project
-        && counts
-        && let Some(project) = of_project(&files)?
-    {
-        trust::add(&files, &project)?;
-    }
+    keep(&file, &text, args.project, &files)?;
     output.note(&format!("{} is in {}; `junto mcp test {}` starts it", args.name, file.display(), args.name));
     Ok(Exit::Done)
 }
 
-fn place(args: &AddServerArgs, files: &Files) -> Result<PathBuf, Failure> {
-    if args.project {
+/// Takes a server out of a file. What else is in the file stays.
+pub(super) fn remove(
+    name: &str,
+    project: bool,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Exit, Failure> {
+    let files = Files::find(environment);
+    let file = place(project, &files)?;
+    let before = read_file(&file).map_err(|problem| problems_failure(&[problem]))?;
+    let Some(text) = without_entry(&file, before.as_deref(), name)? else {
+        let message = format!("there is no MCP server \"{name}\" in {}", file.display());
+        let hint = "`junto mcp list` lists them with their files; --project means .mcp.json of this project";
+        return Err(Failure::usage(message, hint));
+    };
+    keep(&file, &text, project, &files)?;
+    output.note(&format!("{name} is no longer in {}", file.display()));
+    Ok(Exit::Done)
+}
+
+/// Writes a file with servers. A project that was trusted as it was is trusted as it is then.
+fn keep(file: &Path, text: &str, project: bool, files: &Files) -> Result<(), Failure> {
+    // What a project brings that was not trusted must not count because of one server that was added to it.
+    let of_project = |files: &Files| of_project(files).map_err(|problem| problems_failure(&[problem]));
+    let counts = of_project(files)?.is_none_or(|project| !project.needs_trust() || project.is_trusted());
+    replace_file(file, text).map_err(|error| {
+        let message = format!("cannot write {}: {error}", file.display());
+        Failure::new(Exit::Failed, message, saved::ROOM)
+    })?;
+    if project
+        && counts
+        && let Some(project) = of_project(files)?
+    {
+        trust::add(files, &project)?;
+    }
+    Ok(())
+}
+
+fn place(project: bool, files: &Files) -> Result<PathBuf, Failure> {
+    if project {
         let project = files.project.as_ref().map(|project| project.root.join(SERVERS));
         return project.ok_or_else(|| {
             Failure::usage("this is not in a project", "a project is a folder that has .junto or .git")
@@ -90,6 +116,24 @@ fn entry(args: &AddServerArgs) -> Result<Value, Failure> {
 
 /// The text of a file with a server in it.
 fn with_entry(file: &Path, before: Option<&str>, name: &str, entry: Value) -> Result<String, Failure> {
+    let put = |servers: &mut Map<String, Value>| {
+        servers.insert(name.to_owned(), entry);
+    };
+    changed(file, before, put).map(|(text, ())| text)
+}
+
+/// The text of a file without a server; none if it is not there.
+fn without_entry(file: &Path, before: Option<&str>, name: &str) -> Result<Option<String>, Failure> {
+    let (text, known) = changed(file, before, |servers| servers.shift_remove(name).is_some())?;
+    Ok(known.then_some(text))
+}
+
+/// The text of a file whose servers were changed, and what the change says.
+fn changed<T>(
+    file: &Path,
+    before: Option<&str>,
+    change: impl FnOnce(&mut Map<String, Value>) -> T,
+) -> Result<(String, T), Failure> {
     let wrong = |why: String| {
         let message = format!("{}: {why}", file.display());
         Failure::usage(message, "correct the file first; nothing was changed")
@@ -104,8 +148,8 @@ fn with_entry(file: &Path, before: Option<&str>, name: &str, entry: Value) -> Re
     };
     let servers = object.entry(key).or_insert_with(|| json!({}));
     let servers = servers.as_object_mut().ok_or_else(|| wrong(format!("`{key}` is no object")))?;
-    servers.insert(name.to_owned(), entry);
-    Ok(format!("{whole:#}\n"))
+    let said = change(servers);
+    Ok((format!("{whole:#}\n"), said))
 }
 
 #[cfg(test)]
@@ -127,6 +171,16 @@ mod tests {
         check(Some(r#"{"servers": {}}"#), json!({"servers": {"b": {"command": "p"}}}));
         for bad in ["[", "[]", r#"{"mcpServers": []}"#] {
             assert!(with_entry(Path::new("f"), Some(bad), "b", json!({})).is_err(), "{bad}");
+            assert!(without_entry(Path::new("f"), Some(bad), "b").is_err(), "{bad}");
         }
+        let left = |before: Option<&str>| {
+            let text = without_entry(Path::new("f"), before, "b").unwrap();
+            text.map(|text| serde_json::from_str::<Value>(&text).unwrap())
+        };
+        let all = r#"{"x": 1, "mcpServers": {"a": {}, "b": {}, "c": {}}}"#;
+        assert_eq!(left(Some(all)), Some(json!({"x": 1, "mcpServers": {"a": {}, "c": {}}})));
+        assert_eq!(left(Some(r#"{"servers": {"b": {}}}"#)), Some(json!({"servers": {}})));
+        assert_eq!(left(Some(r#"{"servers": {"a": {}}}"#)), None);
+        assert_eq!(left(None), None);
     }
 }

@@ -83,7 +83,7 @@ impl Wanted {
         let config = Config::load(environment, &[])?;
         let others = config.texts("fallback").unwrap_or_default();
         let agents = if save == Save::Configured && config.flag("store.save") {
-            Some(saved::open(&config, environment)?.agents().map_err(|error| kept(&error))?)
+            Some(saved::open_for_run(&config, environment)?.agents().map_err(|error| kept(&error))?)
         } else {
             None
         };

@@ -180,7 +180,11 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
         None => workshop,
     };
     let workshop = match &begin {
-        Begin::New(_) if saves => keeping(workshop, saved::open(&config, environment)?, &config, output),
+        Begin::New(kind) if saves => {
+            // Councils of agents are always kept.
+            let open = if matches!(kind, AgentKind::Contest(_)) { saved::open } else { saved::open_for_run };
+            keeping(workshop, open(&config, environment)?, &config, output)
+        }
         Begin::New(_) => workshop,
         Begin::Again(past) => keeping(workshop, past.store().clone(), &config, output),
     };

@@ -97,6 +97,7 @@ pub struct Options {
 
 /// How a sandbox is described.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "there is one for an agent, and it is soon taken apart")]
 pub enum SandboxConfig {
     /// By a value.
     Is(Sandbox),

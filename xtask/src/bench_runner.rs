@@ -32,6 +32,9 @@ struct Own {
     peak: u64,
 }
 
+/// The agents that are measured.
+const KINDS: [&str; 3] = ["claude", "codex", "gemini"];
+
 /// Builds, measures, prints, and fails if the layer costs more than it may.
 pub(crate) fn run_all() -> Outcome {
     // In one go, as the other benchmarks do, so that nothing is built twice.
@@ -48,6 +51,10 @@ pub(crate) fn run_all() -> Outcome {
     let mut broken = Vec::new();
     for (variable, program) in clis::ensure()?.environment() {
         let kind = variable.trim_start_matches("JUNTO_PEER_").to_lowercase();
+        // Servers are installed in the same way.
+        if !KINDS.contains(&kind.as_str()) {
+            continue;
+        }
         let (bare, layered, own) = compare(&kind, program, &layer, twin.address(), &scratch)?;
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         let mib = |bytes: u64| Duration::from_nanos(bytes).as_secs_f64() * 1e9 / f64::from(1 << 20);

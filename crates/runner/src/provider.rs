@@ -7,8 +7,8 @@ use futures_util::stream::unfold;
 use junto_core::Mode;
 use junto_env::RealPath;
 use junto_llm::{
-    CallCx, CallId, Cost, Error, ErrorKind, EventStream, Finish, FinishReason, Fut, LeafCall, Provider,
-    Request, Response, SegmentId, StreamEvent, ToolChoice, Usage, Warning,
+    CallCx, CallId, Error, ErrorKind, EventStream, Finish, FinishReason, Fut, LeafCall, Provider, Request,
+    Response, SegmentId, StreamEvent, ToolChoice, Usage, Warning,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::last_message::LastMessage;
 use crate::prompt::{flatten, is_possible};
 use crate::run::{Run, Start, Step, directory};
-use crate::session::estimate;
+use crate::session::priced;
 use crate::share::{Account, Share};
 use crate::{CliEvent, Definition, Detail, Host, Invocation, ModelUse, Patience, Purpose, Report, Verdict};
 
@@ -284,7 +284,9 @@ impl Answering {
             CliEvent::Excuse(words) => self.excuse = Some(words),
             CliEvent::Report(report) => {
                 // An answer is always a session of its own.
-                let used = priced(report.used.since(None, true).unwrap_or_default(), &self.model);
+                let used = report.used.since(None, true).unwrap_or_default();
+                let used: Vec<ModelUse> =
+                    used.into_iter().map(|used| priced(used, Some(&self.model))).collect();
                 self.account.report(&used);
                 self.at_rest = true;
                 for used in &used {
@@ -383,20 +385,6 @@ impl Answering {
             Verdict::Failed(error) => self.fail(error),
         }
     }
-}
-
-/// What was used, with what each model's vendor takes where the command does not say. `asked` is the model that was
-/// asked for, where it does not say that either.
-fn priced(mut used: Vec<ModelUse>, asked: &str) -> Vec<ModelUse> {
-    for part in &mut used {
-        if part.model.is_empty() {
-            asked.clone_into(&mut part.model);
-        }
-        if part.cost == Cost::Unknown {
-            part.cost = estimate(&part.model, &part.usage);
-        }
-    }
-    used
 }
 
 /// Why the model stopped. Only what ended well comes here.

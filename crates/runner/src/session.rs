@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::account::{estimate, last_turn};
+pub(crate) use self::account::{booked, last_turn, priced};
 pub(crate) use self::thread::Thread;
 use crate::{Definition, Detail, Host, Invocation, Purpose};
 

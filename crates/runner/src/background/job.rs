@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use junto_core::{
-    Abilities, AgentError, AgentErrorKind, Approve, Body, CallEnd, CallPurpose, EndReason, EventError,
-    EventLog, Input, JournalError, Mode, Outcome, Parent, Steer,
+    Abilities, AgentError, AgentErrorKind, Approve, Body, EndReason, EventError, EventLog, Input,
+    JournalError, Mode, Outcome, Parent, Steer,
 };
 use junto_env::RealPath;
 use junto_llm::{Budget, CallId, Cost, Error, Usage, Usd};
@@ -16,9 +16,9 @@ use crate::failure::Class;
 use crate::last_message::LastMessage;
 use crate::run::{Ending, Run, Start, Step, directory};
 use crate::scribe::Scribe;
-use crate::session::{estimate, last_turn};
+use crate::session::{booked, last_turn, priced};
 use crate::share::Share;
-use crate::{CliEvent, Definition, Detail, Host, Invocation, ModelUse, Purpose, Report, Verdict};
+use crate::{CliEvent, Definition, Detail, Host, Invocation, Purpose, Report, Verdict};
 
 /// It is told once what to do, and then aborted at most.
 const ABILITIES: Abilities = Abilities {
@@ -186,23 +186,11 @@ impl Work {
         let known =
             turn.and_then(|turn| turn.model).or_else(|| ran.model.clone()).or_else(|| self.model.clone());
         let (mut sum, mut spent) = (Usage::default(), None);
-        for ModelUse { model, usage, cost } in used {
-            let model = if model.is_empty() { known.clone().unwrap_or_default() } else { model };
-            let cost = if cost == Cost::Unknown { estimate(&model, &usage) } else { cost };
-            sum += &usage;
-            spent = Some(spent.map_or(cost, |spent: Cost| spent + cost));
-            let booked = Body::Call {
-                provider: self.definition.kind.clone(),
-                model,
-                response_id: None,
-                usage,
-                cost,
-                answer: None,
-                purpose: CallPurpose::Input,
-                end: CallEnd::Whole,
-                prefix: None,
-            };
-            self.log.emit_for(call, booked).await?;
+        for used in used {
+            let used = priced(used, known.as_deref());
+            sum += &used.usage;
+            spent = Some(spent.map_or(used.cost, |spent: Cost| spent + used.cost));
+            self.log.emit_for(call, booked(&self.definition.kind, used)).await?;
         }
         let cost = spent.unwrap_or(Cost::Reported(Usd::ZERO));
         Ok(Bill { usage: Some(sum), cost, context })

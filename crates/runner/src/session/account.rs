@@ -5,8 +5,8 @@
 //! before it and from what the command wrote down itself.
 
 use junto_core::{Body, CallEnd, CallPurpose, JournalError};
+use junto_llm::Cost;
 use junto_llm::catalog::Catalog;
-use junto_llm::{Cost, Usage};
 
 use super::Session;
 use super::progress::{Books, Progress};
@@ -73,26 +73,12 @@ impl Session {
             (Books::Incomplete, _) | (_, None) => Books::Incomplete,
             _ => Books::Whole,
         };
-        for ModelUse { model, usage, cost } in used.unwrap_or_default() {
-            let model = if model.is_empty() { progress.model.clone().unwrap_or_default() } else { model };
-            let cost = match cost {
-                Cost::Unknown => estimate(&model, &usage),
-                known => known,
-            };
-            self.totals.usage += &usage;
-            progress.usage += &usage;
-            progress.cost = Some(progress.cost.map_or(cost, |sum| sum + cost));
-            let call = Body::Call {
-                provider: self.definition.kind.clone(),
-                model,
-                response_id: None,
-                usage,
-                cost,
-                answer: None,
-                purpose: CallPurpose::Input,
-                end: CallEnd::Whole,
-                prefix: None,
-            };
+        for used in used.unwrap_or_default() {
+            let used = priced(used, progress.model.as_deref());
+            self.totals.usage += &used.usage;
+            progress.usage += &used.usage;
+            progress.cost = Some(progress.cost.map_or(used.cost, |sum| sum + used.cost));
+            let call = booked(&self.definition.kind, used);
             scribe.emit(call).await?;
         }
         Ok(())
@@ -110,8 +96,30 @@ pub(crate) async fn last_turn(definition: &Definition, host: &Host, session: &st
     }
 }
 
-/// What a model's vendor takes for it, where a command does not tell.
-pub(crate) fn estimate(model: &str, usage: &Usage) -> Cost {
-    let price = Catalog::builtin().get(model).and_then(|info| info.price);
-    price.map_or(Cost::Unknown, |price| price.cost(usage))
+/// The same with the model's name, where the command does not tell it, and what its vendor takes for it, where that is
+/// not told.
+pub(crate) fn priced(mut used: ModelUse, known: Option<&str>) -> ModelUse {
+    if used.model.is_empty() {
+        known.unwrap_or_default().clone_into(&mut used.model);
+    }
+    if used.cost == Cost::Unknown {
+        let price = Catalog::builtin().get(&used.model).and_then(|info| info.price);
+        used.cost = price.map_or(Cost::Unknown, |price| price.cost(&used.usage));
+    }
+    used
+}
+
+/// The event by which it is booked.
+pub(crate) fn booked(provider: &str, ModelUse { model, usage, cost }: ModelUse) -> Body {
+    Body::Call {
+        provider: provider.to_owned(),
+        model,
+        response_id: None,
+        usage,
+        cost,
+        answer: None,
+        purpose: CallPurpose::Input,
+        end: CallEnd::Whole,
+        prefix: None,
+    }
 }

@@ -43,8 +43,7 @@ impl RecordedTurn {
     /// Reads the last answer in a session of gemini from where that has its `home` (`GEMINI_CLI_HOME`, else the
     /// user's). `None` if there is no such session, or nothing was answered in it.
     pub async fn of_gemini(env: &dyn ExecutionEnvironment, home: &str, session: &str) -> Option<Self> {
-        let file = chat::find(env, home, session).await?;
-        chat::last(env, &file).await
+        chat::last(env, home, session).await
     }
 
     /// This turn, unless it is the one that was the last before.

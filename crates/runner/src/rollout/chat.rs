@@ -4,6 +4,7 @@
 //! names the session; each answer of a model is a line with its tokens.
 
 use std::path::Path;
+use std::time::SystemTime;
 
 use junto_env::{ExecutionEnvironment, RealPath};
 use serde::Deserialize;
@@ -36,8 +37,33 @@ struct Record {
     tokens: Value,
 }
 
-/// The conversation of a session; the newest, if it was taken up in another file.
-pub(super) async fn find(env: &dyn ExecutionEnvironment, home: &str, session: &str) -> Option<RealPath> {
+/// The last answer in a session. Each run that takes it up in another minute begins a file of that minute and then goes
+/// on in the one it took up, so the newest name is often that of a file without answers: what counts is which file was
+/// written last.
+pub(super) async fn last(env: &dyn ExecutionEnvironment, home: &str, session: &str) -> Option<RecordedTurn> {
+    let mut files = files(env, home, session).await?;
+    // Their names have the time as well, for where the file system does not tell.
+    files.sort_unstable_by(|a, b| (a.modified, a.path.as_path()).cmp(&(b.modified, b.path.as_path())));
+    for File { path, size, .. } in files.into_iter().rev() {
+        if begins(env, &path, session).await
+            && let Some(tail) = bytes(env, &path, size.saturating_sub(TAIL), TAIL).await
+            && let Some(turn) = tail.rsplit(|byte| *byte == b'\n').find_map(answer)
+        {
+            return Some(turn);
+        }
+    }
+    None
+}
+
+/// A file that may be a session's.
+struct File {
+    path: RealPath,
+    modified: Option<SystemTime>,
+    size: u64,
+}
+
+/// The files whose names have the beginning of the session's id.
+async fn files(env: &dyn ExecutionEnvironment, home: &str, session: &str) -> Option<Vec<File>> {
     let start =
         session.get(..NAMED).filter(|start| start.bytes().all(|byte| byte.is_ascii_alphanumeric()))?;
     let projects = resolved(env, &Path::new(home).join(".gemini/tmp")).await?;
@@ -47,30 +73,24 @@ pub(super) async fn find(env: &dyn ExecutionEnvironment, home: &str, session: &s
     {
         let chats = projects.as_path().join(project.path).join("chats");
         let Some(chats) = resolved(env, &chats).await else { continue };
-        let files = env.list(&chats, 1).await.unwrap_or_default().into_iter().map(|entry| entry.path);
-        let is_named = |file: &std::path::PathBuf| {
-            file.to_str().is_some_and(|name| name.starts_with("session-") && name.ends_with(&ending))
-        };
-        found.extend(files.filter(is_named).map(|file| (file.clone(), chats.as_path().join(file))));
-    }
-    // Their names have the time.
-    found.sort_unstable();
-    for (_, path) in found.into_iter().rev() {
-        let Some(file) = resolved(env, &path).await else { continue };
-        let head = bytes(env, &file, 0, HEAD).await.unwrap_or_default();
-        let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        if serde_json::from_slice::<Value>(first).is_ok_and(|first| first["sessionId"] == session) {
-            return Some(file);
+        for entry in env.list(&chats, 1).await.unwrap_or_default() {
+            let is_named = |name: &str| name.starts_with("session-") && name.ends_with(&ending);
+            if entry.path.to_str().is_some_and(is_named)
+                && let Some(path) = resolved(env, &chats.as_path().join(&entry.path)).await
+                && let Ok(Some(stamp)) = env.stamp(&path).await
+            {
+                found.push(File { path, modified: stamp.modified, size: stamp.size });
+            }
         }
     }
-    None
+    Some(found)
 }
 
-/// The last answer of a conversation.
-pub(super) async fn last(env: &dyn ExecutionEnvironment, file: &RealPath) -> Option<RecordedTurn> {
-    let size = env.stamp(file).await.ok()??.size;
-    let tail = bytes(env, file, size.saturating_sub(TAIL), TAIL).await?;
-    tail.rsplit(|byte| *byte == b'\n').find_map(answer)
+/// Whether a file's first line names the session.
+async fn begins(env: &dyn ExecutionEnvironment, file: &RealPath, session: &str) -> bool {
+    let head = bytes(env, file, 0, HEAD).await.unwrap_or_default();
+    let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    serde_json::from_slice::<Value>(first).is_ok_and(|first| first["sessionId"] == session)
 }
 
 /// What a line tells of an answer; `None` if it is none, or does not tell its size.

@@ -1,6 +1,7 @@
 //! What gemini writes down about its conversations.
 
 use std::fs;
+use std::time::{Duration, SystemTime};
 
 use junto_env::LocalEnvironment;
 use junto_runner::RecordedTurn;
@@ -43,6 +44,9 @@ async fn the_last_answer_tells_how_large_its_call_was() {
     let more = [answer("g-1", 9897), said.clone(), answer("g-2", 12_000), untold, json!("what is no answer")];
     put(&home, "work/chats/session-2026-11-15T19-11-dd0678bf.jsonl", &[&lines[..], &more].concat());
     assert_eq!(last(&home).await, Some(("g-2".to_owned(), Some(12_000))));
+    // A run in another minute begins another file, and goes on in the first.
+    put(&home, "work/chats/session-2026-11-15T19-12-dd0678bf.jsonl", &[began(SESSION)]);
+    assert_eq!(last(&home).await, Some(("g-2".to_owned(), Some(12_000))));
     // One that was taken up in another file goes on there, and a beginning may be that of others.
     put(
         &home,
@@ -57,4 +61,14 @@ async fn the_last_answer_tells_how_large_its_call_was() {
         &[began("11111111-x"), answer("g-6", 1)],
     );
     assert_eq!(last(&home).await, Some(("g-4".to_owned(), Some(13_000))));
+    // What was written last counts, however it is called.
+    put(
+        &home,
+        "work/chats/session-2026-11-15T19-11-dd0678bf.jsonl",
+        &[began(SESSION), answer("g-4", 13_000), answer("g-7", 14_000)],
+    );
+    let times = fs::FileTimes::new().set_modified(SystemTime::now() + Duration::from_mins(1));
+    let path = home.path().join(".gemini/tmp/work/chats/session-2026-11-15T19-11-dd0678bf.jsonl");
+    fs::File::options().append(true).open(path).unwrap().set_times(times).unwrap();
+    assert_eq!(last(&home).await, Some(("g-7".to_owned(), Some(14_000))));
 }

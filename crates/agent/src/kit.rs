@@ -86,7 +86,7 @@ impl Entry {
     pub(crate) fn new(tool: &Arc<dyn Tool>) -> Result<Arc<Self>, AgentError> {
         let spec = tool.spec();
         if let Some(parameters) = spec.parameters() {
-            schema::check_object_root(&spec.name, parameters)
+            schema::has_object_root(&spec.name, parameters)
                 .map_err(|error| AgentError::new(AgentErrorKind::Invalid, error.to_string()))?;
         }
         Ok(Arc::new(Self { tool: Arc::clone(tool), validator: OnceLock::new() }))

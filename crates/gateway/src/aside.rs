@@ -7,6 +7,7 @@ use bytes::Bytes;
 use junto_llm::Error;
 
 use crate::books::Books;
+use crate::note::Note;
 use crate::tee::Tee;
 
 /// When what is put aside is read.
@@ -26,10 +27,12 @@ pub(crate) struct Aside {
 }
 
 impl Aside {
-    pub(crate) fn new(tee: Tee, when: &When) -> Self {
-        let copy = Arc::new(Copy { put: Mutex::default(), tee: Mutex::new(Some(tee)) });
-        if let When::Later(desk) = when {
-            desk.lay(&copy);
+    /// For an answer that this tee reads, to a request of which note may still be to be taken.
+    pub(crate) fn new(tee: Tee, note: Option<Note>, when: &When) -> Self {
+        let copy = Arc::new(Copy { put: Mutex::default(), reader: Mutex::new(Some(Reader { note, tee })) });
+        match when {
+            When::Later(desk) => desk.lay(&copy),
+            When::Now => drop(copy.read()),
         }
         Self { copy, is_read_now: matches!(when, When::Now) }
     }
@@ -68,7 +71,13 @@ impl Drop for Aside {
 pub(crate) struct Copy {
     put: Mutex<Put>,
     /// Gone after the end.
-    tee: Mutex<Option<Tee>>,
+    reader: Mutex<Option<Reader>>,
+}
+
+struct Reader {
+    /// Before the answer is read: whose it is.
+    note: Option<Note>,
+    tee: Tee,
 }
 
 #[derive(Default)]
@@ -97,10 +106,11 @@ enum Read {
 impl Copy {
     /// Reads all that was put aside. Whoever comes while it is being read waits for it.
     fn read(&self) -> Read {
-        let mut reader = self.tee.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let Put { chunks, end } =
             std::mem::take(&mut *self.put.lock().unwrap_or_else(PoisonError::into_inner));
-        let Some(tee) = &mut *reader else { return Read::ToItsEnd };
+        let Some(Reader { note, tee }) = &mut *reader else { return Read::ToItsEnd };
+        drop(note.take());
         for chunk in &chunks {
             tee.read(chunk);
         }
@@ -197,7 +207,7 @@ mod tests {
         let origin = Arc::new(Origin { wire: Wire::Anthropic, provider: "p".into(), model: "m".into() });
         let head = http::Response::builder().header("content-type", "application/json").body(()).unwrap();
         let meter = Meter::new(books, Wire::Anthropic, &CallCx::new());
-        Aside::new(Tee::new(&head.into_parts().0, origin, meter), when)
+        Aside::new(Tee::new(&head.into_parts().0, origin, meter), None, when)
     }
 
     fn listed(books: &Books) -> usize {
@@ -262,7 +272,7 @@ mod tests {
         let [desk, others] = [(); 2].map(|()| Desk::new(Arc::clone(&books)));
         let other = answer(&books, &When::Later(Arc::clone(&others)));
         other.chunk(Bytes::from_static(WHOLE));
-        let reading = other.copy.tee.lock().unwrap();
+        let reading = other.copy.reader.lock().unwrap();
         let own = answer(&books, &When::Later(Arc::clone(&desk)));
         own.chunk(Bytes::from_static(WHOLE));
         own.over();

@@ -48,6 +48,7 @@ mod limits;
 mod live;
 mod metrics;
 mod models;
+mod note;
 mod passthrough;
 mod progress;
 mod reply;

@@ -15,8 +15,10 @@ use junto_llm::{ByteStream, Error, ErrorKind, Wire};
 
 use crate::aside::{Aside, When};
 use crate::call::{Call, Held};
+use crate::gateway::Gateway;
 use crate::guard::Link;
 use crate::headers;
+use crate::note::Note;
 use crate::reply::Failure;
 use crate::route::{ClientKeyUse, Target};
 use crate::sealed;
@@ -30,30 +32,45 @@ pub(crate) fn is_possible(wire: Wire, target: &Target, asked: &str, body: &[u8])
         && !sealed::may_be_in(wire, body)
 }
 
-/// Sends the body on, takes note of it meanwhile, and gives the answer as it comes: its status, its headers but for those that
-/// concern one connection, and its bytes. If the provider breaks off, so does the answer: nothing is
-/// added to it.
+/// How large a request may be that is kept until its answer begins, when note is taken of it: then the client has to wait
+/// for nothing but its provider. Of a larger one note is taken as soon as it is sent.
+const MOST_KEPT: usize = 64 * 1024;
+
+/// Sends the body on and gives the answer as it comes: its status, its headers but for those that concern one connection,
+/// and its bytes. If the provider breaks off, so does the answer: nothing is added to it. Note is taken of it for the
+/// gateway's books, if they are named.
 pub(crate) async fn answer(
     call: Call,
-    head: &Parts,
+    head: Parts,
     body: Bytes,
-    note: impl FnOnce(),
+    books: Option<&Gateway>,
 ) -> Result<Response, Failure> {
     let Some(passthrough) = call.target.provider.passthrough(call.wire) else {
         return Err(Failure::new(ErrorKind::Configuration, "the provider takes no bytes any more"));
     };
     let path = path(call.wire, &head.uri, call.target.client_key);
     let headers = headers::to_provider(&head.headers, call.target.client_key);
-    let mut sending = passthrough.send(&path, headers, body, &call.cx);
-    let sent = poll!(&mut sending);
-    note();
-    let answer = match sent {
+    let when = when(&head);
+    let mut sending = passthrough.send(&path, headers, body.clone(), &call.cx);
+    let mut note = books.map(|gateway| Note {
+        gateway: gateway.clone(),
+        wire: call.wire,
+        head,
+        bytes: body,
+        provider: call.target.name.clone(),
+        asked: call.asked.clone(),
+        meter: call.meter.clone(),
+    });
+    let answer = match poll!(&mut sending) {
         Poll::Ready(answer) => answer?,
-        Poll::Pending => sending.await?,
+        Poll::Pending => {
+            note = note.filter(|note| note.bytes.len() <= MOST_KEPT);
+            sending.await?
+        }
     };
     let (answer, bytes) = answer.into_parts();
     let tee = Tee::new(&answer, call.origin(), call.meter.clone());
-    let aside = Aside::new(tee, &when(head));
+    let aside = Aside::new(tee, note, &when);
     let relay = Relay { aside, bytes, failed: None, is_over: false, _held: call.held };
     let mut response = Response::new(Body::new(relay));
     *response.status_mut() = answer.status;

@@ -12,11 +12,21 @@ use crate::{Error, ErrorKind};
 /// # Errors
 /// `configuration`, naming the tool or object.
 pub fn check_object_root(name: &str, schema: &Value) -> Result<(), Error> {
-    if schema.get("type").and_then(Value::as_str) != Some("object") {
-        return Err(Error::configuration(format!("the schema of `{name}` has no object at its root"))
-            .with_hint("start the schema with {\"type\": \"object\", \"properties\": {…}}"));
-    }
+    has_object_root(name, schema)?;
     compile(name, schema).map(drop)
+}
+
+/// Checks of a schema only that its root is an object. Whether it is one costs much more to find out, in time and in
+/// memory, than all else that a session needs before its first call.
+///
+/// # Errors
+/// `configuration`, naming the tool or object.
+pub fn has_object_root(name: &str, schema: &Value) -> Result<(), Error> {
+    if schema.get("type").and_then(Value::as_str) == Some("object") {
+        return Ok(());
+    }
+    Err(Error::configuration(format!("the schema of `{name}` has no object at its root"))
+        .with_hint("start the schema with {\"type\": \"object\", \"properties\": {…}}"))
 }
 
 /// A schema, ready to check values.

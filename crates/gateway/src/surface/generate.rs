@@ -21,7 +21,7 @@ use crate::reply::{self, Failure};
 use crate::report::{Meter, Via};
 use crate::route::Target;
 use crate::sessions::{Canned, Key, Turn, Verdict};
-use crate::{Classified, body, passthrough, translate, workdir};
+use crate::{body, passthrough, translate, workdir};
 
 /// Answers one request, whatever becomes of it. `model` is the one that the path names, on wires that
 /// have it there.
@@ -98,11 +98,8 @@ async fn call(
     if passes && gateway.0.books.sessions.are_free(target.turns) {
         let permit = admitted.place.run().await.ok_or_else(|| Failure::overloaded(wire))?;
         let held = Held { _cancel: cancel, _permit: permit, _client: admitted.client };
-        let (name, noted) = (target.name.clone(), meter.clone());
-        let call = Call { wire, target, asked: asked.clone(), cx, held, meter };
-        // What the request says is read for the books while the provider has it.
-        let note = || note(gateway, wire, &head, &bytes, &name, &asked, &noted);
-        return passthrough::answer(call, &head, bytes.clone(), note).await;
+        let call = Call { wire, target, asked, cx, held, meter };
+        return passthrough::answer(call, head, bytes, Some(gateway)).await;
     }
     let body = body::json(&bytes)?;
     crate::classify(wire, &asked, &head.headers, &body).apply(&mut cx);
@@ -112,26 +109,7 @@ async fn call(
     let permit = admitted.place.run().await.ok_or_else(|| Failure::overloaded(wire))?;
     let held = Held { _cancel: cancel, _permit: permit, _client: admitted.client };
     let call = Call { wire, target, asked, cx, held, meter };
-    Box::pin(dispatch(gateway, call, &head, bytes, body, stated)).await
-}
-
-/// Takes note of a call by bytes that nothing can refuse any more.
-fn note(
-    gateway: &Gateway,
-    wire: Wire,
-    head: &Parts,
-    bytes: &[u8],
-    provider: &str,
-    asked: &str,
-    meter: &Meter,
-) {
-    // It was JSON at first glance, so it is.
-    let body = serde_json::from_slice(bytes).unwrap_or(Value::Null);
-    let Classified { traffic, session, .. } = crate::classify(wire, asked, &head.headers, &body);
-    let (ticket, _) = gateway.0.books.sessions.begin(Key::of(wire, session.as_ref(), &body), Turn::Free);
-    meter.route(&traffic, provider, asked);
-    meter.session(ticket);
-    meter.via(Via::Passthrough);
+    Box::pin(dispatch(gateway, call, head, bytes, body, stated)).await
 }
 
 /// Who answers in the call's session: the target, or a word that the session has had all its turns.
@@ -167,7 +145,7 @@ pub(super) fn model_in(body: &Value) -> Result<String, Failure> {
 async fn dispatch(
     gateway: &Gateway,
     mut call: Call,
-    head: &Parts,
+    head: Parts,
     bytes: Bytes,
     body: Value,
     workdir: Option<PathBuf>,
@@ -180,13 +158,13 @@ async fn dispatch(
     call.meter.via(if passes { Via::Passthrough } else { Via::Translation });
     if passes {
         drop(body);
-        passthrough::answer(call, head, bytes, || ()).await
+        passthrough::answer(call, head, bytes, None).await
     } else {
         drop(bytes);
         // Only programs work somewhere, and none of them takes bytes.
         if let Some(stated) = workdir {
             call.cx.workdir = workdir::permitted(stated, &gateway.0.settings.workdir_roots).await;
         }
-        translate::answer(&gateway.0.settings, call, head, &body).await
+        translate::answer(&gateway.0.settings, call, &head, &body).await
     }
 }

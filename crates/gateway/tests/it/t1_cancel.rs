@@ -65,6 +65,7 @@ fn assert_left(reports: &Reports) {
     let [report] = reports.as_slice() else { panic!("{reports:?}") };
     assert!(matches!(report.end, CallEnd::BrokenOff), "{report:?}");
     assert_eq!(report.provider.as_deref(), Some("upstream"));
+    assert!(report.session.is_some() && report.via.is_some(), "{report:?}");
 }
 
 #[tokio::test]

@@ -32,6 +32,9 @@ use crate::{Error, ErrorKind};
 
 /// How long an unused connection is kept, and how one is watched that is silent: as the other client does it.
 const KEPT: Duration = Duration::from_secs(90);
+/// How many unused connections are kept: each has its buffers, and after thousands of calls at a time they would be most
+/// of what the program holds.
+const MOST_KEPT: usize = 128;
 const PROBE: Duration = Duration::from_secs(15);
 const PROBES: u32 = 3;
 const UNHEARD: Duration = Duration::from_secs(30);
@@ -105,16 +108,17 @@ impl Plain {
         link.ask(request, &self.pool).await.map_err(|refused| network(refused.into_error(), UNREACHED))
     }
 
-    async fn connect(&self) -> Result<Link, Error> {
+    async fn connect(&self) -> Result<Box<Link>, Error> {
         let connected = timeout(self.patience, self.connector.call(self.base.clone())).await;
         let late = |_| Error::new(ErrorKind::Timeout, "no connection in time (connect timeout)");
         let stream = connected.map_err(late)?.map_err(|e| network(e, UNREACHED))?;
         let (sender, connection) = handshake(stream).await.map_err(|e| network(e, UNREACHED))?;
-        Ok(Link { sender, connection: Some(connection) })
+        Ok(Box::new(Link { sender, connection: Some(connection) }))
     }
 }
 
-/// A connection, driven by whoever has it.
+/// A connection, driven by whoever has it. It is large, and handed from the pool to a call and to its answer, so it is in a
+/// box.
 struct Link<T: Read + Write = TokioIo<TcpStream>> {
     sender: SendRequest<Full<Bytes>>,
     /// Gone once it is over. A request that waits in it comes back only when it is dropped: it may end before it has
@@ -151,7 +155,7 @@ impl<T: Read + Write + Unpin> Link<T> {
 
 impl Link {
     async fn ask(
-        mut self,
+        mut self: Box<Self>,
         request: Request<Full<Bytes>>,
         pool: &Arc<Pool>,
     ) -> Result<Response<Answer>, TrySendError<Request<Full<Bytes>>>> {
@@ -164,7 +168,7 @@ impl Link {
 /// The bytes of an answer. Its connection is kept once all of them have come; dropped before, it is closed.
 pub(super) struct Answer {
     body: Incoming,
-    link: Option<Link>,
+    link: Option<Box<Link>>,
     pool: Arc<Pool>,
 }
 
@@ -215,14 +219,14 @@ struct Pool(Mutex<Unused>);
 #[derive(Default)]
 struct Unused {
     /// The one that was used last, and so is least likely to be closed, at the end.
-    links: Vec<(Link, Instant)>,
+    links: Vec<(Box<Link>, Instant)>,
     /// Who sees to it that none is kept for too long. Ends when there is none, or with its runtime.
     watch: Option<AbortHandle>,
 }
 
 impl Pool {
     /// One that can be used now.
-    fn take(&self, cx: &mut Context<'_>) -> Option<Link> {
+    fn take(&self, cx: &mut Context<'_>) -> Option<Box<Link>> {
         loop {
             let (mut link, _) = self.unused().links.pop()?;
             if link.is_free(cx) {
@@ -231,8 +235,11 @@ impl Pool {
         }
     }
 
-    fn keep(self: &Arc<Self>, link: Link) {
+    fn keep(self: &Arc<Self>, link: Box<Link>) {
         let mut unused = self.unused();
+        if unused.links.len() >= MOST_KEPT {
+            return;
+        }
         unused.links.push((link, Instant::now()));
         if unused.watch.as_ref().is_none_or(AbortHandle::is_finished) {
             unused.watch = Some(tokio::spawn(watch(Arc::downgrade(self))).abort_handle());

@@ -14,6 +14,9 @@ const MOST: usize = 1024;
 /// an answer that is on its way.
 const REST: Duration = Duration::from_millis(5);
 
+/// How far it stands back (`nice`): what became of a call can wait for a core, and an answer on its way cannot.
+const BEHIND: i32 = 10;
+
 /// Dropping it writes what is left.
 pub(super) struct Clerk {
     /// None in it says that there will be no more.
@@ -48,6 +51,8 @@ impl Drop for Clerk {
 }
 
 fn work(reports: Receiver<Option<CallReport>>, mut write: impl FnMut(CallReport)) {
+    // Of this thread, for which zero stands; if it is refused, nothing is lost.
+    let _ = rustix::process::setpriority_process(None, BEHIND);
     while let Ok(Some(report)) = reports.recv() {
         write(report);
         thread::sleep(REST);

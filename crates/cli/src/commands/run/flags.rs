@@ -68,6 +68,14 @@ impl Flags {
         read.next().unwrap_or_default()
     }
 
+    /// The same, with settings that the session remembers and of which nothing was said now.
+    pub(super) fn upon(mut self, earlier: &Self) -> Self {
+        for (key, text) in &earlier.settings {
+            self.settings.entry(key.clone()).or_insert_with(|| text.clone());
+        }
+        self
+    }
+
     /// As an event; none if there is nothing to remember.
     pub(super) fn event(&self) -> Option<Body> {
         let data = serde_json::to_value(self).ok().filter(|_| *self != Self::default())?;
@@ -122,6 +130,24 @@ mod tests {
         let settings = serde_json::json!({"instructions": "Be kind.", "limits.max_usd": "1"});
         let expected = serde_json::json!({"settings": settings, "web": true, "no_tools": ["shell"]});
         assert_eq!(handle.data, expected);
+    }
+
+    #[test]
+    fn what_is_said_later_adds_to_what_was_kept() {
+        let check = |then: &[&str], now: &[&str], together: &[&str]| {
+            let earlier = kept(then);
+            let mut now = args(now);
+            earlier.clone().under(&mut now);
+            let now = Flags::of(&now, &Environment::of(Path::new("/"), &[])).upon(&earlier);
+            assert_eq!(now, kept(together));
+        };
+        check(&["--code", "--web"], &["--max-usd", "1"], &["--code", "--web", "--max-usd", "1"]);
+        check(
+            &["--max-usd", "2", "--tool", "list_dir"],
+            &["--max-usd", "1"],
+            &["--max-usd", "1", "--tool", "list_dir"],
+        );
+        check(&["--code"], &[], &["--code"]);
     }
 
     fn owned(names: &[&str]) -> Vec<String> {

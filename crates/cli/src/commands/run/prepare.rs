@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use junto::core::{Agent, AgentSpec, Limits, OnReject, Purse, Seq};
+use junto::core::{Agent, AgentSpec, Body, Limits, OnReject, Purse, Seq};
 use junto::llm::{Allowance, Usd};
 use junto::mcp::Hub;
 use junto::named::Plan;
@@ -36,8 +36,8 @@ pub(super) struct Job {
     args: WorkArgs,
     asked: Asked,
     pub(super) begin: Begin,
-    /// What its session shall remember.
-    flags: Flags,
+    /// What its session shall remember and does not yet.
+    flags: Option<Body>,
     /// How long it may take.
     pub(super) time: Option<Duration>,
     /// Whom it may ask.
@@ -104,7 +104,7 @@ impl Job {
                 Begun { agent: agent.map_err(|error| refused(&error))?, from, goes_on }
             }
         };
-        if let Some(event) = self.flags.event().filter(|_| self.kept) {
+        if let Some(event) = self.flags.filter(|_| self.kept) {
             begun.agent.log().emit(event).await.map_err(|error| super::view::journal(&error))?;
         }
         Ok(begun)
@@ -265,6 +265,12 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
     };
     let line = format!("{} · {who} · {} · {rules}", kind.name(), directory.display());
     let flags = Flags::of(&args, environment);
+    let flags = match &begin {
+        Begin::New(_) => flags.event(),
+        Begin::Again(past) => {
+            Some(flags.upon(past.flags())).filter(|all| all != past.flags()).and_then(|all| all.event())
+        }
+    };
     let workshop = workshop.build();
     Ok(Job {
         workshop,

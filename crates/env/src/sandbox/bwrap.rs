@@ -208,11 +208,11 @@ impl Plan {
             walls.bind("--ro-bind", Path::new(NOTHING), socket);
         }
         for path in places.masked() {
-            let is_dir = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
-            if is_dir {
+            let found = fs::symlink_metadata(&path);
+            if found.as_ref().is_ok_and(fs::Metadata::is_dir) {
                 walls.add(["--perms", "0000", "--tmpfs"]);
                 walls.0.push(path.into());
-            } else {
+            } else if !(found.is_ok_and(|found| found.is_file()) && places.is_closed(&path)) {
                 walls.bind("--ro-bind", Path::new(NOTHING), &path);
             }
         }

@@ -68,6 +68,28 @@ fn walls_that_are_told_in_part_hold_nothing_and_nothing_runs() {
     });
 }
 
+/// Root reads everything, and others what is theirs: whom the system keeps from a file no wall is built for.
+#[test]
+fn a_file_that_is_closed_anyway_takes_no_wall() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (program, words) = (dir.path().join("bwrap"), dir.path().join("words"));
+    let script = format!("#!/bin/sh\ntr '\\0' '\\n' < /dev/fd/$2 > {}\n", words.display());
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let means = Means { bwrap: Some(program), ..means(Held::Walls) };
+    check_in(Cage::with_means(&means, Sandbox::workspace()), async |cage| {
+        std::fs::set_permissions(cage.at("home/work/.env"), std::fs::Permissions::from_mode(0)).unwrap();
+        cage.says("true").await;
+        let told = std::fs::read_to_string(&words).unwrap();
+        let has_wall = |path: &Path| told.lines().any(|line| Path::new(line) == path);
+        // Another could be put in its place.
+        assert!(has_wall(&cage.at("home/work/.env")), "{told}");
+        assert!(has_wall(&cage.at("home/.ssh")), "{told}");
+        let shadow = Path::new("/etc/shadow");
+        assert_eq!(has_wall(shadow), std::fs::File::open(shadow).is_ok(), "{told}");
+    });
+}
+
 #[test]
 fn what_appears_between_two_commands_is_hidden_or_kept() {
     check(Held::Walls, Sandbox::workspace(), async |cage| {

@@ -96,6 +96,7 @@ fn try_way(program: &Path, user_namespace: bool, walls: &Words, command: &[&str]
     tried.args(EVERYTHING).args(DEVICES).args(&walls.0).args(TOLD_ALL).arg("--").args(command);
     tried.env_clear().env("PATH", "/usr/bin:/bin");
     tried.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // On a thread that is confined as those are that start commands.
     let run = move || {
         Rules::scopes(None).enter(None)?;
         let mut child = tried.spawn()?;
@@ -104,7 +105,6 @@ fn try_way(program: &Path, user_namespace: bool, walls: &Words, command: &[&str]
         drop(child.stdin.take().map(|mut line| line.write_all(b"\n")));
         child.wait_with_output()
     };
-    // On a thread that is confined as those are that start commands.
     let ended = thread::Builder::new().spawn(run).map(thread::JoinHandle::join);
     match ended {
         Ok(Ok(Ok(output))) if output.status.success() => Ok(()),

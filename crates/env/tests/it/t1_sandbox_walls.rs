@@ -78,7 +78,7 @@ fn a_file_that_is_closed_anyway_takes_no_wall() {
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let means = Means { bwrap: Some(program), ..means(Held::Walls) };
     check_in(Cage::with_means(&means, Sandbox::workspace()), async |cage| {
-        std::fs::set_permissions(cage.at("home/work/.env"), std::fs::Permissions::from_mode(0)).unwrap();
+        std::fs::set_permissions(cage.at("home/work/.env"), std::fs::Permissions::from_mode(0o000)).unwrap();
         cage.says("true").await;
         let told = std::fs::read_to_string(&words).unwrap();
         let has_wall = |path: &Path| told.lines().any(|line| Path::new(line) == path);

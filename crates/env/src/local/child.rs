@@ -199,7 +199,7 @@ impl Shared {
 
     /// Waits for the child's end, tells it, and reaps the child if nobody else will.
     fn watch(&self, held: Option<Held>) {
-        let held = held.map(Held::settle);
+        let held = held.map(|held| held.settle(self.pid));
         let seen = end_of(self.pid);
         // Before anything is let go of: what dies in these moments would see the way free.
         let empty = held.as_ref().is_some_and(Settled::is_left_empty);

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::thread;
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use super::foreign::Own;
 use super::landlock::Rules;
@@ -28,12 +29,15 @@ pub(super) struct Bwrap {
     pub(super) user: bool,
     /// Whether signals that it ignores can be heard again inside.
     pub(super) resets_signals: bool,
+    /// Whether a directory of message queues can be mounted, in which nothing can be made.
+    pub(super) message_queues: bool,
 }
 
 /// What was learned by trying.
 pub(super) struct Tried {
     pub(super) user_namespace: bool,
     pub(super) resets_signals: bool,
+    pub(super) message_queues: bool,
 }
 
 /// Namespaces that every command has.
@@ -50,17 +54,32 @@ const HEAR: [&str; 2] = ["env", "--default-signal=INT,QUIT"];
 /// Keys do not end bubblewrap, and with it the command, before the command has heard of them.
 const DEAF: [&str; 3] = ["/bin/sh", "-c", "trap '' INT QUIT; exec \"$0\" \"$@\""];
 
+/// Waits for a line before it becomes a program.
+const WAITS: [&str; 3] = ["/bin/sh", "-c", "read -r _; exec \"$0\" \"$@\""];
+/// A directory that is made with the devices.
+const SHARED: &str = "/dev/shm";
+/// Succeeds if nothing can be made there, whatever the mode.
+const MAKES_NOTHING: [&str; 3] = ["sh", "-c", "chmod 777 /dev/shm; ! echo x > /dev/shm/x"];
+
 /// Tries the program in the ways it may work; says why it does not, if in none.
 pub(super) fn try_out(program: &Path, root: bool) -> Result<Tried, String> {
     // Root does without a namespace of users if it can: in one it has no right to others' files.
     let ways: &[bool] = if root { &[false, true] } else { &[true] };
+    let (nothing, mut queues) = (Words::default(), Words::default());
+    queues.keep_empty([Path::new(SHARED)]);
+    let ([env, hear], [sh, c, makes]) = (HEAR, MAKES_NOTHING);
     let mut why = String::new();
     for &user_namespace in ways {
-        match try_way(program, user_namespace, &["true"]) {
+        let works = |walls: &Words, command: &[&str]| try_way(program, user_namespace, walls, command);
+        // In most places all of it works, and is known at once.
+        if works(&queues, &[env, hear, sh, c, makes]).is_ok() {
+            return Ok(Tried { user_namespace, resets_signals: true, message_queues: true });
+        }
+        match works(&nothing, &["true"]) {
             Ok(()) => {
-                let [env, hear] = HEAR;
-                let resets_signals = try_way(program, user_namespace, &[env, hear, "true"]).is_ok();
-                return Ok(Tried { user_namespace, resets_signals });
+                let resets_signals = works(&nothing, &[env, hear, "true"]).is_ok();
+                let message_queues = works(&queues, &MAKES_NOTHING).is_ok();
+                return Ok(Tried { user_namespace, resets_signals, message_queues });
             }
             Err(e) => why = e,
         }
@@ -69,13 +88,23 @@ pub(super) fn try_out(program: &Path, root: bool) -> Result<Tried, String> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the environment itself, before it is one")]
-fn try_way(program: &Path, user_namespace: bool, command: &[&str]) -> Result<(), String> {
-    let mut tried = Command::new(program);
+fn try_way(program: &Path, user_namespace: bool, walls: &Words, command: &[&str]) -> Result<(), String> {
+    let [sh, how @ ..] = WAITS;
+    let mut tried = Command::new(sh);
+    tried.args(how).arg(program);
     tried.args(NAMESPACES).arg("--unshare-net").args(user_namespace.then_some("--unshare-user"));
-    tried.args(EVERYTHING).args(DEVICES).args(TOLD_ALL).arg("--").args(command);
-    tried.env_clear().env("PATH", "/usr/bin:/bin").stdin(Stdio::null());
+    tried.args(EVERYTHING).args(DEVICES).args(&walls.0).args(TOLD_ALL).arg("--").args(command);
+    tried.env_clear().env("PATH", "/usr/bin:/bin");
+    tried.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // On a thread that is confined as those are that start commands.
-    let run = move || Rules::scopes(None).enter(None).and_then(|()| tried.output());
+    let run = move || {
+        Rules::scopes(None).enter(None)?;
+        let mut child = tried.spawn()?;
+        forbid_queues(child.id().cast_signed());
+        // If it has ended it has said why.
+        drop(child.stdin.take().map(|mut line| line.write_all(b"\n")));
+        child.wait_with_output()
+    };
     let ended = thread::Builder::new().spawn(run).map(thread::JoinHandle::join);
     match ended {
         Ok(Ok(Ok(output))) if output.status.success() => Ok(()),
@@ -83,6 +112,12 @@ fn try_way(program: &Path, user_namespace: bool, command: &[&str]) -> Result<(),
         Ok(Ok(Err(e))) | Err(e) => Err(e.to_string()),
         Ok(Err(_)) => Err("the thread that tried it ended".to_owned()),
     }
+}
+
+/// Lets a process, and those that it starts, make no message queues; says whether that holds.
+fn forbid_queues(process: i32) -> bool {
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    Pid::from_raw(process).is_some_and(|process| prlimit(Some(process), Resource::Msgqueue, none).is_ok())
 }
 
 /// Rights over files that root keeps, where it is the real one.
@@ -96,6 +131,7 @@ const NOTHING: &str = "/dev/null";
 pub(super) struct Plan {
     /// Whether there is a namespace of users.
     user: bool,
+    message_queues: bool,
     own_network: bool,
     places: Arc<Places>,
     variables: Variables,
@@ -104,9 +140,9 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Tells it; gives what must stand while the walls do.
-    pub(super) fn carry_out(mut self) -> Vec<StandIn> {
-        let (walls, stand_ins) = match self.walls() {
+    /// Tells it, which is this process; gives what must stand while the walls do.
+    pub(super) fn carry_out(mut self, bwrap: nix::unistd::Pid) -> Vec<StandIn> {
+        let (walls, stand_ins) = match self.walls(bwrap) {
             Ok(walls) => walls,
             Err(e) => {
                 // No option of bubblewrap, which says so, and ends.
@@ -131,7 +167,7 @@ impl Plan {
     }
 
     /// What is mounted where, and which namespaces there are; and what must stand while they do.
-    fn walls(&self) -> io::Result<(Vec<OsString>, Vec<StandIn>)> {
+    fn walls(&self, bwrap: nix::unistd::Pid) -> io::Result<(Vec<OsString>, Vec<StandIn>)> {
         let places = &self.places;
         let mut walls = Words::default();
         let mut stand_ins = Vec::new();
@@ -157,8 +193,13 @@ impl Plan {
             for name in SETTINGS {
                 stand_ins.extend(StandIn::at(&root.join(name))?);
             }
+        }
+        let empty = || stand_ins.iter().map(StandIn::path);
+        // A command has its queues where nothing is missing.
+        let stay_empty = self.message_queues && !stand_ins.is_empty() && forbid_queues(bwrap.as_raw());
+        for root in places.roots() {
             for settings in SETTINGS.iter().chain(SETTINGS_FILES).map(|name| root.join(name)) {
-                if settings.exists() {
+                if settings.exists() && !(stay_empty && empty().any(|empty| empty == settings)) {
                     walls.bind("--ro-bind", &settings, &settings);
                 }
             }
@@ -167,13 +208,16 @@ impl Plan {
             walls.bind("--ro-bind", Path::new(NOTHING), socket);
         }
         for path in places.masked() {
-            let is_dir = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
-            if is_dir {
+            let found = fs::symlink_metadata(&path);
+            if found.as_ref().is_ok_and(fs::Metadata::is_dir) {
                 walls.add(["--perms", "0000", "--tmpfs"]);
                 walls.0.push(path.into());
-            } else {
+            } else if !(found.is_ok_and(|found| found.is_file()) && places.is_closed(&path)) {
                 walls.bind("--ro-bind", Path::new(NOTHING), &path);
             }
+        }
+        if stay_empty {
+            walls.keep_empty(empty());
         }
         // Only now: what is mounted in them needs a place there.
         for own in foreign.own.iter().filter(|own| !places.is_temporary(&own.dir)) {
@@ -204,6 +248,23 @@ impl Words {
                 Ok(target) => self.bind("--symlink", &target, path),
                 Err(_) => self.bind(how, path, path),
             }
+        }
+    }
+
+    /// Keeps directories empty, for a command that may have no message queues: they are covered with the directory of
+    /// these, in which nothing else can be made, not by root either. To bind each read-only to itself takes ten times as
+    /// long, because bubblewrap reads the table of all mounts after each that it binds; so these also come when most of
+    /// those are done. In a file system in memory what a command writes would be lost without a word.
+    fn keep_empty<'a>(&mut self, dirs: impl IntoIterator<Item = &'a Path>) {
+        let mut one = None;
+        for dir in dirs {
+            self.0.extend([OsStr::new("--mqueue"), dir.as_os_str()].map(OsString::from));
+            one = Some(dir);
+        }
+        // It is one directory in all these places. Whoever is not root is told that it is denied, and not that there are
+        // too many files.
+        if let Some(dir) = one {
+            self.0.extend(["--chmod", "0555"].map(OsString::from).into_iter().chain([dir.into()]));
         }
     }
 
@@ -249,7 +310,9 @@ pub(super) fn wrap(
     let mark = variables.iter().filter(|(name, _)| *name == MARK);
     let mark = mark.map(|(name, value)| (name.clone(), value.clone())).collect();
     let program = line.remove(0);
-    let plan = Plan { user: bwrap.user, own_network, places: Arc::clone(places), variables, tells };
+    let places = Arc::clone(places);
+    let (user, message_queues) = (bwrap.user, bwrap.message_queues);
+    let plan = Plan { user, message_queues, own_network, places, variables, tells };
     Ok((Launch { program, arguments: line, variables: mark, descriptors, ..launch }, plan, told))
 }
 
@@ -267,7 +330,7 @@ pub(super) fn first_inside(mut told: &PipeReader) -> Option<OwnedFd> {
     let text = String::from_utf8_lossy(&text);
     let (_, after) = text.split_once("\"child-pid\":")?;
     let digits: String = after.trim_start().chars().take_while(char::is_ascii_digit).collect();
-    let pid = rustix::process::Pid::from_raw(digits.parse().ok()?)?;
+    let pid = Pid::from_raw(digits.parse().ok()?)?;
     rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
 }
 

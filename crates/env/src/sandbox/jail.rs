@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
+use nix::unistd::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 use seccompiler::BpfProgram;
@@ -86,9 +87,9 @@ pub(crate) struct Held {
 
 impl Held {
     /// Tells bubblewrap what it waits for, waits until the command runs, and gives what is to be kept until it has
-    /// ended.
-    pub(crate) fn settle(self) -> Settled {
-        let stand_ins = self.plan.map(Plan::carry_out).unwrap_or_default();
+    /// ended. `child` is what was started: bubblewrap, where that is.
+    pub(crate) fn settle(self, child: Pid) -> Settled {
+        let stand_ins = self.plan.map(|plan| plan.carry_out(child)).unwrap_or_default();
         let first = self.told.as_ref().and_then(bwrap::first_inside);
         Settled { first, stand_ins, _proxy: self.proxy }
     }

@@ -34,6 +34,9 @@ pub struct Means {
     /// Whether keys of a terminal reach a command in bubblewrap and not bubblewrap itself, which then
     /// ends: the program `env` must know `--default-signal`.
     pub resets_signals: bool,
+    /// Whether a directory of message queues can be put in a place, in which a command that may have no queues
+    /// makes nothing.
+    pub message_queues: bool,
 }
 
 impl Means {
@@ -53,6 +56,7 @@ impl Means {
                     means.bwrap = Some(found);
                     means.user_namespace = tried.user_namespace;
                     means.resets_signals = tried.resets_signals;
+                    means.message_queues = tried.message_queues;
                 }
                 Err(why) => means.bwrap_fails = Some(why),
             }
@@ -92,7 +96,12 @@ impl Means {
     /// Bubblewrap, as it works here.
     pub(super) fn walls(&self) -> Option<Bwrap> {
         let program = self.bwrap.clone()?;
-        Some(Bwrap { program, user: self.user_namespace, resets_signals: self.resets_signals })
+        Some(Bwrap {
+            program,
+            user: self.user_namespace,
+            resets_signals: self.resets_signals,
+            message_queues: self.message_queues,
+        })
     }
 }
 

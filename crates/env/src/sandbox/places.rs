@@ -5,6 +5,9 @@ use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
+use nix::errno::Errno;
+use nix::unistd::{AccessFlags, access};
+
 use super::foreign::Foreign;
 use super::known::Known;
 use super::{Access, Sandbox, secrets};
@@ -158,6 +161,13 @@ impl Places {
         // What is below something hidden is hidden with it.
         masked.dedup_by(|later, earlier| later.starts_with(earlier));
         masked
+    }
+
+    /// Whether a file is closed to commands though nobody hides it: the system does not let this user read it, and no
+    /// command can put another in its place.
+    pub(super) fn is_closed(&self, file: &Path) -> bool {
+        access(file, AccessFlags::R_OK) == Err(Errno::EACCES)
+            && !self.writable().any(|dir| file.starts_with(dir))
     }
 
     /// Unix sockets of others, for commands that have Unix sockets; none, if they have none.

@@ -52,6 +52,10 @@ impl StandIn {
         }
         Err(io::Error::other(format!("{} cannot be kept as it is: it comes and goes", path.display())))
     }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
 }
 
 /// How many files one message takes with it, at most; the kernel takes some more.

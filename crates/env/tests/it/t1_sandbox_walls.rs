@@ -68,6 +68,28 @@ fn walls_that_are_told_in_part_hold_nothing_and_nothing_runs() {
     });
 }
 
+/// Root reads everything, and others what is theirs: whom the system keeps from a file no wall is built for.
+#[test]
+fn a_file_that_is_closed_anyway_takes_no_wall() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (program, words) = (dir.path().join("bwrap"), dir.path().join("words"));
+    let script = format!("#!/bin/sh\ntr '\\0' '\\n' < /dev/fd/$2 > {}\n", words.display());
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let means = Means { bwrap: Some(program), ..means(Held::Walls) };
+    check_in(Cage::with_means(&means, Sandbox::workspace()), async |cage| {
+        std::fs::set_permissions(cage.at("home/work/.env"), std::fs::Permissions::from_mode(0o000)).unwrap();
+        cage.says("true").await;
+        let told = std::fs::read_to_string(&words).unwrap();
+        let has_wall = |path: &Path| told.lines().any(|line| Path::new(line) == path);
+        // Another could be put in its place.
+        assert!(has_wall(&cage.at("home/work/.env")), "{told}");
+        assert!(has_wall(&cage.at("home/.ssh")), "{told}");
+        let shadow = Path::new("/etc/shadow");
+        assert_eq!(has_wall(shadow), std::fs::File::open(shadow).is_ok(), "{told}");
+    });
+}
+
 #[test]
 fn what_appears_between_two_commands_is_hidden_or_kept() {
     check(Held::Walls, Sandbox::workspace(), async |cage| {
@@ -135,31 +157,126 @@ fn no_directory_above_the_work_is_replaced_by_another() {
 #[test]
 fn commands_side_by_side_are_all_kept_from_making_settings_and_leave_none() {
     check(Held::Walls, Sandbox::workspace(), async |cage| {
-        let line =
-            "for i in 1 2 3; do mkdir .claude .junto && echo ESCAPED; rmdir .codex && echo ESCAPED; done";
+        let line = "for i in 1 2 3; do mkdir .claude .junto && echo ESCAPED; rmdir .codex && echo ESCAPED; \
+                    (echo x > .vscode/tasks.json) && echo ESCAPED; done";
         for _ in 0..4 {
             let one = || cage.says(line);
             let said = tokio::join!(one(), one(), one(), one(), one(), one());
             for (said, _) in <[_; 6]>::from(said) {
                 assert!(!said.contains("ESCAPED"), "{said}");
             }
-            let work = std::fs::read_dir(cage.at("home/work")).unwrap();
-            let mut names: Vec<String> =
-                work.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-            names.sort();
-            assert_eq!(names, [".env", ".git", "src", "sub"]);
+            assert_eq!(in_work(cage), [".env", ".git", "src", "sub"]);
         }
     });
 }
 
+/// The ways in which walls are built: what is found, for a user without rights, by a `bwrap` that knows less; and what is
+/// said in each to somebody who writes where settings would be.
+fn ways() -> [(Means, &'static str); 3] {
+    let found = means(Held::Walls);
+    assert!(found.message_queues, "{found:?}");
+    let by_rights = if found.user_namespace { "Permission denied" } else { "Too many open files" };
+    let without_rights = Means { user_namespace: true, ..found.clone() };
+    let knows_less = Means { message_queues: false, ..found.clone() };
+    [(found, by_rights), (without_rights, "Permission denied"), (knows_less, "Read-only file system")]
+}
+
+/// What is in the working directory, seen from outside.
+fn in_work(cage: &Cage) -> Vec<String> {
+    let work = std::fs::read_dir(cage.at("home/work")).unwrap();
+    let mut names: Vec<String> =
+        work.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
 #[test]
 fn what_a_settings_folder_that_is_not_there_would_hold_cannot_be_written() {
-    check(Held::Walls, Sandbox::workspace(), async |cage| {
-        for line in ["echo x > .claude/settings.json", "touch .junto/config.toml", "mkdir .vscode/x"] {
+    for (means, expected) in ways() {
+        check_in(Cage::with_means(&means, Sandbox::workspace()), async |cage| {
+            let line = "echo x > .claude/settings.json";
             let (said, code) = cage.says(line).await;
-            assert!(code != Some(0) && said.contains("Read-only file system"), "{line}: {said}");
-        }
-    });
+            assert!(code != Some(0) && said.contains(expected), "{line}: {said}");
+            for line in [
+                "chmod 700 .claude; echo x > .claude/settings.json",
+                "touch .junto/config.toml",
+                "mkdir .vscode/x",
+                "chmod 700 .vscode; mkdir .vscode/x",
+                "ln -s ../src .agents/skills",
+                "chmod 700 .agents; ln -s ../src .agents/skills",
+                "ulimit -q 1000000; echo x > .goose/x",
+                "cp src/main.rs .codex/config.toml",
+                "chmod 700 .codex; cp src/main.rs .codex/config.toml",
+                "python3 -c \"open('.gemini/settings.json', 'w').write('x')\"",
+                "rmdir .claude",
+                "mv .claude src/claude",
+                "mv src .claude",
+                "umount .claude",
+                "umount -l .claude",
+                "chmod 700 .claude; rm -rf .claude",
+                "chmod 700 .claude; rm -rf .claude; mkdir -p .claude; touch .claude/x",
+            ] {
+                let (said, code) = cage.says(line).await;
+                assert!(code != Some(0) && !said.is_empty(), "{line}: {said}");
+                assert_eq!(in_work(cage), [".env", ".git", "src", "sub"], "{line}: {said}");
+            }
+        });
+    }
+}
+
+#[test]
+fn no_repository_is_made_where_none_is() {
+    for (means, _) in ways() {
+        check_in(Cage::with_means(&means, Sandbox::workspace()), async |cage| {
+            std::fs::remove_dir_all(cage.at("home/work/.git")).unwrap();
+            for line in ["git init", "chmod 700 .git; git init", "git init --template="] {
+                let (said, code) = cage.says(line).await;
+                assert!(code != Some(0) && said.contains("fatal"), "{line}: {said}");
+                assert_eq!(in_work(cage), [".env", "src", "sub"], "{line}: {said}");
+            }
+        });
+    }
+}
+
+#[test]
+fn a_folder_that_keeps_settings_from_being_made_is_empty_and_in_nobodys_way() {
+    for (means, _) in ways() {
+        check_in(Cage::with_means(&means, Sandbox::workspace()), async |cage| {
+            for folder in ["objects", "refs"] {
+                std::fs::create_dir(cage.at("home/work/.git").join(folder)).unwrap();
+            }
+            std::fs::write(cage.at("home/work/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+            assert_eq!(cage.says("ls -A .claude .codex").await.0, ".claude:\n\n.codex:\n");
+            let (said, code) = cage.says("git status --porcelain").await;
+            let is_new = |line: &str| line.starts_with("?? .") && !line.contains(".env");
+            assert!(code == Some(0) && said.contains("src/") && !said.lines().any(is_new), "{said}");
+            let all = "python3 -c \"import shutil; shutil.copytree('.claude', '$TMPDIR/a')\" && \
+                       cp -rL .codex $TMPDIR/b && tar cf $TMPDIR/c .gemini && ls $TMPDIR && rm -r $TMPDIR/[abc]";
+            assert_eq!(cage.says(all).await, ("a\nb\nc\nold\n".to_owned(), Some(0)));
+        });
+    }
+}
+
+#[test]
+fn what_is_hidden_stays_so_where_settings_are_kept_from_being_made_in_it() {
+    for (means, _) in ways() {
+        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("work")).unwrap();
+        std::fs::create_dir_all(root.join("keys/deep")).unwrap();
+        std::fs::write(root.join("keys/one"), "private").unwrap();
+        std::fs::write(root.join("keys/deep/two"), "private").unwrap();
+        let sandbox = Sandbox {
+            hidden: vec![root.join("keys")],
+            writable: vec![root.join("keys"), root.join("keys/deep")],
+            ..Sandbox::workspace()
+        };
+        let builder = LocalEnvironment::builder(root.join("work")).variables([("PATH", "/usr/bin:/bin")]);
+        let env = SandboxedEnvironment::with_means(builder, sandbox, &means).unwrap();
+        let said = said(&env, "echo RAN; cat ../keys/one ../keys/deep/two; find ../keys -type f");
+        assert!(said.contains("RAN") && !said.contains("private"), "{said}");
+        assert_eq!(std::fs::read_dir(root.join("keys")).unwrap().count(), 2, "{said}");
+    }
 }
 
 #[test]

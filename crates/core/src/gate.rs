@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::waiting::{Open, Waiting};
 use crate::{
-    Action, AgentError, AgentErrorKind, ApprovalRequest, AskId, Body, Decision, EventLog, Leash, Permit,
-    Policy, Rejected, Rule, Verdict, Via,
+    Action, AgentError, AgentErrorKind, ApprovalRequest, AskId, Body, Committed, Decision, EventLog, Leash,
+    Permit, Policy, Rejected, Rule, Verdict, Via,
 };
 
 /// Decides whether calls may run: asks the policy, asks people where the policy says so, and writes
@@ -121,7 +121,7 @@ impl Gate {
         let start = if self.policy.changes_nothing(&actions) {
             self.log.emit_soon(body).await
         } else {
-            self.log.commit(body).await.map(|committed| committed.seq())
+            self.log.commit(body).await.map(Committed::seq)
         };
         let start = start.map_err(|e| Rejected::Failed(e.into()))?;
         Ok(Permit { call, actions, start, leash })

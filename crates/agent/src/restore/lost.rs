@@ -76,7 +76,7 @@ impl Asker {
                 }
             }
             Body::LoopDetection { stops: true, .. } | Body::TurnLimit { .. } | Body::Error { .. } => {
-                self.work = Work::Nothing
+                self.work = Work::Nothing;
             }
             Body::InputEnd { .. } | Body::SessionEnd { .. } => {
                 (self.has_input, self.work) = (false, Work::Nothing);

@@ -78,16 +78,12 @@ impl Fresh {
     /// Waits for who is at it. After this, only folders are left, or nothing.
     pub(super) fn wait(&mut self) -> io::Result<()> {
         let Self::Underway { told, folders } = self else { return Ok(()) };
-        match told.recv() {
-            Ok(done) => {
-                self.clear();
-                done
-            }
-            Err(_) => {
-                *self = Self::Folders(std::mem::take(folders));
-                Ok(())
-            }
+        if let Ok(done) = told.recv() {
+            self.clear();
+            return done;
         }
+        *self = Self::Folders(std::mem::take(folders));
+        Ok(())
     }
 
     /// Whether somebody is at it still. What came of one who is done is told here.

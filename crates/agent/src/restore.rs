@@ -2,7 +2,7 @@
 //! what was under way when it stopped. Nothing is written and nothing is run here.
 //!
 //! `bill.rs` says what calls are booked as, `branch.rs` which events count after a rewind, `conversation.rs` rebuilds what the model saw,
-//! `lives.rs` finds what was left open and what was used, `settings.rs` how the session was set, and
+//! `lives.rs` finds what was left open and what was used, `lost.rs` which calls have no event, `settings.rs` how the session was set, and
 //! `close.rs` writes the ends that are missing.
 
 mod bill;
@@ -10,6 +10,7 @@ mod branch;
 mod close;
 mod conversation;
 mod lives;
+mod lost;
 mod settings;
 
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ use junto_core::{
 };
 use junto_llm::{Cost, Usage};
 
-pub(crate) use self::bill::bill;
+pub(crate) use self::bill::{bill, bill_of_lost};
 pub(crate) use self::branch::branch;
 pub(crate) use self::close::close_all;
 use self::conversation::Conversation;

@@ -161,6 +161,13 @@ impl Past {
         restore::bill(&self.events, 0, catalog)
     }
 
+    /// Of these the model calls that were under way when the session was cut off, now or before: no event tells what
+    /// became of them, and each is booked as the most that it could have taken. That one was made is inferred, so one
+    /// may be here that was about to be.
+    pub fn bill_of_lost(&self, catalog: &Catalog) -> Vec<Spending> {
+        restore::bill_of_lost(&self.events, 0, catalog)
+    }
+
     /// Prepares the log of a session whose own agent is not ours, such as a command-line agent, so that it
     /// can go on: says that it does, and ends everything that was under way. Gives the log as that agent
     /// goes on writing to it, and what the agent has used so far.

@@ -63,6 +63,13 @@ pub enum Action {
     },
 }
 
+impl Action {
+    /// Whether it only looks at files.
+    pub fn only_reads(&self) -> bool {
+        matches!(self, Self::Read { .. } | Self::ReadAll { .. })
+    }
+}
+
 /// Through which door a call came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

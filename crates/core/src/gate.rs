@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::waiting::{Open, Waiting};
 use crate::{
-    Action, AgentError, AgentErrorKind, ApprovalRequest, AskId, Body, Decision, EventLog, Leash, Permit,
-    Policy, Rejected, Rule, Verdict, Via,
+    Action, AgentError, AgentErrorKind, ApprovalRequest, AskId, Body, Committed, Decision, EventLog, Leash,
+    Permit, Policy, Rejected, Rule, Verdict, Via,
 };
 
 /// Decides whether calls may run: asks the policy, asks people where the policy says so, and writes
@@ -116,9 +116,15 @@ impl Gate {
         via: Via,
         leash: Leash,
     ) -> Result<Permit, Rejected> {
-        let committed = self.log.commit(Body::ToolCallStart { call: call.clone(), via }).await;
-        let start = committed.map_err(|e| Rejected::Failed(e.into()))?;
-        Ok(Permit { call, actions, start: start.seq(), leash })
+        let body = Body::ToolCallStart { call: call.clone(), via };
+        // What has no effect does not wait for the disk: a crash that takes its start takes nothing else.
+        let start = if self.policy.changes_nothing(&actions) {
+            self.log.emit_soon(body).await
+        } else {
+            self.log.commit(body).await.map(Committed::seq)
+        };
+        let start = start.map_err(|e| Rejected::Failed(e.into()))?;
+        Ok(Permit { call, actions, start, leash })
     }
 
     /// Recalls what was decided before the session was cut off: the call is not asked about again, if it

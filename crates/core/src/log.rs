@@ -177,6 +177,15 @@ impl EventLog {
         self.write(body, None, Durability::Synced).await.map(Committed)
     }
 
+    /// Writes an event of which it is enough that it survives a crash of the machine soon: for what comes before
+    /// something that has no effect.
+    ///
+    /// # Errors
+    /// As [`EventLog::emit`].
+    pub async fn emit_soon(&self, body: Body) -> Result<Seq, JournalError> {
+        self.write(body, None, Durability::Soon).await
+    }
+
     /// Hands a piece of a segment to whoever reads along live.
     pub fn delta(&self, delta: Delta) {
         self.shared.live.delta(delta);
@@ -251,10 +260,10 @@ impl EventLog {
         durability: Durability,
     ) -> Result<Seq, JournalError> {
         let seq = self.append_next(body, corr).await?;
-        if durability == Durability::Synced {
+        if durability != Durability::Written {
             // Without the lock, so that all who wait for the disk share what it does for them, and those who
             // need not wait go on.
-            self.shared.journal.append(&[], Durability::Synced).await?;
+            self.shared.journal.append(&[], durability).await?;
         }
         Ok(seq)
     }

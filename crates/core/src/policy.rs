@@ -13,6 +13,12 @@ pub trait Policy: Send + Sync {
         self.decide(actions)
     }
 
+    /// Whether a call that does all this leaves everything as it was, so that its start need not be safe on the disk
+    /// before it runs. What is not known to do so does not.
+    fn changes_nothing(&self, actions: &[Action]) -> bool {
+        !actions.is_empty() && actions.iter().all(Action::only_reads)
+    }
+
     /// Takes up a rule that somebody gave with an answer. It holds from the next verdict on, and for as long
     /// as this policy lives: a host that wants it for longer writes it down.
     ///

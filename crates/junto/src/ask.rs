@@ -8,7 +8,7 @@ pub struct AskFirst;
 
 impl Policy for AskFirst {
     fn decide(&self, actions: &[Action]) -> Verdict {
-        if actions.iter().all(|action| matches!(action, Action::Read { .. } | Action::ReadAll { .. })) {
+        if actions.iter().all(Action::only_reads) {
             return Verdict::Allow(Leash::Kept);
         }
         Verdict::Ask { proposed: Vec::new(), reason: String::new() }

@@ -237,6 +237,10 @@ impl Policy for WithWeb {
         Self::lenient(self.0.explain_call(tool, actions), actions)
     }
 
+    fn changes_nothing(&self, actions: &[Action]) -> bool {
+        Policy::changes_nothing(&*self.0, actions)
+    }
+
     fn learn(&self, rule: &Rule) -> Result<(), String> {
         Policy::learn(&*self.0, rule)
     }

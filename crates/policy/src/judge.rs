@@ -141,6 +141,17 @@ impl Policy for Judge {
         self.explain_call(tool, actions).verdict
     }
 
+    fn changes_nothing(&self, actions: &[Action]) -> bool {
+        let changes_nothing = |action: &Action| match action {
+            Action::Shell { line, cwd } => {
+                let seen = study(line, cwd.as_path(), &self.place);
+                !seen.is_empty() && seen.iter().all(|seen| is_harmless(seen) && all_read(&seen.asides))
+            }
+            other => other.only_reads(),
+        };
+        !actions.is_empty() && actions.iter().all(changes_nothing)
+    }
+
     fn learn(&self, rule: &Rule) -> Result<(), String> {
         Self::learn(self, rule).map_err(|error| error.to_string())
     }
@@ -213,7 +224,11 @@ fn is_harmless(seen: &Seen) -> bool {
     let name = words.next().and_then(crate::shell::Word::text);
     name.is_some_and(|name| BESIDE.contains(&name))
         && words.all(|word| word.text().is_some())
-        && seen.deeds.iter().all(|deed| matches!(deed, Deed::Read(_) | Deed::ReadAll(_)))
+        && all_read(&seen.deeds)
+}
+
+fn all_read(deeds: &[Deed]) -> bool {
+    deeds.iter().all(|deed| matches!(deed, Deed::Read(_) | Deed::ReadAll(_)))
 }
 
 fn explained(verdict: Verdict, steps: Vec<Judged>) -> Explanation {

@@ -63,7 +63,8 @@ pub trait Watch: Send + std::marker::Sync {
 /// A session's journal on disk, for its one writer. The session is locked until this is dropped.
 ///
 /// - When `append` returns, the kernel has the events: a crash of the process loses nothing. With
-///   [`Durability::Synced`] the disk has them, and all before them, unless [`Sync::Never`] was chosen.
+///   [`Durability::Synced`] the disk has them, and all before them, unless [`Sync::Never`] was chosen. With
+///   [`Durability::Soon`] it gets them now, and who appends does not wait for that.
 /// - Appending nothing, synced, makes everything before it safe.
 /// - When `append` fails, or is dropped before it is done, the events are not there, and what follows
 ///   may have their positions.
@@ -137,6 +138,8 @@ impl DiskJournal {
         if let Some(unsettled) = unsettled {
             self.sync(unsettled.written.number).await?;
             unsettled.keep();
+        } else if durability == Durability::Soon && shared.sync != Sync::Never {
+            shared.sync_beside()?;
         }
         if let Some(watch) = &shared.watch {
             for event in events {
@@ -243,6 +246,28 @@ impl Shared {
         }
         fresh.clear();
         self.synced.fetch_max(number, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Begins to sync what is written, beside what goes on. Who syncs next waits for that, and hears if it failed. Where
+    /// somebody syncs at this moment, it is left to the next one.
+    fn sync_beside(&self) -> Result<()> {
+        let Ok(mut fresh) = self.fresh.try_lock() else { return Ok(()) };
+        match fresh.is_underway() {
+            Ok(true) => return Ok(()),
+            Ok(false) => {}
+            Err(error) => {
+                let error = Error::io(&self.path, error);
+                self.writer().fail(error.clone());
+                return Err(error);
+            }
+        }
+        let folders = fresh.folders().map(Path::to_owned).collect();
+        let (files, file) = (&self.files, &self.file);
+        *fresh = Fresh::begin_by(files, file, folders, QUICK, &self.is_quick, |work| {
+            let runtime = tokio::runtime::Handle::try_current();
+            runtime.map(|runtime| drop(runtime.spawn_blocking(work))).is_ok()
+        });
         Ok(())
     }
 

@@ -7,6 +7,8 @@ use junto_core::{AgentId, Body, CallEnd, Event};
 use junto_llm::catalog::Catalog;
 use junto_llm::{Cost, LeafCall, Spending, Usage};
 
+use super::lost::{Lost, lost};
+
 /// What a request may have that is in no event: the definitions of tools, above all.
 const FRAME: u64 = 64 * 1024;
 
@@ -32,7 +34,21 @@ pub(crate) fn bill(events: &[Event], from: usize, catalog: &Catalog) -> Vec<Spen
             bill.extend(usage.calls.iter().map(|call| booked(call, 0, || None, catalog)));
         }
     }
+    bill.extend(bill_of_lost(events, from, catalog));
     bill
+}
+
+/// What the calls are booked as that were cut off with their process: the most that each of them could have taken.
+pub(crate) fn bill_of_lost(events: &[Event], from: usize, catalog: &Catalog) -> Vec<Spending> {
+    let worst = |Lost { at, agent, provider, model }: Lost| {
+        let before = events.get(..at).unwrap_or_default();
+        let model = model.unwrap_or_default();
+        let known = || catalog.get(&model).map(|known| known.provider.clone());
+        let provider = provider.or_else(known).unwrap_or_default();
+        let call = LeafCall { provider, model, usage: Usage::default(), cost: Cost::Unknown };
+        booked(&call, 0, || Some(request(before, &agent)), catalog)
+    };
+    lost(events).into_iter().filter(|lost| lost.at > from).map(worst).collect()
 }
 
 /// What a call is booked as of whose answer so many bytes were seen. `request` tells how many tokens it could have
@@ -95,10 +111,11 @@ mod tests {
     use std::sync::Arc;
 
     use jiff::Timestamp;
-    use junto_core::{CallPurpose, EventLog, Input, Seq};
-    use junto_llm::Usd;
+    use junto_core::{CallPurpose, EndReason, EventLog, Input, Limits, Seq, Setup, Via};
+    use junto_llm::{Content, Message, Part, ToolCall, Usd};
 
     use super::*;
+    use crate::frame::ABILITIES;
 
     const CATALOG: &str = "[[model]]\nid = \"m\"\nprovider = \"p\"\nname = \"M\"\ncontext_window = 100_000\n\
         max_output = 1000\nreleased = \"2026-01-01\"\nprice = { input = 1e6, output = 2e6 }\n";
@@ -152,6 +169,89 @@ mod tests {
         let counted = call(Usage::new(500, 0), Cost::Estimated(Usd(0)), CallEnd::default());
         let paid = billed(vec![counted, input("more"), nothing()]).await;
         assert!((1500 + 4..4000).contains(&paid[1].1), "{paid:?}");
+    }
+
+    fn start(kind: &str) -> Body {
+        let setup = (kind == "native").then(|| Setup {
+            system: "".into(),
+            provider: None,
+            effort: None,
+            profile: None,
+            dialect: None,
+            limits: Limits::default(),
+            forked_from: None,
+        });
+        let (kind, model) = (kind.to_owned(), Some("m".to_owned()));
+        Body::SessionStart { kind, model, workdir: None, abilities: ABILITIES, setup }
+    }
+
+    fn input() -> Body {
+        Body::UserInput { input: Input::text("x"), pictures: None }
+    }
+
+    /// A call that cost nothing, whose answer calls these tools.
+    fn calling(ids: &[&str]) -> Body {
+        let mut body = call(Usage::new(1, 1), Cost::Reported(Usd(0)), CallEnd::default());
+        let content = ids.iter().map(|id| Part::new(Content::ToolCall(ToolCall::function(*id, "f", "{}"))));
+        let message = Message { content: content.collect(), ..Message::assistant("") };
+        if let Body::Call { answer, .. } = &mut body {
+            *answer = Some(serde_json::to_string(&message).unwrap().into());
+        }
+        body
+    }
+
+    fn started(id: &str) -> Body {
+        Body::ToolCallStart { call: ToolCall::function(id, "f", "{}"), via: Via::Loop }
+    }
+
+    fn ended(id: &str) -> Body {
+        Body::ToolCallEnd {
+            of: None,
+            call_id: id.to_owned(),
+            name: "f".to_owned(),
+            call: None,
+            output: "".into(),
+            is_error: false,
+            seen: None,
+            via: Via::Loop,
+        }
+    }
+
+    /// How many calls are booked as lost, and that each is at its worst: a thousand tokens are written, and all that
+    /// was said is read.
+    async fn check_lost(bodies: Vec<Body>, expected: usize) {
+        let whole = bodies.iter().filter(|body| matches!(body, Body::Call { .. })).count();
+        let said = format!("{bodies:?}");
+        let paid = billed(bodies).await;
+        let lost = paid.get(whole..).unwrap_or_default();
+        assert_eq!(lost.len(), expected, "{said}");
+        assert!(lost.iter().all(|(usd, tokens)| usd.is_some() && *tokens > 1000), "{said} {lost:?}");
+    }
+
+    #[tokio::test]
+    async fn a_call_that_was_cut_off_with_its_process_is_its_worst_case() {
+        let resumed = || Body::SessionResumed { cut_off: Vec::new() };
+        let end = || Body::InputEnd { reason: EndReason::Done, text: "".into() };
+        let native = || start("native");
+        check_lost(vec![native()], 0).await;
+        check_lost(vec![native(), input()], 1).await;
+        // Whoever asks models by itself tells afterwards.
+        check_lost(vec![start("other"), input()], 0).await;
+        check_lost(vec![native(), input(), calling(&[]), end()], 0).await;
+        // Only its end is missing.
+        check_lost(vec![native(), input(), calling(&[])], 0).await;
+        // The tools are at work, or about to be.
+        check_lost(vec![native(), input(), calling(&["a", "b"])], 0).await;
+        check_lost(vec![native(), input(), calling(&["a", "b"]), started("a"), ended("a")], 0).await;
+        let round = || vec![native(), input(), calling(&["a"]), started("a"), ended("a")];
+        check_lost(round(), 1).await;
+        // Each time that it was cut off.
+        let again = || vec![resumed(), calling(&["b"]), started("b"), ended("b")];
+        check_lost([round(), again()].concat(), 2).await;
+        check_lost([round(), again(), vec![calling(&[]), end(), input()]].concat(), 2).await;
+        check_lost([round(), vec![resumed(), end(), resumed()]].concat(), 1).await;
+        let limit = Body::TurnLimit { limit: "x".to_owned(), reached: 1 };
+        check_lost([round(), vec![limit]].concat(), 0).await;
     }
 
     #[tokio::test]

@@ -35,6 +35,7 @@ pub(crate) async fn rewind(
     check_turn(&kept.past, saved::short(&id), args.to)?;
     let last = last_turn(&kept.past);
     let workdir = kept.past.workdir();
+    end_cut_off(&store, &kept, workdir.as_deref(), environment, output).await;
     // The files first: if they cannot come back, the conversation stays as well.
     let undone = if args.files && !acted_from(&kept.past, args.to.saturating_add(1)) {
         Some(Undone::default())
@@ -52,6 +53,28 @@ pub(crate) async fn rewind(
     }
     output.note(&format!("session {} goes on after turn {}", saved::short(&id), args.to));
     Ok(Exit::Done)
+}
+
+/// Keeps the files as the end of a turn that was cut off in the midst of its work, whose end nobody saw: it is to be
+/// taken back as any other, now or by a later rewind.
+async fn end_cut_off(
+    store: &Store,
+    kept: &Kept,
+    workdir: Option<&Path>,
+    environment: &Environment,
+    output: &Output,
+) {
+    let Some(turn) = kept.past.open_input().filter(|turn| acted_from(&kept.past, *turn)) else { return };
+    // Where there is no folder, nothing of it comes back, and who wants that is told.
+    let Ok(turns) = turns(store, kept.session(), workdir, environment) else { return };
+    match turns.end_cut_off(turn).await {
+        Ok(true) => output.note(&format!(
+            "turn {turn} was cut off: what was changed in the folder since it began counts as its doing"
+        )),
+        Ok(false) => {}
+        // The conversation can go back all the same.
+        Err(error) => output.warning(&format!("what turn {turn} did to the files is not known: {error}")),
+    }
 }
 
 /// Runs `junto undo`.

@@ -107,6 +107,42 @@ fn a_model_of_unknown_price_is_refused_under_a_cap() {
     assert!(stage.requests().is_empty());
 }
 
+/// A process that was killed while its model was asked wrote nothing of that call.
+#[test]
+fn a_call_that_was_killed_counts_as_its_worst_case() {
+    let counted = |step: Step, output| {
+        let nothing = Some(0);
+        let usage = UsageOverride {
+            input: nothing,
+            output: Some(output),
+            cache_read: nothing,
+            cache_write: nothing,
+            ..UsageOverride::default()
+        };
+        Step { usage, ..step }
+    };
+    let shell = Step::call("shell", json!({"command": "true"}));
+    let play =
+        Play::of([counted(shell, 800), counted(Step::text("Done."), 1), counted(Step::text("Again."), 1)]);
+    let stage = Stage::new(&SETUPS[3], play);
+    stage.price(&["mistral"]);
+    let machine = &stage.machine;
+    machine.run(&["run", "Work."]).ok();
+    let journal = machine.path(&format!(".local/state/junto/sessions/{}/journal.jsonl", latest(machine)));
+    let text = fs::read_to_string(&journal).unwrap();
+    let end = text.find("\"type\":\"tool_call_end\"").unwrap();
+    let end = end + text[end..].find('\n').unwrap() + 1;
+    fs::write(&journal, &text[..end]).unwrap();
+
+    // A dollar for each token: 800 are spent, and the next call may take 9900. The one that was killed may have
+    // written 900, and read what came before it.
+    let told = "a model call was under way when the session was cut off";
+    machine.run(&["resume", "latest", "--max-usd", "10799"]).fails(4, &["budget", told]);
+    // It stays counted.
+    let run = machine.run(&["resume", "latest", "--max-usd", "100000", "More."]);
+    assert!(run.code == Some(0) && run.err.contains(told), "{run:#?}");
+}
+
 /// A call of which nobody knows the cost, such as one that was interrupted, does not make the others free.
 #[test]
 fn a_call_of_unknown_cost_hides_no_other_from_the_budget() {

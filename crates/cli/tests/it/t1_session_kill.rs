@@ -20,7 +20,11 @@ fn endless() -> Step {
 
 /// A run that is in the midst of its tool call; also the id of the tool's process.
 fn in_a_tool(machine: &Machine) -> (Child, String) {
-    let mut child = start(machine, &["run", "--json", "Work."]);
+    in_a_tool_of(machine, &["run", "--json", "Work."])
+}
+
+fn in_a_tool_of(machine: &Machine, args: &[&str]) -> (Child, String) {
+    let mut child = start(machine, args);
     drop(child.stdin.take());
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let pid = lines
@@ -72,6 +76,44 @@ fn what_is_said_then_comes_after_what_was_cut_off() {
     kill(child, &tool);
     let out = stage.machine.run(&["resume", "latest", "And then?"]).ok();
     assert_eq!(out, "Gone on.\nHeard: And then?\n");
+}
+
+/// A session whose second turn was killed after it had changed one file and made another.
+fn killed_after_changes() -> Stage {
+    let command = "echo two > a.txt; echo new > b.txt; echo $$; sleep 600";
+    let stage = Stage::on_any_wire(Play::of([
+        Step::call("write_file", json!({"file_path": "a.txt", "content": "one\n"})),
+        Step::text("First."),
+        Step::call("shell", json!({"command": command, "timeout_ms": 600_000})),
+    ]));
+    stage.machine.run(&["run", "Do one."]).ok();
+    let (child, tool) = in_a_tool_of(&stage.machine, &["resume", "latest", "--json", "Do two."]);
+    kill(child, &tool);
+    stage
+}
+
+/// Nobody saw the end of a turn that was cut off, so no snapshot was taken then.
+#[test]
+fn the_files_of_a_turn_that_was_cut_off_come_back() {
+    let stage = killed_after_changes();
+    let machine = &stage.machine;
+    let file = |name: &str| fs::read_to_string(machine.path(&format!("project/{name}"))).ok();
+    let run = machine.run(&["rewind", "--to", "1", "--files"]);
+    assert_eq!(run.out, "brought back: a.txt\nremoved: b.txt\n", "{run:#?}");
+    assert!(run.err.contains("turn 2 was cut off"), "{run:#?}");
+    assert_eq!((file("a.txt").as_deref(), file("b.txt")), (Some("one\n"), None));
+    machine.run(&["rewind", "--to", "0", "--files"]).ok();
+    assert_eq!(file("a.txt"), None);
+}
+
+/// Who goes back without the files at first may still want them.
+#[test]
+fn the_files_of_a_turn_that_was_cut_off_come_back_later() {
+    let stage = killed_after_changes();
+    let machine = &stage.machine;
+    machine.run(&["rewind", "--to", "1"]).ok();
+    let told = machine.run(&["rewind", "--to", "0", "--files"]).ok();
+    assert_eq!(told, "removed: a.txt\nremoved: b.txt\n");
 }
 
 #[test]

@@ -3,12 +3,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bytes::Bytes;
 use jiff::Timestamp;
 use junto_core::{
-    Action, ApprovalRequest, AskId, Body, Decision, EventLog, Gate, Item, Leash, Open, Policy, Rejected,
-    Rule, Seq, Verdict, Via,
+    Action, ApprovalRequest, AskId, BlobId, Body, Decision, Durability, Event, EventLog, Fut, Gate, Item,
+    Journal, JournalError, Leash, MemoryJournal, Open, Policy, Rejected, Rule, Seq, Verdict, Via,
 };
-use junto_llm::ToolCall;
+use junto_env::RealPath;
+use junto_llm::{SessionId, ToolCall};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -46,6 +48,58 @@ async fn asked(log: &EventLog) -> AskId {
 
 async fn names(log: &EventLog) -> Vec<&'static str> {
     log.subscribe(Seq::START).rest().await.unwrap().iter().map(|e| e.body.name()).collect()
+}
+
+/// Keeps how safe what was appended had to be.
+#[derive(Default)]
+struct Watching {
+    journal: MemoryJournal,
+    asked: Mutex<Vec<Durability>>,
+}
+
+impl Journal for Watching {
+    fn append<'a>(&'a self, events: &'a [Event], d: Durability) -> Fut<'a, Result<(), JournalError>> {
+        self.asked.lock().unwrap().push(d);
+        self.journal.append(events, d)
+    }
+
+    fn read(&self, from: Seq, max: usize) -> Fut<'_, Result<Vec<Event>, JournalError>> {
+        self.journal.read(from, max)
+    }
+
+    fn extend_blob<'a>(&'a self, blob: &'a BlobId, piece: Bytes) -> Fut<'a, Result<(), JournalError>> {
+        self.journal.extend_blob(blob, piece)
+    }
+
+    fn read_blob<'a>(
+        &'a self,
+        blob: &'a BlobId,
+        from: u64,
+        max: usize,
+    ) -> Fut<'a, Result<Vec<u8>, JournalError>> {
+        self.journal.read_blob(blob, from, max)
+    }
+}
+
+/// A call that may change something runs once its start is safe on the disk; one that only reads does not wait.
+#[tokio::test]
+async fn what_only_reads_does_not_wait_for_the_disk() {
+    let path = || RealPath::resolved("/w/a");
+    let check = async |actions: Vec<Action>, expected| {
+        let journal = Arc::new(Watching::default());
+        let clock = Arc::new(|| Timestamp::UNIX_EPOCH);
+        let log = EventLog::new(SessionId("s".into()), Arc::clone(&journal) as _, Seq(0), clock);
+        let gate = Gate::new(Arc::new(Open), log.clone());
+        gate.pass(call(), actions.clone(), Via::Loop, &CancellationToken::new()).await.unwrap();
+        assert_eq!(names(&log).await, ["tool_call_start"]);
+        assert_eq!(journal.asked.lock().unwrap().last(), Some(&expected), "{actions:?}");
+    };
+    check(vec![Action::Read { path: path() }], Durability::Soon).await;
+    check(vec![Action::Read { path: path() }, Action::ReadAll { path: path() }], Durability::Soon).await;
+    check(vec![Action::Read { path: path() }, Action::Write { path: path() }], Durability::Synced).await;
+    check(actions(), Durability::Synced).await;
+    // Whatever says nothing of what it does.
+    check(Vec::new(), Durability::Synced).await;
 }
 
 #[tokio::test]

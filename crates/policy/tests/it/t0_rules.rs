@@ -454,3 +454,38 @@ fn links_that_are_there_are_followed() {
         assert_eq!(judge.explain_line(line).answer(), expected, "{line}");
     }
 }
+
+/// What is known to leave everything as it was need not wait until its start is safe on the disk.
+#[test]
+fn what_changes_nothing_is_known() {
+    let judge = judge(Mode::Full, "");
+    let check = |actions: &[Action], expected| {
+        assert_eq!(judge.changes_nothing(actions), expected, "{actions:?}");
+    };
+    for line in ["true 7", "ls -la", "cat a.txt | head -3", "cd src && grep -n x a.rs", "timeout 9 wc -l a"] {
+        check(&[shell(line)], true);
+    }
+    for line in [
+        "",
+        "rm a",
+        "true > a",
+        "ls; touch a",
+        "cat a | tee b",
+        "echo $(touch a)",
+        "echo $x",
+        "PATH=. ls",
+        "timeout 9 rm a",
+        "cargo test",
+        "python3 a.py",
+        "ls &&",
+        "true() { rm a; }; true",
+        "curl example.org",
+    ] {
+        check(&[shell(line)], false);
+    }
+    check(&[read("/w/project/a"), shell("ls")], true);
+    check(&[read("/w/project/a"), write("/w/project/b")], false);
+    check(&[Action::Net { host: "example.org".to_owned() }], false);
+    check(&[Action::Tool { name: "x".to_owned(), args: json!({}) }], false);
+    check(&[], false);
+}

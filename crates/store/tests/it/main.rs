@@ -5,6 +5,7 @@
 mod life;
 mod support;
 mod t0_agents;
+mod t0_beside;
 mod t0_blobs;
 mod t0_export;
 mod t0_index;

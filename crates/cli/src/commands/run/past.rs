@@ -105,6 +105,21 @@ impl Past {
         self.kept.past.bill(catalog)
     }
 
+    /// What is said of those that were cut off with their process, if some were: what a budget counts for them.
+    pub(super) fn told_of_lost(&self, catalog: &Catalog) -> Option<String> {
+        let lost = self.kept.past.bill_of_lost(catalog);
+        let tokens = lost.iter().fold(0_u64, |sum, call| sum.saturating_add(call.tokens));
+        let cost = lost.iter().map(|call| call.cost).reduce(|sum, cost| sum + cost)?;
+        let usd = cost.amount().map(|usd| format!("{usd} and ")).unwrap_or_default();
+        let calls = match lost.len() {
+            1 => "a model call was".to_owned(),
+            many => format!("{many} model calls were"),
+        };
+        Some(format!(
+            "{calls} under way when the session was cut off, and nobody knows what became of that: the budget counts the most it could have taken, {usd}{tokens} tokens"
+        ))
+    }
+
     /// The flags that it remembers.
     pub(super) fn flags(&self) -> &Flags {
         &self.flags

@@ -175,7 +175,7 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
         From::Nothing { .. } => config.flag("store.save"),
         From::Session(_) => true,
     };
-    let workshop = match budget(&config, &begin) {
+    let workshop = match budget(&config, &begin, output) {
         Some(purse) => workshop.budget(Arc::new(purse)),
         None => workshop,
     };
@@ -369,7 +369,7 @@ fn limits(config: &Config) -> Limits {
 }
 
 /// What the session may spend, if that is limited; what it has spent already is spent.
-fn budget(config: &Config, begin: &Begin) -> Option<Purse> {
+fn budget(config: &Config, begin: &Begin, output: &Output) -> Option<Purse> {
     let usd = config.number("limits.max_usd").map(Usd::from_dollars);
     let limit = Allowance { usd, tokens: config.count("limits.max_tokens") };
     if limit.is_unlimited() {
@@ -377,8 +377,12 @@ fn budget(config: &Config, begin: &Begin) -> Option<Purse> {
     }
     let purse = Purse::new(limit).named("the session's budget");
     if let Begin::Again(past) = begin {
-        for spending in past.bill(&connect::catalog(config)) {
+        let catalog = connect::catalog(config);
+        for spending in past.bill(&catalog) {
             purse.book(spending);
+        }
+        if let Some(told) = past.told_of_lost(&catalog) {
+            output.warning(&told);
         }
     }
     Some(purse)

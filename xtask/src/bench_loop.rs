@@ -28,6 +28,8 @@ const ROUNDS: u32 = 20;
 
 /// What the model answers with rounds of tools: a word that hardly stands in an agent's own prompt.
 pub(crate) const LONG: &str = "twentyfold";
+/// The same, with commands that change a file: before each of them the disk has the session.
+const DEEDS: &str = "twentydeeds";
 /// Nothing is written to disk, and commands run as the bare shell does, without a sandbox: the loop alone.
 const LOOSE: &[&str] = &["--no-save", "--policy", "full"];
 /// The same, and kept.
@@ -109,13 +111,17 @@ pub(crate) fn run_all() -> Outcome {
         },
         ours("the same answer, kept", KEPT, "hello"),
         ours("the same rounds, kept", KEPT, LONG),
+        ours("20 rounds that write a file", LOOSE, DEEDS),
+        ours("the same, kept", KEPT, DEEDS),
         // What a sandbox adds is judged by `cargo xtask bench sandbox`.
         ours("the same rounds, kept, in a sandbox", &[], LONG),
     ];
     let own = candidates.len();
-    let mut long = Command::new(&junto);
-    long.args(["run", "--json"]).args(LOOSE).arg(LONG);
-    check_rounds(twin.clone_address().point(long, &home))?;
+    for task in [LONG, DEEDS] {
+        let mut long = Command::new(&junto);
+        long.args(["run", "--json"]).args(LOOSE).arg(task);
+        check_rounds(twin.clone_address().point(long, &home))?;
+    }
     let notes = scratch.join("peak");
     let clis = clis::ensure()?;
     for Other { name, args } in &OTHERS {
@@ -174,7 +180,7 @@ fn report(candidates: &[Candidate], own: usize) -> Outcome<Verdict> {
         );
         middles.push(cost);
     }
-    let [one_shot, rounds, bare, kept_one_shot, kept_rounds, ..] = &middles[..] else {
+    let [one_shot, rounds, bare, kept_one_shot, kept_rounds, deeds, kept_deeds, ..] = &middles[..] else {
         return Err("nothing was measured".to_owned());
     };
     let peers = candidates.iter().zip(&middles).skip(own);
@@ -185,6 +191,8 @@ fn report(candidates: &[Candidate], own: usize) -> Outcome<Verdict> {
         count: ROUNDS,
         kept_one_shot: *kept_one_shot,
         kept_rounds: *kept_rounds,
+        deeds: *deeds,
+        kept_deeds: *kept_deeds,
         fastest: peers
             .map(|(peer, cost)| Peer { name: peer.name.clone(), wall: cost.wall })
             .min_by_key(|peer| peer.wall),
@@ -337,9 +345,12 @@ impl Address {
 
 /// The play. Each round's command is another: a session interferes with one that goes in circles.
 fn play_text() -> String {
-    format!(
-        "[[steps]]\nwhen = {{ contains = \"{LONG}\" }}\nloop = {ROUNDS}\nthink = false\n\
-         calls = [{{ tool = \"shell\", args = {{ command = \"true {{{{round}}}}\" }} }}]\n\n\
-         [[steps]]\nthink = false\ntext = \"Done.\"\n"
-    )
+    let rounds = |task: &str, command: &str| {
+        format!(
+            "[[steps]]\nwhen = {{ contains = \"{task}\" }}\nloop = {ROUNDS}\nthink = false\n\
+             calls = [{{ tool = \"shell\", args = {{ command = \"{command}\" }} }}]\n\n"
+        )
+    };
+    let (looks, deeds) = (rounds(LONG, "true {{round}}"), rounds(DEEDS, "true {{round}} > round"));
+    format!("{looks}{deeds}[[steps]]\nthink = false\ntext = \"Done.\"\n")
 }

@@ -46,6 +46,7 @@ pub(crate) use problem::{Problem, failure as problems_failure};
 pub(crate) use programs::anchor;
 pub(crate) use project::{ProjectFiles, SERVERS, of_project};
 pub(crate) use runners::RunnerSettings;
+pub(crate) use schema::RUNNERS;
 #[cfg(test)]
 pub(crate) use schema::{COUNCIL_MODES, FAN_OUTS, SCOPES};
 pub(crate) use schema::{DIALECTS, ENV_POLICIES, KERNEL_STATES, MODES, OVERFLOWS, SANDBOXES};

@@ -10,7 +10,7 @@ use junto::runner::sweep::Roster;
 use junto::runner::{Definition, Endpoint, Home, Host, Patience, Probe, Purpose};
 use junto::{Answers, Cli, LastResort, Relay, Runner, core::Mode};
 
-use crate::config::{Config, RunnerSettings};
+use crate::config::{Config, RUNNERS, RunnerSettings};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -26,12 +26,22 @@ pub(crate) fn installed<'a>(
     config: &Config,
     environment: &'a Environment,
 ) -> impl Iterator<Item = String> + use<'a> {
-    let defined = config.runner_names().into_iter().filter_map(|name| {
-        let definition = definition(&name, &config.runner(&name)).ok()?;
-        Some((name, definition))
-    });
-    let defined: Vec<(String, Definition)> = defined.collect();
-    defined.into_iter().filter(|(_, known)| environment.has_program(known.program())).map(|(name, _)| name)
+    let known: Vec<(String, RunnerSettings)> =
+        config.runner_names().into_iter().map(|name| (name.clone(), config.runner(&name))).collect();
+    known
+        .into_iter()
+        .filter(|(name, settings)| is_installed(name, settings, environment))
+        .map(|(name, _)| name)
+}
+
+/// Whether the program of an agent is there. The definitions of those that are run as they are shipped need not be read for
+/// that: their programs have the names of their kinds.
+fn is_installed(name: &str, settings: &RunnerSettings, environment: &Environment) -> bool {
+    let kind = settings.like.as_deref().unwrap_or(name);
+    if settings.definition.is_none() && settings.command.is_none() && RUNNERS.contains(&kind) {
+        return environment.has_program(kind);
+    }
+    definition(name, settings).is_ok_and(|known| environment.has_program(known.program()))
 }
 
 /// The agent of a name. Its program is looked for when one is started, and not before.

@@ -147,6 +147,9 @@ mod tests {
     #[test]
     fn the_shipped_ones_are_those_of_the_library() {
         assert_eq!(Definition::shipped_kinds().collect::<Vec<_>>(), schema::RUNNERS);
+        for kind in schema::RUNNERS {
+            assert_eq!(Definition::shipped(kind).unwrap().program(), *kind);
+        }
         assert_eq!(load("").unwrap().runner_names(), schema::RUNNERS);
         assert_eq!(load("").unwrap().runner("claude"), RunnerSettings::default());
     }

@@ -156,7 +156,7 @@ impl Frame {
     /// Puts a session together.
     ///
     /// # Errors
-    /// `invalid` if a tool's schema is none.
+    /// `invalid` if a tool's schema has no object at its root.
     pub(crate) fn new(config: SessionConfig) -> Result<Self, AgentError> {
         Self::with_children_born(config, 0)
     }

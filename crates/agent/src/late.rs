@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use junto_core::{Offer, Tool, ToolSource};
+use junto_llm::schema;
 
 use crate::ToolRegistry;
-use crate::kit::Entry;
 
 /// Where they come from, and which of them the session has.
 pub(crate) struct Late {
@@ -47,8 +47,9 @@ impl Late {
         let is_free = |tool: &Arc<dyn Tool>| !own.contains(&tool.spec().name);
         for tool in declared.into_iter().filter(is_free) {
             let name = tool.spec().name.clone();
-            match Entry::new(&tool) {
-                Ok(_) => {
+            let parameters = tool.spec().parameters();
+            match parameters.map_or(Ok(()), |parameters| schema::check_object_root(&name, parameters)) {
+                Ok(()) => {
                     tools.register(tool);
                     has.names.push(name);
                 }

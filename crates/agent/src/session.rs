@@ -79,7 +79,7 @@ impl Session {
     /// Starts a session. Must be called within a Tokio runtime, which runs it.
     ///
     /// # Errors
-    /// `invalid` if a tool's schema is none; `journal` if the log cannot be written.
+    /// `invalid` if a tool's schema has no object at its root; `journal` if the log cannot be written.
     pub async fn start(config: SessionConfig) -> Result<Self, AgentError> {
         let frame = Frame::new(profile::apply(config))?;
         let config = &frame.config;
@@ -129,7 +129,7 @@ impl Session {
     /// then, because what they keep of it begins with the tools.
     ///
     /// # Errors
-    /// `invalid` if the tool's schema is none; the tools are as before then.
+    /// `invalid` if the tool's schema has no object at its root; the tools are as before then.
     pub fn register(&self, tool: Arc<dyn Tool>) -> Result<Option<Arc<dyn Tool>>, AgentError> {
         self.0.toolbox.change(|tools| tools.register(tool))
     }

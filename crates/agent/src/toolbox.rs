@@ -93,7 +93,7 @@ pub(crate) struct Ran {
 
 impl Toolbox {
     /// # Errors
-    /// `invalid` if a tool's schema is none.
+    /// `invalid` if a tool's schema has no object at its root.
     pub(crate) fn new(
         tools: ToolRegistry,
         env: Arc<dyn ExecutionEnvironment>,
@@ -212,7 +212,7 @@ impl Toolbox {
     /// Changes which tools there are.
     ///
     /// # Errors
-    /// `invalid` if a tool's schema is none; nothing is changed then.
+    /// `invalid` if a tool's schema has no object at its root; nothing is changed then.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut ToolRegistry) -> T) -> Result<T, AgentError> {
         let mut kit = self.kit.write().unwrap_or_else(PoisonError::into_inner);
         let mut tools = kit.registry().clone();

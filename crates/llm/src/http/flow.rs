@@ -11,10 +11,6 @@ use super::{network, plain, reqwest_error};
 use crate::Error;
 
 /// The bytes of an answer. Dropped before its end, it closes the connection or resets the stream.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one for each call, and whoever keeps it has it in a box"
-)]
 pub(super) enum Flow {
     /// Over a plain connection.
     Plain(plain::Answer),

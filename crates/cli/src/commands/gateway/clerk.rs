@@ -15,7 +15,8 @@ const MOST: usize = 1024;
 const REST: Duration = Duration::from_millis(5);
 
 /// How far it stands back (`nice`): what became of a call can wait for a core, and an answer on its way cannot.
-const BEHIND: i32 = 10;
+#[cfg(target_os = "linux")]
+const BEHIND: i32 = 5;
 
 /// Dropping it writes what is left.
 pub(super) struct Clerk {
@@ -51,7 +52,8 @@ impl Drop for Clerk {
 }
 
 fn work(reports: Receiver<Option<CallReport>>, mut write: impl FnMut(CallReport)) {
-    // Of this thread, for which zero stands; if it is refused, nothing is lost.
+    // Here that is this thread; elsewhere it would be the whole process. If it is refused, nothing is lost.
+    #[cfg(target_os = "linux")]
     let _ = rustix::process::setpriority_process(None, BEHIND);
     while let Ok(Some(report)) = reports.recv() {
         write(report);

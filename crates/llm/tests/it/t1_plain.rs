@@ -264,3 +264,23 @@ async fn nobody_there_is_said_so() {
     assert_eq!(error.kind().as_str(), "network");
     assert!(error.message().starts_with("cannot reach the provider: Connection refused"), "{error}");
 }
+
+#[tokio::test]
+async fn of_many_that_are_not_used_any_more_some_are_kept() {
+    const KEPT: usize = 128;
+    let mut server = Server::start(&[Deed::Answer]).await;
+    let (provider, cx) = (server.provider(), CallCx::new());
+    for turn in 0..2 {
+        let mut answers = Vec::new();
+        for _ in 0..KEPT + 2 {
+            answers.push(ask(&provider, &cx).await.unwrap());
+        }
+        assert_eq!(server.connections(), KEPT + 2 + turn * 2);
+        for answer in answers {
+            assert_eq!(answer.count().await, 1);
+        }
+        for _ in 0..2 {
+            server.closed().await;
+        }
+    }
+}

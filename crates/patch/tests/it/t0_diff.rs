@@ -17,7 +17,7 @@ fn check(before: &str, after: &str, hunks: &str) {
 
 /// Lines with these numbers.
 fn lines(numbers: std::ops::RangeInclusive<usize>) -> String {
-    numbers.map(|n| format!("line {n}\n")).collect()
+    numbers.flat_map(|n| [format!("line {n}"), "\n".to_owned()]).collect()
 }
 
 #[test]

@@ -94,6 +94,7 @@ fn in_full_only_rules_decide_and_what_may_match_is_asked_about() {
         (denied, "bash -O extglob -c 'rm x'", Ask),
         (denied, "trap -- 'rm x' EXIT", Ask),
         (denied, "$empty rm x", Ask),
+        (&["deny command rm x"], "$empty rm x", Ask),
         (denied, "find . $x", Ask),
         (denied, "su -c 'rm -rf z'", Ask),
         (denied, "unshare rm -rf z", Ask),
@@ -111,9 +112,14 @@ fn in_full_only_rules_decide_and_what_may_match_is_asked_about() {
         (denied, "systemd-run rm z", Ask),
         (&["deny command make ** x"], "make \"$1\"", Allow),
         (&["deny command make ** x"], "make \"$@\"", Ask),
+        (&["deny command make ** x"], "make \"${1}\"", Allow),
+        (&["deny command make ** x"], "make ${1}", Ask),
+        (&["deny command make ** x"], "make \"${@}\"", Ask),
         (&["deny command make ** x"], "make \"${1:-x}\"", Allow),
         (&["deny command make ** x"], "make \"${@:-x}\"", Ask),
         (&[], "ls (", Allow),
+        (&["allow command make *"], "ls (", Allow),
+        (&["deny tool x"], "ls (", Allow),
         (&["deny write /etc"], "touch /etc/x", Deny),
         (&["deny write /etc"], "touch $x", Ask),
         (&["deny read ~/.ssh"], "cat ~/.ssh/id_rsa", Deny),
@@ -191,6 +197,21 @@ fn rules_about_files_and_hosts() {
 }
 
 #[test]
+fn what_fetches_is_allowed_with_its_host_unless_it_does_more() {
+    use Answer::{Allow, Ask};
+    for (mode, line, expected) in [
+        (Mode::Workspace, "curl --silent https://example.org/x", Allow),
+        (Mode::Workspace, "curl --location https://example.org/x", Ask),
+        (Mode::Workspace, "curl -o /etc/x https://example.org/x", Ask),
+        (Mode::ReadOnly, "curl -o - https://example.org/x", Allow),
+        (Mode::Workspace, "wget -q https://example.org/x", Allow),
+        (Mode::Workspace, "wget -i f https://example.org/x", Ask),
+    ] {
+        assert_eq!(answer(mode, &["allow net example.org"], shell(line)), expected, "{mode} {line}");
+    }
+}
+
+#[test]
 fn tools_code_and_agents() {
     use Answer::{Allow, Ask, Deny};
     let tool = Action::Tool { name: "issues_create".to_owned(), args: json!({}) };
@@ -211,6 +232,8 @@ fn tools_code_and_agents() {
         (Mode::Workspace, &[], agent("claude", ChildMode::WorkspaceWrite), Ask),
         (Mode::ReadOnly, &[], agent("claude", ChildMode::WorkspaceWrite), Deny),
         (Mode::ReadOnly, &[], agent("native", ChildMode::ReadOnly), Allow),
+        (Mode::Full, &[], agent("claude", ChildMode::Full), Allow),
+        (Mode::ReadOnly, &[], agent("native", ChildMode::Full), Deny),
         (Mode::Workspace, &["deny tool spawn_agent"], agent("native", ChildMode::ReadOnly), Deny),
     ] {
         assert_eq!(answer(mode, rules, action.clone()), expected, "{mode} {rules:?} {action:?}");
@@ -361,6 +384,7 @@ fn the_notation_is_read_as_it_is_printed() {
         assert_eq!(rule.to_string(), line);
         let toml = Rules::parse(&rule.to_toml(), Origin::Session, None).unwrap();
         assert_eq!(toml.iter().map(ToString::to_string).collect::<Vec<_>>(), [line]);
+        assert_eq!(Rules::from(vec![rule.clone()]).iter().collect::<Vec<_>>(), [&rule]);
     }
     for (line, message) in [
         ("", "is no rule"),

@@ -106,6 +106,13 @@ fn an_explanation_says_which_rule_decides_and_why() {
 }
 
 #[test]
+fn of_rules_that_say_the_same_the_first_is_named() {
+    let judge = judge(Mode::Workspace, &rules(&["deny command make *", "deny command make build *"]));
+    let shown = judge.explain_line("make build").to_string();
+    assert!(shown.contains("rule deny command \"make *\""), "{shown}");
+}
+
+#[test]
 fn an_explanation_says_whether_the_sandbox_holds() {
     let judge = confined(Mode::Workspace, &rules(&["allow command make *"]));
     let first = |line: &str| judge.explain_line(line).to_string().lines().next().unwrap().to_owned();
@@ -123,6 +130,7 @@ fn what_has_no_words_is_shown_by_what_it_does() {
     check("<> ~/x", "(run <> ~/x)");
     check("echo $((x))", "run $((x))");
     check("ls() { a; }", "run ls() { … }");
+    check("ls (", "run ls (");
 }
 
 #[test]

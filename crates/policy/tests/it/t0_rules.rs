@@ -7,7 +7,7 @@ use junto_env::RealPath;
 use junto_policy::{Answer, Confined, Judge, Links, Mode, Origin, Place, PolicyRule, Rules};
 use serde_json::json;
 
-use crate::support::{confined, judge, place, rules, shell};
+use crate::support::{WORKDIR, confined, judge, place, rules, shell};
 
 fn answer(mode: Mode, lines: &[&str], action: Action) -> Answer {
     judge(mode, &rules(lines)).explain(&[action]).answer()
@@ -206,6 +206,10 @@ fn what_fetches_is_allowed_with_its_host_unless_it_does_more() {
         (Mode::ReadOnly, "curl -o - https://example.org/x", Allow),
         (Mode::Workspace, "wget -q https://example.org/x", Allow),
         (Mode::Workspace, "wget -i f https://example.org/x", Ask),
+        (Mode::Workspace, "cd /etc; wget -q https://example.org/x", Ask),
+        (Mode::Workspace, "wget -q -O /etc/x https://example.org/x", Ask),
+        (Mode::Workspace, "echo x > /dev/tcp/example.org/80", Allow),
+        (Mode::Workspace, "echo x > /dev/tcp/*.org/80", Ask),
     ] {
         assert_eq!(answer(mode, &["allow net example.org"], shell(line)), expected, "{mode} {line}");
     }
@@ -278,10 +282,11 @@ fn what_a_rule_allows_runs_without_the_sandbox_unless_something_needs_it() {
 }
 
 #[test]
-fn a_judge_knows_its_mode() {
+fn a_judge_knows_its_mode_and_place() {
     for mode in [Mode::ReadOnly, Mode::Ask, Mode::Workspace, Mode::Full] {
         assert_eq!(judge(mode, "").mode(), mode);
     }
+    assert_eq!(judge(Mode::Ask, "").place().workdir, Path::new(WORKDIR));
 }
 
 /// Those that are told by a pattern are not there: who hides files needs their names.
@@ -476,5 +481,24 @@ fn links_that_are_there_are_followed() {
         ("echo x > /dev/null", Allow),
     ] {
         assert_eq!(judge.explain_line(line).answer(), expected, "{line}");
+    }
+}
+
+#[test]
+fn nothing_is_inside_of_everything() {
+    for workdir in ["/", ""] {
+        let place = Place { workdir: workdir.into(), ..place(Confined::default()) };
+        let judge = Judge::new(Mode::Workspace, place, Vec::new());
+        assert_eq!(judge.explain(&[write("/srv/x")]).answer(), Answer::Ask, "{workdir}");
+    }
+}
+
+#[test]
+fn a_tilde_before_a_name_is_none() {
+    let denied = &["deny write ~foo", "deny write ~/bar"];
+    for (path, expected) in
+        [("/home/ada/foo", Answer::Allow), ("/w/project/~foo", Answer::Deny), ("/home/ada/bar", Answer::Deny)]
+    {
+        assert_eq!(answer(Mode::Full, denied, write(path)), expected, "{path}");
     }
 }

@@ -133,4 +133,13 @@ mod tests {
         // The first line was quoted without its indentation, the next with it.
         check(&["if a:", "        b"], &["    if a:", "        b"], "        c", "        c");
     }
+
+    #[test]
+    fn empty_lines_and_those_that_are_far_out_teach_nothing() {
+        check(&["    a", "  "], &["        a", ""], "  b", "      b");
+        let out = |spaces: usize| " ".repeat(spaces);
+        check(&["a"], &[&(out(200) + "a")], "b", &(out(200) + "b"));
+        check(&["a"], &[&(out(201) + "a")], "b", "b");
+        check(&[&(out(201) + "a")], &["a"], &(out(201) + "b"), &(out(201) + "b"));
+    }
 }

@@ -144,8 +144,29 @@ mod tests {
         let sought = "let total = count(&items);";
         let behind = |bytes: usize| format!("{}\n{sought}\n", "-".repeat(bytes - 1));
         let found = |text: String| nearest(&Lines::new(&text), sought).map(|near| near.line);
-        assert_eq!(found(behind(LOOKED_AT)), Some(2));
-        assert_eq!(found(format!("\n{}", behind(LOOKED_AT))), None);
+        let much = 16 * 1024 * 1024;
+        assert_eq!(found(behind(much)), Some(2));
+        assert_eq!(found(format!("\n{}", behind(much))), None);
+    }
+
+    #[test]
+    fn of_lines_that_are_as_alike_the_first_is_named() {
+        let text = "let total = count(&items);\nlet a = 1;\nlet total = count(&items);\n";
+        assert_eq!(nearest(&Lines::new(text), "let total = counted(&items);").map(|near| near.line), Some(1));
+    }
+
+    #[test]
+    fn the_line_after_the_first_place_that_begins_alike_does_not_fit() {
+        let check = |text: &str, sought: &[&str], line: &str, near: Option<usize>| {
+            let found = misfit(&Lines::new(text), sought);
+            assert_eq!((found.line.as_str(), found.near.map(|near| near.line)), (line, near), "{text}");
+        };
+        let text = "a\nfn f() {\n    one;\n}\nfn f() {\n    two;\n}\n";
+        check(text, &["fn f() {", "    three;"], "    three;", Some(3));
+        // The text ends where the next line should be, so none can be named in its place.
+        check("a\nfn f() {\n", &["fn f() {", "    three;"], "fn f() {", Some(2));
+        // A beginning that says nothing is none.
+        check("{\nlet a = 1;\n}\n", &["{", "let ab = 1;"], "let ab = 1;", Some(2));
     }
 
     #[test]

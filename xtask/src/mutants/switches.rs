@@ -344,6 +344,18 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
         visit::visit_expr_unary(self, unary);
     }
 
+    /// If too little is matched without the arms that can be left out, the compiler says so of what is matched.
+    fn visit_expr_match(&mut self, expr: &'ast syn::ExprMatch) {
+        let arms = expr.arms.iter().filter_map(|arm| self.at.get(&(Genre::MatchArm, place(arm.span()))));
+        let mutants: Vec<_> = arms.flatten().copied().collect();
+        if !self.constant && !mutants.is_empty() {
+            let matched = expr.expr.span().byte_range();
+            let edits = vec![opens(matched.start..matched.start, ""), closes(matched.end, Vec::new())];
+            self.put(&mutants, edits);
+        }
+        visit::visit_expr_match(self, expr);
+    }
+
     fn visit_arm(&mut self, arm: &'ast syn::Arm) {
         let mutants = self.take(Genre::MatchArm, arm.span());
         if let Some((number, _)) = mutants.first() {

@@ -163,14 +163,47 @@ struct Spanned {
     byte_start: usize,
     byte_end: usize,
     is_primary: bool,
+    expansion: Option<Expansion>,
+}
+
+/// Where the macro is called that the text is in.
+#[derive(Deserialize)]
+struct Expansion {
+    span: Box<Spanned>,
 }
 
 impl Said {
     fn complaint(self) -> Complaint {
-        let at = self.spans.into_iter().filter(|span| span.is_primary);
-        Complaint {
-            at: at.map(|span| (span.file_name, span.byte_start..span.byte_end)).collect(),
-            text: self.rendered.unwrap_or_default(),
+        let mut at = Vec::new();
+        for span in self.spans.into_iter().filter(|span| span.is_primary) {
+            // What a macro of another file makes is an error there: whose it is is known by the calls that led to it.
+            let mut next = Some(span);
+            while let Some(span) = next {
+                at.push((span.file_name, span.byte_start..span.byte_end));
+                next = span.expansion.map(|expansion| *expansion.span);
+            }
         }
+        Complaint { at, text: self.rendered.unwrap_or_default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_in_a_macro_is_also_where_it_is_called() {
+        let span = |file: &str, at: Range<usize>, is_primary: bool, expansion: &str| {
+            format!(
+                r#"{{"file_name":"{file}","byte_start":{},"byte_end":{},"is_primary":{is_primary},"expansion":{expansion}}}"#,
+                at.start, at.end
+            )
+        };
+        let call = span("a.rs", 5..9, false, "null");
+        let within = span("macros.rs", 1..2, true, &format!(r#"{{"span":{call}}}"#));
+        let beside = span("a.rs", 20..30, false, "null");
+        let said = format!(r#"{{"level":"error","rendered":"no","spans":[{within},{beside}]}}"#);
+        let complaint = serde_json::from_str::<Said>(&said).unwrap().complaint();
+        assert_eq!(complaint.at, [("macros.rs".to_owned(), 1..2), ("a.rs".to_owned(), 5..9)]);
     }
 }

@@ -227,5 +227,48 @@ mod tests {
         check(&[5, 1, 3, 3, 2, 7], &[8, 1, 3, 3, 2, 4], &[(1, 1), (2, 2), (3, 3), (4, 4)]);
         // Of lines that changed places the most stay.
         check(&[9, 1, 2, 3, 7], &[8, 2, 3, 1, 6], &[(2, 1), (3, 2)]);
+        // A part begins after the line before it and goes to the line after it.
+        check(&[5, 1, 3, 3, 6, 2, 7], &[8, 1, 3, 3, 9, 2, 4], &[(1, 1), (2, 2), (3, 3), (5, 5)]);
+        check(&[5, 1, 6, 3, 3, 2, 7], &[8, 1, 9, 3, 3, 2, 4], &[(1, 1), (3, 3), (4, 4), (5, 5)]);
+        check(&[5, 1, 3, 3, 7], &[8, 1, 3, 3, 4], &[(1, 1), (2, 2), (3, 3)]);
+        check(&[5, 3, 3, 1, 7], &[8, 3, 3, 1, 4], &[(1, 1), (2, 2), (3, 3)]);
+        check(&[5, 1, 3], &[8, 1, 3, 3], &[(1, 1), (2, 3)]);
+        check(&[3, 1, 5], &[3, 3, 1, 8], &[(0, 0), (1, 2)]);
+    }
+
+    #[test]
+    fn the_longest_list_that_rises_is_taken() {
+        let rises = |seconds: &[usize]| -> Vec<usize> {
+            rising(seconds.iter().copied().enumerate().collect()).into_iter().map(|pair| pair.1).collect()
+        };
+        assert_eq!(rises(&[]), []);
+        assert_eq!(rises(&[0, 1, 2, 3]), [0, 1, 2, 3]);
+        assert_eq!(rises(&[1, 2, 0, 3]), [1, 2, 3]);
+        assert_eq!(rises(&[5, 0, 6, 1, 2, 7]), [0, 1, 2, 7]);
+    }
+
+    /// The line `n` occurs once where those above it do not count, so that each cut makes the next one possible.
+    #[test]
+    fn what_is_cut_too_often_is_replaced_as_a_whole() {
+        let nested = |levels: u32, apart: u32, outwards: bool| {
+            let mut lines = vec![apart, 1, apart];
+            for level in 2..=levels {
+                lines.insert(0, apart);
+                lines.extend([level, apart, level - 1, apart]);
+            }
+            if outwards {
+                lines.reverse();
+            }
+            lines
+        };
+        for outwards in [false, true] {
+            let pairs =
+                |levels| common(&[nested(levels, 100, outwards), nested(levels, 200, outwards)]).len();
+            let most = u32::try_from(DEPTH).unwrap();
+            assert_eq!(pairs(3), 5);
+            for more in 0..4 {
+                assert_eq!(pairs(most + more), 2 * DEPTH - 1, "{more}");
+            }
+        }
     }
 }

@@ -189,4 +189,9 @@ mod tests {
             prop_assert_eq!(found, expected);
         }
     }
+
+    #[test]
+    fn a_sequence_of_nothing_is_nowhere() {
+        assert_eq!(Automaton::new(&[vec![], vec![1]]).run(&[2, 1]), [(0, None), (1, Some(1))]);
+    }
 }

@@ -4,6 +4,7 @@
 mod support;
 mod t0_apply;
 mod t0_cost;
+mod t0_diff;
 mod t0_faults_of_others;
 mod t0_fuzz;
 mod t0_parse;

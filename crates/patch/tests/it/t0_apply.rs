@@ -80,6 +80,8 @@ fn lines_change() {
     check("a\nb\na\nb\n", "@@ b\n@@ a\n-b\n+x", "a\nb\na\nx\n");
     check("a\n", "@@\n-a\n+a", "a\n");
     check("a\nb\n", "@@ a\n+x\n@@ a\n+y", "a\nx\ny\nb\n");
+    check("a\nb\na\nb\n", "@@ a\n@@ a\n-b\n+x", "a\nb\na\nx\n");
+    check("a\nb\n", "@@ a\n+x\n@@\n-b\n+y", "a\nx\ny\n");
 }
 
 #[test]
@@ -145,6 +147,8 @@ fn lines_are_found_in_stages() {
 fn empty_lines_at_the_end_of_a_hunk_may_be_missing_in_the_file() {
     check("a\nb\n", "@@\n-a\n+x\n\n\n@@\n-b\n+y\n", "x\ny\n");
     check("a\n\nb\n\nc\n", "@@\n-b\n+x\n \n", "a\n\nx\n\nc\n");
+    // But they are all that says where this goes.
+    assert!(refused("a\nb\n", "@@\n+x\n \n*** End of File").contains("are not in the file"));
 }
 
 #[test]
@@ -174,8 +178,13 @@ fn what_does_not_fit_is_explained() {
         "f, hunk 2: it fits only at line 2, which an earlier hunk changes already; make one hunk of both"
     );
     assert!(refused("a\nb\n", "@@\n a\n-b\n@@ a\n+x").contains("it fits only at line 2"));
+    assert!(refused("a\nb\n", "@@ a\n+x\n@@\n-a\n-b\n+y").contains("it fits only at line 1"));
     let error = try_apply(&patch("*** Update File: f\n@@\n-a"), &files(&[("f", "b\n")])).unwrap_err();
     assert_eq!((error.path(), error.hunk_number()), ("f", Some(1)));
+    let error = try_apply(&patch("*** Update File: f\n@@\n-a\n@@\n-c"), &files(&[("f", "a\n")])).unwrap_err();
+    assert_eq!(error.hunk_number(), Some(2));
+    let error = try_apply(&patch("*** Delete File: f"), &files(&[])).unwrap_err();
+    assert_eq!(error.hunk_number(), None);
 }
 
 #[test]

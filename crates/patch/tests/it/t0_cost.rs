@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use junto_patch::{Change, Patch, ReplaceErrorKind, Which, replace};
+use junto_patch::{Change, Patch, ReplaceErrorKind, Strategy, Which, diff, replace};
 
 use crate::support::{changed, files, try_apply};
 
@@ -87,4 +87,22 @@ fn likeness_gives_up_in_time() {
     let old = lines(500, |n| format!("{:0<40}", format!("{:b}", n % 97)));
     let error = replace(&text, &old, "x", Which::TheOne).unwrap_err();
     assert!(matches!(error.kind(), ReplaceErrorKind::NotFound { .. }), "{error}");
+}
+
+#[test]
+fn only_lines_of_the_same_letters_are_compared() {
+    let sought = "ab".repeat(500);
+    let text = lines(2000, |_| "cd".repeat(500)) + &sought + "\n";
+    let edit = replace(&text, &format!("x{sought}"), "x", Which::TheOne).unwrap();
+    assert_eq!((edit.strategy, edit.places[0].before.lines.clone()), (Strategy::Fuzzy, 2001..=2001));
+}
+
+#[test]
+fn a_difference_between_texts_of_equal_lines() {
+    let before = "}\n".repeat(LINES);
+    let after = "}\n".repeat(LINES / 2) + "x\n" + &"}\n".repeat(LINES / 2);
+    let patch = diff("f", &before, &after);
+    let before = files(&[("f", &before)]);
+    let applied = try_apply(&patch, &before).unwrap();
+    assert_eq!(changed(before, &applied.changes)["f"], after);
 }

@@ -25,6 +25,8 @@ fn lines_inserted_under_a_context_line_go_under_it() {
     check("a\nb\n\nc\n", "@@ a\n+x\n\n*** Update File: f\n@@ c\n+y", "a\nx\nb\n\nc\ny\n");
     // Only lines without any context go to the end.
     check("a\nb\n", "@@\n+x", "a\nb\nx\n");
+    // And those that are said to be there.
+    check("a\nb\n", "@@ a\n+x\n*** End of File", "a\nb\nx\n");
 }
 
 #[test]
@@ -32,6 +34,7 @@ fn the_end_of_file_marker_is_a_preference() {
     // It decides between places.
     check("a\nb\na\n", "@@\n-a\n+x\n*** End of File", "a\nb\nx\n");
     // The lines are not quite at the end, so the last place is taken.
+    check("a\nb\na \n", "@@\n-a\n+x\n*** End of File", "a\nb\nx\n");
     check("a\nb\na\nc\n", "@@\n-a\n+x\n*** End of File", "a\nb\nx\nc\n");
     check("a\nb\n\n\n", "@@\n a\n-b\n+x\n*** End of File", "a\nx\n\n\n");
 }

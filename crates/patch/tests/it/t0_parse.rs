@@ -173,6 +173,14 @@ fn what_is_wrong_is_said() {
         "*** Begin Patch\n*** End Patch\nEOF",
         "line 3 of the patch: expected nothing after \"*** End Patch\", found \"EOF\"",
     );
+    refused(
+        "*** Begin Patch\n*** End Patch\n```",
+        "line 3 of the patch: expected nothing after \"*** End Patch\", found \"```\"",
+    );
+    refused(
+        "```\n*** Begin Patch\n*** End Patch\nDone.\n```",
+        "line 4 of the patch: expected nothing after \"*** End Patch\", found \"Done.\"",
+    );
     body_refused("hello", &format!("line 2 of the patch: expected {HEAD}, found \"hello\""));
     body_refused(
         "*** Rename File: a",
@@ -213,6 +221,7 @@ fn what_is_wrong_is_said() {
     );
     let error = Patch::parse("*** Begin Patch\n*** Add File: a\nx").unwrap_err();
     assert_eq!((error.line(), error.found()), (3, Some("x")));
+    assert!(error.expected().starts_with("a line of the new file"), "{error}");
 }
 
 #[test]

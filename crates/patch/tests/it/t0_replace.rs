@@ -112,6 +112,15 @@ fn by_likeness() {
         "\nthird_call(argument);\n",
         "x\n\tthird_call(argument);\ny\n",
     );
+    // Just a tenth.
+    check("abcdefghijklmnopqrstuvwxyz0123\n", "abcdefghijklmnopqrstuvwxyz0XYZ", "x", "x\n");
+    // Empty lines at both ends are no part of the place.
+    check(
+        "x\n\n\tfirst_call(argument);\n\tsecond_call(argument);\n\ny\n",
+        "\nfirst_call(arguments);\nsecond_call(argument);\n\n",
+        "\nthird_call(argument);\n\n",
+        "x\n\n\tthird_call(argument);\n\ny\n",
+    );
 }
 
 #[test]
@@ -123,6 +132,17 @@ fn likeness_has_its_limits() {
     // More than a tenth, and a text too short to have a tenth.
     not_found("abcdefghijklmnopqrst\n", "abcdefghijklmnopXXXt");
     not_found("abcdefgh\n", "abcdefgX");
+    // One that is less alike, but elsewhere, may be meant too.
+    refused(
+        "let the_value_12 = read();\nlet the_value_1 = read();\n",
+        "let the_value_n = read();",
+        "x",
+        Which::TheOne,
+        "the text to replace is nearly in the file 2 times:\n\
+         line 1: \"let the_value_12 = read();\"\n\
+         line 2: \"let the_value_1 = read();\"\n\
+         copy the one that is meant as it is",
+    );
     // Two that are alike are not told apart, whatever was asked for.
     for which in [Which::TheOne, Which::All] {
         refused(
@@ -195,6 +215,8 @@ fn what_cannot_be_done_is_explained() {
     }
     let many = replace(&"a".repeat(100_000), "a", &"b".repeat(10_000), Which::All).unwrap_err();
     assert_eq!(many.kind(), &ReplaceErrorKind::TooLarge);
+    let large = replace(&"a".repeat(10_000), "a", &"b".repeat(200), Which::All).unwrap();
+    assert_eq!(large.text.len(), 2_000_000);
 }
 
 #[test]

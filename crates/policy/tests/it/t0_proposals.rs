@@ -26,6 +26,8 @@ fn rules_are_proposed_that_spare_the_question() {
         ("cat .env", &["allow read \"/w/project/.env\""]),
         ("curl -s https://example.org", &["allow net \"example.org\""]),
         ("./run.sh", &["allow command \"./run.sh *\""]),
+        ("'./run*.sh'", &["allow command \"'./run*.sh' *\""]),
+        ("\"./it's\"", &["allow command \"\\\"./it's\\\" *\""]),
         ("timeout 5 just build", &["allow command \"just *\""]),
         // Too much would be allowed with these.
         ("rm -rf ~/x", &["allow write \"/home/ada/x\""]),
@@ -36,6 +38,7 @@ fn rules_are_proposed_that_spare_the_question() {
         ("ls (", &[]),
         ("$x", &[]),
         ("touch $x", &[]),
+        ("rm ~/note*", &[]),
         ("PATH=x ls", &[]),
     ] {
         assert_eq!(proposed(&judge, line), expected, "{line}");
@@ -103,6 +106,13 @@ fn an_explanation_says_which_rule_decides_and_why() {
 }
 
 #[test]
+fn of_rules_that_say_the_same_the_first_is_named() {
+    let judge = judge(Mode::Workspace, &rules(&["deny command make *", "deny command make build *"]));
+    let shown = judge.explain_line("make build").to_string();
+    assert!(shown.contains("rule deny command \"make *\""), "{shown}");
+}
+
+#[test]
 fn an_explanation_says_whether_the_sandbox_holds() {
     let judge = confined(Mode::Workspace, &rules(&["allow command make *"]));
     let first = |line: &str| judge.explain_line(line).to_string().lines().next().unwrap().to_owned();
@@ -118,4 +128,37 @@ fn what_has_no_words_is_shown_by_what_it_does() {
     let check = |line: &str, expected: &str| assert!(shown(line).contains(expected), "{}", shown(line));
     check("A=1 B=2 < in > ~/x", "(run A=… B=… < in > ~/x)");
     check("<> ~/x", "(run <> ~/x)");
+    check("echo $((x))", "run $((x))");
+    check("ls() { a; }", "run ls() { … }");
+    check("ls (", "run ls (");
+}
+
+#[test]
+fn of_many_reasons_the_first_are_given() {
+    let judge = judge(Mode::Workspace, "");
+    let reason = |line: &str| match judge.explain_line(line).verdict {
+        Verdict::Ask { reason, .. } => reason,
+        verdict => panic!("{line}: {verdict:?}"),
+    };
+    let of_seven = reason("a1; a2; a3; a4; a5; a6; a7");
+    assert!(of_seven.contains("run a5: ") && of_seven.ends_with("; and 2 more"), "{of_seven}");
+    let of_five = reason("a1; a2; a3; a4; a5");
+    assert!(of_five.contains("run a5: ") && !of_five.contains(" more"), "{of_five}");
+}
+
+#[test]
+fn what_cannot_be_seen_is_named() {
+    let judge = judge(Mode::Workspace, "");
+    for (line, name) in [
+        ("ls \0", "a NUL character (U+0000)"),
+        ("ls \r", "a carriage return, which hides what is before it on a terminal (U+000D)"),
+        ("ls \u{1b}", "an escape character (U+001B)"),
+        ("ls \u{7}", "a control character (U+0007)"),
+        ("ls \u{200b}", "an invisible character (U+200B)"),
+        ("ls \u{202e}", "a character that changes the direction of the text (U+202E)"),
+        ("ls\u{a0}a", "a blank that is none for the shell (U+00A0)"),
+    ] {
+        let shown = judge.explain_line(line).to_string();
+        assert!(shown.contains(name), "{line:?}: {shown}");
+    }
 }

@@ -7,7 +7,7 @@ use junto_env::RealPath;
 use junto_policy::{Answer, Confined, Judge, Links, Mode, Origin, Place, PolicyRule, Rules};
 use serde_json::json;
 
-use crate::support::{confined, judge, place, rules, shell};
+use crate::support::{WORKDIR, confined, judge, place, rules, shell};
 
 fn answer(mode: Mode, lines: &[&str], action: Action) -> Answer {
     judge(mode, &rules(lines)).explain(&[action]).answer()
@@ -94,6 +94,7 @@ fn in_full_only_rules_decide_and_what_may_match_is_asked_about() {
         (denied, "bash -O extglob -c 'rm x'", Ask),
         (denied, "trap -- 'rm x' EXIT", Ask),
         (denied, "$empty rm x", Ask),
+        (&["deny command rm x"], "$empty rm x", Ask),
         (denied, "find . $x", Ask),
         (denied, "su -c 'rm -rf z'", Ask),
         (denied, "unshare rm -rf z", Ask),
@@ -111,9 +112,14 @@ fn in_full_only_rules_decide_and_what_may_match_is_asked_about() {
         (denied, "systemd-run rm z", Ask),
         (&["deny command make ** x"], "make \"$1\"", Allow),
         (&["deny command make ** x"], "make \"$@\"", Ask),
+        (&["deny command make ** x"], "make \"${1}\"", Allow),
+        (&["deny command make ** x"], "make ${1}", Ask),
+        (&["deny command make ** x"], "make \"${@}\"", Ask),
         (&["deny command make ** x"], "make \"${1:-x}\"", Allow),
         (&["deny command make ** x"], "make \"${@:-x}\"", Ask),
         (&[], "ls (", Allow),
+        (&["allow command make *"], "ls (", Allow),
+        (&["deny tool x"], "ls (", Allow),
         (&["deny write /etc"], "touch /etc/x", Deny),
         (&["deny write /etc"], "touch $x", Ask),
         (&["deny read ~/.ssh"], "cat ~/.ssh/id_rsa", Deny),
@@ -191,6 +197,25 @@ fn rules_about_files_and_hosts() {
 }
 
 #[test]
+fn what_fetches_is_allowed_with_its_host_unless_it_does_more() {
+    use Answer::{Allow, Ask};
+    for (mode, line, expected) in [
+        (Mode::Workspace, "curl --silent https://example.org/x", Allow),
+        (Mode::Workspace, "curl --location https://example.org/x", Ask),
+        (Mode::Workspace, "curl -o /etc/x https://example.org/x", Ask),
+        (Mode::ReadOnly, "curl -o - https://example.org/x", Allow),
+        (Mode::Workspace, "wget -q https://example.org/x", Allow),
+        (Mode::Workspace, "wget -i f https://example.org/x", Ask),
+        (Mode::Workspace, "cd /etc; wget -q https://example.org/x", Ask),
+        (Mode::Workspace, "wget -q -O /etc/x https://example.org/x", Ask),
+        (Mode::Workspace, "echo x > /dev/tcp/example.org/80", Allow),
+        (Mode::Workspace, "echo x > /dev/tcp/*.org/80", Ask),
+    ] {
+        assert_eq!(answer(mode, &["allow net example.org"], shell(line)), expected, "{mode} {line}");
+    }
+}
+
+#[test]
 fn tools_code_and_agents() {
     use Answer::{Allow, Ask, Deny};
     let tool = Action::Tool { name: "issues_create".to_owned(), args: json!({}) };
@@ -211,6 +236,8 @@ fn tools_code_and_agents() {
         (Mode::Workspace, &[], agent("claude", ChildMode::WorkspaceWrite), Ask),
         (Mode::ReadOnly, &[], agent("claude", ChildMode::WorkspaceWrite), Deny),
         (Mode::ReadOnly, &[], agent("native", ChildMode::ReadOnly), Allow),
+        (Mode::Full, &[], agent("claude", ChildMode::Full), Allow),
+        (Mode::ReadOnly, &[], agent("native", ChildMode::Full), Deny),
         (Mode::Workspace, &["deny tool spawn_agent"], agent("native", ChildMode::ReadOnly), Deny),
     ] {
         assert_eq!(answer(mode, rules, action.clone()), expected, "{mode} {rules:?} {action:?}");
@@ -255,10 +282,11 @@ fn what_a_rule_allows_runs_without_the_sandbox_unless_something_needs_it() {
 }
 
 #[test]
-fn a_judge_knows_its_mode() {
+fn a_judge_knows_its_mode_and_place() {
     for mode in [Mode::ReadOnly, Mode::Ask, Mode::Workspace, Mode::Full] {
         assert_eq!(judge(mode, "").mode(), mode);
     }
+    assert_eq!(judge(Mode::Ask, "").place().workdir, Path::new(WORKDIR));
 }
 
 /// Those that are told by a pattern are not there: who hides files needs their names.
@@ -361,6 +389,7 @@ fn the_notation_is_read_as_it_is_printed() {
         assert_eq!(rule.to_string(), line);
         let toml = Rules::parse(&rule.to_toml(), Origin::Session, None).unwrap();
         assert_eq!(toml.iter().map(ToString::to_string).collect::<Vec<_>>(), [line]);
+        assert_eq!(Rules::from(vec![rule.clone()]).iter().collect::<Vec<_>>(), [&rule]);
     }
     for (line, message) in [
         ("", "is no rule"),
@@ -488,4 +517,23 @@ fn what_changes_nothing_is_known() {
     check(&[Action::Net { host: "example.org".to_owned() }], false);
     check(&[Action::Tool { name: "x".to_owned(), args: json!({}) }], false);
     check(&[], false);
+}
+
+#[test]
+fn nothing_is_inside_of_everything() {
+    for workdir in ["/", ""] {
+        let place = Place { workdir: workdir.into(), ..place(Confined::default()) };
+        let judge = Judge::new(Mode::Workspace, place, Vec::new());
+        assert_eq!(judge.explain(&[write("/srv/x")]).answer(), Answer::Ask, "{workdir}");
+    }
+}
+
+#[test]
+fn a_tilde_before_a_name_is_none() {
+    let denied = &["deny write ~foo", "deny write ~/bar"];
+    for (path, expected) in
+        [("/home/ada/foo", Answer::Allow), ("/w/project/~foo", Answer::Deny), ("/home/ada/bar", Answer::Deny)]
+    {
+        assert_eq!(answer(Mode::Full, denied, write(path)), expected, "{path}");
+    }
 }

@@ -134,3 +134,25 @@ fn an_error_is_somebodys() {
     assert_eq!(at("(a)"), Some(Culprit::Switch(vec![1, 2])));
     assert_eq!(at("fn h"), None);
 }
+
+/// An arm that is behind a switch covers nothing, and the error is not where it is.
+#[test]
+fn an_error_about_all_arms_is_that_of_each() {
+    let text = "fn f(a: A, b: u8) -> u8 { match g(b + 2) { A::B => 1, A::C => 3, _ if b > 4 => 5 } }";
+    let mutants = [
+        mutant(text, Genre::MatchArm, "A::B =>", ""),
+        mutant(text, Genre::MatchArm, "A::C =>", ""),
+        mutant(text, Genre::BinaryOperator, "+", "-"),
+    ];
+    let (switched, left) = put(text, &mutants);
+    assert_eq!(left, Left::default());
+    let at = |what: &str| {
+        let start = switched.text.find(what).unwrap();
+        switched.culprit(&(start..start + what.len()))
+    };
+    let matched = "g((match (b, 2) { (__left, __right) => if crate::__mutant(3) { __left - __right } else \
+        { __left + __right } }))";
+    assert_eq!(at(matched), Some(Culprit::Switch(vec![1, 2])));
+    assert_eq!(at("__left - __right"), Some(Culprit::Mutant(3)));
+    assert_eq!(at("1, A::C"), None);
+}

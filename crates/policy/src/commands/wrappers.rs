@@ -262,7 +262,12 @@ fn shell(study: &mut Study<'_>, words: &[Word], dialect: Dialect, deeds: &mut Ve
                 deeds.push(Deed::Unclear(unusual.to_owned()));
                 at += 1;
             }
-            Some(text) if text.starts_with(['-', '+']) && text.len() > 1 => {
+            // After it come no options; it is no file either.
+            Some("-") => {
+                at += 1;
+                break;
+            }
+            Some(text) if text.starts_with(['-', '+']) => {
                 let letters = text.get(1..).unwrap_or_default();
                 // The name of an option may follow, but only the last letter has one.
                 let named = letters.ends_with('o');

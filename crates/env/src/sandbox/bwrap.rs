@@ -44,6 +44,9 @@ pub(super) struct Tried {
 const NAMESPACES: &[&str] = &["--unshare-pid", "--unshare-ipc", "--die-with-parent", "--cap-drop", "ALL"];
 /// Everything as it is, but not to be changed; processes are made anew.
 const EVERYTHING: &[&str] = &["--ro-bind", "/", "/", "--proc", "/proc"];
+/// For root, of whatever namespace: what the kernel shows there it lets root write, mostly without another right, and
+/// bubblewrap covers only a part. All of it at once, because drivers add to it; what is the command's own goes with it.
+const KERNEL: &[&str] = &["--remount-ro", "/proc"];
 /// Devices are made anew, after everything else.
 const DEVICES: &[&str] = &["--dev", "/dev"];
 /// What fails where not all was told: only devices that were made anew, which was said last, can be changed. Whoever
@@ -93,7 +96,7 @@ fn try_way(program: &Path, user_namespace: bool, walls: &Words, command: &[&str]
     let mut tried = Command::new(sh);
     tried.args(how).arg(program);
     tried.args(NAMESPACES).arg("--unshare-net").args(user_namespace.then_some("--unshare-user"));
-    tried.args(EVERYTHING).args(DEVICES).args(&walls.0).args(TOLD_ALL).arg("--").args(command);
+    tried.args(EVERYTHING).args(kernel()).args(DEVICES).args(&walls.0).args(TOLD_ALL).arg("--").args(command);
     tried.env_clear().env("PATH", "/usr/bin:/bin");
     tried.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // On a thread that is confined as those are that start commands.
@@ -112,6 +115,10 @@ fn try_way(program: &Path, user_namespace: bool, walls: &Words, command: &[&str]
         Ok(Ok(Err(e))) | Err(e) => Err(e.to_string()),
         Ok(Err(_)) => Err("the thread that tried it ended".to_owned()),
     }
+}
+
+fn kernel() -> &'static [&'static str] {
+    if nix::unistd::geteuid().is_root() { KERNEL } else { &[] }
 }
 
 /// Lets a process, and those that it starts, make no message queues; says whether that holds.
@@ -180,7 +187,7 @@ impl Plan {
         if self.own_network {
             walls.add(["--unshare-net"]);
         }
-        walls.add(EVERYTHING.iter().copied());
+        walls.add(EVERYTHING.iter().chain(kernel()).copied());
         let foreign = places.foreign();
         for own in &foreign.own {
             walls.own(own, places.is_temporary(&own.dir));

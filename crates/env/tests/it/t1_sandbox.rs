@@ -62,6 +62,13 @@ const WRITES: &[(&str, Free, &str)] = &[
     ),
     ("a file system mounted anew", Perhaps, "unshare -m mount -o remount,rw / && echo x > $O/new"),
     ("a variable of the kernel", Perhaps, "cat /proc/sys/kernel/ns_last_pid > /proc/sys/kernel/ns_last_pid"),
+    // Of which root needs no right but to open it; with its own value.
+    (
+        "what the kernel runs for a crash",
+        Perhaps,
+        "f=/proc/sys/kernel/core_pattern; v=$(cat $f) && printf '%s\\n' \"$v\" > $f",
+    ),
+    ("anything else of the kernel, opened to be written", Perhaps, "true >> /proc/swaps"),
     ("a device", Perhaps, "mknod $TMPDIR/disk b 7 0"),
 ];
 

@@ -54,18 +54,26 @@ const DEVICES: &[&str] = &["--dev", "/dev"];
 const TOLD_ALL: &[&str] = &["--chmod", "0755", "/dev"];
 /// What keys mean to a terminal, heard again.
 const HEAR: [&str; 2] = ["env", "--default-signal=INT,QUIT"];
+/// What is started before bubblewrap.
+const SHELL: &str = "/bin/sh";
 /// Keys do not end bubblewrap, and with it the command, before the command has heard of them.
-const DEAF: [&str; 3] = ["/bin/sh", "-c", "trap '' INT QUIT; exec \"$0\" \"$@\""];
+const DEAF: [&str; 3] = [SHELL, "-c", "trap '' INT QUIT; exec \"$0\" \"$@\""];
 
-/// Waits for a line before it becomes a program.
-const WAITS: [&str; 3] = ["/bin/sh", "-c", "read -r _; exec \"$0\" \"$@\""];
+/// What the shell is told to wait for a line before it becomes a program.
+const WAITS: [&str; 2] = ["-c", "read -r _; exec \"$0\" \"$@\""];
 /// A directory that is made with the devices.
 const SHARED: &str = "/dev/shm";
-/// Succeeds if nothing can be made there, whatever the mode.
-const MAKES_NOTHING: [&str; 3] = ["sh", "-c", "chmod 777 /dev/shm; ! echo x > /dev/shm/x"];
+/// Succeeds if nothing can be made there, whatever the mode. Nothing is written, which fails in any case.
+const MAKES_NOTHING: [&str; 3] = ["sh", "-c", "chmod 777 /dev/shm && ! true > /dev/shm/x"];
 
 /// Tries the program in the ways it may work; says why it does not, if in none.
 pub(super) fn try_out(program: &Path, root: bool) -> Result<Tried, String> {
+    try_out_by(Path::new(SHELL), program, root)
+}
+
+fn try_out_by(shell: &Path, program: &Path, root: bool) -> Result<Tried, String> {
+    // Without a shell nobody waits to be limited, and none keeps keys from bubblewrap.
+    let shell = Some(shell).filter(|shell| shell.exists());
     // Root does without a namespace of users if it can: in one it has no right to others' files.
     let ways: &[bool] = if root { &[false, true] } else { &[true] };
     let (nothing, mut queues) = (Words::default(), Words::default());
@@ -73,15 +81,15 @@ pub(super) fn try_out(program: &Path, root: bool) -> Result<Tried, String> {
     let ([env, hear], [sh, c, makes]) = (HEAR, MAKES_NOTHING);
     let mut why = String::new();
     for &user_namespace in ways {
-        let works = |walls: &Words, command: &[&str]| try_way(program, user_namespace, walls, command);
+        let works = |walls: &Words, command: &[&str]| try_way(shell, program, user_namespace, walls, command);
         // In most places all of it works, and is known at once.
-        if works(&queues, &[env, hear, sh, c, makes]).is_ok() {
+        if shell.is_some() && works(&queues, &[env, hear, sh, c, makes]).is_ok() {
             return Ok(Tried { user_namespace, resets_signals: true, message_queues: true });
         }
         match works(&nothing, &["true"]) {
             Ok(()) => {
-                let resets_signals = works(&nothing, &[env, hear, "true"]).is_ok();
-                let message_queues = works(&queues, &MAKES_NOTHING).is_ok();
+                let resets_signals = shell.is_some() && works(&nothing, &[env, hear, "true"]).is_ok();
+                let message_queues = shell.is_some() && works(&queues, &MAKES_NOTHING).is_ok();
                 return Ok(Tried { user_namespace, resets_signals, message_queues });
             }
             Err(e) => why = e,
@@ -91,10 +99,18 @@ pub(super) fn try_out(program: &Path, root: bool) -> Result<Tried, String> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the environment itself, before it is one")]
-fn try_way(program: &Path, user_namespace: bool, walls: &Words, command: &[&str]) -> Result<(), String> {
-    let [sh, how @ ..] = WAITS;
-    let mut tried = Command::new(sh);
-    tried.args(how).arg(program);
+fn try_way(
+    shell: Option<&Path>,
+    program: &Path,
+    user_namespace: bool,
+    walls: &Words,
+    command: &[&str],
+) -> Result<(), String> {
+    let mut tried = Command::new(shell.unwrap_or(program));
+    if shell.is_some() {
+        tried.args(WAITS).arg(program);
+    }
+    let waits = shell.is_some();
     tried.args(NAMESPACES).arg("--unshare-net").args(user_namespace.then_some("--unshare-user"));
     tried.args(EVERYTHING).args(kernel()).args(DEVICES).args(&walls.0).args(TOLD_ALL).arg("--").args(command);
     tried.env_clear().env("PATH", "/usr/bin:/bin");
@@ -103,7 +119,9 @@ fn try_way(program: &Path, user_namespace: bool, walls: &Words, command: &[&str]
     let run = move || {
         Rules::scopes(None).enter(None)?;
         let mut child = tried.spawn()?;
-        forbid_queues(child.id().cast_signed());
+        if waits {
+            forbid_queues(child.id().cast_signed());
+        }
         // If it has ended it has said why.
         drop(child.stdin.take().map(|mut line| line.write_all(b"\n")));
         child.wait_with_output()
@@ -357,4 +375,36 @@ fn memory(name: &str, content: &[u8]) -> io::Result<File> {
     file.write_all(content)?;
     file.rewind()?;
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[expect(clippy::disallowed_methods, reason = "the variable by which tests find a program")]
+    fn program() -> PathBuf {
+        std::env::var_os("JUNTO_PEER_BWRAP").map_or("/usr/bin/bwrap".into(), PathBuf::from)
+    }
+
+    fn is_root() -> bool {
+        nix::unistd::geteuid().is_root()
+    }
+
+    /// Where nobody waits, nobody is limited either.
+    #[test]
+    fn without_the_limit_something_can_be_made_among_message_queues() {
+        let mut queues = Words::default();
+        queues.keep_empty([Path::new(SHARED)]);
+        let tried = try_out_by(Path::new(SHELL), &program(), is_root()).unwrap();
+        assert!(tried.message_queues);
+        let way = |sh: Option<&Path>| try_way(sh, &program(), tried.user_namespace, &queues, &MAKES_NOTHING);
+        assert_eq!(way(Some(Path::new(SHELL))), Ok(()));
+        assert!(way(None).is_err());
+    }
+
+    #[test]
+    fn without_a_shell_it_works_and_less_is_known() {
+        let tried = try_out_by(Path::new("/nowhere/sh"), &program(), is_root()).unwrap();
+        assert!(!tried.message_queues && !tried.resets_signals);
+    }
 }

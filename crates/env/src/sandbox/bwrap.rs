@@ -64,7 +64,7 @@ const WAITS: [&str; 2] = ["-c", "read -r _; exec \"$0\" \"$@\""];
 /// A directory that is made with the devices.
 const SHARED: &str = "/dev/shm";
 /// Succeeds if nothing can be made there, whatever the mode. Nothing is written, which fails in any case.
-const MAKES_NOTHING: [&str; 3] = ["sh", "-c", "chmod 777 /dev/shm && ! true > /dev/shm/x"];
+const MAKES_NOTHING: [&str; 4] = ["sh", "-c", "chmod 777 \"$0\" && ! true > \"$0/x\"", SHARED];
 
 /// Tries the program in the ways it may work; says why it does not, if in none.
 pub(super) fn try_out(program: &Path, root: bool) -> Result<Tried, String> {
@@ -78,12 +78,13 @@ fn try_out_by(shell: &Path, program: &Path, root: bool) -> Result<Tried, String>
     let ways: &[bool] = if root { &[false, true] } else { &[true] };
     let (nothing, mut queues) = (Words::default(), Words::default());
     queues.keep_empty([Path::new(SHARED)]);
-    let ([env, hear], [sh, c, makes]) = (HEAR, MAKES_NOTHING);
+    let all = [&HEAR[..], &MAKES_NOTHING].concat();
+    let [env, hear] = HEAR;
     let mut why = String::new();
     for &user_namespace in ways {
         let works = |walls: &Words, command: &[&str]| try_way(shell, program, user_namespace, walls, command);
         // In most places all of it works, and is known at once.
-        if shell.is_some() && works(&queues, &[env, hear, sh, c, makes]).is_ok() {
+        if shell.is_some() && works(&queues, &all).is_ok() {
             return Ok(Tried { user_namespace, resets_signals: true, message_queues: true });
         }
         match works(&nothing, &["true"]) {
@@ -381,30 +382,24 @@ fn memory(name: &str, content: &[u8]) -> io::Result<File> {
 mod tests {
     use super::*;
 
-    #[expect(clippy::disallowed_methods, reason = "the variable by which tests find a program")]
-    fn program() -> PathBuf {
-        std::env::var_os("JUNTO_PEER_BWRAP").map_or("/usr/bin/bwrap".into(), PathBuf::from)
-    }
-
-    fn is_root() -> bool {
-        nix::unistd::geteuid().is_root()
-    }
-
-    /// Where nobody waits, nobody is limited either.
+    /// Among message queues a file can be made without the limit, but never written.
     #[test]
-    fn without_the_limit_something_can_be_made_among_message_queues() {
-        let mut queues = Words::default();
-        queues.keep_empty([Path::new(SHARED)]);
-        let tried = try_out_by(Path::new(SHELL), &program(), is_root()).unwrap();
-        assert!(tried.message_queues);
-        let way = |sh: Option<&Path>| try_way(sh, &program(), tried.user_namespace, &queues, &MAKES_NOTHING);
-        assert_eq!(way(Some(Path::new(SHELL))), Ok(()));
-        assert!(way(None).is_err());
+    #[expect(clippy::disallowed_methods, reason = "what is tried is a line of the shell")]
+    fn what_can_be_made_and_not_written_can_be_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let [shell, line @ .., _] = MAKES_NOTHING;
+        let makes_nothing = |dir: &Path| Command::new(shell).args(line).arg(dir).status().unwrap().success();
+        std::os::unix::fs::symlink("/dev/full", dir.path().join("x")).unwrap();
+        assert!(!makes_nothing(dir.path()));
+        fs::remove_file(dir.path().join("x")).unwrap();
+        fs::create_dir(dir.path().join("x")).unwrap();
+        assert!(makes_nothing(dir.path()));
     }
 
     #[test]
-    fn without_a_shell_it_works_and_less_is_known() {
-        let tried = try_out_by(Path::new("/nowhere/sh"), &program(), is_root()).unwrap();
+    fn without_a_shell_a_program_that_works_is_one_and_less_is_known() {
+        let tried = try_out_by(Path::new("/nowhere/sh"), Path::new("true"), false).unwrap();
         assert!(!tried.message_queues && !tried.resets_signals);
+        assert!(try_out_by(Path::new("/nowhere/sh"), Path::new("false"), false).is_err());
     }
 }

@@ -3,10 +3,11 @@
 //! To fork is to copy the page tables of the host, which for a host of some size takes longer than a
 //! short command. `posix_spawn` does not, and puts the child into a session of its own; but it knows no
 //! working directory. So the thread that starts the child stops sharing its directory with the other
-//! threads and goes there itself. Where a sandbox forbids that, the child is forked.
+//! threads and goes there itself. Where a sandbox forbids that, the child is forked; or, if it is to be confined, a shell
+//! goes there for it: a child that is forked keeps what others left open.
 
 use std::ffi::{CString, OsStr, OsString};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -22,6 +23,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::stat::Mode;
 use nix::unistd::{AccessFlags, Pid, access, chdir};
 use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
+use rustix::fs::{FileType, fstat};
 
 use super::pty;
 use crate::sandbox::Jail;
@@ -111,9 +113,8 @@ impl Launch {
         let own_directory = unshare(CloneFlags::CLONE_FS);
         self.enter_jail(None)?;
         let pid = match own_directory {
-            Ok(()) => self.spawn(streams.actions()?)?,
-            Err(e) if self.has_descriptors() => return Err(e.into()),
-            Err(_) => self.fork(streams)?,
+            Err(_) if self.jail.is_none() => self.fork(streams)?,
+            own_directory => self.spawn(own_directory, streams.actions()?)?,
         };
         Ok(Launched {
             pid,
@@ -123,11 +124,10 @@ impl Launch {
         })
     }
 
-    /// Starts it on a terminal, which becomes that of its session. For what has descriptors.
+    /// Starts it on a terminal, which becomes that of its session. For what is confined.
     pub(super) fn start_on(&self, terminal: &Path, typed: bool) -> io::Result<Pid> {
         let own_directory = unshare(CloneFlags::CLONE_FS);
         self.enter_jail(Some(terminal))?;
-        own_directory?;
         let mut files = PosixSpawnFileActions::init()?;
         // The first terminal that the leader of a session opens is the session's.
         files.add_open(1, terminal, OFlag::O_RDWR, Mode::empty())?;
@@ -137,16 +137,19 @@ impl Launch {
         } else {
             files.add_open(0, "/dev/null", OFlag::O_RDONLY, Mode::empty())?;
         }
-        self.spawn(Actions { files, session: Session::Own, _nothing: None })
+        self.spawn(own_directory, Actions { files, session: Session::Own, _nothing: None })
     }
 
     /// Starts it with our standard streams, in our session and group.
     pub(super) fn start_beside(&self) -> io::Result<Pid> {
+        if self.jail.is_some() {
+            check_streams()?;
+        }
         let _fork = pty::forking();
         unshare(CloneFlags::CLONE_FS)?;
         self.enter_jail(None)?;
         let files = PosixSpawnFileActions::init()?;
-        self.spawn(Actions { files, session: Session::Ours, _nothing: None })
+        self.spawn(Ok(()), Actions { files, session: Session::Ours, _nothing: None })
     }
 
     pub(super) fn has_descriptors(&self) -> bool {
@@ -172,8 +175,11 @@ impl Launch {
         Err(missing)
     }
 
-    fn spawn(&self, mut actions: Actions) -> io::Result<Pid> {
-        chdir(&self.cwd)?;
+    /// Without a directory of this thread's own a shell goes there, and becomes the program.
+    fn spawn(&self, own_directory: nix::Result<()>, mut actions: Actions) -> io::Result<Pid> {
+        if own_directory.is_ok() {
+            chdir(&self.cwd)?;
+        }
         let files = &mut actions.files;
         // A number is above that of its own file here, but may be that of a file which was opened after it was given; so
         // the highest first.
@@ -181,6 +187,14 @@ impl Launch {
         descriptors.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
         for (file, number) in descriptors {
             files.add_dup2(file.as_raw_fd(), *number)?;
+        }
+        // What this process was started with, or a library has opened, need not close itself; and a directory among it is
+        // a way around every wall. What does close itself may as well be closed here.
+        if self.jail.is_some() {
+            let is_given = |number: &i32| self.descriptors.iter().any(|(_, given)| given == number);
+            for number in open_numbers()?.into_iter().filter(|number| !is_given(number)) {
+                files.add_close(number)?;
+            }
         }
         let mut attributes = PosixSpawnAttr::init()?;
         let session = match actions.session {
@@ -198,6 +212,13 @@ impl Launch {
         let variables = variables.collect::<io::Result<Vec<CString>>>()?;
         let start =
             |path: &Path, arguments: &[CString]| posix_spawn(path, files, &attributes, arguments, &variables);
+        if own_directory.is_err() {
+            let goes = [SCRIPT_SHELL, "-c", "cd \"$0\" && exec \"$@\""].map(OsStr::new);
+            let words = goes.into_iter().chain([self.cwd.as_os_str(), &self.program]);
+            let words = words.chain(self.arguments.iter().map(OsString::as_os_str));
+            let words = words.map(|word| joined(&[word])).collect::<io::Result<Vec<CString>>>()?;
+            return Ok(start(Path::new(SCRIPT_SHELL), &words)?);
+        }
         let arguments = self.argv(None)?;
         let mut denied = None;
         for path in self.candidates() {
@@ -254,6 +275,29 @@ impl Launch {
     }
 }
 
+/// The numbers of all that this process has open, but for the standard streams.
+fn open_numbers() -> io::Result<Vec<i32>> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir("/proc/self/fd")? {
+        numbers.extend(entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()));
+    }
+    numbers.retain(|number| *number > 2);
+    Ok(numbers)
+}
+
+/// That no standard stream leads a command around its walls.
+fn check_streams() -> io::Result<()> {
+    if is_directory(io::stdin()) || is_directory(io::stdout()) || is_directory(io::stderr()) {
+        let message = "a standard stream is a directory, through which a command would leave the sandbox";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    Ok(())
+}
+
+fn is_directory(stream: impl AsFd) -> bool {
+    fstat(stream).is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_dir())
+}
+
 /// The number of a child of the standard library, which leaves it to us to wait for it.
 pub(super) fn number(child: &dyn ChildWrapper) -> io::Result<Pid> {
     i32::try_from(child.id()).map(Pid::from_raw).map_err(io::Error::other)
@@ -300,5 +344,34 @@ mod tests {
         File::from(started.stdout).read_to_string(&mut said).unwrap();
         waitpid(started.pid, None).unwrap();
         assert_eq!(said, "first second");
+    }
+
+    #[test]
+    fn without_a_directory_of_its_own_a_shell_goes_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut said, out) = io::pipe().unwrap();
+        let streams = Streams { stdin: None, stdout: out.try_clone().unwrap(), stderr: out };
+        let launch = Launch {
+            program: "sh".into(),
+            arguments: ["-c".into(), "pwd; echo \"$0\"".into(), "a b".into()].into(),
+            variables: [("PATH".into(), "/usr/bin:/bin".into())].into(),
+            cwd: dir.path().canonicalize().unwrap(),
+            piped_input: false,
+            roomy: false,
+            descriptors: Vec::new(),
+            jail: None,
+        };
+        let pid = launch.spawn(Err(Errno::EPERM), streams.actions().unwrap()).unwrap();
+        drop(streams);
+        let mut text = String::new();
+        said.read_to_string(&mut text).unwrap();
+        waitpid(pid, None).unwrap();
+        assert_eq!(text, format!("{}\na b\n", launch.cwd.display()));
+    }
+
+    #[test]
+    fn a_directory_is_no_stream() {
+        assert!(is_directory(File::open("/").unwrap()));
+        assert!(!is_directory(File::open("/dev/null").unwrap()) && !is_directory(io::pipe().unwrap().0));
     }
 }

@@ -61,12 +61,11 @@ pub(super) fn spawn(launch: &Launch, wanted: Wanted) -> io::Result<(Pid, Termina
     terminal.resize(wanted.size)?;
     let stream = Stream::of(&pts);
     let _fork = forking();
-    if launch.has_descriptors() {
+    if launch.jail.is_some() {
         let name = stream.as_ref().ok_or_else(|| io::Error::other("the terminal has no name"))?.name();
         let pid = launch.start_on(name, wanted.typed)?;
         return Ok((pid, terminal, stream));
     }
-    launch.enter_jail(stream.as_ref().map(Stream::name))?;
     let mut command = TerminalCommand::from(launch.command());
     if !wanted.typed {
         command = command.stdin(Stdio::null());

@@ -44,6 +44,9 @@ pub(super) struct Tried {
 const NAMESPACES: &[&str] = &["--unshare-pid", "--unshare-ipc", "--die-with-parent", "--cap-drop", "ALL"];
 /// Everything as it is, but not to be changed; processes are made anew.
 const EVERYTHING: &[&str] = &["--ro-bind", "/", "/", "--proc", "/proc"];
+/// For root, of whatever namespace: what the kernel shows there it lets root write, mostly without another right, and
+/// bubblewrap covers only a part. All of it at once, because drivers add to it; what is the command's own goes with it.
+const KERNEL: &[&str] = &["--remount-ro", "/proc"];
 /// Devices are made anew, after everything else.
 const DEVICES: &[&str] = &["--dev", "/dev"];
 /// What fails where not all was told: only devices that were made anew, which was said last, can be changed. Whoever
@@ -51,34 +54,43 @@ const DEVICES: &[&str] = &["--dev", "/dev"];
 const TOLD_ALL: &[&str] = &["--chmod", "0755", "/dev"];
 /// What keys mean to a terminal, heard again.
 const HEAR: [&str; 2] = ["env", "--default-signal=INT,QUIT"];
+/// What is started before bubblewrap.
+const SHELL: &str = "/bin/sh";
 /// Keys do not end bubblewrap, and with it the command, before the command has heard of them.
-const DEAF: [&str; 3] = ["/bin/sh", "-c", "trap '' INT QUIT; exec \"$0\" \"$@\""];
+const DEAF: [&str; 3] = [SHELL, "-c", "trap '' INT QUIT; exec \"$0\" \"$@\""];
 
-/// Waits for a line before it becomes a program.
-const WAITS: [&str; 3] = ["/bin/sh", "-c", "read -r _; exec \"$0\" \"$@\""];
+/// What the shell is told to wait for a line before it becomes a program.
+const WAITS: [&str; 2] = ["-c", "read -r _; exec \"$0\" \"$@\""];
 /// A directory that is made with the devices.
 const SHARED: &str = "/dev/shm";
-/// Succeeds if nothing can be made there, whatever the mode.
-const MAKES_NOTHING: [&str; 3] = ["sh", "-c", "chmod 777 /dev/shm; ! echo x > /dev/shm/x"];
+/// Succeeds if nothing can be made there, whatever the mode. Nothing is written, which fails in any case.
+const MAKES_NOTHING: [&str; 4] = ["sh", "-c", "chmod 777 \"$0\" && ! true > \"$0/x\"", SHARED];
 
 /// Tries the program in the ways it may work; says why it does not, if in none.
 pub(super) fn try_out(program: &Path, root: bool) -> Result<Tried, String> {
+    try_out_by(Path::new(SHELL), program, root)
+}
+
+fn try_out_by(shell: &Path, program: &Path, root: bool) -> Result<Tried, String> {
+    // Without a shell nobody waits to be limited, and none keeps keys from bubblewrap.
+    let shell = Some(shell).filter(|shell| shell.exists());
     // Root does without a namespace of users if it can: in one it has no right to others' files.
     let ways: &[bool] = if root { &[false, true] } else { &[true] };
     let (nothing, mut queues) = (Words::default(), Words::default());
     queues.keep_empty([Path::new(SHARED)]);
-    let ([env, hear], [sh, c, makes]) = (HEAR, MAKES_NOTHING);
+    let all = [&HEAR[..], &MAKES_NOTHING].concat();
+    let [env, hear] = HEAR;
     let mut why = String::new();
     for &user_namespace in ways {
-        let works = |walls: &Words, command: &[&str]| try_way(program, user_namespace, walls, command);
+        let works = |walls: &Words, command: &[&str]| try_way(shell, program, user_namespace, walls, command);
         // In most places all of it works, and is known at once.
-        if works(&queues, &[env, hear, sh, c, makes]).is_ok() {
+        if shell.is_some() && works(&queues, &all).is_ok() {
             return Ok(Tried { user_namespace, resets_signals: true, message_queues: true });
         }
         match works(&nothing, &["true"]) {
             Ok(()) => {
-                let resets_signals = works(&nothing, &[env, hear, "true"]).is_ok();
-                let message_queues = works(&queues, &MAKES_NOTHING).is_ok();
+                let resets_signals = shell.is_some() && works(&nothing, &[env, hear, "true"]).is_ok();
+                let message_queues = shell.is_some() && works(&queues, &MAKES_NOTHING).is_ok();
                 return Ok(Tried { user_namespace, resets_signals, message_queues });
             }
             Err(e) => why = e,
@@ -88,19 +100,29 @@ pub(super) fn try_out(program: &Path, root: bool) -> Result<Tried, String> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the environment itself, before it is one")]
-fn try_way(program: &Path, user_namespace: bool, walls: &Words, command: &[&str]) -> Result<(), String> {
-    let [sh, how @ ..] = WAITS;
-    let mut tried = Command::new(sh);
-    tried.args(how).arg(program);
+fn try_way(
+    shell: Option<&Path>,
+    program: &Path,
+    user_namespace: bool,
+    walls: &Words,
+    command: &[&str],
+) -> Result<(), String> {
+    let mut tried = Command::new(shell.unwrap_or(program));
+    if shell.is_some() {
+        tried.args(WAITS).arg(program);
+    }
+    let waits = shell.is_some();
     tried.args(NAMESPACES).arg("--unshare-net").args(user_namespace.then_some("--unshare-user"));
-    tried.args(EVERYTHING).args(DEVICES).args(&walls.0).args(TOLD_ALL).arg("--").args(command);
+    tried.args(EVERYTHING).args(kernel()).args(DEVICES).args(&walls.0).args(TOLD_ALL).arg("--").args(command);
     tried.env_clear().env("PATH", "/usr/bin:/bin");
     tried.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // On a thread that is confined as those are that start commands.
     let run = move || {
         Rules::scopes(None).enter(None)?;
         let mut child = tried.spawn()?;
-        forbid_queues(child.id().cast_signed());
+        if waits {
+            forbid_queues(child.id().cast_signed());
+        }
         // If it has ended it has said why.
         drop(child.stdin.take().map(|mut line| line.write_all(b"\n")));
         child.wait_with_output()
@@ -112,6 +134,10 @@ fn try_way(program: &Path, user_namespace: bool, walls: &Words, command: &[&str]
         Ok(Ok(Err(e))) | Err(e) => Err(e.to_string()),
         Ok(Err(_)) => Err("the thread that tried it ended".to_owned()),
     }
+}
+
+fn kernel() -> &'static [&'static str] {
+    if nix::unistd::geteuid().is_root() { KERNEL } else { &[] }
 }
 
 /// Lets a process, and those that it starts, make no message queues; says whether that holds.
@@ -180,7 +206,7 @@ impl Plan {
         if self.own_network {
             walls.add(["--unshare-net"]);
         }
-        walls.add(EVERYTHING.iter().copied());
+        walls.add(EVERYTHING.iter().chain(kernel()).copied());
         let foreign = places.foreign();
         for own in &foreign.own {
             walls.own(own, places.is_temporary(&own.dir));
@@ -350,4 +376,30 @@ fn memory(name: &str, content: &[u8]) -> io::Result<File> {
     file.write_all(content)?;
     file.rewind()?;
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Among message queues a file can be made without the limit, but never written.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "what is tried is a line of the shell")]
+    fn what_can_be_made_and_not_written_can_be_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let [shell, line @ .., _] = MAKES_NOTHING;
+        let makes_nothing = |dir: &Path| Command::new(shell).args(line).arg(dir).status().unwrap().success();
+        std::os::unix::fs::symlink("/dev/full", dir.path().join("x")).unwrap();
+        assert!(!makes_nothing(dir.path()));
+        fs::remove_file(dir.path().join("x")).unwrap();
+        fs::create_dir(dir.path().join("x")).unwrap();
+        assert!(makes_nothing(dir.path()));
+    }
+
+    #[test]
+    fn without_a_shell_a_program_that_works_is_one_and_less_is_known() {
+        let tried = try_out_by(Path::new("/nowhere/sh"), Path::new("true"), false).unwrap();
+        assert!(!tried.message_queues && !tried.resets_signals);
+        assert!(try_out_by(Path::new("/nowhere/sh"), Path::new("false"), false).is_err());
+    }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
 use nix::errno::Errno;
-use nix::unistd::{AccessFlags, access};
+use nix::unistd::{AccessFlags, access, geteuid};
 
 use super::foreign::Foreign;
 use super::known::Known;
@@ -163,11 +164,13 @@ impl Places {
         masked
     }
 
-    /// Whether a file is closed to commands though nobody hides it: the system does not let this user read it, and no
-    /// command can put another in its place.
+    /// Whether a file is closed to commands though nobody hides it: the system does not let this user read it, who
+    /// cannot change that, and no command can put another in its place.
     pub(super) fn is_closed(&self, file: &Path) -> bool {
-        access(file, AccessFlags::R_OK) == Err(Errno::EACCES)
-            && !self.writable().any(|dir| file.starts_with(dir))
+        let Ok(real) = file.canonicalize() else { return false };
+        access(&real, AccessFlags::R_OK) == Err(Errno::EACCES)
+            && real.metadata().is_ok_and(|found| found.uid() != geteuid().as_raw())
+            && !self.writable().any(|dir| real.starts_with(dir))
     }
 
     /// Unix sockets of others, for commands that have Unix sockets; none, if they have none.
@@ -346,5 +349,22 @@ mod tests {
         let masked: Vec<PathBuf> =
             places.masked().into_iter().filter(|path| path.starts_with(&home)).collect();
         assert_eq!(masked, [home.join(".ssh"), home.join("project/.env"), home.join("shared")]);
+    }
+    /// Whose file it is can let himself read it. Root, who reads everything, would not notice.
+    #[test]
+    fn only_what_is_somebody_elses_is_closed() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let (dir, places) = places(Access::Workspace);
+        let root = dir.path().canonicalize().unwrap();
+        let own = root.join("own");
+        fs::write(&own, "x").unwrap();
+        fs::set_permissions(&own, fs::Permissions::from_mode(0o000)).unwrap();
+        assert!(!places.is_closed(&own));
+        let shadow = Path::new("/etc/shadow");
+        assert_eq!(
+            places.is_closed(shadow),
+            fs::File::open(shadow).is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied)
+        );
     }
 }

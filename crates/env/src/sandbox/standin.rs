@@ -32,7 +32,8 @@ impl StandIn {
     /// command could either.
     ///
     /// # Errors
-    /// If what is there comes and goes: then nothing keeps a command from making it.
+    /// If what is there comes and goes, or none can be made for a reason that may pass: then nothing keeps a command from
+    /// making it.
     pub(super) fn at(path: &Path) -> io::Result<Option<Self>> {
         for _ in 0..ATTEMPTS {
             match DirBuilder::new().mode(MODE).create(path) {
@@ -42,7 +43,14 @@ impl StandIn {
                     Some(false) => return Ok(None),
                     None => continue,
                 },
-                Err(_) => return Ok(None),
+                Err(e) if is_impossible(&e) => return Ok(None),
+                // A disk that is full may have room again when the command runs.
+                Err(e) => {
+                    return Err(io::Error::new(
+                        e.kind(),
+                        format!("{} cannot be kept as it is: {e}", path.display()),
+                    ));
+                }
             }
             let Ok(lock) = File::open(path) else { continue };
             // Who takes it away has the lock for itself; then this is one that is gone.
@@ -106,6 +114,12 @@ pub(super) fn sweep(root: &Path, names: &[&str]) {
             drop(StandIn { path, lock });
         }
     }
+}
+
+/// Whether nobody with our rights makes anything there, and so no command.
+fn is_impossible(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
+    matches!(error.kind(), NotADirectory | NotFound | PermissionDenied | ReadOnlyFilesystem)
 }
 
 /// Whether what is there is one of ours; `None` if it is gone.
@@ -195,6 +209,18 @@ mod tests {
         fs::write(filled.join("x"), "").unwrap();
         drop(stand_in);
         assert!(filled.join("x").exists());
+    }
+
+    #[test]
+    fn where_none_can_be_made_that_is_an_error_unless_no_command_could() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("file"), "").unwrap();
+        for below in ["missing/.git", "file/.git"] {
+            assert!(StandIn::at(&dir.path().join(below)).unwrap().is_none(), "{below}");
+        }
+        assert!(StandIn::at(Path::new("/proc/.git")).unwrap().is_none());
+        // Stands for a full disk: it may not be full any more when the command runs.
+        assert!(StandIn::at(&dir.path().join("x".repeat(300))).is_err());
     }
 
     #[test]

@@ -1,7 +1,11 @@
 //! Escapes, tried from inside. Each says `ESCAPED` if it succeeds; most are tried outside too, where
 //! they must, so that a probe which could never succeed is noticed.
 
-use junto_env::{Access, CommandSpec, Sandbox};
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
+
+use junto_env::{Access, CommandSpec, Sandbox, TerminalSize};
+use rustix::io::{FdFlags, fcntl_setfd};
 
 use crate::cage::{BOTH, Cage, Held, Servers, check};
 
@@ -62,6 +66,13 @@ const WRITES: &[(&str, Free, &str)] = &[
     ),
     ("a file system mounted anew", Perhaps, "unshare -m mount -o remount,rw / && echo x > $O/new"),
     ("a variable of the kernel", Perhaps, "cat /proc/sys/kernel/ns_last_pid > /proc/sys/kernel/ns_last_pid"),
+    // Of which root needs no right but to open it; with its own value.
+    (
+        "what the kernel runs for a crash",
+        Perhaps,
+        "f=/proc/sys/kernel/core_pattern; v=$(cat $f) && printf '%s\\n' \"$v\" > $f",
+    ),
+    ("anything else of the kernel, opened to be written", Perhaps, "true >> /proc/swaps"),
     ("a device", Perhaps, "mknod $TMPDIR/disk b 7 0"),
 ];
 
@@ -130,6 +141,27 @@ fn nothing_at_all_is_changed_where_nothing_may_be() {
     for line in WRITES.iter().filter(|write| !write.2.contains("$TMPDIR")).map(|write| write.2).chain(lines) {
         let free = if lines.contains(&line) { Anybody } else { Perhaps };
         try_out(line, free, &BOTH, &Sandbox::read_only(), |variables| with_variables(line, variables));
+    }
+}
+
+/// A directory that this process has open is all files around the walls.
+#[test]
+fn what_was_left_open_for_children_is_closed_to_commands() {
+    for held in BOTH {
+        for terminal in [None, Some(TerminalSize::default())] {
+            check(held, Sandbox::read_only(), async |cage| {
+                let outside = File::open(cage.at("outside")).unwrap();
+                fcntl_setfd(&outside, FdFlags::empty()).unwrap();
+                let number = outside.as_raw_fd();
+                let line =
+                    format!("touch /proc/self/fd/{number}/new && echo ESCAPED; ls /proc/self/fd/{number}");
+                let command = || CommandSpec { terminal, ..CommandSpec::shell(line.clone()) };
+                let (said, _) = cage.run(command()).await;
+                assert!(!said.contains("ESCAPED") && said.contains("No such file"), "{held:?}: {said}");
+                assert!(!cage.at("outside/new").exists());
+                assert!(cage.says_free(command()).await.contains("ESCAPED"), "not even outside");
+            });
+        }
     }
 }
 

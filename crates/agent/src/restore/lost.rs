@@ -130,7 +130,9 @@ pub(super) fn lost(events: &[Event]) -> Vec<Lost> {
         asker.take(event);
         if matches!(event.body, Body::SessionEnd { .. }) && Some(&event.agent) == root {
             // Its children end with it. Of those that work on, as in what a fork copies, nothing was cut off.
-            askers.values_mut().for_each(|asker| asker.has_input = false);
+            for asker in askers.values_mut() {
+                asker.has_input = false;
+            }
         }
     }
     lost.extend(under_way(&askers, &order, events.len()));

@@ -10,7 +10,7 @@ use junto_core::{
 };
 use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;
-use junto_llm::{Cost, Spending, Usage};
+use junto_llm::{Allowance, Cost, Spending, Usage};
 
 use crate::configure::changed;
 use crate::desk::Settings;
@@ -156,16 +156,18 @@ impl Past {
 
     /// What each model call of the session is to be booked as in a budget that shall pay for it, too: what it cost; where
     /// nobody knows that, what it used by the prices of this catalog; and where nobody knows that either, the most
-    /// that it could have used. Of models that have no price here it is the tokens alone.
+    /// that it could have used. Of models that have no price here it is the tokens alone. Those that were lost are not
+    /// among them.
     pub fn bill(&self, catalog: &Catalog) -> Vec<Spending> {
-        restore::bill(&self.events, 0, catalog)
+        restore::calls(&self.events, 0, catalog)
     }
 
-    /// Of these the model calls that were under way when the session was cut off, now or before: no event tells what
-    /// became of them, and each is booked as the most that it could have taken. That one was made is inferred, so one
-    /// may be here that was about to be.
-    pub fn bill_of_lost(&self, catalog: &Catalog) -> Vec<Spending> {
-        restore::bill_of_lost(&self.events, 0, catalog)
+    /// The same of the model calls that were under way when the session was cut off, now or before: no event tells what
+    /// became of them, and each is booked as the most that it could have taken; one of a council as nothing, since whom
+    /// that asked is not told. That one was made is inferred, so one may be here that was about to be. `limit` tells
+    /// what the session might spend in all after these of its events: none has taken more than was left of that.
+    pub fn bill_of_lost(&self, catalog: &Catalog, limit: impl Fn(&[Event]) -> Allowance) -> Vec<Spending> {
+        restore::bill_of_lost_under(&self.events, catalog, &limit)
     }
 
     /// Prepares the log of a session whose own agent is not ours, such as a command-line agent, so that it

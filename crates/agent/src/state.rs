@@ -300,7 +300,7 @@ impl State {
     }
 
     /// Puts a call into the log, with what enters the conversation: before that, and before any tool the
-    /// model asked for runs, since the start of a tool is committed after it.
+    /// model asked for runs, since the start of a tool is written after it.
     async fn book(
         &mut self,
         answer: &Answer,

@@ -171,18 +171,17 @@ impl Turns {
     }
 
     /// Snapshots the files for the end of a turn that was cut off before there was one. What was changed since it
-    /// began, by whomever, counts as its doing then. Whether that was so: one that did nothing has no snapshots, and
-    /// one that has both needs none.
+    /// began, by whomever, counts as its doing then. Whether that was so: one that did nothing has no snapshots. It
+    /// is taken anew each time, since such a turn may have gone on.
     ///
     /// # Errors
     /// As [`Snapshots::take`].
     pub async fn end_cut_off(&self, turn: u32) -> Result<bool> {
-        let is_half = self.snapshots.find(&before(turn)).await?.is_some()
-            && self.snapshots.find(&after(turn)).await?.is_none();
-        if is_half {
+        let acted = self.snapshots.find(&before(turn)).await?.is_some();
+        if acted {
             self.snapshots.take(&after(turn)).await?;
         }
-        Ok(is_half)
+        Ok(acted)
     }
 
     /// Takes back what a turn did to the files.

@@ -74,7 +74,7 @@ pub use message::{
     Content, Detail, Media, MediaSource, Message, Origin, Part, ResultOutput, Role, Thinking, ToolCall,
     ToolCallKind, ToolResult,
 };
-pub use meter::{Counts, Entry, Tally};
+pub use meter::{Counts, Entry, Tally, UNKNOWN_OUTPUT};
 pub use middleware::Middleware;
 pub use provider::{ByteStream, EventStream, Fut, Passthrough, Provider};
 pub use replay::Replay;

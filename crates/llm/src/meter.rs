@@ -6,6 +6,7 @@ mod bound;
 mod tally;
 mod ticket;
 
+pub use bound::UNKNOWN_OUTPUT;
 pub use tally::{Counts, Entry, Tally};
 pub(crate) use ticket::Ticket;
 

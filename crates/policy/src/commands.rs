@@ -44,6 +44,8 @@ enum Does {
     Moves,
     /// It reads the first and writes the second.
     Converts,
+    /// It sets the clock to one that is no format.
+    Clock,
     /// It does what its operands do not tell.
     Runs,
     /// It reaches out.
@@ -150,6 +152,13 @@ fn plain(study: &mut Study, spec: &Spec, words: &[Word], deeds: &mut Vec<Deed>) 
             let written = operands.get(usize::from(!unsure)..).unwrap_or_default();
             deeds.extend(files(operands).into_iter().take(1).map(Deed::Read));
             deeds.extend(files(written).into_iter().map(Deed::Write));
+        }
+        Does::Clock => {
+            // What is not known at all is doubtful already. With `-j` nothing is set, where that is an option.
+            let sets = |word: &Word| !word.beginning().is_empty() && !word.beginning().starts_with('+');
+            if given.has('x') || (!given.has('l') && operands.iter().any(sets)) {
+                deeds.push(Deed::Beyond(format!("`{}` sets the clock", spec.name)));
+            }
         }
         Does::Nothing | Does::Runs | Does::Reaches | Does::Beyond(_) | Does::Special(_) => {}
     }

@@ -64,7 +64,7 @@ pub trait Watch: Send + std::marker::Sync {
 ///
 /// - When `append` returns, the kernel has the events: a crash of the process loses nothing. With
 ///   [`Durability::Synced`] the disk has them, and all before them, unless [`Sync::Never`] was chosen. With
-///   [`Durability::Soon`] it gets them now, and who appends does not wait for that.
+///   [`Durability::Soon`] it gets them now, or with the next sync if one is under way, and who appends does not wait.
 /// - Appending nothing, synced, makes everything before it safe.
 /// - When `append` fails, or is dropped before it is done, the events are not there, and what follows
 ///   may have their positions.

@@ -5,7 +5,7 @@
 
 use junto_core::{AgentId, Body, CallEnd, Event};
 use junto_llm::catalog::Catalog;
-use junto_llm::{Cost, LeafCall, Spending, Usage};
+use junto_llm::{Allowance, Cost, LeafCall, Spending, UNKNOWN_OUTPUT, Usage, Usd};
 
 use super::lost::{Lost, lost};
 
@@ -15,6 +15,13 @@ const FRAME: u64 = 64 * 1024;
 /// What each call from this event on is booked as. Of a model whose price is unknown it is the tokens alone: no budget
 /// of money pays for it.
 pub(crate) fn bill(events: &[Event], from: usize, catalog: &Catalog) -> Vec<Spending> {
+    let mut bill = calls(events, from, catalog);
+    bill.extend(bill_of_lost(events, from, catalog));
+    bill
+}
+
+/// The same without those that were cut off with their process.
+pub(crate) fn calls(events: &[Event], from: usize, catalog: &Catalog) -> Vec<Spending> {
     let mut bill = Vec::new();
     for (index, event) in events.iter().enumerate().skip(from) {
         let Body::Call { provider, model, usage, cost, end, .. } = &event.body else { continue };
@@ -34,21 +41,61 @@ pub(crate) fn bill(events: &[Event], from: usize, catalog: &Catalog) -> Vec<Spen
             bill.extend(usage.calls.iter().map(|call| booked(call, 0, || None, catalog)));
         }
     }
-    bill.extend(bill_of_lost(events, from, catalog));
     bill
 }
 
 /// What the calls are booked as that were cut off with their process: the most that each of them could have taken.
 pub(crate) fn bill_of_lost(events: &[Event], from: usize, catalog: &Catalog) -> Vec<Spending> {
-    let worst = |Lost { at, agent, provider, model }: Lost| {
-        let before = events.get(..at).unwrap_or_default();
-        let model = model.unwrap_or_default();
-        let known = || catalog.get(&model).map(|known| known.provider.clone());
-        let provider = provider.or_else(known).unwrap_or_default();
-        let call = LeafCall { provider, model, usage: Usage::default(), cost: Cost::Unknown };
-        booked(&call, 0, || Some(request(before, &agent)), catalog)
+    let lost = lost(events).into_iter().filter(|lost| lost.at > from);
+    lost.map(|lost| worst(&lost, events, catalog)).collect()
+}
+
+/// The same for the whole session, where it had a limit: no call was made for which not as much was left as it could
+/// take, so that none has taken more. `limit` tells what held after these events.
+pub(crate) fn bill_of_lost_under(
+    events: &[Event],
+    catalog: &Catalog,
+    limit: &dyn Fn(&[Event]) -> Allowance,
+) -> Vec<Spending> {
+    let mut held: Vec<Spending> = Vec::new();
+    for lost in lost(events) {
+        let before = events.get(..lost.at).unwrap_or_default();
+        let calls = calls(before, 0, catalog);
+        let spent = || calls.iter().chain(&held);
+        let usd: Usd = spent().filter_map(|paid| paid.cost.amount()).sum();
+        let tokens = spent().fold(0_u64, |sum, paid| sum.saturating_add(paid.tokens));
+        let limit = limit(before);
+        let mut most = worst(&lost, events, catalog);
+        if let (Some(limit), Some(amount)) = (limit.usd, most.cost.amount()) {
+            most.cost = Cost::Estimated(amount.min((limit - usd).max(Usd::ZERO)));
+        }
+        if let Some(limit) = limit.tokens {
+            most.tokens = most.tokens.min(limit.saturating_sub(tokens));
+        }
+        held.push(most);
+    }
+    held
+}
+
+/// The most that a call could have taken of which nothing is known but whom it asked.
+fn worst(lost: &Lost, events: &[Event], catalog: &Catalog) -> Spending {
+    let Lost { at, agent, provider, model } = lost;
+    if provider.is_none() && model.is_none() {
+        // What the members of a council were asked is in no event.
+        return Spending { cost: Cost::Unknown, tokens: 0 };
+    }
+    let model = model.as_deref().unwrap_or_default();
+    let known = match provider {
+        Some(provider) => catalog.of(provider, model),
+        None => catalog.get(model),
     };
-    lost(events).into_iter().filter(|lost| lost.at > from).map(worst).collect()
+    let input = request(events.get(..*at).unwrap_or_default(), agent);
+    let window = known.map(|model| model.context_window).filter(|window| *window > 0);
+    let input = window.map_or(input, |window| input.min(window));
+    let output = known.map(|model| model.max_output).filter(|most| *most > 0).unwrap_or(UNKNOWN_OUTPUT);
+    let price = known.and_then(|model| model.price);
+    let cost = price.map_or(Cost::Unknown, |price| Cost::Estimated(price.worst(input, output)));
+    Spending { cost, tokens: input.saturating_add(output) }
 }
 
 /// What a call is booked as of whose answer so many bytes were seen. `request` tells how many tokens it could have
@@ -111,8 +158,11 @@ mod tests {
     use std::sync::Arc;
 
     use jiff::Timestamp;
-    use junto_core::{CallPurpose, EndReason, EventLog, Input, Limits, Seq, Setup, Via};
-    use junto_llm::{Content, Message, Part, ToolCall, Usd};
+    use junto_core::{
+        ApprovalRequest, AskId, BlobId, CallPurpose, EndReason, EventLog, Input, Limits, Payload, Seq, Setup,
+        Via,
+    };
+    use junto_llm::{Content, Message, Part, ToolCall};
 
     use super::*;
     use crate::frame::ABILITIES;
@@ -136,12 +186,16 @@ mod tests {
         }
     }
 
-    async fn billed(bodies: Vec<Body>) -> Vec<(Option<i64>, u64)> {
+    async fn events(bodies: Vec<Body>) -> Vec<Event> {
         let log = EventLog::in_memory(Arc::new(|| Timestamp::UNIX_EPOCH));
         for body in bodies {
             log.emit(body).await.unwrap();
         }
-        let events = log.subscribe(Seq::START).rest().await.unwrap();
+        log.subscribe(Seq::START).rest().await.unwrap()
+    }
+
+    async fn billed(bodies: Vec<Body>) -> Vec<(Option<i64>, u64)> {
+        let events = events(bodies).await;
         let dollars = |cost: Cost| cost.amount().map(|usd| usd.0 / 1_000_000_000);
         let catalog = Catalog::parse(CATALOG).unwrap();
         bill(&events, 0, &catalog).into_iter().map(|paid| (dollars(paid.cost), paid.tokens)).collect()
@@ -252,6 +306,100 @@ mod tests {
         check_lost([round(), vec![resumed(), end(), resumed()]].concat(), 1).await;
         let limit = Body::TurnLimit { limit: "x".to_owned(), reached: 1 };
         check_lost([round(), vec![limit]].concat(), 0).await;
+    }
+
+    /// As live: of such a model an answer of a length is asked for that is the same for all.
+    #[tokio::test]
+    async fn a_lost_call_of_an_unknown_model_takes_tokens_and_one_of_a_council_is_not_counted() {
+        let begun = |model: Option<&str>| {
+            let mut body = start("native");
+            if let Body::SessionStart { model: own, .. } = &mut body {
+                *own = model.map(str::to_owned);
+            }
+            body
+        };
+        let paid = billed(vec![begun(Some("other")), input()]).await;
+        assert!(matches!(paid[..], [(None, tokens)] if tokens > FRAME + UNKNOWN_OUTPUT), "{paid:?}");
+        assert_eq!(billed(vec![begun(None), input()]).await, [(None, 0)]);
+        // Whoever answered as a council is one.
+        let leaf = LeafCall {
+            provider: "p".into(),
+            model: "m".into(),
+            usage: Usage::new(1, 1),
+            cost: Cost::Reported(Usd(0)),
+        };
+        let mut answer = calling(&["a"]);
+        if let Body::Call { usage, .. } = &mut answer {
+            usage.calls = vec![leaf];
+        }
+        let paid = billed(vec![begun(None), input(), answer, started("a"), ended("a")]).await;
+        assert_eq!(paid, [(Some(0), 2), (None, 0)]);
+    }
+
+    /// Live, an answer is held to what the budget pays for.
+    #[tokio::test]
+    async fn a_lost_call_takes_no_more_than_was_left() {
+        let catalog = Catalog::parse(CATALOG).unwrap();
+        let nine = call(Usage::new(4, 1), Cost::Reported(Usd::from_dollars(9.0)), CallEnd::default());
+        let again = Body::SessionResumed { cut_off: Vec::new() };
+        let events = events(vec![start("native"), input(), nine, input(), again, input()]).await;
+        let lost = |usd: Option<f64>, tokens| {
+            let limit = move |_: &[Event]| Allowance { usd: usd.map(Usd::from_dollars), tokens };
+            let lost = bill_of_lost_under(&events, &catalog, &limit);
+            let usd = lost.iter().map(|paid| paid.cost.amount().unwrap().dollars());
+            usd.zip(lost.iter().map(|paid| paid.tokens)).collect::<Vec<_>>()
+        };
+        let all = lost(None, None);
+        assert!(all.len() == 2 && all.iter().all(|(usd, tokens)| *usd > 1000.0 && *tokens > 1000), "{all:?}");
+        assert_eq!(lost(Some(1e9), Some(u64::MAX)), all);
+        assert_eq!(lost(Some(10.0), Some(6)), [(1.0, 1), (0.0, 0)]);
+        assert_eq!(lost(Some(1.0), Some(1)), [(0.0, 0), (0.0, 0)]);
+    }
+
+    /// A fork ends where its turn did, and its children with it, whatever they did then.
+    #[tokio::test]
+    async fn a_child_that_asked_when_the_session_ended_has_lost_nothing() {
+        let catalog = Catalog::parse(CATALOG).unwrap();
+        let end = || Body::InputEnd { reason: EndReason::Done, text: "".into() };
+        let over = Body::SessionEnd { reason: EndReason::Done, usage: Usage::default(), cost: Cost::Unknown };
+        let bodies = vec![start("native"), input(), calling(&[]), start("native"), input(), end(), over];
+        let mut events = events(bodies).await;
+        let child = AgentId::fresh();
+        for place in [3, 4] {
+            events[place].agent = child.clone();
+        }
+        let lost = |events: &[Event]| bill_of_lost(events, 0, &catalog).len();
+        assert_eq!((lost(&events), lost(&events[..6])), (0, 1));
+    }
+
+    /// The calls of an answer that is kept beside its event are known by what became of them.
+    #[tokio::test]
+    async fn who_waits_for_a_call_that_is_asked_about_does_not_ask_a_model() {
+        let spilled = |mut body| {
+            if let Body::Call { answer, .. } = &mut body {
+                let (head, tail, blob) = (String::new(), String::new(), BlobId("b".to_owned()));
+                *answer = Some(Payload::Spilled { head, tail, bytes: 2_000_000, blob });
+            }
+            body
+        };
+        let asked = |id: &str, via| Body::Ask {
+            request: ApprovalRequest {
+                ask: AskId("q".to_owned()),
+                via,
+                call: ToolCall::function(id, "f", "{}"),
+                actions: Vec::new(),
+                proposed: Vec::new(),
+                reason: String::new(),
+                expires: None,
+            },
+        };
+        let until =
+            |more: Vec<Body>| [vec![start("native"), input(), spilled(calling(&["a", "b"]))], more].concat();
+        check_lost(until(vec![started("a"), asked("b", Via::Loop), ended("a")]), 0).await;
+        check_lost(until(vec![started("a"), ended("a"), asked("b", Via::Loop)]), 0).await;
+        check_lost(until(vec![asked("b", Via::Loop), started("a"), ended("a"), ended("b")]), 1).await;
+        // That of a cell ends with the cell.
+        check_lost(until(vec![started("a"), asked("c", Via::Cell), ended("a")]), 1).await;
     }
 
     #[tokio::test]

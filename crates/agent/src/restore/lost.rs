@@ -29,6 +29,17 @@ enum Work {
     Tools(Vec<String>),
 }
 
+impl Work {
+    /// It waits for this call too.
+    fn add(&mut self, call: &str) {
+        match self {
+            Self::Tools(left) if left.iter().any(|id| id == call) => {}
+            Self::Tools(left) => left.push(call.to_owned()),
+            work => *work = Self::Tools(vec![call.to_owned()]),
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Asker {
     /// Whether it asks models by itself: others tell afterwards what they used.
@@ -36,7 +47,7 @@ struct Asker {
     settings: PastSettings,
     /// Whether it has an input. Between two nobody asks by itself.
     has_input: bool,
-    /// Who answered last.
+    /// Who answered last; none if that was a council, whose name is no model's.
     answered: Option<(String, String)>,
     work: Work,
 }
@@ -48,8 +59,8 @@ impl Asker {
             Body::SessionStart { setup, .. } => self.is_ours = setup.is_some(),
             Body::UserInput { .. } => (self.has_input, self.work) = (true, Work::Asks),
             Body::SteeringInjected { .. } | Body::Compacted { .. } => self.work = Work::Asks,
-            Body::Call { provider, model, answer, end, purpose, .. } => {
-                self.answered = Some((provider.clone(), model.clone()));
+            Body::Call { provider, model, usage, answer, end, purpose, .. } => {
+                self.answered = usage.calls.is_empty().then(|| (provider.clone(), model.clone()));
                 // After a chore the model is asked; after a failure perhaps for a summary.
                 self.work = match (purpose, end) {
                     (CallPurpose::Compaction, _) | (_, CallEnd::Failed { .. }) => Work::Asks,
@@ -62,11 +73,9 @@ impl Asker {
                     },
                 };
             }
-            Body::ToolCallStart { call, via: Via::Loop } => match &mut self.work {
-                Work::Tools(left) if left.contains(&call.id) => {}
-                Work::Tools(left) => left.push(call.id.clone()),
-                work => *work = Work::Tools(vec![call.id.clone()]),
-            },
+            Body::ToolCallStart { call, via: Via::Loop } => self.work.add(&call.id),
+            // Of an answer that cannot be read here this is all that tells of the call.
+            Body::Ask { request } if request.via == Via::Loop => self.work.add(&request.call.id),
             Body::ToolCallEnd { call_id, via: Via::Loop, .. } => {
                 if let Work::Tools(left) = &mut self.work {
                     left.retain(|id| id != call_id);
@@ -106,6 +115,7 @@ fn calls(answer: Option<&Payload>) -> Option<Vec<String>> {
 /// The calls that were under way whenever the session of these events stopped without its end: before it was brought
 /// back, and now.
 pub(super) fn lost(events: &[Event]) -> Vec<Lost> {
+    let root = events.first().map(|event| &event.agent);
     let mut askers: HashMap<&AgentId, Asker> = HashMap::new();
     let mut order = Vec::new();
     let mut lost = Vec::new();
@@ -118,6 +128,12 @@ pub(super) fn lost(events: &[Event]) -> Vec<Lost> {
             Asker::default()
         });
         asker.take(event);
+        if matches!(event.body, Body::SessionEnd { .. }) && Some(&event.agent) == root {
+            // Its children end with it. Of those that work on, as in what a fork copies, nothing was cut off.
+            for asker in askers.values_mut() {
+                asker.has_input = false;
+            }
+        }
     }
     lost.extend(under_way(&askers, &order, events.len()));
     lost

@@ -88,6 +88,21 @@ async fn a_turn_that_was_cut_off_is_undone_as_a_whole() {
     let twin =
         Twin::start(Play::of([shell("echo 2 > two.txt"), Step::text("Done.")]), Options::default()).unwrap();
     let store = open(&dir.path().join("left"));
+    let env = Arc::new(LocalEnvironment::new(&work).unwrap());
+    let turns = Turns::new(Snapshots::new(store.root(), env, id.clone(), Extent::Any));
+    // As long as it is open, what it did then is no matter of an end that was seen before.
+    for file in ["early.txt", "late.txt"] {
+        fs::write(work.join(file), "it\n").unwrap();
+        assert!(turns.end_cut_off(1).await.unwrap());
+    }
+    let mut told = turns.undo(1, Doing::Dry).await.unwrap().files;
+    told.sort_by(|a, b| a.path.cmp(&b.path));
+    let told: Vec<&str> = told.iter().map(|change| &*change.path).collect();
+    assert_eq!(told, ["early.txt", "late.txt", "one.txt"]);
+    for file in ["early.txt", "late.txt"] {
+        fs::remove_file(work.join(file)).unwrap();
+    }
+
     let kept = Kept::reopen(&store, &id).unwrap();
     let workshop = workshop(&work, &twin, &store);
     let agent = workshop.resume(spec(), kept, CancellationToken::new()).await.unwrap();
@@ -95,8 +110,6 @@ async fn a_turn_that_was_cut_off_is_undone_as_a_whole() {
     agent.close().await;
     assert!(work.join("one.txt").exists() && work.join("two.txt").exists());
 
-    let env = Arc::new(LocalEnvironment::new(&work).unwrap());
-    let turns = Turns::new(Snapshots::new(store.root(), env, id, Extent::Any));
     let undone = turns.undo(1, Doing::Really).await.unwrap();
     let mut paths: Vec<&str> = undone.files.iter().map(|change| &*change.path).collect();
     paths.sort_unstable();

@@ -16,8 +16,8 @@ const PICTURE: u64 = 10_000;
 /// The most tokens of a document or sound that the provider fetches, or that is read later: no window is
 /// larger.
 const UNSEEN: u64 = 1_000_000;
-/// The limit of an answer that is asked for where neither request nor catalog has one.
-const UNKNOWN_OUTPUT: u64 = 8192;
+/// The limit of an answer that is asked for where neither request nor catalog has one, in tokens.
+pub const UNKNOWN_OUTPUT: u64 = 8192;
 /// An effort makes answers at least this long on models with a budget for thinking, whatever limit the
 /// request has.
 const THOUGHTFUL: u64 = 2048;

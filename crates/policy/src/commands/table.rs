@@ -127,8 +127,8 @@ static TABLE: &[Spec] = &[
     special("dash", wrappers::sh),
     command(
         "date",
-        Does::Nothing,
-        "-u -R -I:o -s:x -f:r -r:r -d:v -j:v -v:v --set:x --file:r --reference:r --date:v --iso-8601:o --rfc-3339:v --rfc-email --utc --universal --debug --help --version",
+        Does::Clock,
+        "-u -R -I:o -s:x -f:r -r:r -d:v -j:l -v:v --set:x --file:r --reference:r --date:v --iso-8601:o --rfc-3339:v --rfc-email --utc --universal --debug --help --version",
     ),
     special("dd", files::dd),
     special("declare", builtins::declare),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use junto::core::{Body, Event, ResumeHandle};
+use junto::llm::{Allowance, Usd};
 use serde::{Deserialize, Serialize};
 
 use crate::args::WorkArgs;
@@ -88,10 +89,21 @@ impl Flags {
             args.council = self.council;
         }
         let WorkArgs { tool, no_tool, .. } = args;
-        no_tool.extend(self.no_tools.into_iter().filter(|name| !tool.contains(name)));
-        tool.extend(self.tools);
+        // What is said again is said once.
+        let taken = self.no_tools.into_iter().filter(|name| !tool.contains(name));
+        let taken: Vec<String> = taken.filter(|name| !no_tool.contains(name)).collect();
+        no_tool.extend(taken);
+        let given: Vec<String> = self.tools.into_iter().filter(|name| !tool.contains(name)).collect();
+        tool.extend(given);
         args.web |= self.web;
         args.ask |= self.ask && args.policy.is_none();
+    }
+
+    /// What they let the session spend in all.
+    pub(super) fn limit(&self) -> Allowance {
+        let text = |key| self.settings.get(key).map(String::as_str);
+        let usd = text("limits.max_usd").and_then(|text| text.parse().ok()).map(Usd::from_dollars);
+        Allowance { usd, tokens: text("limits.max_tokens").and_then(|text| text.parse().ok()) }
     }
 
     /// The settings among them, as a layer under the flags.
@@ -130,6 +142,8 @@ mod tests {
         let settings = serde_json::json!({"instructions": "Be kind.", "limits.max_usd": "1"});
         let expected = serde_json::json!({"settings": settings, "web": true, "no_tools": ["shell"]});
         assert_eq!(handle.data, expected);
+        assert_eq!(lasting.limit(), Allowance::usd(Usd::from_dollars(1.0)));
+        assert_eq!(kept(&["--max-tokens", "90"]).limit(), Allowance::tokens(90));
     }
 
     #[test]
@@ -165,6 +179,9 @@ mod tests {
         // What is offered and then taken back is not offered.
         check(&["--tool", "list_dir"], &["--no-tool", "list_dir"], &["list_dir"], &["list_dir"], &[]);
         check(&["--no-tool", "shell"], &["--tool", "shell"], &["shell"], &[], &[]);
+        // What is said again is said once.
+        check(&["--no-tool", "shell"], &["--no-tool", "shell"], &[], &["shell"], &[]);
+        check(&["--tool", "list_dir"], &["--tool", "list_dir"], &["list_dir"], &[], &[]);
         check(&["--council", "a/b,c/d"], &[], &[], &[], &["a/b", "c/d"]);
         check(&["--council", "a/b,c/d"], &["-m", "x"], &[], &[], &[]);
     }

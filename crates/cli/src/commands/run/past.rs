@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use junto::Kept;
 use junto::core::{Body, Change};
 use junto::llm::catalog::Catalog;
-use junto::llm::{SessionId, Spending};
+use junto::llm::{Allowance, SessionId, Spending, Usd};
 use junto::store::Store;
 
 use super::contest;
@@ -105,19 +105,9 @@ impl Past {
         self.kept.past.bill(catalog)
     }
 
-    /// What is said of those that were cut off with their process, if some were: what a budget counts for them.
-    pub(super) fn told_of_lost(&self, catalog: &Catalog) -> Option<String> {
-        let lost = self.kept.past.bill_of_lost(catalog);
-        let tokens = lost.iter().fold(0_u64, |sum, call| sum.saturating_add(call.tokens));
-        let cost = lost.iter().map(|call| call.cost).reduce(|sum, cost| sum + cost)?;
-        let usd = cost.amount().map(|usd| format!("{usd} and ")).unwrap_or_default();
-        let calls = match lost.len() {
-            1 => "a model call was".to_owned(),
-            many => format!("{many} model calls were"),
-        };
-        Some(format!(
-            "{calls} under way when the session was cut off, and nobody knows what became of that: the budget counts the most it could have taken, {usd}{tokens} tokens"
-        ))
+    /// The same of those that were cut off with their process.
+    pub(super) fn bill_of_lost(&self, catalog: &Catalog) -> Vec<Spending> {
+        self.kept.past.bill_of_lost(catalog, |events| Flags::in_events(events).limit())
     }
 
     /// The flags that it remembers.
@@ -189,4 +179,72 @@ pub(super) struct Asked {
 /// Whether the flags say who is asked.
 fn names_model(args: &WorkArgs) -> bool {
     args.model.model.is_some() || args.model.provider.is_some()
+}
+
+/// What is said of calls that were cut off with their process, if some were, where this much may be spent: what is
+/// counted for them, and how there is more for others.
+pub(super) fn told_of_lost(lost: &[Spending], limit: Allowance) -> Option<String> {
+    let calls = match lost.len() {
+        0 => return None,
+        1 => "a model call was".to_owned(),
+        many => format!("{many} model calls were"),
+    };
+    let tokens = lost.iter().fold(0_u64, |sum, call| sum.saturating_add(call.tokens));
+    // What has no price hides nothing of what has one.
+    let usd: Vec<Usd> = lost.iter().filter_map(|call| call.cost.amount()).collect();
+    let unpriced = lost.iter().filter(|call| call.tokens > 0 && call.cost.amount().is_none()).count();
+    let councils = lost.iter().filter(|call| call.tokens == 0 && call.cost.amount().is_none()).count();
+    let mut says = Vec::new();
+    if councils < lost.len() {
+        let money =
+            if usd.is_empty() { String::new() } else { format!("{} and ", usd.iter().copied().sum::<Usd>()) };
+        says.push(format!("the budget counts the most it could have taken, {money}{tokens} tokens"));
+    }
+    if unpriced > 0 && !usd.is_empty() {
+        says.push("part of that has no price".to_owned());
+    }
+    if councils > 0 {
+        says.push("what a council took then is not counted".to_owned());
+    }
+    let flags = [limit.usd.map(|_| "--max-usd N"), limit.tokens.map(|_| "--max-tokens N")];
+    let flags: Vec<&str> = flags.into_iter().flatten().collect();
+    if councils < lost.len() {
+        says.push(format!(
+            "if too little is left for the rest, raise the limit with {}",
+            flags.join(" and ")
+        ));
+    }
+    let says = says.join("; ");
+    Some(format!(
+        "{calls} under way when the session was cut off, and nobody knows what became of that: {says}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use junto::llm::Cost;
+
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_lost_calls_is_what_is_counted() {
+        let priced = Spending { cost: Cost::Estimated(Usd::from_dollars(2.0)), tokens: 7 };
+        let unpriced = Spending { cost: Cost::Unknown, tokens: 5 };
+        let council = Spending { cost: Cost::Unknown, tokens: 0 };
+        let check = |lost: &[Spending], expected: &str| {
+            let told = told_of_lost(lost, Allowance::tokens(9)).unwrap();
+            assert!(told.contains(&format!(": {expected}")), "{told}");
+            assert_eq!(told.ends_with("raise the limit with --max-tokens N"), lost != [council], "{told}");
+        };
+        assert_eq!(told_of_lost(&[], Allowance::tokens(9)), None);
+        let most = "the budget counts the most it could have taken";
+        check(&[priced], &format!("{most}, $2.00 and 7 tokens"));
+        check(&[unpriced], &format!("{most}, 5 tokens"));
+        check(&[council], "what a council took then is not counted");
+        check(&[priced, unpriced], &format!("{most}, $2.00 and 12 tokens; part of that has no price"));
+        check(
+            &[priced, council],
+            &format!("{most}, $2.00 and 7 tokens; what a council took then is not counted"),
+        );
+    }
 }

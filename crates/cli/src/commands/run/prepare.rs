@@ -18,7 +18,7 @@ use super::contest::{Hall, Seats};
 use super::drive::refused;
 use super::flags::Flags;
 use super::mind::{self, Mind};
-use super::past::{Asked, Past};
+use super::past::{Asked, Past, told_of_lost};
 use super::terms::{self, Terms};
 use super::{From, Presence, Save, Wish, presence};
 use crate::args::{AgentKind, WorkArgs};
@@ -378,10 +378,11 @@ fn budget(config: &Config, begin: &Begin, output: &Output) -> Option<Purse> {
     let purse = Purse::new(limit).named("the session's budget");
     if let Begin::Again(past) = begin {
         let catalog = connect::catalog(config);
-        for spending in past.bill(&catalog) {
+        let lost = past.bill_of_lost(&catalog);
+        for spending in past.bill(&catalog).into_iter().chain(lost.iter().copied()) {
             purse.book(spending);
         }
-        if let Some(told) = past.told_of_lost(&catalog) {
+        if let Some(told) = told_of_lost(&lost, limit) {
             output.warning(&told);
         }
     }

@@ -30,6 +30,14 @@ pub(super) struct Trouble {
     pub(super) renewed: Option<Renewed>,
 }
 
+/// Lets other threads go first: what the index is told it can also be told later, and whoever works meanwhile may have
+/// somebody who waits.
+fn stand_back() {
+    // Only here is it this thread, and not the whole process. If it is refused, nothing is lost.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::setpriority_process(None, 5);
+}
+
 impl Writer {
     pub(super) fn new(place: Place) -> Self {
         Self { place, queue: Arc::default(), thread: OnceLock::new(), trouble: Arc::default() }
@@ -42,7 +50,11 @@ impl Writer {
             let worker = Worker { place: self.place.clone(), database: None, trouble };
             let (batches, trouble) = (Arc::clone(&self.queue), Arc::clone(&self.trouble));
             let thread = std::thread::Builder::new().name("junto-index".to_owned());
-            match thread.spawn(move || worker.run(&Served { queue: &batches, trouble: &trouble })) {
+            let work = move || {
+                stand_back();
+                worker.run(&Served { queue: &batches, trouble: &trouble });
+            };
+            match thread.spawn(work) {
                 Ok(thread) => Some(thread),
                 Err(error) => {
                     let fault = Error::io(std::path::Path::new("the thread of the index"), error);

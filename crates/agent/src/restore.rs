@@ -21,7 +21,7 @@ use junto_core::{
 };
 use junto_llm::{Cost, Usage};
 
-pub(crate) use self::bill::{bill, bill_of_lost_under, calls};
+pub(crate) use self::bill::{bill_of_lost, calls};
 pub(crate) use self::branch::branch;
 pub(crate) use self::close::close_all;
 use self::conversation::Conversation;

@@ -167,7 +167,7 @@ impl Past {
     /// that asked is not told. That one was made is inferred, so one may be here that was about to be. `limit` tells
     /// what the session might spend in all after these of its events: none has taken more than was left of that.
     pub fn bill_of_lost(&self, catalog: &Catalog, limit: impl Fn(&[Event]) -> Allowance) -> Vec<Spending> {
-        restore::bill_of_lost_under(&self.events, catalog, &limit)
+        restore::bill_of_lost(&self.events, catalog, &limit)
     }
 
     /// Prepares the log of a session whose own agent is not ours, such as a command-line agent, so that it
@@ -296,14 +296,15 @@ async fn relearn(events: &[Event], frame: &Frame) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// What was spent on the input that goes on, children and all.
+/// What was spent on the input that goes on, children and all. A call that was lost is for the session's budget to pay: the
+/// share of one input may be less than it could have taken, and would end for what was perhaps never asked.
 fn spent_on_open(events: &[Event], restored: &Restored, catalog: &Catalog) -> Vec<Spending> {
     if restored.open.is_none() {
         return Vec::new();
     }
     let own = restored.log.agent();
     let begins = |event: &Event| event.agent == *own && matches!(event.body, Body::UserInput { .. });
-    events.iter().rposition(begins).map(|from| restore::bill(events, from, catalog)).unwrap_or_default()
+    events.iter().rposition(begins).map(|from| restore::calls(events, from, catalog)).unwrap_or_default()
 }
 
 /// Lets a session go on that was brought back.

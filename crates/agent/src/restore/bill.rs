@@ -12,15 +12,8 @@ use super::lost::{Lost, lost};
 /// What a request may have that is in no event: the definitions of tools, above all.
 const FRAME: u64 = 64 * 1024;
 
-/// What each call from this event on is booked as. Of a model whose price is unknown it is the tokens alone: no budget
-/// of money pays for it.
-pub(crate) fn bill(events: &[Event], from: usize, catalog: &Catalog) -> Vec<Spending> {
-    let mut bill = calls(events, from, catalog);
-    bill.extend(bill_of_lost(events, from, catalog));
-    bill
-}
-
-/// The same without those that were cut off with their process.
+/// What each call from this event on is booked as, without those that were cut off with their process. Of a model whose
+/// price is unknown it is the tokens alone: no budget of money pays for it.
 pub(crate) fn calls(events: &[Event], from: usize, catalog: &Catalog) -> Vec<Spending> {
     let mut bill = Vec::new();
     for (index, event) in events.iter().enumerate().skip(from) {
@@ -44,15 +37,10 @@ pub(crate) fn calls(events: &[Event], from: usize, catalog: &Catalog) -> Vec<Spe
     bill
 }
 
-/// What the calls are booked as that were cut off with their process: the most that each of them could have taken.
-pub(crate) fn bill_of_lost(events: &[Event], from: usize, catalog: &Catalog) -> Vec<Spending> {
-    let lost = lost(events).into_iter().filter(|lost| lost.at > from);
-    lost.map(|lost| worst(&lost, events, catalog)).collect()
-}
-
-/// The same for the whole session, where it had a limit: no call was made for which not as much was left as it could
-/// take, so that none has taken more. `limit` tells what held after these events.
-pub(crate) fn bill_of_lost_under(
+/// What the calls are booked as that were cut off with their process: the most that each of them could have taken. Where the
+/// session had a limit no call was made for which not as much was left as it could take, so that none has taken more.
+/// `limit` tells what held after these events.
+pub(crate) fn bill_of_lost(
     events: &[Event],
     catalog: &Catalog,
     limit: &dyn Fn(&[Event]) -> Allowance,
@@ -194,11 +182,16 @@ mod tests {
         log.subscribe(Seq::START).rest().await.unwrap()
     }
 
+    fn lost_of(events: &[Event], catalog: &Catalog) -> Vec<Spending> {
+        bill_of_lost(events, catalog, &|_| Allowance::UNLIMITED)
+    }
+
     async fn billed(bodies: Vec<Body>) -> Vec<(Option<i64>, u64)> {
         let events = events(bodies).await;
         let dollars = |cost: Cost| cost.amount().map(|usd| usd.0 / 1_000_000_000);
         let catalog = Catalog::parse(CATALOG).unwrap();
-        bill(&events, 0, &catalog).into_iter().map(|paid| (dollars(paid.cost), paid.tokens)).collect()
+        let bill = calls(&events, 0, &catalog).into_iter().chain(lost_of(&events, &catalog));
+        bill.map(|paid| (dollars(paid.cost), paid.tokens)).collect()
     }
 
     #[tokio::test]
@@ -345,7 +338,7 @@ mod tests {
         let events = events(vec![start("native"), input(), nine, input(), again, input()]).await;
         let lost = |usd: Option<f64>, tokens| {
             let limit = move |_: &[Event]| Allowance { usd: usd.map(Usd::from_dollars), tokens };
-            let lost = bill_of_lost_under(&events, &catalog, &limit);
+            let lost = bill_of_lost(&events, &catalog, &limit);
             let usd = lost.iter().map(|paid| paid.cost.amount().unwrap().dollars());
             usd.zip(lost.iter().map(|paid| paid.tokens)).collect::<Vec<_>>()
         };
@@ -368,7 +361,7 @@ mod tests {
         for place in [3, 4] {
             events[place].agent = child.clone();
         }
-        let lost = |events: &[Event]| bill_of_lost(events, 0, &catalog).len();
+        let lost = |events: &[Event]| lost_of(events, &catalog).len();
         assert_eq!((lost(&events), lost(&events[..6])), (0, 1));
     }
 

@@ -25,11 +25,6 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// The C library's allocator keeps what it once had, for each thread that needed it: after thousands of streams at a time
-/// the gateway held twenty times what it used. This one gives it back, and a call costs less with it.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let environment = environment::Environment::of_process();
     match args::Cli::try_parse() {

@@ -109,16 +109,16 @@ async fn a_busy_stream_needs_none() {
 async fn work_that_goes_on_in_silence_is_said_to_go_on() {
     for wire in Wire::ALL {
         let silence = || Cue::Wait(Duration::from_secs(22));
-        let cues = answer([progress("asking two members"), silence()], "42");
+        let cues = answer([progress("asking two members"), silence()], "forty-two");
         let settings = Settings { keep_alive: Duration::from_mins(1), ..Settings::default() };
         let told = pieces(cues, settings.clone(), wire).await;
         // The end of an item repeats what was said.
-        let beats = told.iter().filter(|(_, piece)| piece.contains("still working") && !piece.contains("42"));
+        let beats = told.iter().filter(|(_, piece)| piece.contains("still working") && !piece.contains("forty-two"));
         let beats: Vec<u64> = beats.map(|(at, _)| *at).collect();
         assert_eq!(beats, [10, 15, 20], "{wire:?}: {told:?}");
         assert!(told.iter().any(|(_, piece)| piece.contains("still working — 15s elapsed")), "{told:?}");
         for quiet in
-            [answer([silence()], "42"), answer([], "42").into_iter().chain([silence()]).collect::<Vec<_>>()]
+            [answer([silence()], "forty-two"), answer([], "forty-two").into_iter().chain([silence()]).collect::<Vec<_>>()]
         {
             let whole = streamed(quiet, settings.clone(), wire).await.text();
             assert!(!whole.contains("still working"), "{whole}");
@@ -183,7 +183,7 @@ async fn answers_are_named_if_need_be() {
 #[tokio::test]
 async fn progress_is_shown_as_reasoning_and_taken_out_again() {
     for wire in Wire::ALL {
-        let mut cues = answer([progress("asking two members"), progress("both agree")], "42");
+        let mut cues = answer([progress("asking two members"), progress("both agree")], "forty-two");
         cues.insert(cues.len() - 2, progress("one is late"));
         cues.insert(cues.len() - 1, progress("2 members, $0.02"));
         let provider = shared(cues);
@@ -194,7 +194,7 @@ async fn progress_is_shown_as_reasoning_and_taken_out_again() {
         let shown: String =
             first.reasoning().chars().filter(|c| !('\u{2062}'..='\u{2063}').contains(c)).collect();
         assert_eq!(shown, "asking two members\nboth agree\none is late\n2 members, $0.02\n");
-        assert_eq!(first.text(), "42");
+        assert_eq!(first.text(), "forty-two");
 
         messages.extend([first.message, Message::user("sure?")]);
         let mut again = Request::of(messages).model("m");
@@ -203,7 +203,7 @@ async fn progress_is_shown_as_reasoning_and_taken_out_again() {
         Way::Streamed.ask(&client, again).await.unwrap();
         let (second, cx) = provider.asked().remove(1);
         let said: Vec<String> = second.messages.iter().map(Message::text).collect();
-        assert_eq!(said, ["what?", "42", "sure?"]);
+        assert_eq!(said, ["what?", "forty-two", "sure?"]);
         let thoughts: Vec<_> = second.messages.iter().flat_map(|m| &m.content).collect();
         assert!(!thoughts.iter().any(|part| matches!(part.content(), Content::Thinking(_))), "{thoughts:?}");
         assert_eq!(cx.narration, Narration::Telemetry);
@@ -217,12 +217,12 @@ async fn the_last_block_is_the_answer_for_whoever_takes_it_for_that() {
     for (agent, shown) in
         [("claude-cli/2.1 (external, cli)", true), ("claude-cli/2.1 (external, sdk-cli)", false)]
     {
-        let mut cues = answer([progress("asking two members")], "42");
+        let mut cues = answer([progress("asking two members")], "forty-two");
         cues.insert(cues.len() - 1, progress("2 members, $0.02"));
         let mut request = hello_to(Wire::Anthropic);
         request.headers_mut().insert("user-agent", agent.parse().unwrap());
         let said = raw(ask(&gateway(shared(cues), Settings::default()), request).await).await.text();
-        assert!(said.contains("asking two members") && said.contains("42"), "{said}");
+        assert!(said.contains("asking two members") && said.contains("forty-two"), "{said}");
         assert_eq!(said.contains("$0.02"), shown, "{agent}: {said}");
     }
 }
@@ -236,7 +236,7 @@ async fn narration_is_asked_for_as_it_is_shown() {
         (shows(Progress::Shown, Narration::Interleaved), Way::Whole, Narration::Silent),
         (shows(Progress::Hidden, Narration::Telemetry), Way::Streamed, Narration::Silent),
     ] {
-        let provider = shared(answer([], "42"));
+        let provider = shared(answer([], "forty-two"));
         let house = House::open(&gateway(provider.clone(), settings)).await;
         way.ask(&house.client(Wire::Anthropic), Request::prompt("hi").model("m")).await.unwrap();
         assert_eq!(provider.asked()[0].1.narration, expected);
@@ -247,8 +247,8 @@ async fn narration_is_asked_for_as_it_is_shown() {
 async fn progress_can_be_turned_off() {
     for wire in Wire::ALL {
         let settings = Settings { progress: Progress::Hidden, ..Settings::default() };
-        let raw = streamed(answer([progress("asking two members")], "42"), settings, wire).await;
-        assert!(raw.text().contains("42") && !raw.text().contains("asking"), "{}", raw.text());
+        let raw = streamed(answer([progress("asking two members")], "forty-two"), settings, wire).await;
+        assert!(raw.text().contains("forty-two") && !raw.text().contains("asking"), "{}", raw.text());
         assert!(
             ["thinking", "reasoning_summary", "reasoning_content", "thought"]
                 .iter()

@@ -11,8 +11,8 @@ use crate::{BlobId, Event, Fut, Seq};
 pub enum Durability {
     /// Written.
     Written,
-    /// Written, and soon safe against a crash of the machine: a sync is begun, or left to the next one if another is
-    /// under way. Nobody waits for that; that it failed is told by the next append that is synced.
+    /// Written, and soon safe against a crash of the machine: with the next sync, and where that is not to be expected
+    /// soon, one is begun. Nobody waits for it; that it failed is told by the next append that is synced.
     Soon,
     /// Written, and safe against a crash of the machine.
     Synced,

@@ -53,6 +53,10 @@ const ANSWER: u64 = 8 * 1024 * 1024;
 /// the next ones are done elsewhere.
 const QUICK: Duration = Duration::from_micros(600);
 
+/// How long what is to be safe soon may wait for a sync that others need: one for each call of a tool would cost more than
+/// all else that is written about it.
+const SOON: Duration = Duration::from_secs(1);
+
 /// Hears of events after they were written.
 pub trait Watch: Send + std::marker::Sync {
     /// An event was written, as safely as was asked for. This is called on the session's path: it must
@@ -64,7 +68,8 @@ pub trait Watch: Send + std::marker::Sync {
 ///
 /// - When `append` returns, the kernel has the events: a crash of the process loses nothing. With
 ///   [`Durability::Synced`] the disk has them, and all before them, unless [`Sync::Never`] was chosen. With
-///   [`Durability::Soon`] it gets them now, or with the next sync if one is under way, and who appends does not wait.
+///   [`Durability::Soon`] it gets them with the next sync, or now if the last one is a second ago, and who appends does
+///   not wait.
 /// - Appending nothing, synced, makes everything before it safe.
 /// - When `append` fails, or is dropped before it is done, the events are not there, and what follows
 ///   may have their positions.
@@ -88,6 +93,8 @@ struct Shared {
     syncing: Semaphore,
     /// Up to which write everything is synced.
     synced: AtomicU64,
+    /// When the last sync began.
+    synced_at: Mutex<Instant>,
     /// Whether the last sync was over soon.
     is_quick: Arc<AtomicBool>,
     files: Arc<dyn Files>,
@@ -226,7 +233,12 @@ impl Shared {
         Ok(Attempt::Written(Some(Unsettled { shared: self, written, is_kept: false })))
     }
 
+    fn synced_at(&self) -> MutexGuard<'_, Instant> {
+        self.synced_at.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn sync_all(&self) -> Result<()> {
+        *self.synced_at() = Instant::now();
         let number = {
             let writer = self.writer();
             if let Some(error) = writer.failure() {
@@ -249,9 +261,13 @@ impl Shared {
         Ok(())
     }
 
-    /// Begins to sync what is written, beside what goes on. Who syncs next waits for that, and hears if it failed. Where
-    /// somebody syncs at this moment, it is left to the next one.
+    /// Begins to sync what is written, beside what goes on, if the last sync is a while ago. Who syncs next waits for
+    /// that, and hears if it failed. Where somebody syncs at this moment, it is left to the next one.
     fn sync_beside(&self) -> Result<()> {
+        let now = Instant::now();
+        if now.duration_since(*self.synced_at()) < SOON {
+            return Ok(());
+        }
         let Ok(mut fresh) = self.fresh.try_lock() else { return Ok(()) };
         match fresh.is_underway() {
             Ok(true) => return Ok(()),
@@ -262,12 +278,9 @@ impl Shared {
                 return Err(error);
             }
         }
+        *self.synced_at() = now;
         let folders = fresh.folders().map(Path::to_owned).collect();
-        let (files, file) = (&self.files, &self.file);
-        *fresh = Fresh::begin_by(files, file, folders, QUICK, &self.is_quick, |work| {
-            let runtime = tokio::runtime::Handle::try_current();
-            runtime.map(|runtime| drop(runtime.spawn_blocking(work))).is_ok()
-        });
+        *fresh = Fresh::begin(&self.files, &self.file, folders, QUICK, &self.is_quick);
         Ok(())
     }
 

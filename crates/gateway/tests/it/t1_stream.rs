@@ -113,13 +113,15 @@ async fn work_that_goes_on_in_silence_is_said_to_go_on() {
         let settings = Settings { keep_alive: Duration::from_mins(1), ..Settings::default() };
         let told = pieces(cues, settings.clone(), wire).await;
         // The end of an item repeats what was said.
-        let beats = told.iter().filter(|(_, piece)| piece.contains("still working") && !piece.contains("forty-two"));
+        let beats =
+            told.iter().filter(|(_, piece)| piece.contains("still working") && !piece.contains("forty-two"));
         let beats: Vec<u64> = beats.map(|(at, _)| *at).collect();
         assert_eq!(beats, [10, 15, 20], "{wire:?}: {told:?}");
         assert!(told.iter().any(|(_, piece)| piece.contains("still working — 15s elapsed")), "{told:?}");
-        for quiet in
-            [answer([silence()], "forty-two"), answer([], "forty-two").into_iter().chain([silence()]).collect::<Vec<_>>()]
-        {
+        for quiet in [
+            answer([silence()], "forty-two"),
+            answer([], "forty-two").into_iter().chain([silence()]).collect::<Vec<_>>(),
+        ] {
             let whole = streamed(quiet, settings.clone(), wire).await.text();
             assert!(!whole.contains("still working"), "{whole}");
         }

@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::thread::Builder;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use crate::files::{File, Files};
@@ -39,13 +40,20 @@ impl Fresh {
         soon: Duration,
         is_quick: &Arc<AtomicBool>,
     ) -> Self {
-        // Without a thread it is done later.
-        let thread = |work| Builder::new().name("junto-sync".to_owned()).spawn(work).is_ok();
-        Self::begin_by(files, file, folders, soon, is_quick, thread)
+        // A runtime has threads that may be kept waiting, and at the beginning of a session one of them idles. Without any
+        // thread it is done later.
+        let start = |work: Work| match Handle::try_current() {
+            Ok(runtime) => {
+                drop(runtime.spawn_blocking(work));
+                true
+            }
+            Err(_) => Builder::new().name("junto-sync".to_owned()).spawn(work).is_ok(),
+        };
+        Self::begin_by(files, file, folders, soon, is_quick, start)
     }
 
     /// The same, by whoever takes the work, if somebody does.
-    pub(super) fn begin_by(
+    fn begin_by(
         files: &Arc<dyn Files>,
         file: &Arc<dyn File>,
         folders: Vec<PathBuf>,

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use junto_core::{BlobId, Seq};
 use junto_llm::SessionId;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use super::blobs::{self, Blobs, Sweep};
 use super::format::Header;
@@ -241,6 +242,7 @@ fn journal(
         delay: options.delay,
         syncing: Semaphore::new(1),
         synced: AtomicU64::new(0),
+        synced_at: Mutex::new(Instant::now()),
         is_quick,
         files: Arc::clone(files),
         fresh: Mutex::new(fresh),

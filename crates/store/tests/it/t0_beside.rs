@@ -1,9 +1,10 @@
-//! What is to be safe soon is synced beside what goes on.
+//! What is to be safe soon is synced with what others sync; or, if they do not, beside what goes on.
 
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use junto_core::{Durability, Journal};
 use junto_store::files::{Faulty, File, Files, How};
@@ -97,11 +98,34 @@ impl File for SlowFile {
     }
 }
 
+/// Longer than what is to be safe soon may wait for others.
+async fn a_while_later() {
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(2)).await;
+    tokio::time::resume();
+}
+
+#[tokio::test]
+async fn what_is_wanted_soon_waits_for_a_sync_that_others_want() {
+    let files = Slow::default();
+    let journal = files.created(Sync::TurnEnds).journal;
+    journal.append(&[line(1)], Durability::Synced).await.unwrap();
+    let before = files.syncs.load(Ordering::Relaxed);
+    tokio::time::pause();
+    for n in 2..=4 {
+        journal.append(&[line(n)], Durability::Soon).await.unwrap();
+    }
+    tokio::time::resume();
+    journal.append(&[], Durability::Synced).await.unwrap();
+    assert_eq!(files.syncs.load(Ordering::Relaxed), before + 1);
+}
+
 #[tokio::test]
 async fn who_wants_it_soon_does_not_wait_and_who_wants_it_now_does() {
     let files = Slow::default();
     let journal = files.created(Sync::TurnEnds).journal;
     journal.append(&[line(1)], Durability::Synced).await.unwrap();
+    a_while_later().await;
     let before = files.syncs.load(Ordering::Relaxed);
     files.set(Gate { is_shut: true, fails: false });
     for n in 2..=4 {
@@ -123,6 +147,7 @@ async fn that_it_failed_is_told_to_the_next_who_wants_it_now() {
     let files = Slow::default();
     let journal = files.created(Sync::TurnEnds).journal;
     journal.append(&[line(1)], Durability::Synced).await.unwrap();
+    a_while_later().await;
     files.set(Gate { is_shut: true, fails: true });
     journal.append(&[line(2)], Durability::Soon).await.unwrap();
     files.set(Gate { is_shut: false, fails: true });
@@ -148,6 +173,7 @@ async fn nobody_waits_for_it_to_open_the_session_again() {
     let files = Slow::default();
     let journal = files.created(Sync::TurnEnds).journal;
     journal.append(&[line(1)], Durability::Synced).await.unwrap();
+    a_while_later().await;
     files.set(Gate { is_shut: true, fails: false });
     journal.append(&[line(2)], Durability::Soon).await.unwrap();
     drop(journal);

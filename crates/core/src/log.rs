@@ -259,8 +259,10 @@ impl EventLog {
         corr: Option<CallId>,
         durability: Durability,
     ) -> Result<Seq, JournalError> {
-        let seq = self.append_next(body, corr).await?;
-        if durability != Durability::Written {
+        let waits = durability == Durability::Synced;
+        let now = if waits { Durability::Written } else { durability };
+        let seq = self.append_next(body, corr, now).await?;
+        if waits {
             // Without the lock, so that all who wait for the disk share what it does for them, and those who
             // need not wait go on.
             self.shared.journal.append(&[], durability).await?;
@@ -269,7 +271,12 @@ impl EventLog {
     }
 
     /// Gives an event its position, writes it and shows it.
-    async fn append_next(&self, body: Body, corr: Option<CallId>) -> Result<Seq, JournalError> {
+    async fn append_next(
+        &self,
+        body: Body,
+        corr: Option<CallId>,
+        durability: Durability,
+    ) -> Result<Seq, JournalError> {
         let _writing = self.shared.writing.lock().await;
         let seq = self.last().next();
         let event = Event {
@@ -284,7 +291,7 @@ impl EventLog {
             corr,
             body,
         };
-        self.shared.journal.append(std::slice::from_ref(&event), Durability::Written).await?;
+        self.shared.journal.append(std::slice::from_ref(&event), durability).await?;
         self.shared.last.store(seq.0, Ordering::Release);
         self.shared.live.event(Item::Event(Arc::new(event)));
         Ok(seq)

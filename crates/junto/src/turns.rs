@@ -20,7 +20,7 @@ pub struct SnapshotPolicy {
 /// When the files of a turn are snapshotted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Eve {
-    /// Before its first tool call runs. A turn without one changes nothing, and has no snapshots.
+    /// Before the first tool call runs that may change something. A turn without one has no snapshots.
     Call,
     /// Before the agent hears of it: it acts by itself, and tells afterwards.
     Input,
@@ -65,8 +65,11 @@ impl Snapshotting {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does what has to be done before an event.
-    async fn prepare(&self, event: &Event) {
+    /// Does what has to be done before an event. A call of which it is enough that the disk has it soon changes nothing.
+    async fn prepare(&self, event: &Event, durability: Durability) {
+        if durability == Durability::Soon {
+            return;
+        }
         let known = *self.state();
         let next = match self.take_before(event, known).await {
             Ok(next) => next,
@@ -121,7 +124,7 @@ impl Journal for Snapshotting {
     ) -> Fut<'a, std::result::Result<(), JournalError>> {
         Box::pin(async move {
             for event in events {
-                self.prepare(event).await;
+                self.prepare(event, durability).await;
             }
             self.journal.append(events, durability).await
         })

@@ -117,3 +117,32 @@ async fn a_turn_that_was_cut_off_is_undone_as_a_whole() {
     let names: Vec<_> = fs::read_dir(&work).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["mine.txt"]);
 }
+
+/// A turn that only looks has no snapshots; one that looks first has one before it does something.
+#[tokio::test]
+async fn what_changes_nothing_is_not_snapshotted() {
+    let dir = tempfile::tempdir().unwrap();
+    let work = dir.path().join("work");
+    fs::create_dir(&work).unwrap();
+    fs::write(work.join("mine.txt"), "mine\n").unwrap();
+    let work = work.canonicalize().unwrap();
+    let read = || Step::call("read_file", json!({"file_path": "mine.txt"}));
+    let write = Step::call("shell", json!({"command": "echo yours > mine.txt"}));
+    let play = Play::of([read(), Step::text("Seen."), read(), write, Step::text("Done.")]);
+    let twin = Twin::start(play, Options::default()).unwrap();
+    let store = open(&dir.path().join("state"));
+    let agent = workshop(&work, &twin, &store).start(spec(), CancellationToken::new()).await.unwrap();
+    let id = agent.log().session().clone();
+    let env = Arc::new(LocalEnvironment::new(&work).unwrap());
+    let turns = Turns::new(Snapshots::new(store.root(), env, id, Extent::Any));
+
+    agent.send(Command::Submit { input: "Look.".into() }).await.unwrap();
+    wait_for(&*agent, 1, |body| matches!(body, Body::InputEnd { .. })).await;
+    assert!(turns.undo(1, Doing::Dry).await.is_err());
+
+    agent.send(Command::Submit { input: "Work.".into() }).await.unwrap();
+    wait_for(&*agent, 2, |body| matches!(body, Body::InputEnd { .. })).await;
+    agent.close().await;
+    assert_eq!(turns.undo(2, Doing::Really).await.unwrap().files.len(), 1);
+    assert_eq!(fs::read_to_string(work.join("mine.txt")).unwrap(), "mine\n");
+}

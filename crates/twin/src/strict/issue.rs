@@ -26,6 +26,9 @@ pub(super) fn issue(signer: &Signer, ledger: &mut Ledger, seen: &Seen, response:
 /// What new ids are made for: the request, whatever its session is called, so that the same conversation gets the same
 /// ones in another run.
 fn context(seen: &Seen) -> String {
+    if json::field(&seen.body, "prompt_cache_key").is_none() {
+        return seen.body.to_string();
+    }
     let mut body = seen.body.clone();
     if let Some(fields) = body.as_object_mut() {
         fields.shift_remove("prompt_cache_key");

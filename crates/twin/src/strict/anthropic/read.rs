@@ -102,6 +102,11 @@ fn units(body: &Value) -> Vec<Unit> {
 
 /// A block without its breakpoints.
 fn unit(role: &str, block: &Value) -> Unit {
+    // Hardly any has one, and a copy of each would be half of what it takes to read a request.
+    let inner = json::list(block, "content");
+    if std::iter::once(block).chain(inner).all(|block| block.get("cache_control").is_none()) {
+        return Unit::of(role, block);
+    }
     let mut plain = block.clone();
     let mut breakpoint = unmark(&mut plain);
     if let Some(Value::Array(inner)) = plain.get_mut("content") {

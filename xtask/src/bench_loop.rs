@@ -28,7 +28,8 @@ const ROUNDS: u32 = 20;
 
 /// What the model answers with rounds of tools: a word that hardly stands in an agent's own prompt.
 pub(crate) const LONG: &str = "twentyfold";
-/// The same, with commands that change a file: before each of them the disk has the session.
+/// The same, with commands that change a file: before the first of them and at the end the files are snapshotted, and
+/// before each of them the disk has the session. What that takes is the disk's and git's, so it is shown and not judged.
 const DEEDS: &str = "twentydeeds";
 /// Nothing is written to disk, and commands run as the bare shell does, without a sandbox: the loop alone.
 const LOOSE: &[&str] = &["--no-save", "--policy", "full"];
@@ -92,7 +93,7 @@ pub(crate) fn run_all() -> Outcome {
         let command: Box<dyn Fn() -> Command> = Box::new(move || {
             let mut command = Command::new(&junto);
             command.args(["run", "--quiet"]).args(flags).arg(task);
-            twin.point(command, &home)
+            at_work(twin.point(command, &home), &home)
         });
         Candidate { name: name.to_owned(), version: version.clone(), command, costs: Vec::new() }
     };
@@ -120,7 +121,7 @@ pub(crate) fn run_all() -> Outcome {
     for task in [LONG, DEEDS] {
         let mut long = Command::new(&junto);
         long.args(["run", "--json"]).args(LOOSE).arg(task);
-        check_rounds(twin.clone_address().point(long, &home))?;
+        check_rounds(at_work(twin.clone_address().point(long, &home), &home))?;
     }
     let notes = scratch.join("peak");
     let clis = clis::ensure()?;
@@ -135,7 +136,7 @@ pub(crate) fn run_all() -> Outcome {
         let command: Box<dyn Fn() -> Command> = Box::new(move || {
             let mut command = Command::new(&runs);
             command.args(args.iter().map(|arg| arg.replace("{}", twin.url(name))));
-            twin.point(command, &home)
+            at_work(twin.point(command, &home), &home)
         });
         // One that cannot be made to talk to the twin proves nothing about us.
         if let Err(error) = measure(&command(), &notes) {
@@ -153,6 +154,8 @@ pub(crate) fn run_all() -> Outcome {
         }
     }
     let mut verdict = report(&candidates, own)?;
+    // Not before: for minutes a file system remembers what was removed, and looks at all of it for each new file.
+    let _ = fs::remove_dir_all(&scratch);
     println!("\nnow the sessions, which takes some minutes");
     let sessions = sessions::measure(&release.join("examples/sessions"))?;
     sessions::judge(&sessions, &mut verdict);
@@ -180,7 +183,7 @@ fn report(candidates: &[Candidate], own: usize) -> Outcome<Verdict> {
         );
         middles.push(cost);
     }
-    let [one_shot, rounds, bare, kept_one_shot, kept_rounds, deeds, kept_deeds, ..] = &middles[..] else {
+    let [one_shot, rounds, bare, kept_one_shot, kept_rounds, ..] = &middles[..] else {
         return Err("nothing was measured".to_owned());
     };
     let peers = candidates.iter().zip(&middles).skip(own);
@@ -191,8 +194,6 @@ fn report(candidates: &[Candidate], own: usize) -> Outcome<Verdict> {
         count: ROUNDS,
         kept_one_shot: *kept_one_shot,
         kept_rounds: *kept_rounds,
-        deeds: *deeds,
-        kept_deeds: *kept_deeds,
         fastest: peers
             .map(|(peer, cost)| Peer { name: peer.name.clone(), wall: cost.wall })
             .min_by_key(|peer| peer.wall),
@@ -227,8 +228,16 @@ fn version_of(program: &Path) -> String {
     text.lines().next().unwrap_or_default().chars().take(28).collect()
 }
 
-/// A home without anybody's settings, in which every candidate works: a repository of its own, or it would be a part of
-/// this one, and what git says of that would be measured, too.
+/// Where every candidate works in its home: what it keeps is not a part of that.
+const WORK: &str = "work";
+
+fn at_work(mut command: Command, home: &Path) -> Command {
+    command.current_dir(home.join(WORK));
+    command
+}
+
+/// A home without anybody's settings, with a place to work in: a repository of its own, or it would be a part of this
+/// one, and what git says of that would be measured, too.
 fn home_in(scratch: &Path) -> Outcome<PathBuf> {
     let home = scratch.join("home");
     let config = home.join(".config/junto");
@@ -240,7 +249,7 @@ fn home_in(scratch: &Path) -> Outcome<PathBuf> {
     fs::create_dir_all(&gemini).map_err(cannot)?;
     let settings = r#"{"security": {"auth": {"selectedType": "gemini-api-key"}}}"#;
     fs::write(gemini.join("settings.json"), settings).map_err(cannot)?;
-    capture(Command::new("git").args(["init", "--quiet"]).arg(&home))?;
+    capture(Command::new("git").args(["init", "--quiet"]).arg(home.join(WORK)))?;
     Ok(home)
 }
 

@@ -25,9 +25,6 @@ pub(super) struct Figures {
     /// The answer and the rounds again, of sessions that are kept.
     pub(super) kept_one_shot: Cost,
     pub(super) kept_rounds: Cost,
-    /// Rounds of commands that write, and the same of a session that is kept.
-    pub(super) deeds: Cost,
-    pub(super) kept_deeds: Cost,
     /// Absent if none is installed.
     pub(super) fastest: Option<Peer>,
 }
@@ -53,8 +50,7 @@ impl Verdict {
 
 /// Judges the figures.
 pub(super) fn verdict(figures: &Figures) -> Verdict {
-    let Figures { one_shot, rounds, bare, count, kept_one_shot, kept_rounds, deeds, kept_deeds, fastest } =
-        figures;
+    let Figures { one_shot, rounds, bare, count, kept_one_shot, kept_rounds, fastest } = figures;
     let mut verdict = Verdict::default();
     verdict.judge(
         one_shot.peak < MOST_MEMORY,
@@ -72,11 +68,9 @@ pub(super) fn verdict(figures: &Figures) -> Verdict {
     let limit = bare.wall / (*count).max(1) * BARE_SHELLS;
     verdict
         .judge(round < limit, format!("a shell round in {round:?}, under twice the bare shell ({limit:?})"));
-    for (what, kept, loose) in [
-        ("one answer", kept_one_shot, one_shot),
-        ("the rounds", kept_rounds, rounds),
-        ("the rounds that write", kept_deeds, deeds),
-    ] {
+    for (what, kept, loose) in
+        [("one answer", kept_one_shot, one_shot), ("the rounds", kept_rounds, rounds)]
+    {
         let (kept, loose) = (kept.wall, loose.wall);
         verdict.judge(
             kept.as_nanos() * 100 <= loose.as_nanos() * KEPT,
@@ -96,9 +90,9 @@ mod tests {
 
     /// One answer, its memory in MiB, twenty rounds, twenty shells, the fastest peer: all in ms.
     fn check(one: u64, memory: u64, rounds: u64, bare: u64, peer: Option<u64>, expected: (usize, usize)) {
-        let (kept, broken) = judged(one, memory, rounds, bare, peer, [one, rounds, rounds]);
+        let (kept, broken) = judged(one, memory, rounds, bare, peer, [one, rounds]);
         // What is kept costs nothing here.
-        assert_eq!((kept - 3, broken), expected, "{one} {memory} {rounds} {bare} {peer:?}");
+        assert_eq!((kept - 2, broken), expected, "{one} {memory} {rounds} {bare} {peer:?}");
     }
 
     /// How many promises are kept and broken; beside the others the times of sessions that are kept.
@@ -108,7 +102,7 @@ mod tests {
         rounds: u64,
         bare: u64,
         peer: Option<u64>,
-        [kept_one, kept_rounds, kept_deeds]: [u64; 3],
+        [kept_one, kept_rounds]: [u64; 2],
     ) -> (usize, usize) {
         let figures = Figures {
             one_shot: cost(one, memory << 20),
@@ -117,8 +111,6 @@ mod tests {
             count: 20,
             kept_one_shot: cost(kept_one, 0),
             kept_rounds: cost(kept_rounds, 0),
-            deeds: cost(rounds, 0),
-            kept_deeds: cost(kept_deeds, 0),
             fastest: peer.map(|wall| Peer { name: "codex".into(), wall: Duration::from_millis(wall) }),
         };
         let Verdict { kept, broken } = verdict(&figures);
@@ -140,9 +132,8 @@ mod tests {
     #[test]
     fn keeping_a_session_costs_little() {
         let judged = |kept| judged(10, 19, 50, 40, None, kept);
-        assert_eq!(judged([11, 55, 55]), (5, 0));
-        assert_eq!(judged([12, 55, 55]), (4, 1));
-        assert_eq!(judged([11, 56, 55]), (4, 1));
-        assert_eq!(judged([11, 55, 56]), (4, 1));
+        assert_eq!(judged([11, 55]), (4, 0));
+        assert_eq!(judged([12, 55]), (3, 1));
+        assert_eq!(judged([11, 56]), (3, 1));
     }
 }

@@ -3,6 +3,7 @@
 mod clerk;
 mod keys;
 mod log;
+mod memory;
 mod report;
 mod routes;
 mod serve;

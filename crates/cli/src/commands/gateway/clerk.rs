@@ -2,17 +2,23 @@
 //! the log.
 
 use std::io;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use junto::gateway::CallReport;
+
+use super::memory;
 
 /// How many reports may wait to be written. Whoever brings another then waits: none is lost.
 const MOST: usize = 1024;
 /// How long it rests after a report: those that come meanwhile need not wake it, which each time would take a core from
 /// an answer that is on its way.
 const REST: Duration = Duration::from_millis(5);
+
+/// After how many calls memory is given back, and how long none must have ended before: then it is quiet.
+const MANY: u32 = 256;
+const QUIET: Duration = Duration::from_millis(100);
 
 /// How far it stands back (`nice`): what became of a call can wait for a core, and an answer on its way cannot.
 #[cfg(target_os = "linux")]
@@ -55,7 +61,8 @@ fn work(reports: Receiver<Option<CallReport>>, mut write: impl FnMut(CallReport)
     // Here that is this thread; elsewhere it would be the whole process. If it is refused, nothing is lost.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::setpriority_process(None, BEHIND);
-    while let Ok(Some(report)) = reports.recv() {
+    let mut calls: u32 = 0;
+    while let Some(report) = next(&reports, &mut calls) {
         write(report);
         thread::sleep(REST);
         loop {
@@ -64,6 +71,23 @@ fn work(reports: Receiver<Option<CallReport>>, mut write: impl FnMut(CallReport)
                 Ok(None) => return,
                 Err(_) => break,
             }
+            calls = calls.saturating_add(1);
         }
     }
+}
+
+/// The next report, however long that takes. If there were many, and it gets quiet, memory is given back meanwhile.
+fn next(reports: &Receiver<Option<CallReport>>, calls: &mut u32) -> Option<CallReport> {
+    if *calls >= MANY {
+        match reports.recv_timeout(QUIET) {
+            Ok(report) => return report,
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => {
+                memory::give_back();
+                *calls = 0;
+            }
+        }
+    }
+    *calls = calls.saturating_add(1);
+    reports.recv().ok().flatten()
 }

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderValue};
 use junto_llm::Wire;
-use junto_twin::{Play, Step};
+use junto_twin::{Call, Play, Step};
 use serde_json::{Value, json};
 
 use crate::support::{Raw, Stand, asked, translated};
@@ -140,4 +140,98 @@ async fn a_tool_round_of_a_responses_agent() {
         json!({"type": "custom_tool_call_output", "call_id": "call_2", "output": "Exit code: 0"}),
     ]);
     check(Wire::Responses, codex(json!(input))).await;
+}
+
+/// What the newer agents send: no `tools`, but an item of the conversation that has them, in namespaces.
+fn lite(input: impl IntoIterator<Item = Value>) -> Value {
+    let parameters = json!({"type": "object", "properties": {"message": {"type": "string"}}});
+    let tools = json!([
+        {"type": "namespace", "name": "functions", "description": "", "tools": [
+            {"type": "custom", "name": "exec", "description": "Runs JavaScript",
+             "format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"}},
+            {"type": "function", "name": "wait", "description": "Waits", "strict": false, "parameters": parameters},
+        ]},
+        {"type": "namespace", "name": "collaboration", "description": "Other agents", "tools": [
+            {"type": "function", "name": "spawn_agent", "description": "Starts an agent", "strict": false,
+             "parameters": parameters},
+        ]},
+    ]);
+    let declared = json!({"type": "additional_tools", "role": "developer", "tools": tools});
+    let mut body = codex(json!(std::iter::once(declared).chain(input).collect::<Vec<Value>>()));
+    let fields = body.as_object_mut().unwrap();
+    fields.shift_remove("tools");
+    fields.insert("parallel_tool_calls".into(), false.into());
+    body
+}
+
+fn declared(wire: Wire, body: &Value) -> Vec<String> {
+    let tools = match wire {
+        Wire::Gemini => &body["tools"][0]["functionDeclarations"],
+        _ => &body["tools"],
+    };
+    let name = |tool: &Value| {
+        let tool = if wire == Wire::Chat { &tool["function"] } else { tool };
+        tool["name"].as_str().unwrap_or_default().to_owned()
+    };
+    tools.as_array().into_iter().flatten().map(name).collect()
+}
+
+/// The items of an answer, whether it came whole or in pieces.
+fn output(raw: &Raw, stream: bool) -> Vec<Value> {
+    let last = if stream {
+        let text = raw.text();
+        let line = text.lines().filter_map(|line| line.strip_prefix("data: ")).next_back().unwrap();
+        serde_json::from_str::<Value>(line).unwrap()["response"].clone()
+    } else {
+        raw.json()
+    };
+    last["output"].as_array().unwrap().clone()
+}
+
+#[tokio::test]
+async fn tools_in_the_conversation_of_a_responses_agent() {
+    check(Wire::Responses, lite(opening())).await;
+    for wire in [Wire::Anthropic, Wire::Gemini, Wire::Chat] {
+        for stream in [true, false] {
+            let spawn = match wire {
+                Wire::Gemini => "collaboration::spawn_agent",
+                _ => "collaboration__spawn_agent",
+            };
+            let exec = Step::calls([Call::new("exec", json!({"input": "text(1)"}))]);
+            let agent = Step::calls([Call::new(spawn, json!({"message": "look"}))]);
+            let s = translated(wire, Play::of([exec, agent, Step::text("Done.")])).await;
+            let mut said = opening();
+            let mut called = Vec::new();
+            for (class, answers) in
+                [("custom_tool_call", "custom_tool_call_output"), ("function_call", "function_call_output")]
+            {
+                let mut body = lite(said.clone());
+                body["model"] = asked(Wire::Responses).into();
+                body["stream"] = stream.into();
+                let items = output(&send(&s, Wire::Responses, &body).await, stream);
+                let call = items.iter().find(|item| item["type"] == class).cloned();
+                let call = call.unwrap_or_else(|| panic!("{wire:?}: no {class} in {items:?}"));
+                said.extend(items);
+                said.push(json!({"type": answers, "call_id": call["call_id"], "output": "well"}));
+                called.push(call);
+            }
+            assert_eq!((&called[0]["name"], &called[0]["input"]), (&json!("exec"), &json!("text(1)")));
+            assert_eq!(called[0].get("namespace"), None);
+            assert_eq!(
+                (&called[1]["name"], &called[1]["namespace"]),
+                (&json!("spawn_agent"), &json!("collaboration"))
+            );
+            let mut body = lite(said);
+            body["model"] = asked(Wire::Responses).into();
+            let raw = send(&s, Wire::Responses, &body).await;
+            assert!(raw.text().contains("Done."), "{wire:?}: {}", raw.text());
+            let seen = s.twin.requests();
+            for request in &seen {
+                assert_eq!(declared(wire, &request.body), ["exec", "wait", spawn], "{wire:?}");
+            }
+            // Declared and called, and on Gemini's wire named by the result as well.
+            let named = seen[2].body.to_string().matches(spawn).count();
+            assert_eq!(named, if wire == Wire::Gemini { 3 } else { 2 }, "{}", seen[2].body);
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::input;
+use super::namespaces::{self, Elsewhere};
 use crate::catalog::Reasoning;
 use crate::wire::{EncodeCx, Encoded, Mode};
 use crate::{Error, Request, ResponseFormat, ToolChoice, ToolKind, ToolSpec, Warning, Wire};
@@ -29,7 +30,8 @@ const ORDER: &[&str] = &[
 
 /// Writes a request.
 pub(super) fn encode(request: &Request, cx: &EncodeCx<'_>) -> Result<Encoded, Error> {
-    let conversation = input::encode(request, cx)?;
+    let elsewhere = Elsewhere::of(request, cx.origin);
+    let conversation = input::encode(request, cx, &elsewhere)?;
     let mut warnings = conversation.warnings;
     let mut body = Map::new();
     let mut put = |field: &str, value: Option<Value>| {
@@ -56,8 +58,11 @@ pub(super) fn encode(request: &Request, cx: &EncodeCx<'_>) -> Result<Encoded, Er
         }
     }
     put("parallel_tool_calls", request.parallel_tool_calls.map(Value::from));
-    put("tool_choice", request.tool_choice.as_ref().map(|choice| tool_choice(choice, request, cx)));
-    let tools = tools(request, cx, &mut warnings);
+    put(
+        "tool_choice",
+        request.tool_choice.as_ref().map(|choice| tool_choice(choice, request, cx, &elsewhere)),
+    );
+    let tools = tools(request, cx, &elsewhere, &mut warnings);
     put("tools", (!tools.is_empty()).then_some(Value::Array(tools)));
     put("instructions", conversation.instructions.map(Value::String));
     put("input", Some(Value::Array(conversation.items)));
@@ -139,13 +144,15 @@ fn text_format(format: &ResponseFormat) -> Value {
     }
 }
 
-fn tool_choice(choice: &ToolChoice, request: &Request, cx: &EncodeCx<'_>) -> Value {
+fn tool_choice(choice: &ToolChoice, request: &Request, cx: &EncodeCx<'_>, elsewhere: &Elsewhere) -> Value {
     match choice {
         ToolChoice::Auto => "auto".into(),
         ToolChoice::None => "none".into(),
         ToolChoice::Required => "required".into(),
         ToolChoice::Named(name) => {
-            let on_wire = cx.names.to_wire(name);
+            // A choice has one name on this wire, wherever its tool is.
+            let within = elsewhere.is_within(name);
+            let on_wire = if within { namespaces::split(name).1 } else { cx.names.to_wire(name) };
             match request.tools.iter().find(|tool| tool.name == *name).map(|tool| &tool.kind) {
                 Some(ToolKind::Custom { .. }) => json!({"type": "custom", "name": on_wire}),
                 Some(ToolKind::Hosted { item, .. }) => json!({"type": item["type"]}),
@@ -155,7 +162,12 @@ fn tool_choice(choice: &ToolChoice, request: &Request, cx: &EncodeCx<'_>) -> Val
     }
 }
 
-fn tools(request: &Request, cx: &EncodeCx<'_>, warnings: &mut Vec<Warning>) -> Vec<Value> {
+fn tools(
+    request: &Request,
+    cx: &EncodeCx<'_>,
+    elsewhere: &Elsewhere,
+    warnings: &mut Vec<Warning>,
+) -> Vec<Value> {
     let write = |tool: &ToolSpec| match &tool.kind {
         ToolKind::Function { parameters, strict } => Some(json!({
             "type": "function",
@@ -183,5 +195,5 @@ fn tools(request: &Request, cx: &EncodeCx<'_>, warnings: &mut Vec<Warning>) -> V
             None
         }
     };
-    request.tools.iter().filter_map(write).collect()
+    request.tools.iter().filter(|tool| !elsewhere.declares(tool)).filter_map(write).collect()
 }

@@ -6,6 +6,7 @@
 
 pub mod anthropic;
 pub mod chat;
+mod custom;
 pub mod gemini;
 mod json;
 pub mod responses;

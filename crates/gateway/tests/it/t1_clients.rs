@@ -128,6 +128,39 @@ async fn the_first_turn_of_a_responses_agent() {
     check(Wire::Responses, codex(json!(opening()))).await;
 }
 
+/// A model that is not told of the grammar does not know what to write.
+#[tokio::test]
+async fn the_grammar_of_a_custom_tool_reaches_every_model() {
+    for surface in [Wire::Responses, Wire::Chat] {
+        for wire in Wire::ALL {
+            let s = translated(wire, play()).await;
+            let (syntax, definition) = ("lark", "start: \"*** Begin\" /.+/");
+            let mut body = codex(json!(opening()));
+            body["tools"][1]["format"]["definition"] = definition.into();
+            if surface == Wire::Chat {
+                let format =
+                    json!({"type": "grammar", "grammar": {"syntax": syntax, "definition": definition}});
+                let tool = json!({"name": "apply_patch", "description": "Applies a patch", "format": format});
+                body = json!({
+                    "messages": [{"role": "user", "content": "Fix the bug."}],
+                    "tools": [{"type": "custom", "custom": tool}],
+                });
+            }
+            body["model"] = asked(surface).into();
+            let raw = send(&s, surface, &body).await;
+            assert_eq!(raw.status, 200, "{surface:?} on {wire:?}: {}", raw.text());
+            let seen = &s.twin.requests()[0].body;
+            let escaped = json!(definition).to_string();
+            assert!(seen.to_string().contains(escaped.trim_matches('"')), "{surface:?} on {wire:?}: {seen}");
+            if wire == Wire::Responses {
+                let tools = seen["tools"].as_array().unwrap();
+                let flat = json!({"type": "grammar", "syntax": syntax, "definition": definition});
+                assert!(tools.iter().any(|tool| tool["format"] == flat), "{surface:?}: {seen}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_tool_round_of_a_responses_agent() {
     let mut input = opening();

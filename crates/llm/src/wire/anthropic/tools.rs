@@ -1,10 +1,12 @@
 //! Tools and the choice among them, on the way to the provider.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::ANSWER_TOOL;
 use super::options::Warnings;
-use crate::wire::EncodeCx;
+use crate::wire::{EncodeCx, custom};
 use crate::{Error, ErrorKind, Request, ResponseFormat, ToolChoice, ToolKind, ToolSpec, Wire};
 
 /// `tools` and `tool_choice` of a request.
@@ -83,14 +85,14 @@ pub(super) fn takes_format(cx: &EncodeCx<'_>) -> bool {
 }
 
 fn tool(spec: &ToolSpec, cx: &EncodeCx<'_>, warnings: &mut Warnings) -> Result<Option<Value>, Error> {
+    let mut description = Cow::Borrowed(spec.description.as_str());
     let (schema, strict) = match &spec.kind {
         ToolKind::Function { parameters, strict } => (object_root(&spec.name, parameters)?, *strict),
         ToolKind::Custom { format } => {
-            if format.is_some() {
-                warnings.add(
-                    "tool_format_dropped",
-                    format!("the tool `{}` was declared without its format: this wire has none", spec.name),
-                );
+            let (told, warning) = custom::described(spec, format.as_ref());
+            description = told.into();
+            if let Some(warning) = warning {
+                warnings.add(&warning.code, warning.message);
             }
             let schema = json!({
                 "type": "object",
@@ -110,8 +112,8 @@ fn tool(spec: &ToolSpec, cx: &EncodeCx<'_>, warnings: &mut Warnings) -> Result<O
     };
     let mut tool = Map::new();
     tool.insert("name".to_owned(), Value::from(cx.names.to_wire(&spec.name)));
-    if !spec.description.is_empty() {
-        tool.insert("description".to_owned(), Value::from(spec.description.as_str()));
+    if !description.is_empty() {
+        tool.insert("description".to_owned(), Value::from(description));
     }
     tool.insert("input_schema".to_owned(), schema);
     if let Some(strict) = strict {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::messages;
-use crate::wire::{EncodeCx, Encoded, Mode, Wire};
+use crate::wire::{EncodeCx, Encoded, Mode, Wire, custom};
 use crate::{Error, Request, ResponseFormat, ToolChoice, ToolKind, ToolSpec, Warning};
 
 /// Fields of the body that are ours alone.
@@ -140,16 +140,15 @@ fn tool(tool: &ToolSpec, cx: &EncodeCx<'_>, options: &Options, warnings: &mut Ve
         }
         ToolKind::Custom { format } if options.custom_tools => {
             if let Some(format) = format {
-                item["format"] = format.clone();
+                item["format"] = custom::nested(format);
             }
             Some(json!({ "type": "custom", "custom": item }))
         }
         ToolKind::Custom { format } => {
-            if format.is_some() {
-                warnings.push(Warning::new(
-                    "tool_format_dropped",
-                    format!("the format of custom tool `{}` has no place in a function", tool.name),
-                ));
+            let (description, warning) = custom::described(tool, format.as_ref());
+            warnings.extend(warning);
+            if !description.is_empty() {
+                item["description"] = description.into();
             }
             item["parameters"] = json!({
                 "type": "object",

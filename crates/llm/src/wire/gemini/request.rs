@@ -1,10 +1,12 @@
 //! Writes a request.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::contents::Writer;
 use super::{path, schema, thinking};
-use crate::wire::{EncodeCx, Encoded, Wire};
+use crate::wire::{EncodeCx, Encoded, Wire, custom};
 use crate::{Error, ErrorKind, Request, ResponseFormat, Role, ToolChoice, ToolKind, Warning};
 
 /// Writes a request. `contents` is the last field of the body, so that successive requests of a
@@ -84,6 +86,7 @@ fn tools(request: &Request, model: &str, cx: &EncodeCx<'_>, warnings: &mut Vec<W
     let mut functions = Vec::new();
     let mut hosted = Vec::new();
     for tool in &request.tools {
+        let mut description = Cow::Borrowed(tool.description.as_str());
         let parameters = match &tool.kind {
             ToolKind::Function { parameters, strict } => {
                 if *strict == Some(true) {
@@ -93,10 +96,9 @@ fn tools(request: &Request, model: &str, cx: &EncodeCx<'_>, warnings: &mut Vec<W
                 schema::parameters(parameters, &tool.name, warnings)
             }
             ToolKind::Custom { format } => {
-                if format.is_some() {
-                    let message = format!("tool `{}`: its format was dropped", tool.name);
-                    warnings.push(Warning::new("tool_format_dropped", message));
-                }
+                let (told, warning) = custom::described(tool, format.as_ref());
+                description = told.into();
+                warnings.extend(warning);
                 let input = json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]});
                 Some(("parameters", input))
             }
@@ -110,7 +112,7 @@ fn tools(request: &Request, model: &str, cx: &EncodeCx<'_>, warnings: &mut Vec<W
                 continue;
             }
         };
-        let mut function = json!({"name": cx.names.to_wire(&tool.name), "description": tool.description});
+        let mut function = json!({"name": cx.names.to_wire(&tool.name), "description": description});
         if let Some((field, parameters)) = parameters {
             function[field] = parameters;
         }

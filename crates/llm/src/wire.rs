@@ -180,6 +180,13 @@ pub trait Codec: Send + Sync {
     /// `invalid_request`, saying where.
     fn decode_request(&self, incoming: Incoming<'_>, origin: &Arc<Origin>) -> Result<(Request, Mode), Error>;
 
+    /// The field of a request read off this wire without which it would be another request, and which is
+    /// lost on the way to its provider: because only a provider on this very wire understands it (`same`
+    /// says whether this is one), or because an answer that is read and written again cannot heed it.
+    fn lost(&self, _request: &Request, _same: bool) -> Option<&'static str> {
+        None
+    }
+
     /// Writes a whole answer.
     fn encode_response(&self, response: &Response) -> Value;
 

@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Codec, DecodeCx, EncodeCx, Encoded, Incoming, Mode, StreamDecoder, StreamEncoder};
+use super::{Codec, DecodeCx, EncodeCx, Encoded, Incoming, Mode, StreamDecoder, StreamEncoder, Wire};
 use crate::{Error, Origin, Request, Response};
 
 /// The codec of this wire. Its path, `/chat/completions`, goes below a base URL that ends in `/v1`.
@@ -61,6 +61,11 @@ impl Codec for Chat {
 
     fn decode_request(&self, incoming: Incoming<'_>, origin: &Arc<Origin>) -> Result<(Request, Mode), Error> {
         server::decode(incoming.body, origin)
+    }
+
+    fn lost(&self, request: &Request, _same: bool) -> Option<&'static str> {
+        let options = request.provider_options.get(Wire::Chat.name())?;
+        options["n"].as_u64().is_some_and(|answers| answers > 1).then_some("n")
     }
 
     fn encode_response(&self, response: &Response) -> Value {

@@ -62,6 +62,10 @@ impl Codec for Responses {
         incoming::decode(incoming.body, origin)
     }
 
+    fn lost(&self, request: &Request, same: bool) -> Option<&'static str> {
+        incoming::lost(request, same)
+    }
+
     fn encode_response(&self, response: &Response) -> Value {
         response::encode(response)
     }

@@ -17,6 +17,9 @@ use crate::{
 /// Fields that say where the conversation is when `input` does not.
 const ELSEWHERE: &[&str] = &["previous_response_id", "conversation", "prompt"];
 
+/// The item that stands for one that the provider has.
+const REFERENCE: &str = "item_reference";
+
 /// Reads a request.
 pub(super) fn decode(body: &Value, origin: &Arc<Origin>) -> Result<(Request, Mode), Error> {
     let Value::Object(body) = body else { return Err(bad("body", "is not an object")) };
@@ -80,6 +83,23 @@ pub(super) fn decode(body: &Value, origin: &Arc<Origin>) -> Result<(Request, Mod
     }
     keep_rest(&mut request.provider_options, Wire::Responses.name(), options);
     Ok((request, mode))
+}
+
+/// The field that would be lost, if there is one: an answer that comes later, and what the provider
+/// has of the conversation.
+pub(super) fn lost(request: &Request, same: bool) -> Option<&'static str> {
+    let options = request.provider_options.get(Wire::Responses.name());
+    if options.is_some_and(|options| options["background"] == true) {
+        return Some("background");
+    }
+    if same {
+        return None;
+    }
+    let field = ELSEWHERE.iter().find(|field| options.is_some_and(|options| options.get(**field).is_some()));
+    let is_reference =
+        |part: &Part| matches!(part.content(), Content::Other(item) if text(item, "type") == REFERENCE);
+    let parts = || request.messages.iter().flat_map(|message| &message.content);
+    field.copied().or_else(|| parts().any(is_reference).then_some(REFERENCE))
 }
 
 fn keep(options: &mut Map<String, Value>, field: &str, value: Value) {

@@ -69,6 +69,33 @@ async fn an_overloaded_provider_keeps_its_status() {
     assert_eq!(error(&s, Wire::Responses, asked(Wire::Responses), Way::Whole).await.status(), Some(503));
 }
 
+/// Clients try again after a 500. What was refused once would be refused again.
+#[tokio::test]
+async fn what_a_provider_refuses_is_no_failure_of_the_server() {
+    for surface in SURFACES {
+        for wire in Wire::ALL {
+            for status in [402, 405, 409, 410, 451] {
+                let s = translated(wire, faulty(Fault::status(status))).await;
+                let error = error(&s, surface, asked(surface), Way::Whole).await;
+                let kind = if status == 402 { ErrorKind::Quota } else { ErrorKind::InvalidRequest };
+                assert_eq!(error.kind(), kind, "{surface:?} on {wire:?}, {status}: {error}");
+                assert!(
+                    error.status().is_some_and(|told| (400..500).contains(&told)),
+                    "{surface:?}: {error}"
+                );
+            }
+        }
+    }
+    // One that is too busy is one to come back to.
+    for (surface, told) in
+        [(Wire::Anthropic, 529), (Wire::Responses, 529), (Wire::Chat, 529), (Wire::Gemini, 503)]
+    {
+        let s = translated(Wire::Anthropic, faulty(Fault::status(529))).await;
+        let error = error(&s, surface, asked(surface), Way::Whole).await;
+        assert_eq!(error.status(), Some(told), "{surface:?}: {error}");
+    }
+}
+
 /// What a surface says when the one behind the gateway fails: Gemini's statuses have no "bad gateway".
 fn bad_gateway(surface: Wire) -> u16 {
     if surface == Wire::Gemini { 500 } else { 502 }

@@ -28,7 +28,9 @@ pub(super) struct Input {
 pub(super) fn encode(request: &Request, cx: &EncodeCx<'_>, elsewhere: &Elsewhere) -> Result<Input, Error> {
     let leading = request.messages.iter().take_while(|m| is_instruction(m, cx)).count();
     let (head, rest) = request.messages.split_at(leading);
-    let instructions: Vec<String> = head.iter().map(Message::text).filter(|t| !t.is_empty()).collect();
+    // Other wires keep blocks apart; run together, the last line of one would go on in the next.
+    let blocks = head.iter().flat_map(|message| &message.content).filter_map(Part::as_text);
+    let instructions: Vec<&str> = blocks.filter(|text| !text.is_empty()).collect();
     let mut writer = Writer {
         cx,
         elsewhere,

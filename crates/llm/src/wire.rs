@@ -8,6 +8,7 @@ pub mod anthropic;
 pub mod chat;
 mod custom;
 pub mod gemini;
+mod hosted;
 mod json;
 pub mod responses;
 

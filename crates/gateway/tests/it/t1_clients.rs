@@ -93,6 +93,62 @@ async fn a_tool_round_of_a_messages_agent() {
     check(Wire::Anthropic, claude(json!(messages))).await;
 }
 
+/// An agent searches in a request of its own, whose one tool is the provider's.
+#[tokio::test]
+async fn a_search_of_the_web_is_the_providers_own_or_refused() {
+    let mut body = claude(json!([{"role": "user", "content": "Search for rust."}]));
+    body["tools"] = json!([{"type": "web_search_20250305", "name": "web_search", "max_uses": 8}]);
+    body["model"] = asked(Wire::Anthropic).into();
+    for choice in [None, Some(json!({"type": "tool", "name": "web_search"})), Some(json!({"type": "any"}))] {
+        if let Some(choice) = &choice {
+            body["tool_choice"] = choice.clone();
+            body.as_object_mut().unwrap().shift_remove("thinking");
+        }
+        let seen = async |wire: Wire| {
+            let s = translated(wire, play()).await;
+            let raw = send(&s, Wire::Anthropic, &body).await;
+            let sent = s.twin.requests().first().map(|request| request.body.clone());
+            // Asked to call a tool, the twin would have to call one that it runs itself.
+            assert!(choice.is_some() || wire == Wire::Chat || raw.status == 200, "{wire:?}: {}", raw.text());
+            (raw.status, sent, raw.text())
+        };
+        let (_, sent, _) = seen(Wire::Anthropic).await;
+        assert_eq!(sent.unwrap()["tools"], body["tools"]);
+        let (_, sent, _) = seen(Wire::Responses).await;
+        let sent = sent.unwrap();
+        assert_eq!(sent["tools"], json!([{"type": "web_search"}]));
+        assert_eq!(sent["tool_choice"], if choice.is_some() { json!("required") } else { Value::Null });
+        let (_, sent, _) = seen(Wire::Gemini).await;
+        let sent = sent.unwrap();
+        assert_eq!(sent["tools"], json!([{"googleSearch": {}}]));
+        assert!(sent.get("toolConfig").is_none(), "{sent}");
+        let (status, sent, said) = seen(Wire::Chat).await;
+        assert_eq!((status, sent), (400, None), "{said}");
+        assert!(said.contains("web_search"), "{said}");
+    }
+    // Beside tools that the agent runs itself it is left out.
+    let mut body = claude(json!(first_turn()));
+    body["tools"].as_array_mut().unwrap().push(json!({"type": "web_search_20250305", "name": "web_search"}));
+    check(Wire::Anthropic, body).await;
+}
+
+/// What an agent found is for every model to read.
+#[tokio::test]
+async fn what_was_found_reaches_every_model() {
+    for wire in Wire::ALL {
+        let s = translated(wire, play()).await;
+        let found = json!({"type": "search_result", "source": "https://x.org/y", "title": "A page",
+            "content": [{"type": "text", "text": "It says so."}]});
+        let mut body =
+            claude(json!([{"role": "user", "content": [found, {"type": "text", "text": "Is it so?"}]}]));
+        body["model"] = asked(Wire::Anthropic).into();
+        let raw = send(&s, Wire::Anthropic, &body).await;
+        let seen = s.twin.requests()[0].body.to_string();
+        assert_eq!(raw.status, 200, "{wire:?}: {}", raw.text());
+        assert!(seen.contains("https://x.org/y") && seen.contains("It says so."), "{wire:?}: {seen}");
+    }
+}
+
 fn codex(input: Value) -> Value {
     let schema = json!({"type": "object", "properties": {"cmd": {"type": "string"}, "yield_time_ms": {"type": "number"}},
         "required": ["cmd"], "additionalProperties": false});

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::contents::Writer;
 use super::{path, schema, thinking};
+use crate::wire::hosted::{self, Fate};
 use crate::wire::{EncodeCx, Encoded, Wire, custom};
 use crate::{Error, ErrorKind, Request, ResponseFormat, Role, ToolChoice, ToolKind, Warning};
 
@@ -33,7 +34,7 @@ pub(super) fn encode(request: &Request, cx: &EncodeCx<'_>) -> Result<Encoded, Er
     if !system.is_empty() {
         body.insert("systemInstruction".to_owned(), json!({"parts": system}));
     }
-    let Tools { entries, mixed } = tools(request, model, cx, &mut warnings);
+    let Tools { entries, mixed } = tools(request, model, cx, &mut warnings)?;
     if !entries.is_empty() {
         body.insert("tools".to_owned(), entries.into());
     }
@@ -82,9 +83,14 @@ fn takes_one_kind(model: &str) -> bool {
 
 /// One entry with all functions, then the provider's own tools as they are. Where a model does not take
 /// both, the provider's own are left out: functions are what an agent cannot do without.
-fn tools(request: &Request, model: &str, cx: &EncodeCx<'_>, warnings: &mut Vec<Warning>) -> Tools {
+fn tools(
+    request: &Request,
+    model: &str,
+    cx: &EncodeCx<'_>,
+    warnings: &mut Vec<Warning>,
+) -> Result<Tools, Error> {
     let mut functions = Vec::new();
-    let mut hosted = Vec::new();
+    let mut entries = Vec::new();
     for tool in &request.tools {
         let mut description = Cow::Borrowed(tool.description.as_str());
         let parameters = match &tool.kind {
@@ -103,10 +109,18 @@ fn tools(request: &Request, model: &str, cx: &EncodeCx<'_>, warnings: &mut Vec<W
                 Some(("parameters", input))
             }
             ToolKind::Hosted { wire: Wire::Gemini, item } => {
-                hosted.push(item.clone());
+                entries.push(item.clone());
                 continue;
             }
             ToolKind::Hosted { wire, .. } => {
+                match hosted::fate(tool, request, Wire::Gemini)? {
+                    Fate::Becomes(entry) => {
+                        entries.push(entry);
+                        continue;
+                    }
+                    Fate::Beside => continue,
+                    Fate::Dropped | Fate::Own => {}
+                }
                 let message = format!("tool `{}` runs at `{}` only and was left out", tool.name, wire.name());
                 warnings.push(Warning::new("tool_dropped", message));
                 continue;
@@ -118,16 +132,16 @@ fn tools(request: &Request, model: &str, cx: &EncodeCx<'_>, warnings: &mut Vec<W
         }
         functions.push(function);
     }
-    let mut mixed = !functions.is_empty() && !hosted.is_empty();
+    let mut mixed = !functions.is_empty() && !entries.is_empty();
     if mixed && takes_one_kind(model) {
         let message =
             "the provider's own tools were left out: this model does not take them beside functions";
         warnings.push(Warning::new("hosted_tool_dropped", message));
-        hosted.clear();
+        entries.clear();
         mixed = false;
     }
     let functions = (!functions.is_empty()).then(|| json!({"functionDeclarations": functions}));
-    Tools { entries: functions.into_iter().chain(hosted).collect(), mixed }
+    Ok(Tools { entries: functions.into_iter().chain(entries).collect(), mixed })
 }
 
 /// How to choose among functions. The API refuses a choice where no function is declared, so the
@@ -143,6 +157,8 @@ fn tool_config(
     let invalid = |message: String| Err(Error::new(ErrorKind::InvalidRequest, message));
     let config = match choice {
         ToolChoice::Auto | ToolChoice::None if !declared => return Ok(None),
+        // The provider's own tools cannot be demanded; alone, they are what the request is about.
+        ToolChoice::Required | ToolChoice::Named(_) if is_replaced(request, choice)? => return Ok(None),
         ToolChoice::Required if !declared => {
             return invalid("a call is required but no tool is declared".into());
         }
@@ -158,6 +174,20 @@ fn tool_config(
         }
     };
     Ok(Some(("functionCallingConfig".to_owned(), config)))
+}
+
+/// Whether something of this wire stands for the tool of another one that is demanded.
+fn is_replaced(request: &Request, choice: &ToolChoice) -> Result<bool, Error> {
+    for tool in &request.tools {
+        let is_meant = match choice {
+            ToolChoice::Named(name) => tool.name == *name,
+            _ => true,
+        };
+        if is_meant && matches!(hosted::fate(tool, request, Wire::Gemini)?, Fate::Becomes(_)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn generation_config(

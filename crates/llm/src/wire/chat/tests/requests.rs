@@ -184,7 +184,7 @@ fn what_the_wire_cannot_say_is_an_error_that_says_where() {
 
     let mut choice = Request::prompt("x");
     choice.tool_choice = Some(ToolChoice::Required);
-    assert_eq!(encoded_as(&choice, Mode::Complete).unwrap_err().kind(), ErrorKind::Configuration);
+    assert_eq!(encoded_as(&choice, Mode::Complete).unwrap_err().kind(), ErrorKind::InvalidRequest);
 }
 
 #[test]

@@ -33,11 +33,16 @@ pub(crate) async fn answer(
         Mode::Complete => {
             call.cx.narration = Narration::Silent;
             let mut response = call.target.provider.complete(request, &call.cx).await?;
+            let codec = call.wire.codec();
+            if let Some(error) = codec.failure(&response.finish_reason) {
+                // It is paid for all the same.
+                call.meter.note(&response.usage);
+                return Err(error.into());
+            }
             call.meter.finish(&response.usage);
             let maker = response.message.content.iter().find_map(Part::origin).map(|origin| origin.wire);
             label.apply(maker, &mut response.id, &mut response.model);
             Sealer::new(call.origin()).seal_all(&mut response);
-            let codec = call.wire.codec();
             let mut answer = codec.encode_response(&response);
             codec.date(&mut answer, created);
             let reply = reply::json(StatusCode::OK, &answer);

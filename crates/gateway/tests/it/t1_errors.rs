@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
 use junto_gateway::{Gateway, Target};
-use junto_llm::{CallCx, Endpoint, Error, ErrorKind, HttpProvider, Request, StreamEvent, Wire};
+use junto_llm::{
+    CallCx, Endpoint, Error, ErrorKind, Finish, FinishReason, HttpProvider, Request, StreamEvent, Usage, Wire,
+};
 use junto_twin::{After, Fault, Options, Play, RetryAfter, Step, Twin};
 
 use crate::scripted::{Cue, shared, start, text};
-use crate::support::{House, Stand, Way, asked, events, hello, model, passing, target, translated};
+use crate::support::{House, Reports, Stand, Way, asked, events, hello, model, passing, target, translated};
 
 const SURFACES: [Wire; 4] = Wire::ALL;
 
@@ -160,6 +162,37 @@ async fn error_events_have_the_form_of_the_wire() {
             Wire::Gemini | Wire::Chat => assert!(said.contains("data: {\"error\":{"), "{said}"),
         }
         assert!(!said.contains("message_stop") && !said.contains("response.completed"), "{said}");
+    }
+}
+
+/// A model that wrote a call that is none has not said all it had to say. Gemini's clients know the word
+/// for it; others would take an empty answer for the end of the work.
+#[tokio::test]
+async fn an_answer_that_the_model_broke_off_is_a_failure() {
+    let reason = FinishReason::with_raw(Finish::Error, "MALFORMED_FUNCTION_CALL");
+    let end = StreamEvent::Finish { reason: reason.clone(), usage: Usage::new(5, 2), response: None };
+    for surface in SURFACES {
+        for way in Way::BOTH {
+            let cues = [start(), Cue::Event(Box::new(end.clone()))];
+            let reports = Reports::default();
+            let gateway = Gateway::builder()
+                .route("*", Target::new("s", shared(cues)))
+                .on_call(reports.sink())
+                .build()
+                .unwrap();
+            let house = House::open(&gateway).await;
+            let answer = way.ask(&house.client(surface), Request::prompt("hi").model("any")).await;
+            if surface == Wire::Gemini {
+                assert_eq!(answer.unwrap().finish_reason, reason, "{way:?}");
+            } else {
+                let error = answer.expect_err("it broke off");
+                assert_eq!(error.kind(), ErrorKind::Server, "{surface:?} {way:?}: {error}");
+            }
+            house.close().await;
+            // It is paid for all the same.
+            let reports = reports.all();
+            assert_eq!((reports.len(), reports[0].usage.total), (1, 7), "{surface:?} {way:?}");
+        }
     }
 }
 

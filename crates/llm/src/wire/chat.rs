@@ -36,7 +36,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Codec, DecodeCx, EncodeCx, Encoded, Incoming, Mode, StreamDecoder, StreamEncoder, Wire};
-use crate::{Error, Origin, Request, Response};
+use crate::{Error, FinishReason, Origin, Request, Response};
 
 /// The codec of this wire. Its path, `/chat/completions`, goes below a base URL that ends in `/v1`.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +74,10 @@ impl Codec for Chat {
 
     fn date(&self, answer: &mut Value, created: u64) {
         answer["created"] = created.into();
+    }
+
+    fn failure(&self, reason: &FinishReason) -> Option<Error> {
+        super::broken_off(reason)
     }
 
     fn stream_encoder(&self) -> Box<dyn StreamEncoder> {

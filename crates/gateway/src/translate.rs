@@ -6,7 +6,7 @@ use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use junto_llm::wire::{AnswerCx, Incoming, Mode};
-use junto_llm::{Effort, Narration, Part, RateLimit, Request, Wire};
+use junto_llm::{Effort, ErrorKind, Narration, Part, RateLimit, Request, Wire};
 use serde_json::{Value, json};
 
 use crate::call::Call;
@@ -33,11 +33,16 @@ pub(crate) async fn answer(
         Mode::Complete => {
             call.cx.narration = Narration::Silent;
             let mut response = call.target.provider.complete(request, &call.cx).await?;
+            let codec = call.wire.codec();
+            if let Some(error) = codec.failure(&response.finish_reason) {
+                // It is paid for all the same.
+                call.meter.note(&response.usage);
+                return Err(error.into());
+            }
             call.meter.finish(&response.usage);
             let maker = response.message.content.iter().find_map(Part::origin).map(|origin| origin.wire);
             label.apply(maker, &mut response.id, &mut response.model);
             Sealer::new(call.origin()).seal_all(&mut response);
-            let codec = call.wire.codec();
             let mut answer = codec.encode_response(&response);
             codec.date(&mut answer, created);
             let reply = reply::json(StatusCode::OK, &answer);
@@ -82,7 +87,11 @@ fn read(call: &Call, headers: &HeaderMap, incoming: Incoming<'_>) -> Result<(Req
     sealed::open_all(call.wire, &mut request.messages);
     request.model = Some(call.model().to_owned());
     request.provider = Some(call.target.name.clone());
-    if call.target.provider.passthrough(call.wire).is_none() {
+    let same = call.target.provider.passthrough(call.wire).is_some();
+    if let Some(field) = call.wire.codec().lost(&request, same) {
+        return Err(unheeded(field, &call.target.name));
+    }
+    if !same {
         // Labels are for the books of the provider that the client believes it talks to; they may
         // name the user's account there, which is nobody else's business.
         request.metadata.clear();
@@ -92,6 +101,12 @@ fn read(call: &Call, headers: &HeaderMap, incoming: Incoming<'_>) -> Result<(Req
         keep_betas(headers, &mut request);
     }
     Ok((request, mode))
+}
+
+/// An answer to another question than was asked would be worse than none.
+fn unheeded(field: &str, provider: &str) -> Failure {
+    let message = format!("{field}: `{provider}` cannot heed it behind this gateway");
+    Failure::new(ErrorKind::InvalidRequest, message)
 }
 
 /// Some of Anthropic's clients say how long to think instead of how hard, which no other wire has words

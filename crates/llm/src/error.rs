@@ -18,13 +18,13 @@ pub enum ErrorKind {
     AccessDenied,
     /// No such model or path (404).
     NotFound,
-    /// The provider does not take the request (400, 422).
+    /// The provider does not take the request (400, 422, and what else it may refuse with).
     InvalidRequest,
     /// The conversation is too long for the model (413, or by message).
     ContextLength,
     /// Too many requests (429).
     RateLimit,
-    /// The account, or the budget, has nothing left.
+    /// The account, or the budget, has nothing left (402, or by message).
     Quota,
     /// A filter refused.
     ContentFilter,
@@ -81,10 +81,12 @@ impl ErrorKind {
             401 => Self::Authentication,
             403 => Self::AccessDenied,
             404 => Self::NotFound,
-            400 | 422 => Self::InvalidRequest,
+            402 => Self::Quota,
             408 => Self::Timeout,
             413 => Self::ContextLength,
             429 => Self::RateLimit,
+            // Whatever else it refuses, it would refuse again.
+            400..=499 => Self::InvalidRequest,
             500..=599 => Self::Server,
             _ => Self::Unknown,
         }
@@ -352,6 +354,18 @@ mod tests {
             assert!(!retryable(kind), "{kind:?}");
         }
         assert!(!Error::stream("cut").after_content().is_retryable());
+    }
+
+    #[test]
+    fn what_is_refused_is_not_tried_again() {
+        for status in 400..500 {
+            let error = Error::new(ErrorKind::from_status(status), "no");
+            assert_eq!(error.is_retryable(), status == 429, "{status}");
+        }
+        assert_eq!(ErrorKind::from_status(402), ErrorKind::Quota);
+        assert_eq!(ErrorKind::from_status(451), ErrorKind::InvalidRequest);
+        assert_eq!(ErrorKind::from_status(529), ErrorKind::Server);
+        assert_eq!(ErrorKind::from_status(302), ErrorKind::Unknown);
     }
 
     #[test]

@@ -149,6 +149,8 @@ impl Counter {
                     self.sealed(sealed);
                 }
             }
+            // The tools of such an item are among the request's.
+            Content::Other(item) if item["type"] == "additional_tools" => {}
             Content::Other(item) => {
                 self.exact = false;
                 self.json(item);
@@ -210,6 +212,10 @@ impl Counter {
     }
 
     fn tool(&mut self, tool: &ToolSpec) {
+        // The tools of a namespace are declared beside it.
+        if matches!(&tool.kind, ToolKind::Hosted { item, .. } if item["type"] == "namespace") {
+            return;
+        }
         self.frame(|frame| frame.tool);
         self.text(&tool.name);
         self.text(&tool.description);

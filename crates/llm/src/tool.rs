@@ -37,8 +37,9 @@ pub enum ToolKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         format: Option<Value>,
     },
-    /// A tool that the provider runs by itself, as its wire spells it. Other wires leave it out
-    /// with a warning.
+    /// A tool that the provider runs by itself, as its wire spells it. Beside other tools other wires
+    /// leave it out with a warning; alone, or demanded, a search of the web becomes theirs and anything
+    /// else is refused.
     Hosted {
         /// The wire the item belongs to.
         wire: Wire,

@@ -6,7 +6,9 @@
 
 pub mod anthropic;
 pub mod chat;
+mod custom;
 pub mod gemini;
+mod hosted;
 mod json;
 pub mod responses;
 
@@ -18,7 +20,10 @@ use serde_json::Value;
 use crate::catalog::ModelInfo;
 use crate::names::NameMap;
 use crate::sse::Frame;
-use crate::{Error, Origin, RateLimit, Request, Response, StreamEvent, ToolChoice, Warning};
+use crate::{
+    Error, ErrorKind, Finish, FinishReason, Origin, RateLimit, Request, Response, StreamEvent, ToolChoice,
+    Warning,
+};
 
 /// A model wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -179,8 +184,21 @@ pub trait Codec: Send + Sync {
     /// `invalid_request`, saying where.
     fn decode_request(&self, incoming: Incoming<'_>, origin: &Arc<Origin>) -> Result<(Request, Mode), Error>;
 
+    /// The field of a request read off this wire without which it would be another request, and which is
+    /// lost on the way to its provider: because only a provider on this very wire understands it (`same`
+    /// says whether this is one), or because an answer that is read and written again cannot heed it.
+    fn lost(&self, _request: &Request, _same: bool) -> Option<&'static str> {
+        None
+    }
+
     /// Writes a whole answer.
     fn encode_response(&self, response: &Response) -> Value;
+
+    /// The failure that an answer's end is, where the wire's answers have no word for it: a client would
+    /// take it for a model that has said all it had to say.
+    fn failure(&self, _reason: &FinishReason) -> Option<Error> {
+        None
+    }
 
     /// Dates a whole answer, on wires that do.
     fn date(&self, _answer: &mut Value, _created: u64) {}
@@ -190,6 +208,13 @@ pub trait Codec: Send + Sync {
 
     /// Writes a failure: the status and the wire's envelope.
     fn encode_error(&self, error: &Error) -> (u16, Value);
+}
+
+/// The failure that an answer ended in, if it did.
+fn broken_off(reason: &FinishReason) -> Option<Error> {
+    let why = reason.raw.as_deref().map_or_else(String::new, |raw| format!(" ({raw})"));
+    let error = || Error::new(ErrorKind::Server, format!("the model broke its answer off{why}"));
+    (reason.unified == Finish::Error).then(error)
 }
 
 /// Reads one streamed answer, frame by frame. Holds no text that it has handed on.

@@ -4,10 +4,11 @@ use axum::body::Body;
 use http::{HeaderMap, HeaderValue, Method};
 use junto_gateway::{Gateway, Settings, Target};
 use junto_llm::Wire;
+use junto_twin::Play;
 use serde_json::{Value, json};
 
 use crate::scripted::{answer, shared};
-use crate::support::{House, Raw, addressed, ask, hello, post, raw};
+use crate::support::{House, Raw, addressed, ask, asked, hello, post, raw, translated};
 
 const SURFACES: [(&str, Wire); 4] = [
     ("/v1/messages", Wire::Anthropic),
@@ -71,6 +72,58 @@ async fn bodies_that_make_no_sense_are_bad_requests() {
         for mut body in fields {
             body["model"] = json!("m");
             check(path, wire, body.to_string(), 400, bad(wire)).await;
+        }
+    }
+}
+
+/// What its provider alone has, or an answer of another kind: another provider would answer something
+/// else than was asked.
+#[tokio::test]
+async fn what_only_the_own_provider_can_heed_is_refused_elsewhere() {
+    let check = async |surface: Wire, wire: Wire, more: Value, expected: Option<&str>| {
+        let s = translated(wire, Play::text("yes")).await;
+        let mut body = hello(surface, false);
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body["model"] = asked(surface).into();
+        let raw = s.house.send(surface, HeaderMap::new(), body.to_string()).await;
+        let said = raw.text();
+        match expected {
+            Some(field) => {
+                assert_eq!(
+                    (raw.status, s.twin.requests().len()),
+                    (400, 0),
+                    "{surface:?} on {wire:?}: {said}"
+                );
+                assert!(said.contains(field), "{said}");
+            }
+            // The twin knows of nothing that it was not told, and says so in its own words.
+            None => assert!(!said.contains("behind this gateway"), "{surface:?} on {wire:?}: {said}"),
+        }
+    };
+    let reference = json!([{"type": "item_reference", "id": "msg_1"}, {"role": "user", "content": "hi"}]);
+    for wire in Wire::ALL {
+        let unless = |own: Wire, field| (wire != own).then_some(field);
+        let responses = Wire::Responses;
+        check(
+            responses,
+            wire,
+            json!({"previous_response_id": "resp_1"}),
+            unless(responses, "previous_response_id"),
+        )
+        .await;
+        check(responses, wire, json!({"conversation": "conv_1"}), unless(responses, "conversation")).await;
+        check(responses, wire, json!({"prompt": {"id": "pmpt_1"}}), unless(responses, "prompt")).await;
+        check(responses, wire, json!({"input": reference}), unless(responses, "item_reference")).await;
+        check(responses, wire, json!({"background": true}), Some("background")).await;
+        check(responses, wire, json!({"background": false, "previous_response_id": null}), None).await;
+        check(Wire::Chat, wire, json!({"n": 3}), Some("n")).await;
+        check(Wire::Chat, wire, json!({"n": 1}), None).await;
+        // These go through by bytes to their own provider: the model is in the path.
+        if wire != Wire::Gemini {
+            let two = json!({"generationConfig": {"candidateCount": 2}});
+            check(Wire::Gemini, wire, two, Some("candidateCount")).await;
+            let cached = json!({"cachedContent": "cachedContents/1"});
+            check(Wire::Gemini, wire, cached, Some("cachedContent")).await;
         }
     }
 }

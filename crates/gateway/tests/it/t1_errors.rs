@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
 use junto_gateway::{Gateway, Target};
-use junto_llm::{CallCx, Endpoint, Error, ErrorKind, HttpProvider, Request, StreamEvent, Wire};
+use junto_llm::{
+    CallCx, Endpoint, Error, ErrorKind, Finish, FinishReason, HttpProvider, Request, StreamEvent, Usage, Wire,
+};
 use junto_twin::{After, Fault, Options, Play, RetryAfter, Step, Twin};
 
 use crate::scripted::{Cue, shared, start, text};
-use crate::support::{House, Stand, Way, asked, events, hello, model, passing, target, translated};
+use crate::support::{House, Reports, Stand, Way, asked, events, hello, model, passing, target, translated};
 
 const SURFACES: [Wire; 4] = Wire::ALL;
 
@@ -67,6 +69,34 @@ async fn an_overloaded_provider_keeps_its_status() {
     assert_eq!(error(&s, Wire::Anthropic, asked(Wire::Anthropic), Way::Streamed).await.status(), Some(529));
     let s = translated(Wire::Gemini, faulty(Fault::status(503))).await;
     assert_eq!(error(&s, Wire::Responses, asked(Wire::Responses), Way::Whole).await.status(), Some(503));
+}
+
+/// Clients try again after a 500. What was refused once would be refused again.
+#[tokio::test]
+async fn what_a_provider_refuses_is_no_failure_of_the_server() {
+    for surface in SURFACES {
+        // Gemini's statuses mean something else there.
+        for wire in [Wire::Anthropic, Wire::Responses, Wire::Chat] {
+            for status in [402, 405, 409, 410, 451] {
+                let s = translated(wire, faulty(Fault::status(status))).await;
+                let error = error(&s, surface, asked(surface), Way::Whole).await;
+                let kind = if status == 402 { ErrorKind::Quota } else { ErrorKind::InvalidRequest };
+                assert_eq!(error.kind(), kind, "{surface:?} on {wire:?}, {status}: {error}");
+                assert!(
+                    error.status().is_some_and(|told| (400..500).contains(&told)),
+                    "{surface:?}: {error}"
+                );
+            }
+        }
+    }
+    // One that is too busy is one to come back to.
+    for (surface, told) in
+        [(Wire::Anthropic, 529), (Wire::Responses, 529), (Wire::Chat, 529), (Wire::Gemini, 503)]
+    {
+        let s = translated(Wire::Anthropic, faulty(Fault::status(529))).await;
+        let error = error(&s, surface, asked(surface), Way::Whole).await;
+        assert_eq!(error.status(), Some(told), "{surface:?}: {error}");
+    }
 }
 
 /// What a surface says when the one behind the gateway fails: Gemini's statuses have no "bad gateway".
@@ -132,6 +162,37 @@ async fn error_events_have_the_form_of_the_wire() {
             Wire::Gemini | Wire::Chat => assert!(said.contains("data: {\"error\":{"), "{said}"),
         }
         assert!(!said.contains("message_stop") && !said.contains("response.completed"), "{said}");
+    }
+}
+
+/// A model that wrote a call that is none has not said all it had to say. Gemini's clients know the word
+/// for it; others would take an empty answer for the end of the work.
+#[tokio::test]
+async fn an_answer_that_the_model_broke_off_is_a_failure() {
+    let reason = FinishReason::with_raw(Finish::Error, "MALFORMED_FUNCTION_CALL");
+    let end = StreamEvent::Finish { reason: reason.clone(), usage: Usage::new(5, 2), response: None };
+    for surface in SURFACES {
+        for way in Way::BOTH {
+            let cues = [start(), Cue::Event(Box::new(end.clone()))];
+            let reports = Reports::default();
+            let gateway = Gateway::builder()
+                .route("*", Target::new("s", shared(cues)))
+                .on_call(reports.sink())
+                .build()
+                .unwrap();
+            let house = House::open(&gateway).await;
+            let answer = way.ask(&house.client(surface), Request::prompt("hi").model("any")).await;
+            if surface == Wire::Gemini {
+                assert_eq!(answer.unwrap().finish_reason, reason, "{way:?}");
+            } else {
+                let error = answer.expect_err("it broke off");
+                assert_eq!(error.kind(), ErrorKind::Server, "{surface:?} {way:?}: {error}");
+            }
+            house.close().await;
+            // It is paid for all the same.
+            let reports = reports.all();
+            assert_eq!((reports.len(), reports[0].usage.total), (1, 7), "{surface:?} {way:?}");
+        }
     }
 }
 

@@ -43,7 +43,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Codec, DecodeCx, EncodeCx, Encoded, Incoming, Mode, StreamDecoder, StreamEncoder};
-use crate::{Error, Origin, Request, Response};
+use crate::{Error, FinishReason, Origin, Request, Response};
 
 /// The tool whose call is the answer, on models without structured output. No tool of our own
 /// constructor can have this name, since those start with a letter.
@@ -76,6 +76,10 @@ impl Codec for Anthropic {
 
     fn encode_response(&self, response: &Response) -> Value {
         answer::encode(response)
+    }
+
+    fn failure(&self, reason: &FinishReason) -> Option<Error> {
+        super::broken_off(reason)
     }
 
     fn stream_encoder(&self) -> Box<dyn StreamEncoder> {

@@ -35,8 +35,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Codec, DecodeCx, EncodeCx, Encoded, Incoming, Mode, StreamDecoder, StreamEncoder};
-use crate::{Error, Origin, Request, Response};
+use super::{Codec, DecodeCx, EncodeCx, Encoded, Incoming, Mode, StreamDecoder, StreamEncoder, Wire};
+use crate::{Error, FinishReason, Origin, Request, Response};
 
 /// The codec of this wire. Its path, `/chat/completions`, goes below a base URL that ends in `/v1`.
 #[derive(Clone, Copy, Debug)]
@@ -63,12 +63,21 @@ impl Codec for Chat {
         server::decode(incoming.body, origin)
     }
 
+    fn lost(&self, request: &Request, _same: bool) -> Option<&'static str> {
+        let options = request.provider_options.get(Wire::Chat.name())?;
+        options["n"].as_u64().is_some_and(|answers| answers > 1).then_some("n")
+    }
+
     fn encode_response(&self, response: &Response) -> Value {
         answer::encode(response)
     }
 
     fn date(&self, answer: &mut Value, created: u64) {
         answer["created"] = created.into();
+    }
+
+    fn failure(&self, reason: &FinishReason) -> Option<Error> {
+        super::broken_off(reason)
     }
 
     fn stream_encoder(&self) -> Box<dyn StreamEncoder> {

@@ -38,7 +38,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::{Codec, DecodeCx, EncodeCx, Encoded, Incoming, Mode, StreamDecoder, StreamEncoder};
+use super::{Codec, DecodeCx, EncodeCx, Encoded, Incoming, Mode, StreamDecoder, StreamEncoder, Wire};
 use crate::{Error, Origin, Request, Response};
 
 /// The codec of this wire.
@@ -64,6 +64,15 @@ impl Codec for Gemini {
 
     fn decode_request(&self, incoming: Incoming<'_>, origin: &Arc<Origin>) -> Result<(Request, Mode), Error> {
         server::decode(incoming, origin)
+    }
+
+    fn lost(&self, request: &Request, same: bool) -> Option<&'static str> {
+        let options = request.provider_options.get(Wire::Gemini.name())?;
+        let answers = options["generationConfig"]["candidateCount"].as_u64();
+        if answers.is_some_and(|answers| answers > 1) {
+            return Some("candidateCount");
+        }
+        (!same && !options["cachedContent"].is_null()).then_some("cachedContent")
     }
 
     fn encode_response(&self, response: &Response) -> Value {

@@ -9,6 +9,7 @@
 //! | `request` | the body a client sends |
 //! | `input` | a conversation as items |
 //! | `incoming` | the body and the items as a server reads them |
+//! | `namespaces` | tools with two names, and tools in the conversation |
 //! | `items` | the items of an answer, read and written |
 //! | `response` | the whole answer, read and written |
 //! | `stream`, `segment` | the streamed answer, read |
@@ -20,6 +21,7 @@ mod error;
 mod incoming;
 mod input;
 mod items;
+mod namespaces;
 mod request;
 mod response;
 mod segment;
@@ -58,6 +60,10 @@ impl Codec for Responses {
 
     fn decode_request(&self, incoming: Incoming<'_>, origin: &Arc<Origin>) -> Result<(Request, Mode), Error> {
         incoming::decode(incoming.body, origin)
+    }
+
+    fn lost(&self, request: &Request, same: bool) -> Option<&'static str> {
+        incoming::lost(request, same)
     }
 
     fn encode_response(&self, response: &Response) -> Value {

@@ -142,7 +142,8 @@ mod tests {
         check(504, "timeout_error", "late", K::Server);
         check(408, "timeout_error", "late", K::Timeout);
         check(529, "overloaded_error", "Overloaded", K::Server);
-        check(418, "teapot_error", "short and stout", K::Unknown);
+        check(418, "teapot_error", "short and stout", K::InvalidRequest);
+        check(402, "new_error", "pay", K::Quota);
         check(403, "new_error", "x", K::AccessDenied);
     }
 

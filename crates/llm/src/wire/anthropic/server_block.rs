@@ -33,6 +33,7 @@ pub(super) fn part(block: &Value, origin: &Arc<Origin>, place: &str) -> Result<P
             Content::ToolCall(ToolCall::function(id, name, input.to_string()))
         }
         "tool_result" => Content::ToolResult(tool_result(block, place)?),
+        "search_result" if !search_result(block).is_empty() => Content::Text(search_result(block)),
         _ => return Ok(Part::received(Content::Other(block.clone()), Arc::clone(origin), None)),
     };
     Ok(Part::received(content, Arc::clone(origin), Some(block.clone())))
@@ -82,6 +83,7 @@ fn tool_result(block: &Value, place: &str) -> Result<ToolResult, Error> {
                     (Some("document"), Some(_)) if inner["source"]["type"] == "text" => {
                         texts.push(response::text(&inner["source"]["data"]));
                     }
+                    (Some("search_result"), _) => texts.push(search_result(inner)),
                     (Some("image" | "document"), _) => texts.push("[a document was left out]".to_owned()),
                     _ => texts.push(inner.to_string()),
                 }
@@ -90,6 +92,13 @@ fn tool_result(block: &Value, place: &str) -> Result<ToolResult, Error> {
         _ => return Err(invalid(place, "content must be a string or a list of blocks")),
     }
     Ok(ToolResult { call_id, output: ResultOutput::Text(texts.join("\n")), is_error, images })
+}
+
+/// What was found, as a text: where, and what it says.
+fn search_result(block: &Value) -> String {
+    let said = block["content"].as_array().into_iter().flatten().map(|inner| response::text(&inner["text"]));
+    let head = [response::text(&block["title"]), response::text(&block["source"])];
+    head.into_iter().chain(said).filter(|text| !text.is_empty()).collect::<Vec<String>>().join("\n")
 }
 
 fn media_of(block: &Value, place: &str) -> Result<Option<Media>, Error> {

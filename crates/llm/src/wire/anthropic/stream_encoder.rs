@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use serde_json::{Value, json};
 
 use super::{answer, error};
-use crate::wire::StreamEncoder;
+use crate::wire::{StreamEncoder, broken_off};
 use crate::{Error, SegmentId, StreamEvent, ToolCallKind, Usage, Wire, sse};
 
 /// The encoder of one stream.
@@ -222,6 +222,9 @@ impl StreamEncoder for Encoder {
             }
             StreamEvent::Finish { reason, usage, .. } => {
                 self.start("", "", None, out);
+                if let Some(error) = broken_off(reason) {
+                    return self.error(&error, out);
+                }
                 for segment in self.segments.iter_mut().filter(|s| s.end.is_none()) {
                     segment.finish(End::default());
                 }

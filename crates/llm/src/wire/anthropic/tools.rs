@@ -1,10 +1,13 @@
 //! Tools and the choice among them, on the way to the provider.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::ANSWER_TOOL;
 use super::options::Warnings;
-use crate::wire::EncodeCx;
+use crate::wire::hosted::{self, Fate};
+use crate::wire::{EncodeCx, custom};
 use crate::{Error, ErrorKind, Request, ResponseFormat, ToolChoice, ToolKind, ToolSpec, Wire};
 
 /// `tools` and `tool_choice` of a request.
@@ -41,7 +44,7 @@ pub(super) fn declare(
                 "the tool name `{ANSWER_TOOL}` is reserved for structured answers"
             )));
         }
-        let Some(mut tool) = tool(spec, cx, warnings)? else { continue };
+        let Some(mut tool) = tool(spec, request, cx, warnings)? else { continue };
         if let (Value::Object(tool), Some(Value::Object(more))) = (&mut tool, fields.get(&spec.name)) {
             tool.extend(more.clone());
         }
@@ -82,15 +85,20 @@ pub(super) fn takes_format(cx: &EncodeCx<'_>) -> bool {
     cx.model.is_none_or(|model| model.structured_output)
 }
 
-fn tool(spec: &ToolSpec, cx: &EncodeCx<'_>, warnings: &mut Warnings) -> Result<Option<Value>, Error> {
+fn tool(
+    spec: &ToolSpec,
+    request: &Request,
+    cx: &EncodeCx<'_>,
+    warnings: &mut Warnings,
+) -> Result<Option<Value>, Error> {
+    let mut description = Cow::Borrowed(spec.description.as_str());
     let (schema, strict) = match &spec.kind {
         ToolKind::Function { parameters, strict } => (object_root(&spec.name, parameters)?, *strict),
         ToolKind::Custom { format } => {
-            if format.is_some() {
-                warnings.add(
-                    "tool_format_dropped",
-                    format!("the tool `{}` was declared without its format: this wire has none", spec.name),
-                );
+            let (told, warning) = custom::described(spec, format.as_ref());
+            description = told.into();
+            if let Some(warning) = warning {
+                warnings.add(&warning.code, warning.message);
             }
             let schema = json!({
                 "type": "object",
@@ -101,6 +109,11 @@ fn tool(spec: &ToolSpec, cx: &EncodeCx<'_>, warnings: &mut Warnings) -> Result<O
         }
         ToolKind::Hosted { wire: Wire::Anthropic, item } => return Ok(Some(item.clone())),
         ToolKind::Hosted { wire, .. } => {
+            match hosted::fate(spec, request, Wire::Anthropic)? {
+                Fate::Becomes(entry) => return Ok(Some(entry)),
+                Fate::Beside => return Ok(None),
+                Fate::Dropped | Fate::Own => {}
+            }
             warnings.add(
                 "hosted_tool_dropped",
                 format!("the tool `{}` was left out: only the {} wire runs it", spec.name, wire.name()),
@@ -110,8 +123,8 @@ fn tool(spec: &ToolSpec, cx: &EncodeCx<'_>, warnings: &mut Warnings) -> Result<O
     };
     let mut tool = Map::new();
     tool.insert("name".to_owned(), Value::from(cx.names.to_wire(&spec.name)));
-    if !spec.description.is_empty() {
-        tool.insert("description".to_owned(), Value::from(spec.description.as_str()));
+    if !description.is_empty() {
+        tool.insert("description".to_owned(), Value::from(description));
     }
     tool.insert("input_schema".to_owned(), schema);
     if let Some(strict) = strict {
@@ -173,11 +186,15 @@ fn answer_choice(request: &Request, cx: &EncodeCx<'_>, has_others: bool) -> Resu
 }
 
 fn named(request: &Request, cx: &EncodeCx<'_>, name: &str) -> Result<Value, Error> {
-    if !request.tools.iter().any(|tool| tool.name == name) {
+    let Some(tool) = request.tools.iter().find(|tool| tool.name == name) else {
         return Err(Error::new(
             ErrorKind::InvalidRequest,
             format!("a call of `{name}` is required, but no such tool is declared"),
         ));
+    };
+    // Another wire's has the name of what stands for it.
+    if let Fate::Becomes(entry) = hosted::fate(tool, request, Wire::Anthropic)? {
+        return Ok(json!({"type": "tool", "name": entry["name"]}));
     }
     Ok(json!({"type": "tool", "name": cx.names.to_wire(name)}))
 }

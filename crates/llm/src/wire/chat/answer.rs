@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{error, usage};
-use crate::wire::{AnswerCx, StreamEncoder};
+use crate::wire::{AnswerCx, StreamEncoder, broken_off};
 use crate::{
     Content, Error, Finish, FinishReason, Part, Response, SegmentId, StreamEvent, ToolCall, ToolCallKind, sse,
 };
@@ -291,6 +291,9 @@ impl StreamEncoder for Encoder {
             },
             StreamEvent::Finish { reason, usage, .. } => {
                 self.start(out);
+                if let Some(error) = broken_off(reason) {
+                    return self.error(&error, out);
+                }
                 self.choice(Delta::default(), Some(finish_name(reason)), out);
                 if self.cx.tells_usage {
                     self.chunk(&[], Some(usage::write(usage)), out);

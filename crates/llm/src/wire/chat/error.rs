@@ -142,7 +142,6 @@ fn by_message(message: &str) -> Option<ErrorKind> {
 
 fn by_status(status: u16) -> ErrorKind {
     match status {
-        402 => ErrorKind::Quota,
         0 => ErrorKind::Server,
         _ => ErrorKind::from_status(status),
     }

@@ -3,8 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::messages;
-use crate::wire::{EncodeCx, Encoded, Mode, Wire};
-use crate::{Error, Request, ResponseFormat, ToolChoice, ToolKind, ToolSpec, Warning};
+use crate::wire::hosted::{self, Fate};
+use crate::wire::{EncodeCx, Encoded, Mode, Wire, custom};
+use crate::{Error, ErrorKind, Request, ResponseFormat, ToolChoice, ToolKind, ToolSpec, Warning};
 
 /// Fields of the body that are ours alone.
 const RESERVED: [&str; 2] = ["messages", "stream"];
@@ -71,10 +72,11 @@ pub(super) fn encode(request: &Request, cx: &EncodeCx<'_>) -> Result<Encoded, Er
         set("stream_options", wanted);
     }
 
-    let tools = tools(request, cx, &options, &mut warnings);
+    let tools = tools(request, cx, &options, &mut warnings)?;
     if tools.is_empty() {
         if let Some(ToolChoice::Required | ToolChoice::Named(_)) = request.tool_choice {
-            return Err(Error::configuration("a tool must be called, but the request declares none"));
+            let message = "a tool must be called, but the request declares none";
+            return Err(Error::new(ErrorKind::InvalidRequest, message));
         }
     } else {
         set("tools", tools.into());
@@ -121,8 +123,20 @@ pub(super) fn encode(request: &Request, cx: &EncodeCx<'_>) -> Result<Encoded, Er
     Ok(Encoded { path: "/chat/completions".into(), headers: Vec::new(), body: body.into(), warnings })
 }
 
-fn tools(request: &Request, cx: &EncodeCx<'_>, options: &Options, warnings: &mut Vec<Warning>) -> Vec<Value> {
-    request.tools.iter().filter_map(|tool| self::tool(tool, cx, options, warnings)).collect()
+fn tools(
+    request: &Request,
+    cx: &EncodeCx<'_>,
+    options: &Options,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<Value>, Error> {
+    let mut tools = Vec::with_capacity(request.tools.len());
+    for tool in &request.tools {
+        // Servers have no common tools of their own: nothing stands for another wire's.
+        if hosted::fate(tool, request, Wire::Chat)? != Fate::Beside {
+            tools.extend(self::tool(tool, cx, options, warnings));
+        }
+    }
+    Ok(tools)
 }
 
 fn tool(tool: &ToolSpec, cx: &EncodeCx<'_>, options: &Options, warnings: &mut Vec<Warning>) -> Option<Value> {
@@ -140,16 +154,15 @@ fn tool(tool: &ToolSpec, cx: &EncodeCx<'_>, options: &Options, warnings: &mut Ve
         }
         ToolKind::Custom { format } if options.custom_tools => {
             if let Some(format) = format {
-                item["format"] = format.clone();
+                item["format"] = custom::nested(format);
             }
             Some(json!({ "type": "custom", "custom": item }))
         }
         ToolKind::Custom { format } => {
-            if format.is_some() {
-                warnings.push(Warning::new(
-                    "tool_format_dropped",
-                    format!("the format of custom tool `{}` has no place in a function", tool.name),
-                ));
+            let (description, warning) = custom::described(tool, format.as_ref());
+            warnings.extend(warning);
+            if !description.is_empty() {
+                item["description"] = description.into();
             }
             item["parameters"] = json!({
                 "type": "object",

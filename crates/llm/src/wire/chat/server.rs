@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::history;
 use super::response::text;
-use crate::wire::{Mode, Wire};
+use crate::wire::{Mode, Wire, custom};
 use crate::{Effort, Error, ErrorKind, Origin, Request, ResponseFormat, ToolChoice, ToolKind, ToolSpec};
 
 pub(super) fn decode(body: &Value, origin: &Arc<Origin>) -> Result<(Request, Mode), Error> {
@@ -102,7 +102,7 @@ fn tool(item: &Value, at: &str) -> Result<ToolSpec, Error> {
         }
         Some("custom") => {
             let body = item.get("custom").ok_or_else(|| invalid(at, "has no custom"))?;
-            let format = body.get("format").filter(|format| !format.is_null()).cloned();
+            let format = body.get("format").filter(|format| !format.is_null()).cloned().map(custom::flat);
             named(body, ToolKind::Custom { format }, &format!("{at}.custom"))
         }
         Some(kind) => Ok(ToolSpec {

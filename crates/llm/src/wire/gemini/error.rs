@@ -147,6 +147,8 @@ pub(super) fn encode(error: &Error) -> (u16, Value) {
         }
         kind => kind,
     };
+    // Anthropic's word for a server that is too busy.
+    let status = error.status().map(|status| if status == 529 { 503 } else { status });
     // Our own time-out and cancellation have names; a client reads both as a server that failed.
     let named = match kind {
         ErrorKind::Timeout => Some("DEADLINE_EXCEEDED"),
@@ -159,7 +161,7 @@ pub(super) fn encode(error: &Error) -> (u16, Value) {
     let (name, status, _) = STATUSES
         .iter()
         .filter(of_kind)
-        .find(|(_, status, _)| error.status() == Some(*status))
+        .find(|(_, listed, _)| status == Some(*listed))
         .or_else(|| STATUSES.iter().find(of_kind))
         .unwrap_or(&("INTERNAL", 500, ErrorKind::Server));
     let mut details = Vec::new();
@@ -212,7 +214,7 @@ mod tests {
         check(503, "UNAVAILABLE", "overloaded", K::Server);
         check(504, "DEADLINE_EXCEEDED", "x", K::Server);
         check(499, "CANCELLED", "x", K::Server);
-        check(418, "SOMETHING_NEW", "x", K::Unknown);
+        check(418, "SOMETHING_NEW", "x", K::InvalidRequest);
         check(429, "", "x", K::RateLimit);
     }
 
@@ -275,6 +277,8 @@ mod tests {
         let (status, body) = encode(&error);
         assert_eq!((status, &body["error"]["status"]), (503, &json!("UNAVAILABLE")));
         assert_eq!(decode(status, body.to_string().as_bytes()).retry_after(), Some(wait));
+        let (status, body) = encode(&Error::new(K::Server, "busy").with_status(529));
+        assert_eq!((status, &body["error"]["status"]), (503, &json!("UNAVAILABLE")));
         assert!(body.to_string().starts_with("{\"error\":"), "SDKs look for this prefix in a stream");
     }
 }

@@ -1,10 +1,13 @@
 //! Writes a request.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::contents::Writer;
 use super::{path, schema, thinking};
-use crate::wire::{EncodeCx, Encoded, Wire};
+use crate::wire::hosted::{self, Fate};
+use crate::wire::{EncodeCx, Encoded, Wire, custom};
 use crate::{Error, ErrorKind, Request, ResponseFormat, Role, ToolChoice, ToolKind, Warning};
 
 /// Writes a request. `contents` is the last field of the body, so that successive requests of a
@@ -31,7 +34,7 @@ pub(super) fn encode(request: &Request, cx: &EncodeCx<'_>) -> Result<Encoded, Er
     if !system.is_empty() {
         body.insert("systemInstruction".to_owned(), json!({"parts": system}));
     }
-    let Tools { entries, mixed } = tools(request, model, cx, &mut warnings);
+    let Tools { entries, mixed } = tools(request, model, cx, &mut warnings)?;
     if !entries.is_empty() {
         body.insert("tools".to_owned(), entries.into());
     }
@@ -80,10 +83,16 @@ fn takes_one_kind(model: &str) -> bool {
 
 /// One entry with all functions, then the provider's own tools as they are. Where a model does not take
 /// both, the provider's own are left out: functions are what an agent cannot do without.
-fn tools(request: &Request, model: &str, cx: &EncodeCx<'_>, warnings: &mut Vec<Warning>) -> Tools {
+fn tools(
+    request: &Request,
+    model: &str,
+    cx: &EncodeCx<'_>,
+    warnings: &mut Vec<Warning>,
+) -> Result<Tools, Error> {
     let mut functions = Vec::new();
-    let mut hosted = Vec::new();
+    let mut entries = Vec::new();
     for tool in &request.tools {
+        let mut description = Cow::Borrowed(tool.description.as_str());
         let parameters = match &tool.kind {
             ToolKind::Function { parameters, strict } => {
                 if *strict == Some(true) {
@@ -93,39 +102,46 @@ fn tools(request: &Request, model: &str, cx: &EncodeCx<'_>, warnings: &mut Vec<W
                 schema::parameters(parameters, &tool.name, warnings)
             }
             ToolKind::Custom { format } => {
-                if format.is_some() {
-                    let message = format!("tool `{}`: its format was dropped", tool.name);
-                    warnings.push(Warning::new("tool_format_dropped", message));
-                }
+                let (told, warning) = custom::described(tool, format.as_ref());
+                description = told.into();
+                warnings.extend(warning);
                 let input = json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]});
                 Some(("parameters", input))
             }
             ToolKind::Hosted { wire: Wire::Gemini, item } => {
-                hosted.push(item.clone());
+                entries.push(item.clone());
                 continue;
             }
             ToolKind::Hosted { wire, .. } => {
+                match hosted::fate(tool, request, Wire::Gemini)? {
+                    Fate::Becomes(entry) => {
+                        entries.push(entry);
+                        continue;
+                    }
+                    Fate::Beside => continue,
+                    Fate::Dropped | Fate::Own => {}
+                }
                 let message = format!("tool `{}` runs at `{}` only and was left out", tool.name, wire.name());
                 warnings.push(Warning::new("tool_dropped", message));
                 continue;
             }
         };
-        let mut function = json!({"name": cx.names.to_wire(&tool.name), "description": tool.description});
+        let mut function = json!({"name": cx.names.to_wire(&tool.name), "description": description});
         if let Some((field, parameters)) = parameters {
             function[field] = parameters;
         }
         functions.push(function);
     }
-    let mut mixed = !functions.is_empty() && !hosted.is_empty();
+    let mut mixed = !functions.is_empty() && !entries.is_empty();
     if mixed && takes_one_kind(model) {
         let message =
             "the provider's own tools were left out: this model does not take them beside functions";
         warnings.push(Warning::new("hosted_tool_dropped", message));
-        hosted.clear();
+        entries.clear();
         mixed = false;
     }
     let functions = (!functions.is_empty()).then(|| json!({"functionDeclarations": functions}));
-    Tools { entries: functions.into_iter().chain(hosted).collect(), mixed }
+    Ok(Tools { entries: functions.into_iter().chain(entries).collect(), mixed })
 }
 
 /// How to choose among functions. The API refuses a choice where no function is declared, so the
@@ -141,6 +157,8 @@ fn tool_config(
     let invalid = |message: String| Err(Error::new(ErrorKind::InvalidRequest, message));
     let config = match choice {
         ToolChoice::Auto | ToolChoice::None if !declared => return Ok(None),
+        // The provider's own tools cannot be demanded; alone, they are what the request is about.
+        ToolChoice::Required | ToolChoice::Named(_) if is_replaced(request, choice)? => return Ok(None),
         ToolChoice::Required if !declared => {
             return invalid("a call is required but no tool is declared".into());
         }
@@ -156,6 +174,20 @@ fn tool_config(
         }
     };
     Ok(Some(("functionCallingConfig".to_owned(), config)))
+}
+
+/// Whether something of this wire stands for the tool of another one that is demanded.
+fn is_replaced(request: &Request, choice: &ToolChoice) -> Result<bool, Error> {
+    for tool in &request.tools {
+        let is_meant = match choice {
+            ToolChoice::Named(name) => tool.name == *name,
+            _ => true,
+        };
+        if is_meant && matches!(hosted::fate(tool, request, Wire::Gemini)?, Fate::Becomes(_)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn generation_config(

@@ -202,7 +202,7 @@ mod tests {
         check(500, body("rate limit of the cluster", "server_error", Value::Null), K::Server);
         check(503, body("overloaded", "x", json!(503)), K::Server);
         check(408, json!({"error": "late"}), K::Timeout);
-        check(418, json!([]), K::Unknown);
+        check(418, json!([]), K::InvalidRequest);
         check(400, body("no", "x", json!("content_policy_violation")), K::ContentFilter);
     }
 

@@ -1,10 +1,12 @@
 //! The body and the items as a server reads them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use super::items::{self, text};
+use super::namespaces;
 use crate::names::NameMap;
 use crate::wire::Mode;
 use crate::{
@@ -14,6 +16,9 @@ use crate::{
 
 /// Fields that say where the conversation is when `input` does not.
 const ELSEWHERE: &[&str] = &["previous_response_id", "conversation", "prompt"];
+
+/// The item that stands for one that the provider has.
+const REFERENCE: &str = "item_reference";
 
 /// Reads a request.
 pub(super) fn decode(body: &Value, origin: &Arc<Origin>) -> Result<(Request, Mode), Error> {
@@ -36,7 +41,7 @@ pub(super) fn decode(body: &Value, origin: &Arc<Origin>) -> Result<(Request, Mod
                 request.messages.insert(0, Message::new(Role::System, vec![part]));
             }
             "input" => input = Some(value),
-            "tools" => request.tools = tools(value)?,
+            "tools" => request.tools = tools("tools", value)?,
             "tool_choice" => match tool_choice(value) {
                 Some(choice) => request.tool_choice = Some(choice),
                 None => keep(&mut options, field, value.clone()),
@@ -69,12 +74,32 @@ pub(super) fn decode(body: &Value, origin: &Arc<Origin>) -> Result<(Request, Mod
         }
     }
     match input {
-        Some(input) => Reader { origin, messages: &mut request.messages }.input(input)?,
+        Some(input) => {
+            let (messages, tools) = (&mut request.messages, &mut request.tools);
+            Reader { origin, messages, tools, places: HashMap::new() }.input(input)?;
+        }
         None if ELSEWHERE.iter().any(|field| options.contains_key(*field)) => {}
         None => return Err(bad("input", "is missing")),
     }
     keep_rest(&mut request.provider_options, Wire::Responses.name(), options);
     Ok((request, mode))
+}
+
+/// The field that would be lost, if there is one: an answer that comes later, and what the provider
+/// has of the conversation.
+pub(super) fn lost(request: &Request, same: bool) -> Option<&'static str> {
+    let options = request.provider_options.get(Wire::Responses.name());
+    if options.is_some_and(|options| options["background"] == true) {
+        return Some("background");
+    }
+    if same {
+        return None;
+    }
+    let field = ELSEWHERE.iter().find(|field| options.is_some_and(|options| options.get(**field).is_some()));
+    let is_reference =
+        |part: &Part| matches!(part.content(), Content::Other(item) if text(item, "type") == REFERENCE);
+    let parts = || request.messages.iter().flat_map(|message| &message.content);
+    field.copied().or_else(|| parts().any(is_reference).then_some(REFERENCE))
 }
 
 fn keep(options: &mut Map<String, Value>, field: &str, value: Value) {
@@ -108,14 +133,34 @@ fn tool_choice(choice: &Value) -> Option<ToolChoice> {
         "auto" => Some(ToolChoice::Auto),
         "none" => Some(ToolChoice::None),
         "required" => Some(ToolChoice::Required),
-        "function" | "custom" => choice.get("name")?.as_str().map(|name| ToolChoice::Named(name.to_owned())),
+        "function" | "custom" => {
+            choice.get("name")?.as_str().map(|_| ToolChoice::Named(namespaces::called(choice).into_owned()))
+        }
         _ => None,
     }
 }
 
-fn tools(value: &Value) -> Result<Vec<ToolSpec>, Error> {
-    let tools = value.as_array().ok_or_else(|| bad("tools", "is not a list"))?;
-    tools.iter().enumerate().map(|(n, tool)| self::tool(&format!("tools[{n}]"), tool)).collect()
+/// The tools of a list. Those of a namespace follow it, by themselves.
+fn tools(place: &str, value: &Value) -> Result<Vec<ToolSpec>, Error> {
+    let list = value.as_array().ok_or_else(|| bad(place, "is not a list"))?;
+    let mut tools = Vec::with_capacity(list.len());
+    for (n, tool) in list.iter().enumerate() {
+        let place = format!("{place}[{n}]");
+        tools.push(self::tool(&place, tool)?);
+        if namespaces::is_namespace(tool) {
+            let namespace = field(&place, tool, "name")?;
+            let place = format!("{place}.tools");
+            let inner = tool.get("tools").and_then(Value::as_array);
+            for (n, inner) in inner.ok_or_else(|| bad(&place, "is not a list"))?.iter().enumerate() {
+                let inner = self::tool(&format!("{place}[{n}]"), inner)?;
+                if !matches!(inner.kind, ToolKind::Hosted { .. }) {
+                    let name = namespaces::joined(namespace, &inner.name).into_owned();
+                    tools.push(ToolSpec { name, ..inner });
+                }
+            }
+        }
+    }
+    Ok(tools)
 }
 
 fn tool(place: &str, tool: &Value) -> Result<ToolSpec, Error> {
@@ -141,6 +186,9 @@ fn tool(place: &str, tool: &Value) -> Result<ToolSpec, Error> {
 struct Reader<'a> {
     origin: &'a Arc<Origin>,
     messages: &'a mut Vec<Message>,
+    tools: &'a mut Vec<ToolSpec>,
+    /// Where each tool is, by its name and whether it is the provider's; filled when it is needed.
+    places: HashMap<(String, bool), usize>,
 }
 
 impl Reader<'_> {
@@ -165,6 +213,11 @@ impl Reader<'_> {
         match text(item, "type") {
             "message" => return self.message(place, item),
             "" if item.get("role").is_some() => return self.message(place, item),
+            _ if namespaces::declares_tools(item) => {
+                self.declare(tools(&format!("{place}.tools"), item.get("tools").unwrap_or(&Value::Null))?);
+                let part = self.part(Content::Other(item.clone()), Some(item.clone()));
+                self.messages.push(Message::new(Role::Developer, vec![part]));
+            }
             "function_call" => {
                 for required in ["call_id", "name", "arguments"] {
                     field(place, item, required)?;
@@ -185,6 +238,22 @@ impl Reader<'_> {
             _ => self.turn(Role::Assistant, items::read(item, &NameMap::default()), item),
         }
         Ok(())
+    }
+
+    /// Adds tools that stand in the conversation. One that is declared again is what it was said to
+    /// be last.
+    fn declare(&mut self, tools: Vec<ToolSpec>) {
+        let key = |tool: &ToolSpec| (tool.name.clone(), matches!(tool.kind, ToolKind::Hosted { .. }));
+        if self.places.is_empty() {
+            self.places = self.tools.iter().enumerate().map(|(place, tool)| (key(tool), place)).collect();
+        }
+        for tool in tools {
+            let place = *self.places.entry(key(&tool)).or_insert(self.tools.len());
+            match self.tools.get_mut(place) {
+                Some(known) => *known = tool,
+                None => self.tools.push(tool),
+            }
+        }
     }
 
     /// Adds to the running turn of the model or of its tools, or begins one.

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::call_ids::CallIds;
 use super::items::text;
+use super::namespaces::{self, Elsewhere};
 use crate::wire::EncodeCx;
 use crate::{
     Content, Detail, Error, ErrorKind, ForeignThinking, Media, MediaSource, Message, Part, Request, Role,
@@ -24,12 +25,15 @@ pub(super) struct Input {
 }
 
 /// Writes a conversation.
-pub(super) fn encode(request: &Request, cx: &EncodeCx<'_>) -> Result<Input, Error> {
+pub(super) fn encode(request: &Request, cx: &EncodeCx<'_>, elsewhere: &Elsewhere) -> Result<Input, Error> {
     let leading = request.messages.iter().take_while(|m| is_instruction(m, cx)).count();
     let (head, rest) = request.messages.split_at(leading);
-    let instructions: Vec<String> = head.iter().map(Message::text).filter(|t| !t.is_empty()).collect();
+    // Other wires keep blocks apart; run together, the last line of one would go on in the next.
+    let blocks = head.iter().flat_map(|message| &message.content).filter_map(Part::as_text);
+    let instructions: Vec<&str> = blocks.filter(|text| !text.is_empty()).collect();
     let mut writer = Writer {
         cx,
+        elsewhere,
         foreign_thinking: request.foreign_thinking,
         calls: CallIds::of(&request.messages, cx.origin),
         items: Vec::with_capacity(rest.len()),
@@ -54,6 +58,7 @@ fn is_instruction(message: &Message, cx: &EncodeCx<'_>) -> bool {
 
 struct Writer<'a> {
     cx: &'a EncodeCx<'a>,
+    elsewhere: &'a Elsewhere,
     foreign_thinking: ForeignThinking,
     calls: CallIds<'a>,
     items: Vec<Value>,
@@ -117,6 +122,8 @@ impl Writer<'_> {
             Content::Image(_) | Content::Audio(_) | Content::Document(_) => {
                 self.warn("assistant_media_dropped", "media that a model made cannot go back on this wire");
             }
+            // Its tools are among the request's.
+            Content::Other(item) if namespaces::declares_tools(item) => {}
             Content::Other(_) => {
                 self.warn(
                     "foreign_item_dropped",
@@ -145,7 +152,7 @@ impl Writer<'_> {
     fn call(&mut self, call: &ToolCall) {
         let call_id = self.calls.on_wire(&call.id);
         let name = self.cx.names.to_wire(&call.name);
-        self.items.push(match call.kind {
+        let mut item = match call.kind {
             ToolCallKind::Function => {
                 let arguments =
                     if call.raw_arguments.trim().is_empty() { "{}" } else { call.raw_arguments.as_str() };
@@ -155,7 +162,11 @@ impl Writer<'_> {
                 let input = &call.raw_arguments;
                 json!({"type": "custom_tool_call", "call_id": call_id, "name": name, "input": input})
             }
-        });
+        };
+        if self.elsewhere.is_within(&call.name) {
+            namespaces::put(&mut item, &call.name);
+        }
+        self.items.push(item);
     }
 
     fn result(&mut self, result: &ToolResult) -> Result<(), Error> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::call_ids;
+use super::{call_ids, namespaces};
 use crate::names::NameMap;
 use crate::{Content, Part, Thinking, ToolCall, ToolCallKind, Wire};
 
@@ -25,17 +25,13 @@ pub(super) fn read(item: &Value, names: &NameMap) -> Content {
                 None | Some(Value::Null) => String::new(),
                 Some(other) => other.to_string(),
             };
-            Content::ToolCall(ToolCall::function(
-                call_id(item),
-                names.from_wire(text(item, "name")),
-                arguments,
-            ))
+            let name = namespaces::called(item);
+            Content::ToolCall(ToolCall::function(call_id(item), names.from_wire(&name), arguments))
         }
-        "custom_tool_call" => Content::ToolCall(ToolCall::custom(
-            call_id(item),
-            names.from_wire(text(item, "name")),
-            text(item, "input"),
-        )),
+        "custom_tool_call" => {
+            let name = namespaces::called(item);
+            Content::ToolCall(ToolCall::custom(call_id(item), names.from_wire(&name), text(item, "input")))
+        }
         _ => Content::Other(item.clone()),
     }
 }
@@ -154,14 +150,19 @@ pub(super) fn call(
         ToolCallKind::Function => ("function_call", "arguments"),
         ToolCallKind::Custom => ("custom_tool_call", "input"),
     };
-    json!({
+    let (namespace, name) = namespaces::split(name);
+    let mut item = json!({
         "id": id,
         "type": class,
         "status": status.as_str(),
         "call_id": call_id,
         "name": name,
         field: arguments,
-    })
+    });
+    if let Some(namespace) = namespace {
+        item["namespace"] = namespace.into();
+    }
+    item
 }
 
 /// The prefix of the id of a call's item.
@@ -174,8 +175,8 @@ pub(super) fn call_prefix(kind: ToolCallKind) -> &'static str {
 
 /// The provider's own item for a call, under the name the caller knows the tool by.
 pub(super) fn renamed(mut item: Value, name: &str) -> Value {
-    if text(&item, "name") != name {
-        item["name"] = name.into();
+    if namespaces::called(&item) != name {
+        namespaces::put(&mut item, name);
     }
     item
 }

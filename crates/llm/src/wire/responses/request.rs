@@ -3,7 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::input;
+use super::namespaces::{self, Elsewhere};
 use crate::catalog::Reasoning;
+use crate::wire::hosted::{self, Fate};
 use crate::wire::{EncodeCx, Encoded, Mode};
 use crate::{Error, Request, ResponseFormat, ToolChoice, ToolKind, ToolSpec, Warning, Wire};
 
@@ -29,7 +31,8 @@ const ORDER: &[&str] = &[
 
 /// Writes a request.
 pub(super) fn encode(request: &Request, cx: &EncodeCx<'_>) -> Result<Encoded, Error> {
-    let conversation = input::encode(request, cx)?;
+    let elsewhere = Elsewhere::of(request, cx.origin);
+    let conversation = input::encode(request, cx, &elsewhere)?;
     let mut warnings = conversation.warnings;
     let mut body = Map::new();
     let mut put = |field: &str, value: Option<Value>| {
@@ -56,8 +59,9 @@ pub(super) fn encode(request: &Request, cx: &EncodeCx<'_>) -> Result<Encoded, Er
         }
     }
     put("parallel_tool_calls", request.parallel_tool_calls.map(Value::from));
-    put("tool_choice", request.tool_choice.as_ref().map(|choice| tool_choice(choice, request, cx)));
-    let tools = tools(request, cx, &mut warnings);
+    let choice = request.tool_choice.as_ref().map(|choice| tool_choice(choice, request, cx, &elsewhere));
+    put("tool_choice", choice.transpose()?);
+    let tools = tools(request, cx, &elsewhere, &mut warnings)?;
     put("tools", (!tools.is_empty()).then_some(Value::Array(tools)));
     put("instructions", conversation.instructions.map(Value::String));
     put("input", Some(Value::Array(conversation.items)));
@@ -139,32 +143,65 @@ fn text_format(format: &ResponseFormat) -> Value {
     }
 }
 
-fn tool_choice(choice: &ToolChoice, request: &Request, cx: &EncodeCx<'_>) -> Value {
-    match choice {
+fn tool_choice(
+    choice: &ToolChoice,
+    request: &Request,
+    cx: &EncodeCx<'_>,
+    elsewhere: &Elsewhere,
+) -> Result<Value, Error> {
+    Ok(match choice {
         ToolChoice::Auto => "auto".into(),
         ToolChoice::None => "none".into(),
         ToolChoice::Required => "required".into(),
         ToolChoice::Named(name) => {
-            let on_wire = cx.names.to_wire(name);
-            match request.tools.iter().find(|tool| tool.name == *name).map(|tool| &tool.kind) {
-                Some(ToolKind::Custom { .. }) => json!({"type": "custom", "name": on_wire}),
-                Some(ToolKind::Hosted { item, .. }) => json!({"type": item["type"]}),
-                _ => json!({"type": "function", "name": on_wire}),
+            // A choice has one name on this wire, wherever its tool is.
+            let within = elsewhere.is_within(name);
+            let on_wire = if within { namespaces::split(name).1 } else { cx.names.to_wire(name) };
+            let Some(tool) = request.tools.iter().find(|tool| tool.name == *name) else {
+                return Ok(json!({"type": "function", "name": on_wire}));
+            };
+            match (&tool.kind, hosted::fate(tool, request, Wire::Responses)?) {
+                // Not every name of an own tool is one that can be chosen.
+                (_, Fate::Becomes(_)) if request.tools.len() == 1 => "required".into(),
+                (_, Fate::Becomes(entry)) => json!({"type": entry["type"]}),
+                (ToolKind::Custom { .. }, _) => json!({"type": "custom", "name": on_wire}),
+                (ToolKind::Hosted { item, .. }, _) => json!({"type": item["type"]}),
+                (ToolKind::Function { .. }, _) => json!({"type": "function", "name": on_wire}),
+            }
+        }
+    })
+}
+
+fn tools(
+    request: &Request,
+    cx: &EncodeCx<'_>,
+    elsewhere: &Elsewhere,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<Value>, Error> {
+    let mut entries = Vec::with_capacity(request.tools.len());
+    for tool in request.tools.iter().filter(|tool| !elsewhere.declares(tool)) {
+        match hosted::fate(tool, request, Wire::Responses)? {
+            Fate::Own => entries.push(entry(tool, cx)),
+            Fate::Becomes(entry) => entries.push(entry),
+            Fate::Dropped | Fate::Beside => {
+                let message = format!("`{}` is a tool of another wire and was left out", tool.name);
+                warnings.push(Warning::new("hosted_tool_dropped", message));
             }
         }
     }
+    Ok(entries)
 }
 
-fn tools(request: &Request, cx: &EncodeCx<'_>, warnings: &mut Vec<Warning>) -> Vec<Value> {
-    let write = |tool: &ToolSpec| match &tool.kind {
-        ToolKind::Function { parameters, strict } => Some(json!({
+fn entry(tool: &ToolSpec, cx: &EncodeCx<'_>) -> Value {
+    match &tool.kind {
+        ToolKind::Function { parameters, strict } => json!({
             "type": "function",
             "name": cx.names.to_wire(&tool.name),
             "description": tool.description,
             "parameters": parameters,
             // Absent would mean strict here, which refuses most schemas not written for it.
             "strict": strict.unwrap_or(false),
-        })),
+        }),
         ToolKind::Custom { format } => {
             let mut item = json!({
                 "type": "custom",
@@ -174,14 +211,8 @@ fn tools(request: &Request, cx: &EncodeCx<'_>, warnings: &mut Vec<Warning>) -> V
             if let Some(format) = format {
                 item["format"] = format.clone();
             }
-            Some(item)
+            item
         }
-        ToolKind::Hosted { wire: Wire::Responses, item } => Some(item.clone()),
-        ToolKind::Hosted { wire, .. } => {
-            let message = format!("`{}` is a tool of `{}` and was left out", tool.name, wire.name());
-            warnings.push(Warning::new("hosted_tool_dropped", message));
-            None
-        }
-    };
-    request.tools.iter().filter_map(write).collect()
+        ToolKind::Hosted { item, .. } => item.clone(),
+    }
 }

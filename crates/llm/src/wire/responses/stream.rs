@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::response::{Seen, usage};
 use super::segment::{Class, Segment, Source};
-use super::{error, items};
+use super::{error, items, namespaces};
 use crate::sse::Frame;
 use crate::wire::{DecodeCx, StreamDecoder};
 use crate::{Content, Error, Part, SegmentId, StreamEvent, ToolCallKind};
@@ -269,8 +269,8 @@ impl Decoder {
             _ => return,
         };
         let mut segment = self.take(class, index, [id, items::text(item, "call_id")], out);
-        let name = self.cx.names.from_wire(items::text(item, "name"));
-        segment.announce(items::call_id(item), name, out);
+        let name = namespaces::called(item);
+        segment.announce(items::call_id(item), self.cx.names.from_wire(&name), out);
         self.open.push(segment);
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::items::{self, Status};
-use super::{error, response};
+use super::{error, namespaces, response};
 use crate::sse;
 use crate::wire::{AnswerCx, StreamEncoder};
 use crate::{
@@ -334,11 +334,14 @@ impl Encoder {
     ) -> Value {
         let said = &call.raw_arguments;
         match call.kind {
-            ToolCallKind::Function => self.emit(
-                "response.function_call_arguments.done",
-                json!({"item_id": item_id, "output_index": index, "name": call.name, "arguments": said}),
-                out,
-            ),
+            ToolCallKind::Function => {
+                let (_, name) = namespaces::split(&call.name);
+                self.emit(
+                    "response.function_call_arguments.done",
+                    json!({"item_id": item_id, "output_index": index, "name": name, "arguments": said}),
+                    out,
+                );
+            }
             ToolCallKind::Custom => self.emit(
                 "response.custom_tool_call_input.done",
                 json!({"item_id": item_id, "output_index": index, "input": said}),

@@ -160,6 +160,13 @@ fn contents_of_every_shape() {
     );
     let file = json!({"type": "image", "source": {"type": "file", "file_id": "f"}});
     check(json!([file]), vec![Content::Other(file.clone())]);
+    let found = json!({"type": "search_result", "source": "https://x/y", "title": "Y",
+        "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "citations": {"enabled": true}});
+    check(json!([found]), vec![Content::Text("Y\nhttps://x/y\na\nb".into())]);
+    check(
+        json!([{"type": "tool_result", "tool_use_id": "c", "content": [found]}]),
+        vec![Content::ToolResult(ToolResult::text("c", "Y\nhttps://x/y\na\nb"))],
+    );
     let result = json!({"type": "tool_result", "tool_use_id": "c", "content": [
         {"type": "text", "text": "a"}, png, {"type": "text", "text": "b"},
         {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "t"}},

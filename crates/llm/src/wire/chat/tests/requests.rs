@@ -184,7 +184,7 @@ fn what_the_wire_cannot_say_is_an_error_that_says_where() {
 
     let mut choice = Request::prompt("x");
     choice.tool_choice = Some(ToolChoice::Required);
-    assert_eq!(encoded_as(&choice, Mode::Complete).unwrap_err().kind(), ErrorKind::Configuration);
+    assert_eq!(encoded_as(&choice, Mode::Complete).unwrap_err().kind(), ErrorKind::InvalidRequest);
 }
 
 #[test]
@@ -338,4 +338,15 @@ fn the_format_of_a_custom_tool_is_kept_or_its_loss_is_told() {
     let rich = encoded(&with_options(request, json!({"custom_tools": true})));
     assert_eq!(rich.body["tools"][0]["custom"]["format"], json!({"type": "text"}));
     assert!(rich.warnings.is_empty());
+    // OpenAI's two wires spell a grammar differently.
+    let grammar = json!({"type": "grammar", "syntax": "lark", "definition": "start: /x/"});
+    let tool = ToolSpec { kind: ToolKind::Custom { format: Some(grammar) }, ..custom("patch") };
+    let request = Request::prompt("x").tools([tool]);
+    let plain = encoded(&request);
+    let told = plain.body["tools"][0]["function"]["description"].as_str().unwrap();
+    assert!(told.ends_with("Lark grammar:\n\nstart: /x/"), "{told}");
+    assert_eq!(plain.warnings[0].code, "tool_format_described");
+    let rich = encoded(&with_options(request, json!({"custom_tools": true})));
+    let nested = json!({"type": "grammar", "grammar": {"syntax": "lark", "definition": "start: /x/"}});
+    assert_eq!(rich.body["tools"][0]["custom"]["format"], nested);
 }

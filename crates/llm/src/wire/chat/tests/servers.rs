@@ -21,6 +21,8 @@ fn a_request_with_everything() {
             {"type": "function", "function": {"name": "bare"}},
             {"type": "custom", "custom": {"name": "p", "format": {"type": "text"}}},
             {"type": "web_search"},
+            {"type": "custom", "custom": {"name": "q", "format":
+                {"type": "grammar", "grammar": {"syntax": "lark", "definition": "x"}}}},
         ],
         "tool_choice": {"type": "function", "function": {"name": "f"}},
         "parallel_tool_calls": false,
@@ -44,6 +46,8 @@ fn a_request_with_everything() {
     );
     assert_eq!(*kinds[2], ToolKind::Custom { format: Some(json!({"type": "text"})) });
     assert_eq!(*kinds[3], ToolKind::Hosted { wire: Wire::Chat, item: json!({"type": "web_search"}) });
+    let flat = json!({"type": "grammar", "syntax": "lark", "definition": "x"});
+    assert_eq!(*kinds[4], ToolKind::Custom { format: Some(flat) });
     assert_eq!(request.tool_choice, Some(ToolChoice::Named("f".into())));
     assert_eq!(request.parallel_tool_calls, Some(false));
     assert_eq!(

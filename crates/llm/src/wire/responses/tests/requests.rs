@@ -303,6 +303,17 @@ fn options_are_laid_over_the_body() {
 }
 
 #[test]
+fn blocks_of_instructions_stay_apart() {
+    let blocks = vec![Part::text("billing"), Part::text(""), Part::text("You are X")];
+    let request = Request::of([
+        Message::new(Role::System, blocks),
+        Message::developer("Be brief."),
+        Message::user("hi"),
+    ]);
+    assert_eq!(body(&request)["instructions"], "billing\n\nYou are X\n\nBe brief.");
+}
+
+#[test]
 fn formats_are_text_formats() {
     let check = |format: ResponseFormat, expected: Value| {
         let request = Request { response_format: Some(format), ..Request::prompt("hi") };

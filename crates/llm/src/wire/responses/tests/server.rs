@@ -112,6 +112,113 @@ fn an_agents_request_goes_on_to_the_same_model_as_it_came() {
     assert!(sent.warnings.is_empty(), "{:?}", sent.warnings);
 }
 
+/// What an agent sends that has its tools in the conversation.
+fn request_with_tools_within() -> Value {
+    let parameters = json!({"type": "object"});
+    json!({
+        "model": "gpt-5.6",
+        "store": false,
+        "include": ["reasoning.encrypted_content"],
+        "parallel_tool_calls": false,
+        "tool_choice": "auto",
+        "tools": [
+            {"type": "function", "name": "f", "description": "", "parameters": parameters, "strict": false},
+            {"type": "namespace", "name": "mail", "description": "Mail", "tools": [
+                {"type": "function", "name": "send", "description": "sends", "parameters": parameters}]},
+        ],
+        "input": [
+            {"type": "additional_tools", "role": "developer", "tools": [
+                {"type": "namespace", "name": "functions", "tools": [
+                    {"type": "custom", "name": "exec", "description": "runs"}]},
+                {"type": "namespace", "name": "agents", "tools": [
+                    {"type": "function", "name": "send", "description": "tells", "parameters": parameters}]},
+                {"type": "web_search"},
+            ]},
+            {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "rules"}]},
+            {"role": "user", "content": "go"},
+            {"type": "function_call", "call_id": "c1", "name": "send", "namespace": "agents", "arguments": "{}"},
+            {"type": "custom_tool_call", "call_id": "c2", "name": "exec", "input": "x"},
+            {"type": "function_call_output", "call_id": "c1", "output": "a"},
+            {"type": "custom_tool_call_output", "call_id": "c2", "output": "b"},
+        ],
+    })
+}
+
+#[test]
+fn tools_in_namespaces_and_in_the_conversation_are_tools() {
+    let (request, _) = receive(&request_with_tools_within()).unwrap();
+    let names: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["f", "mail", "mail::send", "functions", "exec", "agents", "agents::send", "web_search"]
+    );
+    assert_eq!(request.tools[6].description, "tells");
+    let roles: Vec<Role> = request.messages.iter().map(|message| message.role).collect();
+    assert_eq!(roles, [Role::Developer, Role::Developer, Role::User, Role::Assistant, Role::Tool]);
+    let called: Vec<&str> = request.messages[3].tool_calls().map(|call| call.name.as_str()).collect();
+    assert_eq!(called, ["agents::send", "exec"]);
+    // Declared twice, a tool is what was said last, and where it was said first.
+    let tool = |what: &str| json!({"type": "function", "name": "f", "description": what});
+    let more = |what: &str| json!({"type": "additional_tools", "tools": [tool(what), {"type": "f"}]});
+    let (request, _) = receive(&json!({"tools": [tool("a")], "input": [more("b"), more("c")]})).unwrap();
+    let tools: Vec<(&str, &str)> = request.tools.iter().map(|t| (&*t.name, &*t.description)).collect();
+    assert_eq!(tools, [("f", "c"), ("f", "")]);
+}
+
+#[test]
+fn tools_in_the_conversation_go_on_to_the_same_model_as_they_came() {
+    let (request, mode) = receive(&request_with_tools_within()).unwrap();
+    let names = NameMap::for_request(&request, Wire::Responses);
+    let same = origin();
+    let other = Origin { provider: "another".into(), ..(*same).clone() };
+    let sent = |origin: &Origin| {
+        let cx = EncodeCx { origin, mode, session: None, model: None, names: &names, auto_cache: true };
+        Responses.encode_request(&request, &cx).unwrap()
+    };
+    assert_eq!(sent(&same).body.to_string(), request_with_tools_within().to_string());
+    // Another is told of them where it is told of tools.
+    let (body, came) = (sent(&other).body, request_with_tools_within());
+    let (outside, within) =
+        (came["tools"].as_array().unwrap(), came["input"][0]["tools"].as_array().unwrap());
+    assert_eq!(body["tools"], json!([outside.as_slice(), within.as_slice()].concat()));
+    assert_eq!(body["input"][0], came["input"][1]);
+    assert_eq!(body["input"][2], came["input"][3]);
+    assert!(sent(&other).warnings.is_empty());
+}
+
+#[test]
+fn calls_of_tools_in_namespaces_have_two_names() {
+    let call = ToolCall::function("c1", "agents::send", "{}");
+    let mut answer = Response::empty("anthropic", "m");
+    answer.message.content = vec![Part::new(Content::ToolCall(call.clone()))];
+    let item = Responses.encode_response(&answer)["output"][0].take();
+    assert_eq!((&item["name"], &item["namespace"]), (&json!("send"), &json!("agents")));
+    // The provider's own goes on as it is, and is known by both.
+    let own = json!({"type": "function_call", "id": "fc", "call_id": "c1", "name": "send", "namespace": "agents", "arguments": "{}"});
+    let read = decode(&json!({"id": "r", "status": "completed", "output": [own]})).unwrap();
+    assert_eq!(read.tool_calls().collect::<Vec<_>>(), [&call]);
+    assert_eq!(Responses.encode_response(&read)["output"][0], own);
+    let events = read_stream(&[
+        created(),
+        json!({"type": "response.output_item.added", "output_index": 0, "item": own}),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": own}),
+        completed(json!([])),
+    ])
+    .unwrap();
+    let start = events.iter().find_map(|event| match event {
+        StreamEvent::ToolCallStart { name, .. } => Some(name.as_str()),
+        _ => None,
+    });
+    assert_eq!(start, Some("agents::send"));
+    let mut encoder = Responses.stream_encoder();
+    let mut bytes = Vec::new();
+    for event in &events {
+        encoder.event(event, &mut bytes);
+    }
+    let text = String::from_utf8(bytes).unwrap();
+    assert!(!text.contains("agents::send") && text.contains(r#""namespace":"agents""#), "{text}");
+}
+
 #[test]
 fn fields_find_their_places() {
     let (request, mode) = receive(&json!({
@@ -178,6 +285,12 @@ fn bad_requests_say_where() {
     check(json!({}), "input");
     check(json!({"input": 3}), "input");
     check(json!({"input": [3]}), "input[0]");
+    check(json!({"input": [{"type": "additional_tools"}]}), "input[0].tools");
+    check(json!({"input": [], "tools": [{"type": "namespace", "tools": []}]}), "tools[0].name");
+    check(
+        json!({"input": [], "tools": [{"type": "namespace", "name": "n", "tools": [{}]}]}),
+        "tools[0].tools[0].type",
+    );
     check(json!({"input": [{"role": "robot", "content": "x"}]}), "input[0].role");
     check(json!({"input": [{"role": "user"}]}), "input[0].content");
     check(json!({"input": [{"role": "user", "content": [{"text": "x"}]}]}), "input[0].content[0].type");

@@ -4,10 +4,12 @@
 //! So a snapshot costs what has changed since the last one, and files that git does not know of are in
 //! it too, but for those that `.gitignore` names. The user's own repository is neither read nor written, and
 //! nothing of the user's or the workspace's configuration of git counts: no hook, no filter, no program runs.
+//! Repositories within the workspace are not entered, and are no part of a snapshot.
 
 mod changes;
 mod git;
 mod look;
+mod read;
 mod undo;
 
 use std::os::unix::ffi::OsStrExt as _;

@@ -21,15 +21,13 @@ use crate::{Error, ErrorKind, Result};
 /// How long git may take for one thing. A large workspace is read whole at the first snapshot.
 const LIMIT: Duration = Duration::from_mins(5);
 /// The longest list that is read of git, in bytes.
-const LONGEST: usize = 64 << 20;
-/// How `git add` ends if it could not take everything.
-const SOME_LEFT_OUT: i32 = 1;
+const LONGEST: usize = 256 << 20;
 /// How many indexes a session may have. Another one is taken where a git that a killed process left behind has
 /// locked the one before.
 const INDEXES: usize = 8;
 /// The index that was used last, by whichever session. The next one begins with it, and reads only what has changed
-/// since.
-const LATEST: &str = "index-latest";
+/// since. Indexes of earlier versions had other names, and repositories within the workspace in them.
+const LATEST: &str = "files-latest";
 /// Bytes are kept as they are, whatever the workspace says of its files.
 const ATTRIBUTES: &str = "* -text -eol -ident -filter -working-tree-encoding -merge -diff\n";
 
@@ -68,7 +66,7 @@ impl Git {
         root: PathBuf,
         session: &SessionId,
     ) -> Self {
-        let index = folder.join(format!("index-{session}"));
+        let index = folder.join(format!("files-{session}"));
         Self { env, folder, workspace, root, index, last: Mutex::default() }
     }
 
@@ -185,12 +183,7 @@ impl Git {
         if !index.exists() {
             copy(&self.folder.join(LATEST), index);
         }
-        // A file that cannot be read, or a repository without a commit, does not keep the others out.
-        let add = ["add", "--all", "--ignore-errors", "."];
-        let added = self.ask(&add, index, None, &mut |_| {}).await?;
-        if added.exit.code != Some(SOME_LEFT_OUT) {
-            succeeded(&add, &added)?;
-        }
+        self.read(index).await?;
         // The index is only written anew if something is not what it was.
         let seal = Seal::of(index);
         if let Some((tree, of)) = &*self.last()
@@ -283,7 +276,7 @@ impl Git {
     }
 
     /// What git says; an error if it fails.
-    async fn run(&self, args: &[&str], index: &Path, input: Option<Vec<u8>>) -> Result<Vec<u8>> {
+    pub(super) async fn run(&self, args: &[&str], index: &Path, input: Option<Vec<u8>>) -> Result<Vec<u8>> {
         let mut said = Vec::new();
         let mut whole = true;
         let mut keep = |piece: &Output| {
@@ -302,7 +295,7 @@ impl Git {
         Ok(said)
     }
 
-    async fn ask(
+    pub(super) async fn ask(
         &self,
         args: &[&str],
         index: &Path,
@@ -350,6 +343,7 @@ impl Git {
             ("GIT_CONFIG_GLOBAL", "/dev/null".to_owned()),
             ("GIT_CONFIG_COUNT", count),
             ("GIT_TERMINAL_PROMPT", "0".to_owned()),
+            ("GIT_OPTIONAL_LOCKS", "0".to_owned()),
             // References are files.
             ("GIT_DEFAULT_REF_FORMAT", "files".to_owned()),
             ("LC_ALL", "C".to_owned()),
@@ -395,7 +389,7 @@ fn is_locked(index: &Path) -> bool {
 }
 
 /// An error unless git did what it was asked.
-fn succeeded(args: &[&str], ended: &ExecResult) -> Result<()> {
+pub(super) fn succeeded(args: &[&str], ended: &ExecResult) -> Result<()> {
     if ended.exit.success() {
         return Ok(());
     }

@@ -185,6 +185,60 @@ async fn nothing_that_a_workspace_says_is_run() {
     assert!(!place.dir.path().join("sprung").exists());
 }
 
+/// `git add` would ask a repository within how it is, and do what its configuration says.
+#[tokio::test]
+async fn nothing_of_a_repository_within_is_run_or_written() {
+    let place = Place::new();
+    let sprung = place.dir.path().join("sprung");
+    let trap = format!("touch {}; cat", sprung.display());
+    place.write("a.txt", "one");
+    for (inner, has_commit) in [("within", true), ("deep/within", true), ("fresh", false)] {
+        place.write(&format!("{inner}/file"), "one");
+        let inner = place.at(inner);
+        git(&inner, &["init", "--quiet"]);
+        if has_commit {
+            git(&inner, &["add", "."]);
+            git(&inner, &["commit", "--quiet", "-m", "first"]);
+        }
+        for key in ["filter.evil.clean", "filter.evil.process", "core.fsmonitor", "diff.evil.textconv"] {
+            git(&inner, &["config", key, &trap]);
+        }
+        fs::write(inner.join(".gitattributes"), "* filter=evil diff=evil\n").unwrap();
+    }
+    let state = || ["within", "deep/within"].map(|inner| fs::read(place.at(inner).join(".git/index")).unwrap());
+    let was = state();
+    let before = place.take("before").await;
+    // One may get into an index all the same, if it is made while the workspace is read.
+    let commit = git(&place.at("within"), &["rev-parse", "HEAD"]);
+    let repository =
+        fs::read_dir(place.dir.path().join("state/snapshots")).unwrap().next().unwrap().unwrap().path();
+    let mut indexes = 0;
+    for entry in fs::read_dir(&repository).unwrap() {
+        let index = entry.unwrap().path();
+        if fs::read(&index).is_ok_and(|bytes| bytes.starts_with(b"DIRC")) {
+            let mut update = Command::new("git");
+            update.env("GIT_DIR", &repository).env("GIT_INDEX_FILE", &index).current_dir(place.dir.path());
+            let entry = format!("160000,{},within", commit.trim());
+            let done = update.args(["update-index", "--add", "--cacheinfo", &entry]).status().unwrap();
+            assert!(done.success());
+            indexes += 1;
+        }
+    }
+    assert_eq!(indexes, 2, "that of the session, and the latest");
+    for inner in ["within", "deep/within", "fresh"] {
+        place.write(&format!("{inner}/file"), "another");
+    }
+    place.write("a.txt", "two");
+    let after = place.take("after").await;
+    let changes = place.snapshots.changes(&before, &after).await.unwrap();
+    assert_eq!(changes, [change("a.txt", ChangeKind::Changed)]);
+    place.snapshots.undo(&before, &after, false).await.unwrap();
+    assert_eq!(place.read("a.txt").unwrap(), "one");
+    assert_eq!(place.read("within/file").unwrap(), "another");
+    assert!(!sprung.exists(), "it ran");
+    assert_eq!(state(), was);
+}
+
 #[tokio::test]
 async fn what_cannot_be_is_told() {
     let place = Place::new();
@@ -218,7 +272,7 @@ async fn locks_of_the_dead_are_in_nobodys_way() {
     let before = place.take("turn-1-begin").await;
     let repository =
         fs::read_dir(place.dir.path().join("state/snapshots")).unwrap().next().unwrap().unwrap().path();
-    fs::write(repository.join("index-s1.lock"), "").unwrap();
+    fs::write(repository.join("files-s1.lock"), "").unwrap();
     fs::write(repository.join("refs/junto/s1/turn-1-begin.lock"), "").unwrap();
     place.write("a.txt", "two\n");
     let after = place.take("turn-1-begin").await;

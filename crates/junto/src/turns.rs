@@ -204,7 +204,7 @@ impl Turns {
     pub async fn rewind(&self, to: u32, from: u32) -> Result<Undone> {
         self.check(to, from).await?;
         let start = self.snapshots.take("now").await?;
-        let mut left = Vec::new();
+        let (mut left, mut older) = (Vec::new(), Vec::new());
         // From the last to the first, so that each finds what it left behind. Where it does not, the files went back
         // before, and an earlier turn finds them; or somebody has changed them since.
         for turn in (to.saturating_add(1)..=from).rev() {
@@ -212,6 +212,7 @@ impl Turns {
             if let (Some(begin), Some(end)) = (begin, self.snapshots.find(&after(turn)).await?) {
                 let undone = self.snapshots.undo(&begin, &end, false).await?;
                 left.push((begin, undone.left));
+                older.extend(undone.older);
             }
         }
         let now = self.snapshots.take("now").await?;
@@ -225,7 +226,8 @@ impl Turns {
         }
         let mut left: Vec<String> = left.into_iter().flat_map(|(_, paths)| paths).collect();
         left.retain(|path| told.insert(path.clone()));
-        Ok(Undone { files, left, ..Undone::default() })
+        older.retain(|path| told.insert(path.clone()));
+        Ok(Undone { files, left, older, ..Undone::default() })
     }
 
     /// Takes over the snapshots of a session that this one began with the turns of, up to the end of a turn. If it

@@ -9,6 +9,7 @@
 mod changes;
 mod git;
 mod look;
+mod note;
 mod read;
 mod undo;
 
@@ -123,8 +124,8 @@ impl Snapshots {
     }
 
     /// Takes back what changed from one snapshot to a later one. What was changed again since then, by
-    /// whomever, is left as it is, and told; so is what is as it was before already. With `dry` nothing is done but
-    /// told.
+    /// whomever, is left as it is, and told; so is what is as it was before already, and what was there before though
+    /// no snapshot has it. With `dry` nothing is done but told.
     ///
     /// # Errors
     /// As [`Snapshots::changes`]. Files that were taken back before a failure stay so.

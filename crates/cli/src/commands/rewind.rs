@@ -258,6 +258,9 @@ fn told(undone: &Undone, doing: Doing) -> String {
     for path in &undone.back {
         let _ = writeln!(text, "undone already: {path}");
     }
+    for path in &undone.older {
+        let _ = writeln!(text, "left alone, since it may have been there before: {path}");
+    }
     if text.is_empty() {
         text.push_str("no file was changed\n");
     }

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::Tree;
 use super::changes::{self, FileChange};
 use super::look::Look;
+use super::note::Note;
 use crate::{Error, ErrorKind, Result};
 
 /// How long git may take for one thing. A large workspace is read whole at the first snapshot.
@@ -41,6 +42,15 @@ pub(super) struct Git {
     index: PathBuf,
     /// The tree that the index was when it was looked at last, and how to tell that it still is.
     last: Mutex<Option<(Tree, Seal)>>,
+}
+
+/// What is wanted to be known of a workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// What a snapshot has of it.
+    Files,
+    /// Also what it has not.
+    Noted,
 }
 
 /// Tells a file from what was put in its place.
@@ -133,18 +143,30 @@ impl Git {
         looked.ok().flatten()
     }
 
-    /// The workspace as a tree: the one that is kept with its look, or a new one.
+    /// The workspace as a tree: the one that is kept with its look, or a new one, which is noted.
     pub(super) async fn tree_of(&self, look: Option<Look>) -> Result<Tree> {
         let kept = self.folder.join("look");
-        let known = look.as_ref().and_then(|look| look.tree(&kept)).filter(|tree| self.has(tree));
-        if let Some(tree) = known {
+        let known = look.as_ref().and_then(|look| look.tree(&kept));
+        if let Some(tree) = known.filter(|tree| self.has(tree) && self.note(tree).is_some()) {
             return Ok(tree);
         }
-        let tree = self.write_tree().await?;
+        let (tree, others) = self.write_tree(Reading::Noted).await?;
+        let (workspace, path) = (self.workspace.clone(), self.note_path(&tree));
+        let noted = tokio::task::spawn_blocking(move || Note::new(&workspace, &others).keep(&path)).await;
+        noted.map_err(|error| Error::new(ErrorKind::Io, "snapshot", error.to_string()))??;
         if let Some(look) = look {
             look.keep(&tree, &kept);
         }
         Ok(tree)
+    }
+
+    /// What there was beside a tree when it was taken last; none if nobody has noted it.
+    pub(super) fn note(&self, tree: &Tree) -> Option<Note> {
+        Note::kept(&self.note_path(tree))
+    }
+
+    fn note_path(&self, tree: &Tree) -> PathBuf {
+        self.folder.join("notes").join(tree.id())
     }
 
     /// Whether a tree is there as a file of its own, as git writes them. Packed it may be there all the same.
@@ -167,23 +189,34 @@ impl Git {
         Ok(files > most)
     }
 
-    /// Reads the workspace, and gives what it is a name.
-    pub(super) async fn write_tree(&self) -> Result<Tree> {
+    /// Reads the workspace, and gives what it is a name. With what is in it and not in the tree, if that is to be noted:
+    /// paths with a NUL behind them.
+    pub(super) async fn write_tree(&self, reading: Reading) -> Result<(Tree, Vec<u8>)> {
         let mut tried = 0;
         loop {
             let index = self.free_index(tried);
-            match self.write_tree_with(&index).await {
+            match self.write_tree_with(&index, reading).await {
                 Err(_) if is_locked(&index) && tried < INDEXES => tried += 1,
                 written => return written,
             }
         }
     }
 
-    async fn write_tree_with(&self, index: &Path) -> Result<Tree> {
+    async fn write_tree_with(&self, index: &Path, reading: Reading) -> Result<(Tree, Vec<u8>)> {
         if !index.exists() {
             copy(&self.folder.join(LATEST), index);
         }
         self.read(index).await?;
+        // A folder of which the index has nothing stands for all that is in it.
+        let list = ["ls-files", "-z", "--others", "--directory"];
+        let others = async {
+            if reading == Reading::Noted { self.run(&list, index, None).await } else { Ok(Vec::new()) }
+        };
+        tokio::try_join!(self.name(index), others)
+    }
+
+    /// The name of what is in an index.
+    async fn name(&self, index: &Path) -> Result<Tree> {
         // The index is only written anew if something is not what it was.
         let seal = Seal::of(index);
         if let Some((tree, of)) = &*self.last()

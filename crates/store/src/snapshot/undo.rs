@@ -6,7 +6,8 @@ use junto_env::RealPath;
 
 use super::Tree;
 use super::changes::{FileChange, Kind};
-use super::git::Git;
+use super::git::{Git, Reading};
+use super::note::Note;
 use crate::{Error, ErrorKind, Result};
 
 /// What was taken back, or would be.
@@ -18,10 +19,14 @@ pub struct Undone {
     pub left: Vec<String>,
     /// Files that are as they were before already: they went back then, and there is nothing left to do.
     pub back: Vec<String>,
+    /// Files that are new to the snapshots and are not known to be new: they were there before and ignored, or could not be
+    /// read. They are as they were left.
+    pub older: Vec<String>,
 }
 
 pub(super) async fn undo(git: &Git, before: &Tree, after: &Tree, dry: bool) -> Result<Undone> {
-    let now = git.write_tree().await?;
+    let (now, _) = git.write_tree(Reading::Files).await?;
+    let note = git.note(before);
     let since: HashSet<String> = paths(git.changes(after, &now).await?).collect();
     let changes = git.changes(before, after).await?;
     let (left, files): (Vec<FileChange>, Vec<FileChange>) =
@@ -29,10 +34,14 @@ pub(super) async fn undo(git: &Git, before: &Tree, after: &Tree, dry: bool) -> R
     let different: HashSet<String> =
         if left.is_empty() { HashSet::new() } else { paths(git.changes(before, &now).await?).collect() };
     let (left, back) = paths(left).partition(|path| different.contains(path));
+    let (older, files): (Vec<FileChange>, Vec<FileChange>) = files.into_iter().partition(|change| {
+        change.kind == Kind::Added && note.as_ref().is_none_or(|note| note.has(&change.path))
+    });
+    let older = paths(older).collect();
     if !dry {
         // First what is in the way of what comes back: a folder that was a file.
         for added in files.iter().filter(|change| change.kind == Kind::Added) {
-            remove(git, &added.path).await?;
+            remove(git, &added.path, note.as_ref()).await?;
         }
         let back: Vec<&str> =
             files.iter().filter(|change| change.kind != Kind::Added).map(|change| &*change.path).collect();
@@ -40,27 +49,28 @@ pub(super) async fn undo(git: &Git, before: &Tree, after: &Tree, dry: bool) -> R
             git.check_out(before, &back).await?;
         }
     }
-    Ok(Undone { files, left, back })
+    Ok(Undone { files, left, back, older })
 }
 
 fn paths(changes: Vec<FileChange>) -> impl Iterator<Item = String> {
     changes.into_iter().map(|change| change.path)
 }
 
-/// Removes a file, and the folders that are empty then.
-async fn remove(git: &Git, path: &str) -> Result<()> {
+/// Removes a file, and the folders that are empty then and were not before.
+async fn remove(git: &Git, path: &str, note: Option<&Note>) -> Result<()> {
     // Not resolved: a link is removed, and not what it leads to.
     let file = git.workspace().join(path);
     git.env()
         .remove(&RealPath::resolved(&file))
         .await
         .map_err(|error| Error::new(ErrorKind::Io, file.display(), error.to_string()))?;
-    let mut folder = file.parent();
-    while let Some(empty) = folder.filter(|folder| *folder != git.workspace()) {
-        if std::fs::remove_dir(empty).is_err() {
+    let mut folder = path;
+    while let Some((parent, _)) = folder.rsplit_once('/') {
+        let was_empty = note.is_some_and(|note| note.was_empty(parent));
+        if was_empty || std::fs::remove_dir(git.workspace().join(parent)).is_err() {
             break;
         }
-        folder = empty.parent();
+        folder = parent;
     }
     Ok(())
 }

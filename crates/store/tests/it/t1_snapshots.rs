@@ -129,6 +129,67 @@ async fn what_was_changed_since_is_left_and_told() {
     assert_eq!(place.read("made.txt"), None);
 }
 
+/// That a file is new to a snapshot does not mean that it is new.
+#[tokio::test]
+async fn what_was_there_before_is_not_removed() {
+    let place = Place::new();
+    place.write(".gitignore", "precious.txt\ndata/\n");
+    place.write("precious.txt", "mine");
+    place.write("data/deep/mine.txt", "mine");
+    place.write("within/mine.txt", "mine");
+    git(&place.at("within"), &["init", "--quiet"]);
+    fs::create_dir_all(place.at("empty/too")).unwrap();
+    let before = place.take("before").await;
+    fs::remove_file(place.at(".gitignore")).unwrap();
+    fs::remove_dir_all(place.at("within/.git")).unwrap();
+    place.write("new.txt", "new");
+    place.write("empty/too/new.txt", "new");
+    let after = place.take("after").await;
+    let told = place.snapshots.undo(&before, &after, true).await.unwrap();
+    let undone = place.snapshots.undo(&before, &after, false).await.unwrap();
+    assert_eq!(told, undone);
+    assert_eq!(undone.older, ["data/deep/mine.txt", "precious.txt", "within/mine.txt"]);
+    let files: Vec<&str> = undone.files.iter().map(|change| &*change.path).collect();
+    assert_eq!(files, [".gitignore", "empty/too/new.txt", "new.txt"]);
+    for file in ["precious.txt", "data/deep/mine.txt", "within/mine.txt"] {
+        assert_eq!(place.read(file).as_deref(), Some("mine"), "{file}");
+    }
+    assert!(place.at("empty/too").is_dir() && !place.at("empty/too/new.txt").exists());
+    assert!(!place.at("new.txt").exists());
+}
+
+/// Who is not root cannot read everything.
+#[tokio::test]
+async fn what_could_not_be_read_before_is_not_removed() {
+    let place = Place::new();
+    for file in ["secret.txt", "locked/secret.txt", "was.txt"] {
+        place.write(file, "one");
+    }
+    place.take("earlier").await;
+    place.write("was.txt", "two");
+    let mode = |path: &str, mode| {
+        fs::set_permissions(place.at(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let closed = ["was.txt", "unread.txt", "shut"];
+    place.write("unread.txt", "mine");
+    place.write("shut/mine.txt", "mine");
+    closed.map(|path| mode(path, 0));
+    let is_root = fs::read(place.at("unread.txt")).is_ok();
+    let before = place.take("before").await;
+    mode("shut", 0o755);
+    for file in ["was.txt", "unread.txt", "shut/mine.txt"] {
+        mode(file, 0o644);
+    }
+    let after = place.take("after").await;
+    let undone = place.snapshots.undo(&before, &after, false).await.unwrap();
+    assert_eq!(place.read("was.txt").as_deref(), Some("two"));
+    assert_eq!(place.read("unread.txt").as_deref(), Some("mine"));
+    assert_eq!(place.read("shut/mine.txt").as_deref(), Some("mine"));
+    if !is_root {
+        assert_eq!(undone.older, ["shut/mine.txt", "unread.txt", "was.txt"]);
+    }
+}
+
 #[tokio::test]
 async fn the_users_repository_is_never_touched() {
     let place = Place::new();

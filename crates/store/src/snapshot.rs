@@ -10,6 +10,7 @@ mod changes;
 mod git;
 mod look;
 mod note;
+mod plan;
 mod read;
 mod undo;
 

@@ -8,6 +8,7 @@ use super::Tree;
 use super::changes::{FileChange, Kind};
 use super::git::{Git, Reading};
 use super::note::Note;
+use super::plan::{self, Touched};
 use crate::{Error, ErrorKind, Result};
 
 /// What was taken back, or would be.
@@ -27,17 +28,20 @@ pub struct Undone {
 pub(super) async fn undo(git: &Git, before: &Tree, after: &Tree, dry: bool) -> Result<Undone> {
     let (now, _) = git.write_tree(Reading::Files).await?;
     let note = git.note(before);
-    let since: HashSet<String> = paths(git.changes(after, &now).await?).collect();
+    let since = Touched::new(paths(git.changes(after, &now).await?));
     let changes = git.changes(before, after).await?;
-    let (left, files): (Vec<FileChange>, Vec<FileChange>) =
-        changes.into_iter().partition(|change| since.contains(&change.path));
-    let different: HashSet<String> =
-        if left.is_empty() { HashSet::new() } else { paths(git.changes(before, &now).await?).collect() };
-    let (left, back) = paths(left).partition(|path| different.contains(path));
+    let (mut left, files): (Vec<FileChange>, Vec<FileChange>) =
+        changes.into_iter().partition(|change| since.meets(&change.path));
     let (older, files): (Vec<FileChange>, Vec<FileChange>) = files.into_iter().partition(|change| {
         change.kind == Kind::Added && note.as_ref().is_none_or(|note| note.has(&change.path))
     });
     let older = paths(older).collect();
+    let (files, in_the_way) = plan::sort(git.workspace(), files);
+    left.extend(in_the_way);
+    left.sort_by(|one, other| one.path.cmp(&other.path));
+    let different: HashSet<String> =
+        if left.is_empty() { HashSet::new() } else { paths(git.changes(before, &now).await?).collect() };
+    let (left, back) = paths(left).partition(|path| different.contains(path));
     if !dry {
         // First what is in the way of what comes back: a folder that was a file.
         for added in files.iter().filter(|change| change.kind == Kind::Added) {

@@ -190,6 +190,49 @@ async fn what_could_not_be_read_before_is_not_removed() {
     }
 }
 
+/// What the user has put above or below what would come back is the user's.
+#[tokio::test]
+async fn what_is_in_the_way_stays() {
+    let place = Place::new();
+    place.write(".gitignore", "*.log\n");
+    for file in ["config", "noted", "e/x", "f/x", "g/x"] {
+        place.write(file, "one");
+    }
+    let before = place.take("before").await;
+    for file in ["config", "noted"] {
+        fs::remove_file(place.at(file)).unwrap();
+        place.write(&format!("{file}/x"), "two");
+    }
+    for folder in ["e", "f", "g"] {
+        fs::remove_dir_all(place.at(folder)).unwrap();
+    }
+    let after = place.take("after").await;
+    place.write("config/mine", "mine");
+    place.write("noted/mine.log", "mine");
+    place.write("elsewhere/mine", "mine");
+    symlink("elsewhere", place.at("e")).unwrap();
+    place.write("f", "mine");
+    place.write("g/x.log", "mine");
+    let told = place.snapshots.undo(&before, &after, true).await.unwrap();
+    let undone = place.snapshots.undo(&before, &after, false).await.unwrap();
+    assert_eq!(told, undone);
+    assert_eq!(undone.left, ["config", "e/x", "f/x", "noted"]);
+    assert_eq!(
+        undone.files,
+        [
+            change("config/x", ChangeKind::Added),
+            change("g/x", ChangeKind::Removed),
+            change("noted/x", ChangeKind::Added)
+        ]
+    );
+    for file in ["config/mine", "noted/mine.log", "elsewhere/mine", "f", "g/x.log"] {
+        assert_eq!(place.read(file).as_deref(), Some("mine"), "{file}");
+    }
+    assert_eq!(fs::read_link(place.at("e")).unwrap(), Path::new("elsewhere"));
+    assert!(!place.at("elsewhere/x").exists());
+    assert_eq!(place.read("g/x").as_deref(), Some("one"));
+}
+
 #[tokio::test]
 async fn the_users_repository_is_never_touched() {
     let place = Place::new();

@@ -11,6 +11,7 @@ mod git;
 mod look;
 mod note;
 mod plan;
+mod put;
 mod read;
 mod undo;
 

@@ -11,12 +11,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use junto_env::{CommandSpec, ExecResult, ExecutionEnvironment, Output, OutputStream, Stdin, exec};
 use junto_llm::SessionId;
+use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::Tree;
 use super::changes::{self, FileChange};
 use super::look::Look;
 use super::note::Note;
+use super::read::list;
 use crate::{Error, ErrorKind, Result};
 
 /// How long git may take for one thing. A large workspace is read whole at the first snapshot.
@@ -144,7 +146,7 @@ impl Git {
     }
 
     /// The workspace as a tree: the one that is kept with its look, or a new one, which is noted.
-    pub(super) async fn tree_of(&self, look: Option<Look>) -> Result<Tree> {
+    pub(super) async fn tree_of(&self, mut look: Option<Look>) -> Result<Tree> {
         let kept = self.folder.join("look");
         let known = look.as_ref().and_then(|look| look.tree(&kept));
         if let Some(tree) = known.filter(|tree| self.has(tree) && self.note(tree).is_some()) {
@@ -152,7 +154,9 @@ impl Git {
         }
         let (tree, others) = self.write_tree(Reading::Noted).await?;
         let (workspace, path) = (self.workspace.clone(), self.note_path(&tree));
-        let noted = tokio::task::spawn_blocking(move || Note::new(&workspace, &others).keep(&path)).await;
+        let modes = look.as_mut().map(|look| std::mem::take(&mut look.modes));
+        let noted =
+            tokio::task::spawn_blocking(move || Note::new(&workspace, &others, modes).keep(&path)).await;
         noted.map_err(|error| Error::new(ErrorKind::Io, "snapshot", error.to_string()))??;
         if let Some(look) = look {
             look.keep(&tree, &kept);
@@ -297,15 +301,17 @@ impl Git {
         changes::read(&self.run(&list, &self.index, None).await?)
     }
 
-    /// Puts these files of a tree into the workspace.
-    pub(super) async fn check_out(&self, tree: &Tree, paths: &[&str]) -> Result<()> {
+    /// These files of a tree, in a folder of their own.
+    pub(super) async fn stage(&self, tree: &Tree, paths: &[&str]) -> Result<TempDir> {
         let index = self.index.with_extension("undo");
+        let stage = tempfile::Builder::new().prefix("stage-").tempdir_in(&self.folder);
+        let stage = stage.map_err(|error| Error::io(&self.folder, error))?;
+        let prefix = format!("--prefix={}/", stage.path().to_string_lossy());
         self.run(&["read-tree", tree.id()], &index, None).await?;
-        let list: Vec<u8> = paths.iter().flat_map(|path| [path.as_bytes(), b"\0"].concat()).collect();
-        let checked_out = self.run(&["checkout-index", "--force", "-z", "--stdin"], &index, Some(list)).await;
+        let staged = self.run(&["checkout-index", &prefix, "-z", "--stdin"], &index, Some(list(paths))).await;
         // It is made anew each time.
         let _ = fs::remove_file(&index);
-        checked_out.map(drop)
+        staged.map(|_| stage)
     }
 
     /// What git says; an error if it fails.

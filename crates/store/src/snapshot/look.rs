@@ -25,6 +25,8 @@ pub(super) struct Look {
     digest: String,
     /// When something changed last, in seconds.
     youngest: i64,
+    /// The modes of files, and of folders with a slash behind them, by their paths in the workspace.
+    pub(super) modes: Vec<(String, u32)>,
 }
 
 impl Look {
@@ -33,7 +35,7 @@ impl Look {
     /// cannot be seen.
     pub(super) fn at(workspace: &Path, store: &Path, most: u64) -> Option<Self> {
         let (mut folders, mut seen) = (vec![workspace.to_owned()], 0);
-        let (mut digest, mut youngest) = (Sha256::new(), i64::MIN);
+        let (mut digest, mut youngest, mut modes) = (Sha256::new(), i64::MIN, Vec::new());
         while let Some(folder) = folders.pop() {
             let mut entries = fs::read_dir(&folder).ok()?.collect::<Result<Vec<_>, _>>().ok()?;
             entries.sort_unstable_by_key(fs::DirEntry::file_name);
@@ -45,6 +47,9 @@ impl Look {
                 seen += 1;
                 if seen > most {
                     return None;
+                }
+                if let Some(mode) = mode_of(workspace, &path, &meta) {
+                    modes.push(mode);
                 }
                 digest.update(path.as_os_str().as_bytes());
                 digest.update([0]);
@@ -64,7 +69,7 @@ impl Look {
                 youngest = youngest.max(meta.ctime());
             }
         }
-        Some(Self { digest: hex(&digest.finalize()), youngest })
+        Some(Self { digest: hex(&digest.finalize()), youngest, modes })
     }
 
     /// Keeps it with the snapshot that was taken after it, in place of what is kept there. That it cannot be
@@ -87,6 +92,13 @@ impl Look {
         let settled = self.youngest.saturating_add(SETTLED) <= at;
         if same && settled { Tree::new(parts.next()?).ok() } else { None }
     }
+}
+
+/// The mode of a file or folder, with its path; none if that is no text, and of a link, which has none.
+fn mode_of(workspace: &Path, path: &Path, meta: &fs::Metadata) -> Option<(String, u32)> {
+    let inner = path.strip_prefix(workspace).ok()?.to_str().filter(|_| !meta.is_symlink())?;
+    let slash = if meta.is_dir() { "/" } else { "" };
+    Some((format!("{inner}{slash}"), meta.mode() & 0o777))
 }
 
 /// Bytes as text.
@@ -157,13 +169,13 @@ mod tests {
         let tree = Tree::new("0123456789abcdef0123456789abcdef01234567").unwrap();
         let now = fs::metadata(dir.path()).unwrap().ctime();
         for (age, expected) in [(60, Some(&tree)), (0, None), (-60, None)] {
-            let look = Look { digest: "d".to_owned(), youngest: now - age };
+            let look = Look { digest: "d".to_owned(), youngest: now - age, modes: vec![] };
             look.keep(&tree, &kept);
             assert_eq!(look.tree(&kept).as_ref(), expected, "{age}");
             let other = Look { digest: "e".to_owned(), ..look };
             assert_eq!(other.tree(&kept), None);
         }
         fs::write(&kept, "nonsense").unwrap();
-        assert_eq!(Look { digest: "nonsense".to_owned(), youngest: 0 }.tree(&kept), None);
+        assert_eq!(Look { digest: "nonsense".to_owned(), youngest: 0, modes: vec![] }.tree(&kept), None);
     }
 }

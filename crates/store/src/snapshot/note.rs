@@ -1,6 +1,6 @@
 //! What there was beside a snapshot when it was taken.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
@@ -20,13 +20,50 @@ pub(super) struct Note {
     others: BTreeSet<String>,
     /// Folders without a file.
     empty: BTreeSet<String>,
+    /// The modes of what was there; none if there was too much to look at.
+    modes: Option<Modes>,
+}
+
+/// Modes of files, of which git only knows whether they are programs, and of folders.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Modes {
+    /// What most files have that are no programs.
+    file: u32,
+    /// What most programs have.
+    program: u32,
+    /// What most folders have.
+    folder: u32,
+    /// What others have. Folders have a slash behind them.
+    unusual: BTreeMap<String, u32>,
+}
+
+impl Modes {
+    fn new(found: Vec<(String, u32)>) -> Self {
+        let class = |path: &str, mode: u32| match (path.ends_with('/'), mode & 0o100 != 0) {
+            (true, _) => 2,
+            (false, is_program) => usize::from(is_program),
+        };
+        let mut counts: BTreeMap<(usize, u32), usize> = BTreeMap::new();
+        for (path, mode) in &found {
+            *counts.entry((class(path, *mode), *mode)).or_default() += 1;
+        }
+        let usual = [0, 1, 2].map(|class| {
+            let of_class = counts.iter().filter(|((of, _), _)| *of == class);
+            of_class.max_by_key(|(_, count)| **count).map_or(0, |((_, mode), _)| *mode)
+        });
+        let is_usual = |path: &str, mode: u32| usual.get(class(path, mode)) == Some(&mode);
+        let unusual = found.into_iter().filter(|(path, mode)| !is_usual(path, *mode)).collect();
+        let [file, program, folder] = usual;
+        Self { file, program, folder, unusual }
+    }
 }
 
 impl Note {
     /// Notes what git lists as being in no index: paths with a NUL behind them. A path that is no text is left out: it is
     /// not dealt with anyway.
-    pub(super) fn new(workspace: &Path, listed: &[u8]) -> Self {
-        let mut note = Self::default();
+    /// With the modes of what is there, if they are known.
+    pub(super) fn new(workspace: &Path, listed: &[u8], modes: Option<Vec<(String, u32)>>) -> Self {
+        let mut note = Self { modes: modes.map(Modes::new), ..Self::default() };
         let listed = listed.split(|byte| *byte == 0).filter_map(|path| std::str::from_utf8(path).ok());
         for path in listed.filter(|path| !path.is_empty()) {
             let folder = path.strip_suffix('/');
@@ -49,6 +86,19 @@ impl Note {
     /// Whether this was a folder without a file, which git does not know of.
     pub(super) fn was_empty(&self, folder: &str) -> bool {
         self.empty.contains(folder)
+    }
+
+    /// The mode that a file of the snapshot had.
+    pub(super) fn mode(&self, path: &str, is_program: bool) -> Option<u32> {
+        let modes = self.modes.as_ref()?;
+        let usual = if is_program { modes.program } else { modes.file };
+        Some(modes.unusual.get(path).copied().unwrap_or(usual))
+    }
+
+    /// The mode that a folder had.
+    pub(super) fn folder_mode(&self, folder: &str) -> Option<u32> {
+        let modes = self.modes.as_ref()?;
+        Some(modes.unusual.get(&format!("{folder}/")).copied().unwrap_or(modes.folder))
     }
 
     /// Keeps it in place of what is kept there.
@@ -89,13 +139,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn modes_are_noted() {
+        let modes = [("a", 0o664), ("b", 0o664), ("run", 0o775), ("key", 0o600), ("d/", 0o755), ("e/", 0o700), ("f/", 0o755)];
+        let modes = modes.map(|(path, mode)| (path.to_owned(), mode)).into();
+        let note = Note::new(Path::new("/"), b"", Some(modes));
+        assert_eq!(note.modes.as_ref().unwrap().unusual.len(), 2, "{note:?}");
+        for (path, is_program, mode) in [("a", false, 0o664), ("run", true, 0o775), ("key", false, 0o600)] {
+            assert_eq!(note.mode(path, is_program), Some(mode), "{path}");
+        }
+        assert_eq!((note.folder_mode("d"), note.folder_mode("e")), (Some(0o755), Some(0o700)));
+        assert_eq!(Note::default().mode("a", false), None);
+    }
+
+    #[test]
     fn what_is_in_no_snapshot_is_noted() {
         let dir = tempfile::tempdir().unwrap();
         for folder in ["data/sub", "empty/more", "kept/none"] {
             fs::create_dir_all(dir.path().join(folder)).unwrap();
         }
         fs::write(dir.path().join("data/sub/file"), "").unwrap();
-        let note = Note::new(dir.path(), b"data/\0empty/\0kept/none/\0kept/file\0gone/\0\xff\0");
+        let note = Note::new(dir.path(), b"data/\0empty/\0kept/none/\0kept/file\0gone/\0\xff\0", None);
         for (path, expected) in [
             ("data/sub/file", true),
             ("data/new", true),

@@ -9,6 +9,7 @@ use super::changes::{FileChange, Kind};
 use super::git::{Git, Reading};
 use super::note::Note;
 use super::plan::{self, Touched};
+use super::put::{Past, put};
 use crate::{Error, ErrorKind, Result};
 
 /// What was taken back, or would be.
@@ -27,13 +28,13 @@ pub struct Undone {
 
 pub(super) async fn undo(git: &Git, before: &Tree, after: &Tree, dry: bool) -> Result<Undone> {
     let (now, _) = git.write_tree(Reading::Files).await?;
-    let note = git.note(before);
+    let past = Past { before: git.note(before), after: git.note(after) };
     let since = Touched::new(paths(git.changes(after, &now).await?));
     let changes = git.changes(before, after).await?;
     let (mut left, files): (Vec<FileChange>, Vec<FileChange>) =
         changes.into_iter().partition(|change| since.meets(&change.path));
     let (older, files): (Vec<FileChange>, Vec<FileChange>) = files.into_iter().partition(|change| {
-        change.kind == Kind::Added && note.as_ref().is_none_or(|note| note.has(&change.path))
+        change.kind == Kind::Added && past.before.as_ref().is_none_or(|note| note.has(&change.path))
     });
     let older = paths(older).collect();
     let (files, in_the_way) = plan::sort(git.workspace(), files);
@@ -43,17 +44,30 @@ pub(super) async fn undo(git: &Git, before: &Tree, after: &Tree, dry: bool) -> R
         if left.is_empty() { HashSet::new() } else { paths(git.changes(before, &now).await?).collect() };
     let (left, back) = paths(left).partition(|path| different.contains(path));
     if !dry {
-        // First what is in the way of what comes back: a folder that was a file.
-        for added in files.iter().filter(|change| change.kind == Kind::Added) {
-            remove(git, &added.path, note.as_ref()).await?;
-        }
-        let back: Vec<&str> =
-            files.iter().filter(|change| change.kind != Kind::Added).map(|change| &*change.path).collect();
-        if !back.is_empty() {
-            git.check_out(before, &back).await?;
-        }
+        take_back(git, before, &files, past).await?;
     }
     Ok(Undone { files, left, back, older })
+}
+
+/// Takes changes back. What comes back is read before anything goes away.
+async fn take_back(git: &Git, before: &Tree, files: &[FileChange], past: Past) -> Result<()> {
+    let (added, others): (Vec<&FileChange>, Vec<&FileChange>) =
+        files.iter().partition(|change| change.kind == Kind::Added);
+    let back: Vec<&str> = others.iter().map(|change| &*change.path).collect();
+    let stage = if back.is_empty() { None } else { Some(git.stage(before, &back).await?) };
+    // First what is in the way of what comes back: a folder that was a file.
+    for change in added {
+        remove(git, &change.path, past.before.as_ref()).await?;
+    }
+    let Some(stage) = stage else { return Ok(()) };
+    let (workspace, back) = (git.workspace().to_owned(), back.into_iter().map(str::to_owned).collect::<Vec<_>>());
+    let put = tokio::task::spawn_blocking(move || {
+        back.iter().try_for_each(|path| {
+            let put = put(&workspace, path, &stage.path().join(path), &past);
+            put.map_err(|error| Error::io(&workspace.join(path), error))
+        })
+    });
+    put.await.map_err(|error| Error::new(ErrorKind::Io, "undo", error.to_string()))?
 }
 
 fn paths(changes: Vec<FileChange>) -> impl Iterator<Item = String> {

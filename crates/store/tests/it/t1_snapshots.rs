@@ -233,6 +233,43 @@ async fn what_is_in_the_way_stays() {
     assert_eq!(place.read("g/x").as_deref(), Some("one"));
 }
 
+/// Git knows of a mode only whether it is that of a program.
+#[tokio::test]
+async fn what_comes_back_has_the_mode_it_had() {
+    let place = Place::new();
+    let modes = [("key", 0o600), ("private/key", 0o640), ("fixed", 0o444), ("run", 0o700), ("a", 0o644), ("b", 0o644)];
+    let set = |path: &str, mode| {
+        fs::set_permissions(place.at(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let mode = |path: &str| fs::metadata(place.at(path)).unwrap().permissions().mode() & 0o777;
+    for (path, mode) in modes {
+        place.write(path, "one");
+        set(path, mode);
+        place.write(&format!("gone/{path}"), "one");
+        set(&format!("gone/{path}"), mode);
+    }
+    set("private", 0o700);
+    set("gone/private", 0o700);
+    let before = place.take("before").await;
+    fs::remove_dir_all(place.at("gone")).unwrap();
+    for (path, _) in modes {
+        fs::remove_file(place.at(path)).unwrap();
+        place.write(path, "two");
+    }
+    let after = place.take("after").await;
+    set("b", 0o600);
+    place.snapshots.undo(&before, &after, false).await.unwrap();
+    for (path, expected) in modes {
+        let expected = if path == "b" { 0o600 } else { expected };
+        assert_eq!(place.read(path).as_deref(), Some("one"), "{path}");
+        assert_eq!(mode(path), expected, "{path}");
+    }
+    for (path, expected) in modes {
+        assert_eq!(mode(&format!("gone/{path}")), expected, "{path}");
+    }
+    assert_eq!((mode("private"), mode("gone/private")), (0o700, 0o700));
+}
+
 #[tokio::test]
 async fn the_users_repository_is_never_touched() {
     let place = Place::new();

@@ -15,6 +15,7 @@ mod put;
 mod read;
 mod undo;
 
+use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -74,7 +75,7 @@ impl Snapshots {
     pub fn new(root: &Path, env: Arc<dyn ExecutionEnvironment>, session: SessionId, extent: Extent) -> Self {
         let workspace = env.facts().cwd.as_path().to_owned();
         let folder = root.join("snapshots").join(format!("{}.git", name(&workspace)));
-        let git = Git::new(env, folder, workspace, root.to_owned(), &session);
+        let git = Git::new(env, folder, workspace, real(root), &session);
         Self { git, extent, session }
     }
 
@@ -83,6 +84,10 @@ impl Snapshots {
     /// # Errors
     /// `unsupported` if there is no git or the workspace has too many files; else what git says.
     pub async fn take(&self, name: &str) -> Result<Tree> {
+        if self.git.own().is_some_and(|own| own.as_os_str().is_empty()) {
+            let message = "it is the folder in which sessions are kept";
+            return Err(Error::new(ErrorKind::Unsupported, self.git.workspace().display(), message));
+        }
         self.git.begin().await?;
         let look = self.git.look(MOST_FILES).await;
         let too_many = look.is_none() && self.extent == Extent::Moderate;
@@ -137,6 +142,13 @@ impl Snapshots {
     }
 }
 
+/// A path without links, as far as it is there.
+fn real(path: &Path) -> PathBuf {
+    let known = path.ancestors().find_map(|part| Some((fs::canonicalize(part).ok()?, part)));
+    let rest = known.and_then(|(real, part)| Some(real.join(path.strip_prefix(part).ok()?)));
+    rest.unwrap_or_else(|| path.to_owned())
+}
+
 /// A name for a workspace: always the same, and another for another.
 fn name(workspace: &Path) -> String {
     let digest = Sha256::digest(workspace.as_os_str().as_bytes());
@@ -159,6 +171,17 @@ mod tests {
         assert!(Tree::new("0123456789abcdef0123456789abcdef01234567").is_ok());
         for wrong in ["", "--help", "0123", "0123456789ABCDEF0123456789abcdef01234567", "HEAD"] {
             assert_eq!(Tree::new(wrong).unwrap_err().kind(), ErrorKind::Invalid, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn links_are_resolved_as_far_as_there_is_something() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap();
+        fs::create_dir(root.join("there")).unwrap();
+        std::os::unix::fs::symlink("there", root.join("link")).unwrap();
+        for (path, expected) in [("link", "there"), ("link/not/yet", "there/not/yet"), ("gone", "gone")] {
+            assert_eq!(real(&root.join(path)), root.join(expected), "{path}");
         }
     }
 

@@ -132,9 +132,6 @@ impl Git {
             let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
             written.map_err(|error| Error::io(&path, error))
         };
-        if let Ok(own) = self.root.strip_prefix(&self.workspace) {
-            write(info.join("exclude"), &format!("/{}/\n", own.display()))?;
-        }
         write(info.join("attributes"), ATTRIBUTES)
     }
 
@@ -181,7 +178,8 @@ impl Git {
 
     /// Whether the workspace has more files than that, those left out that it ignores.
     pub(super) async fn has_more_files_than(&self, most: u64) -> Result<bool> {
-        let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+        let own = self.own_pattern();
+        let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", &own];
         let mut files = 0;
         let mut count = |piece: &Output| {
             if piece.stream == OutputStream::Stdout {
@@ -298,7 +296,23 @@ impl Git {
 
     pub(super) async fn changes(&self, from: &Tree, to: &Tree) -> Result<Vec<FileChange>> {
         let list = ["diff-tree", "-r", "-z", "--raw", "--no-renames", from.id(), to.id()];
-        changes::read(&self.run(&list, &self.index, None).await?)
+        let mut changes = changes::read(&self.run(&list, &self.index, None).await?)?;
+        // Snapshots of earlier versions may have the store itself.
+        if let Some(own) = self.own() {
+            changes.retain(|change| !Path::new(&change.path).starts_with(own));
+        }
+        Ok(changes)
+    }
+
+    /// Where in the workspace the store is, if it is within.
+    pub(super) fn own(&self) -> Option<&Path> {
+        self.root.strip_prefix(&self.workspace).ok()
+    }
+
+    /// What keeps the store out of a list.
+    pub(super) fn own_pattern(&self) -> String {
+        let own = self.own().map(|own| format!("/{}", literal(&own.to_string_lossy())));
+        format!("--exclude={}", own.unwrap_or_default())
     }
 
     /// These files of a tree, in a folder of their own.
@@ -396,6 +410,12 @@ impl Git {
         }
         variables
     }
+}
+
+/// A pattern for nothing but this path.
+fn literal(path: &str) -> String {
+    let is_special = |character| matches!(character, '*' | '?' | '[' | '\\' | ' ');
+    path.chars().flat_map(|character| is_special(character).then_some('\\').into_iter().chain([character])).collect()
 }
 
 /// Makes a folder that only its owner can enter, and those above it; one that is there becomes so.

@@ -17,7 +17,6 @@ use crate::{Error, ErrorKind, Result};
 
 /// Which files of an index are not what they were. Repositories are not asked.
 const CHANGED: [&str; 5] = ["diff-files", "--name-only", "-z", "--no-renames", "--ignore-submodules=all"];
-const OTHERS: [&str; 4] = ["ls-files", "-z", "--others", "--exclude-standard"];
 const ADD: [&str; 6] = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
 const DROP: [&str; 4] = ["update-index", "--force-remove", "-z", "--stdin"];
 /// How many files may turn out to be unreadable only when they are read.
@@ -38,8 +37,10 @@ impl Git {
     /// Brings an index up to the workspace. What cannot be read is not in it then. Gives the repositories within that
     /// are not in it.
     pub(super) async fn read(&self, index: &Path) -> Result<Vec<PathBuf>> {
+        let own = self.own_pattern();
+        let others = ["ls-files", "-z", "--others", "--exclude-standard", &own];
         let (mut paths, others) =
-            tokio::try_join!(self.run(&CHANGED, index, None), self.run(&OTHERS, index, None))?;
+            tokio::try_join!(self.run(&CHANGED, index, None), self.run(&others, index, None))?;
         paths.extend(others);
         let workspace = self.workspace().to_owned();
         let sorted = tokio::task::spawn_blocking(move || Differing::sort(&workspace, &paths)).await;

@@ -398,11 +398,24 @@ async fn what_cannot_be_is_told() {
 
 #[tokio::test]
 async fn a_store_within_the_workspace_is_no_part_of_it() {
+    for (folder, through) in [("state", "work"), ("sta[t]e *?\\ x ", "work"), ("linked", "way")] {
+        let place = Place::new();
+        place.write("a.txt", "one");
+        place.write(".gitignore", "!*\n");
+        symlink("work", place.dir.path().join("way")).unwrap();
+        let root = fs::canonicalize(place.dir.path()).unwrap().join(through).join(folder);
+        let inner = snapshots(place.dir.path(), &root, "s2");
+        let one = inner.take("one").await.unwrap();
+        assert_eq!(inner.take("two").await.unwrap(), one, "{folder}");
+        place.write("a.txt", "two");
+        let after = inner.take("after").await.unwrap();
+        let undone = inner.undo(&one, &after, false).await.unwrap();
+        assert_eq!(undone.files, [change("a.txt", ChangeKind::Changed)], "{folder}");
+        assert_eq!(inner.changes(&after, &one).await.unwrap().len(), 1, "{folder}");
+    }
     let place = Place::new();
-    place.write("a.txt", "1");
-    let inner = snapshots(place.dir.path(), &fs::canonicalize(place.at("")).unwrap().join("state"), "s2");
-    let one = inner.take("one").await.unwrap();
-    assert_eq!(inner.take("two").await.unwrap(), one);
+    let error = snapshots(place.dir.path(), &place.at(""), "s2").take("one").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
 }
 
 /// What is left of a git that was killed: a lock that nobody will take away.

@@ -2,10 +2,11 @@
 //!
 //! A repository of git's in the store, with an index of its own and the workspace for its tree, holds them.
 //! So a snapshot costs what has changed since the last one, and files that git does not know of are in
-//! it too, but for those that `.gitignore` names. The user's own repository is neither read nor written, and
+//! it too, but for those that the ignore files of the repository name. It is not read but for these, never written, and
 //! nothing of the user's or the workspace's configuration of git counts: no hook, no filter, no program runs.
 //! Repositories within the workspace are not entered, and are no part of a snapshot.
 
+mod around;
 mod changes;
 mod git;
 mod look;

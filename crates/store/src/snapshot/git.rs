@@ -14,7 +14,7 @@ use junto_llm::SessionId;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use super::Tree;
+use super::{Tree, around};
 use super::changes::{self, FileChange};
 use super::look::Look;
 use super::note::Note;
@@ -97,9 +97,13 @@ impl Git {
     /// Makes the repository if it is not there. It appears whole or not at all, whatever is killed meanwhile
     /// and whoever else makes it.
     pub(super) async fn begin(&self) -> Result<()> {
-        if self.is_there() {
-            return Ok(());
+        if !self.is_there() {
+            self.make_whole().await?;
         }
+        self.keep_ignored()
+    }
+
+    async fn make_whole(&self) -> Result<()> {
         let fault = |path: &Path, error| Error::io(path, error);
         if let Some(all) = self.folder.parent() {
             make_private(all).map_err(|error| fault(all, error))?;
@@ -114,6 +118,23 @@ impl Git {
         }
         // Another process may have been faster.
         if self.is_there() { Ok(()) } else { moved }
+    }
+
+    /// Keeps what is ignored from outside the workspace where git reads it.
+    fn keep_ignored(&self) -> Result<()> {
+        let (path, ignored) = (self.ignored(), around::ignored(&self.workspace));
+        if fs::read(&path).is_ok_and(|kept| kept == ignored) {
+            return Ok(());
+        }
+        let kept = tempfile::NamedTempFile::new_in(&self.folder).and_then(|mut file| {
+            file.write_all(&ignored)?;
+            file.persist(&path).map_err(|error| error.error)
+        });
+        kept.map(drop).map_err(|error| Error::io(&path, error))
+    }
+
+    fn ignored(&self) -> PathBuf {
+        self.folder.join("ignored")
     }
 
     fn is_there(&self) -> bool {
@@ -138,7 +159,11 @@ impl Git {
     /// What the workspace looks like; none if it has more files than that, those that it ignores among them.
     pub(super) async fn look(&self, most: u64) -> Option<Look> {
         let (workspace, store) = (self.workspace.clone(), self.root.clone());
-        let looked = tokio::task::spawn_blocking(move || Look::at(&workspace, &store, most)).await;
+        let looked = tokio::task::spawn_blocking(move || {
+            let ignored = around::ignored(&workspace);
+            Look::at(&workspace, &store, most, &ignored)
+        })
+        .await;
         looked.ok().flatten()
     }
 
@@ -375,12 +400,13 @@ impl Git {
     /// Where everything is, and that nobody's configuration counts.
     fn variables(&self, index: &Path) -> BTreeMap<String, String> {
         let path = |path: &Path| path.to_string_lossy().into_owned();
+        let ignored = path(&self.ignored());
         let configuration = [
             ("core.hooksPath", "/dev/null"),
             ("core.fsmonitor", "false"),
             ("core.bare", "false"),
             ("core.autocrlf", "false"),
-            ("core.excludesFile", "/dev/null"),
+            ("core.excludesFile", &*ignored),
             ("core.attributesFile", "/dev/null"),
             ("core.sharedRepository", "0600"),
             ("core.filesRefLockTimeout", "1000"),

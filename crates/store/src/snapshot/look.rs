@@ -32,10 +32,12 @@ pub(super) struct Look {
 impl Look {
     /// Looks at a workspace, and follows no links. The store, which may be within, is left out, and so is the user's
     /// repository, which is no part of a snapshot either. None if there is more than that, or something
-    /// cannot be seen.
-    pub(super) fn at(workspace: &Path, store: &Path, most: u64) -> Option<Self> {
+    /// cannot be seen. With what else a snapshot depends on.
+    pub(super) fn at(workspace: &Path, store: &Path, most: u64, also: &[u8]) -> Option<Self> {
         let (mut folders, mut seen) = (vec![workspace.to_owned()], 0);
         let (mut digest, mut youngest, mut modes) = (Sha256::new(), i64::MIN, Vec::new());
+        digest.update(also);
+        digest.update([0]);
         while let Some(folder) = folders.pop() {
             let mut entries = fs::read_dir(&folder).ok()?.collect::<Result<Vec<_>, _>>().ok()?;
             entries.sort_unstable_by_key(fs::DirEntry::file_name);
@@ -119,7 +121,7 @@ mod tests {
     type Change<'a> = (&'a str, Box<dyn Fn() + 'a>);
 
     fn look(dir: &Path) -> Option<Look> {
-        Look::at(dir, &dir.join("store"), 10)
+        Look::at(dir, &dir.join("store"), 10, b"")
     }
 
     #[test]
@@ -156,6 +158,7 @@ mod tests {
             assert!(now.is_some() && now != before, "{what}");
             before = now;
         }
+        assert_ne!(Look::at(dir.path(), &at("store"), 10, b"ignored"), before);
         for number in 0..10 {
             fs::write(at(&number.to_string()), "").unwrap();
         }

@@ -326,6 +326,33 @@ async fn nothing_that_a_workspace_says_is_run() {
     assert!(!place.dir.path().join("sprung").exists());
 }
 
+/// A workspace may be a part of a repository, whose ignore files are above it.
+#[tokio::test]
+async fn what_the_repository_around_ignores_is_left_out() {
+    let place = Place::new();
+    git(place.dir.path(), &["init", "--quiet"]);
+    fs::write(place.dir.path().join(".gitignore"), ".env\n/work/data/\n/only-here\n").unwrap();
+    fs::write(place.dir.path().join(".git/info/exclude"), "private\n").unwrap();
+    place.write(".gitignore", "!keep/.env\n");
+    for file in [".env", "data/x", "private", "sub/.env", "keep/.env", "only-here"] {
+        place.write(file, "one");
+    }
+    let before = place.take("before").await;
+    for file in [".env", "data/x", "private", "sub/.env", "keep/.env", "only-here"] {
+        place.write(file, "two");
+    }
+    let after = place.take("after").await;
+    let undone = place.snapshots.undo(&before, &after, false).await.unwrap();
+    let files: Vec<&str> = undone.files.iter().map(|change| &*change.path).collect();
+    assert_eq!(files, ["keep/.env", "only-here"]);
+    assert_eq!(place.read(".env").as_deref(), Some("two"));
+    // What is ignored no longer is in the next snapshot, and was there before.
+    fs::remove_file(place.dir.path().join(".gitignore")).unwrap();
+    let unignored = place.take("unignored").await;
+    let undone = place.snapshots.undo(&before, &unignored, true).await.unwrap();
+    assert!(undone.older.contains(&".env".to_owned()), "{undone:?}");
+}
+
 /// `git add` would ask a repository within how it is, and do what its configuration says.
 #[tokio::test]
 async fn nothing_of_a_repository_within_is_run_or_written() {

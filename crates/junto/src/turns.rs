@@ -211,13 +211,14 @@ impl Turns {
             }
         }
         let start = self.snapshots.take("now").await?;
-        let (mut left, mut older) = (Vec::new(), Vec::new());
+        let (mut left, mut older, mut beyond) = (Vec::new(), Vec::new(), Vec::new());
         // From the last to the first, so that each finds what it left behind. Where it does not, the files went back
         // before, and an earlier turn finds them; or somebody has changed them since.
         for (begin, end) in turns.into_iter().rev() {
             let undone = self.snapshots.undo(&begin, &end, false).await?;
             left.push((begin, undone.left));
             older.extend(undone.older);
+            beyond.extend(undone.beyond);
         }
         let now = self.snapshots.take("now").await?;
         let files = self.snapshots.changes(&now, &start).await?;
@@ -231,7 +232,8 @@ impl Turns {
         let mut left: Vec<String> = left.into_iter().flat_map(|(_, paths)| paths).collect();
         left.retain(|path| told.insert(path.clone()));
         older.retain(|path| told.insert(path.clone()));
-        Ok(Undone { files, left, older, ..Undone::default() })
+        beyond.retain(|path| told.insert(path.clone()));
+        Ok(Undone { files, left, older, beyond, ..Undone::default() })
     }
 
     /// Takes over the snapshots of a session that this one began with the turns of, up to the end of a turn. If it

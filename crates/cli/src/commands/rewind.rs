@@ -261,6 +261,9 @@ fn told(undone: &Undone, doing: Doing) -> String {
     for path in &undone.older {
         let _ = writeln!(text, "left alone, since it may have been there before: {path}");
     }
+    for path in &undone.beyond {
+        let _ = writeln!(text, "not kept, and perhaps changed: {path}");
+    }
     if text.is_empty() {
         text.push_str("no file was changed\n");
     }

@@ -15,9 +15,9 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::{Tree, around};
-use super::changes::{self, FileChange};
+use super::changes::{self, Changes, FileChange};
 use super::look::Look;
-use super::note::Note;
+use super::note::{Beside, Note};
 use super::read::list;
 use crate::{Error, ErrorKind, Result};
 
@@ -174,11 +174,11 @@ impl Git {
         if let Some(tree) = known.filter(|tree| self.has(tree) && self.note(tree).is_some()) {
             return Ok(tree);
         }
-        let (tree, others) = self.write_tree(Reading::Noted).await?;
-        let (workspace, path) = (self.workspace.clone(), self.note_path(&tree));
-        let modes = look.as_mut().map(|look| std::mem::take(&mut look.modes));
+        let (tree, mut beside) = self.write_tree(Reading::Noted).await?;
+        beside.modes = look.as_mut().map(|look| std::mem::take(&mut look.modes));
+        let (workspace, store, path) = (self.workspace.clone(), self.root.clone(), self.note_path(&tree));
         let noted =
-            tokio::task::spawn_blocking(move || Note::new(&workspace, &others, modes).keep(&path)).await;
+            tokio::task::spawn_blocking(move || Note::new(&workspace, &store, beside).keep(&path)).await;
         noted.map_err(|error| Error::new(ErrorKind::Io, "snapshot", error.to_string()))??;
         if let Some(look) = look {
             look.keep(&tree, &kept);
@@ -216,9 +216,8 @@ impl Git {
         Ok(files > most)
     }
 
-    /// Reads the workspace, and gives what it is a name. With what is in it and not in the tree, if that is to be noted:
-    /// paths with a NUL behind them.
-    pub(super) async fn write_tree(&self, reading: Reading) -> Result<(Tree, Vec<u8>)> {
+    /// Reads the workspace, and gives what it is a name. With what is in it and not in the tree, if that is to be noted.
+    pub(super) async fn write_tree(&self, reading: Reading) -> Result<(Tree, Beside)> {
         let mut tried = 0;
         loop {
             let index = self.free_index(tried);
@@ -229,17 +228,18 @@ impl Git {
         }
     }
 
-    async fn write_tree_with(&self, index: &Path, reading: Reading) -> Result<(Tree, Vec<u8>)> {
+    async fn write_tree_with(&self, index: &Path, reading: Reading) -> Result<(Tree, Beside)> {
         if !index.exists() {
             copy(&self.folder.join(LATEST), index);
         }
-        self.read(index).await?;
+        let repositories = self.read(index).await?;
         // A folder of which the index has nothing stands for all that is in it.
         let list = ["ls-files", "-z", "--others", "--directory"];
         let others = async {
             if reading == Reading::Noted { self.run(&list, index, None).await } else { Ok(Vec::new()) }
         };
-        tokio::try_join!(self.name(index), others)
+        let (tree, others) = tokio::try_join!(self.name(index), others)?;
+        Ok((tree, Beside { others, repositories, modes: None }))
     }
 
     /// The name of what is in an index.
@@ -320,11 +320,15 @@ impl Git {
     }
 
     pub(super) async fn changes(&self, from: &Tree, to: &Tree) -> Result<Vec<FileChange>> {
+        Ok(self.all_changes(from, to).await?.files)
+    }
+
+    pub(super) async fn all_changes(&self, from: &Tree, to: &Tree) -> Result<Changes> {
         let list = ["diff-tree", "-r", "-z", "--raw", "--no-renames", from.id(), to.id()];
         let mut changes = changes::read(&self.run(&list, &self.index, None).await?)?;
         // Snapshots of earlier versions may have the store itself.
         if let Some(own) = self.own() {
-            changes.retain(|change| !Path::new(&change.path).starts_with(own));
+            changes.files.retain(|change| !Path::new(&change.path).starts_with(own));
         }
         Ok(changes)
     }

@@ -22,7 +22,7 @@ const SETTLED: i64 = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Look {
     /// Of all of it.
-    digest: String,
+    pub(super) digest: String,
     /// When something changed last, in seconds.
     youngest: i64,
     /// The modes of files, and of folders with a slash behind them, by their paths in the workspace.

@@ -3,14 +3,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::look::Look;
 use crate::{Error, Result};
 
 /// In so many folders a file is looked for; where there are more, there is one.
 const MOST_FOLDERS: usize = 1000;
+
+/// So many repositories within a workspace are looked at. Of more nobody knows whether they changed.
+const MOST_REPOSITORIES: usize = 64;
+/// A repository with more files is not looked at.
+const MOST_FILES: u64 = 20_000;
+
+/// What is in a workspace and in no tree.
+#[derive(Debug)]
+pub(super) struct Beside {
+    /// What git lists as being in no index: paths with a NUL behind them.
+    pub(super) others: Vec<u8>,
+    /// The repositories within.
+    pub(super) repositories: Vec<PathBuf>,
+    /// Modes of files, and of folders with a slash behind them, if they are known.
+    pub(super) modes: Option<Vec<(String, u32)>>,
+}
 
 /// What a snapshot cannot tell of the workspace that it was taken of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +39,8 @@ pub(super) struct Note {
     empty: BTreeSet<String>,
     /// The modes of what was there; none if there was too much to look at.
     modes: Option<Modes>,
+    /// What the repositories within looked like; none if there was too much to look at.
+    repositories: BTreeMap<String, Option<String>>,
 }
 
 /// Modes of files, of which git only knows whether they are programs, and of folders.
@@ -59,12 +78,16 @@ impl Modes {
 }
 
 impl Note {
-    /// Notes what git lists as being in no index: paths with a NUL behind them. A path that is no text is left out: it is
-    /// not dealt with anyway.
-    /// With the modes of what is there, if they are known.
-    pub(super) fn new(workspace: &Path, listed: &[u8], modes: Option<Vec<(String, u32)>>) -> Self {
-        let mut note = Self { modes: modes.map(Modes::new), ..Self::default() };
-        let listed = listed.split(|byte| *byte == 0).filter_map(|path| std::str::from_utf8(path).ok());
+    /// Notes what is there. A path that is no text is left out: it is not dealt with anyway.
+    pub(super) fn new(workspace: &Path, store: &Path, beside: Beside) -> Self {
+        let mut note = Self { modes: beside.modes.map(Modes::new), ..Self::default() };
+        for (number, path) in beside.repositories.into_iter().enumerate() {
+            let look = (number < MOST_REPOSITORIES)
+                .then(|| Look::at(&workspace.join(&path), store, MOST_FILES, b""))
+                .flatten();
+            note.repositories.insert(path.to_string_lossy().into_owned(), look.map(|look| look.digest));
+        }
+        let listed = beside.others.split(|byte| *byte == 0).filter_map(|path| std::str::from_utf8(path).ok());
         for path in listed.filter(|path| !path.is_empty()) {
             let folder = path.strip_suffix('/');
             match folder.and_then(|folder| without_files(workspace, folder)) {
@@ -81,6 +104,16 @@ impl Note {
     pub(super) fn has(&self, path: &str) -> bool {
         let folders = path.match_indices('/').filter_map(|(slash, _)| path.get(..=slash));
         self.others.contains(path) || folders.into_iter().any(|folder| self.others.contains(folder))
+    }
+
+    /// The repositories within that look different in another note, or may be.
+    pub(super) fn repositories_unlike(&self, other: &Self) -> Vec<String> {
+        let all: BTreeSet<&String> = self.repositories.keys().chain(other.repositories.keys()).collect();
+        let is_same = |path: &str| {
+            let look = |note: &Self| note.repositories.get(path).cloned().flatten();
+            look(self).is_some_and(|one| look(other) == Some(one))
+        };
+        all.into_iter().filter(|path| !is_same(path)).map(|path| format!("{path}/")).collect()
     }
 
     /// Whether this was a folder without a file, which git does not know of.
@@ -142,7 +175,8 @@ mod tests {
     fn modes_are_noted() {
         let modes = [("a", 0o664), ("b", 0o664), ("run", 0o775), ("key", 0o600), ("d/", 0o755), ("e/", 0o700), ("f/", 0o755)];
         let modes = modes.map(|(path, mode)| (path.to_owned(), mode)).into();
-        let note = Note::new(Path::new("/"), b"", Some(modes));
+        let beside = Beside { others: vec![], repositories: vec![], modes: Some(modes) };
+        let note = Note::new(Path::new("/"), Path::new("/"), beside);
         assert_eq!(note.modes.as_ref().unwrap().unusual.len(), 2, "{note:?}");
         for (path, is_program, mode) in [("a", false, 0o664), ("run", true, 0o775), ("key", false, 0o600)] {
             assert_eq!(note.mode(path, is_program), Some(mode), "{path}");
@@ -158,7 +192,9 @@ mod tests {
             fs::create_dir_all(dir.path().join(folder)).unwrap();
         }
         fs::write(dir.path().join("data/sub/file"), "").unwrap();
-        let note = Note::new(dir.path(), b"data/\0empty/\0kept/none/\0kept/file\0gone/\0\xff\0", None);
+        let others = b"data/\0empty/\0kept/none/\0kept/file\0gone/\0\xff\0".to_vec();
+        let beside = Beside { others, repositories: vec![], modes: None };
+        let note = Note::new(dir.path(), Path::new("/nowhere"), beside);
         for (path, expected) in [
             ("data/sub/file", true),
             ("data/new", true),

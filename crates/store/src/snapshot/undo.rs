@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use junto_env::RealPath;
 
 use super::Tree;
-use super::changes::{FileChange, Kind};
+use super::changes::{Changes, FileChange, Kind};
 use super::git::{Git, Reading};
 use super::note::Note;
 use super::plan::{self, Touched};
@@ -24,13 +24,19 @@ pub struct Undone {
     /// Files that are new to the snapshots and are not known to be new: they were there before and ignored, or could not be
     /// read. They are as they were left.
     pub older: Vec<String>,
+    /// What cannot be taken back, and changed or may have: repositories within the workspace, with a slash behind them, which
+    /// no snapshot has, and files whose names are no text.
+    pub beyond: Vec<String>,
 }
 
 pub(super) async fn undo(git: &Git, before: &Tree, after: &Tree, dry: bool) -> Result<Undone> {
     let (now, _) = git.write_tree(Reading::Files).await?;
     let past = Past { before: git.note(before), after: git.note(after) };
     let since = Touched::new(paths(git.changes(after, &now).await?));
-    let changes = git.changes(before, after).await?;
+    let Changes { files: changes, mut beyond } = git.all_changes(before, after).await?;
+    if let Past { before: Some(before), after: Some(after) } = &past {
+        beyond.extend(before.repositories_unlike(after));
+    }
     let (mut left, files): (Vec<FileChange>, Vec<FileChange>) =
         changes.into_iter().partition(|change| since.meets(&change.path));
     let (older, files): (Vec<FileChange>, Vec<FileChange>) = files.into_iter().partition(|change| {
@@ -46,7 +52,7 @@ pub(super) async fn undo(git: &Git, before: &Tree, after: &Tree, dry: bool) -> R
     if !dry {
         take_back(git, before, &files, past).await?;
     }
-    Ok(Undone { files, left, back, older })
+    Ok(Undone { files, left, back, older, beyond })
 }
 
 /// Takes changes back. What comes back is read before anything goes away.

@@ -353,6 +353,28 @@ async fn what_the_repository_around_ignores_is_left_out() {
     assert!(undone.older.contains(&".env".to_owned()), "{undone:?}");
 }
 
+#[tokio::test]
+async fn what_cannot_be_brought_back_is_told() {
+    let place = Place::new();
+    for inner in ["changed", "same", "removed"] {
+        place.write(&format!("{inner}/file"), "one");
+        git(&place.at(inner), &["init", "--quiet"]);
+    }
+    let before = place.take("before").await;
+    place.write("changed/file", "two");
+    fs::remove_dir_all(place.at("removed")).unwrap();
+    place.write("new/file", "one");
+    git(&place.at("new"), &["init", "--quiet"]);
+    let name = std::os::unix::ffi::OsStrExt::from_bytes(&b"\xff"[..]);
+    fs::write(place.at("").join::<&std::ffi::OsStr>(name), "one").unwrap();
+    let after = place.take("after").await;
+    let undone = place.snapshots.undo(&before, &after, false).await.unwrap();
+    assert_eq!(undone.beyond, ["\u{fffd}", "changed/", "new/", "removed/"]);
+    assert_eq!((undone.files, undone.left), (vec![], vec![]));
+    assert_eq!(place.read("changed/file").as_deref(), Some("two"));
+    assert_eq!(place.read("new/file").as_deref(), Some("one"));
+}
+
 /// `git add` would ask a repository within how it is, and do what its configuration says.
 #[tokio::test]
 async fn nothing_of_a_repository_within_is_run_or_written() {

@@ -9,6 +9,7 @@
 mod around;
 mod changes;
 mod git;
+mod gone;
 mod look;
 mod note;
 mod plan;
@@ -32,14 +33,16 @@ use crate::{Error, ErrorKind, Result};
 
 /// A workspace with more files is not snapshotted unless that is asked for.
 const MOST_FILES: u64 = 20_000;
+/// Nor is one if that means to read and copy more bytes at once.
+const MOST_BYTES: u64 = 200_000_000;
 
 /// Whether a workspace is snapshotted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Extent {
-    /// If it has not too many files.
+    /// If it has not too many files, and what is new in them is not too large.
     #[default]
     Moderate,
-    /// However many files it has.
+    /// However large it is.
     Any,
 }
 
@@ -83,20 +86,22 @@ impl Snapshots {
     /// Takes a snapshot, and keeps it under a name, which replaces the one that had it.
     ///
     /// # Errors
-    /// `unsupported` if there is no git or the workspace has too many files; else what git says.
+    /// `unsupported` if there is no git or the workspace is too large; else what git says.
     pub async fn take(&self, name: &str) -> Result<Tree> {
         if self.git.own().is_some_and(|own| own.as_os_str().is_empty()) {
             let message = "it is the folder in which sessions are kept";
             return Err(Error::new(ErrorKind::Unsupported, self.git.workspace().display(), message));
         }
         self.git.begin().await?;
+        self.git.forget_gone().await;
         let look = self.git.look(MOST_FILES).await;
         let too_many = look.is_none() && self.extent == Extent::Moderate;
         if too_many && self.git.has_more_files_than(MOST_FILES).await? {
             let message = format!("it has more than {MOST_FILES} files");
             return Err(Error::new(ErrorKind::Unsupported, self.git.workspace().display(), message));
         }
-        let tree = self.git.tree_of(look).await?;
+        let most = if self.extent == Extent::Moderate { MOST_BYTES } else { u64::MAX };
+        let tree = self.git.tree_of(look, most).await?;
         self.git.keep(&tree, &self.reference(name))?;
         Ok(tree)
     }

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,11 +15,11 @@ use junto_llm::SessionId;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use super::{Tree, around};
 use super::changes::{self, Changes, FileChange};
 use super::look::Look;
 use super::note::{Beside, Note};
 use super::read::list;
+use super::{Tree, around};
 use crate::{Error, ErrorKind, Result};
 
 /// How long git may take for one thing. A large workspace is read whole at the first snapshot.
@@ -30,7 +31,7 @@ const LONGEST: usize = 256 << 20;
 const INDEXES: usize = 8;
 /// The index that was used last, by whichever session. The next one begins with it, and reads only what has changed
 /// since. Indexes of earlier versions had other names, and repositories within the workspace in them.
-const LATEST: &str = "files-latest";
+pub(super) const LATEST: &str = "files-latest";
 /// Bytes are kept as they are, whatever the workspace says of its files.
 const ATTRIBUTES: &str = "* -text -eol -ident -filter -working-tree-encoding -merge -diff\n";
 
@@ -44,6 +45,9 @@ pub(super) struct Git {
     index: PathBuf,
     /// The tree that the index was when it was looked at last, and how to tell that it still is.
     last: Mutex<Option<(Tree, Seal)>>,
+    session: String,
+    /// Whether it was looked which sessions are gone.
+    pub(super) looked_for_gone: AtomicBool,
 }
 
 /// What is wanted to be known of a workspace.
@@ -51,8 +55,8 @@ pub(super) struct Git {
 pub(super) enum Reading {
     /// What a snapshot has of it.
     Files,
-    /// Also what it has not.
-    Noted,
+    /// Also what it has not; and it is not read if there is more to read than so many bytes.
+    Noted { most: u64 },
 }
 
 /// Tells a file from what was put in its place.
@@ -79,11 +83,21 @@ impl Git {
         session: &SessionId,
     ) -> Self {
         let index = folder.join(format!("files-{session}"));
-        Self { env, folder, workspace, root, index, last: Mutex::default() }
+        let session = session.to_string();
+        let (last, looked_for_gone) = (Mutex::default(), AtomicBool::new(false));
+        Self { env, folder, workspace, root, index, last, session, looked_for_gone }
     }
 
     pub(super) fn folder(&self) -> &PathBuf {
         &self.folder
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(super) fn session(&self) -> &str {
+        &self.session
     }
 
     pub(super) fn workspace(&self) -> &Path {
@@ -168,13 +182,13 @@ impl Git {
     }
 
     /// The workspace as a tree: the one that is kept with its look, or a new one, which is noted.
-    pub(super) async fn tree_of(&self, mut look: Option<Look>) -> Result<Tree> {
+    pub(super) async fn tree_of(&self, mut look: Option<Look>, most: u64) -> Result<Tree> {
         let kept = self.folder.join("look");
         let known = look.as_ref().and_then(|look| look.tree(&kept));
         if let Some(tree) = known.filter(|tree| self.has(tree) && self.note(tree).is_some()) {
             return Ok(tree);
         }
-        let (tree, mut beside) = self.write_tree(Reading::Noted).await?;
+        let (tree, mut beside) = self.write_tree(Reading::Noted { most }).await?;
         beside.modes = look.as_mut().map(|look| std::mem::take(&mut look.modes));
         let (workspace, store, path) = (self.workspace.clone(), self.root.clone(), self.note_path(&tree));
         let noted =
@@ -196,7 +210,7 @@ impl Git {
     }
 
     /// Whether a tree is there as a file of its own, as git writes them. Packed it may be there all the same.
-    fn has(&self, tree: &Tree) -> bool {
+    pub(super) fn has(&self, tree: &Tree) -> bool {
         let (folder, rest) = tree.id().split_at(2);
         self.folder.join("objects").join(folder).join(rest).exists()
     }
@@ -218,11 +232,18 @@ impl Git {
 
     /// Reads the workspace, and gives what it is a name. With what is in it and not in the tree, if that is to be noted.
     pub(super) async fn write_tree(&self, reading: Reading) -> Result<(Tree, Beside)> {
-        let mut tried = 0;
+        let (mut tried, mut anew) = (0, false);
         loop {
             let index = self.free_index(tried);
             match self.write_tree_with(&index, reading).await {
                 Err(_) if is_locked(&index) && tried < INDEXES => tried += 1,
+                // What the index has may have been cleaned away with a session. Then everything is read anew.
+                Err(error) if error.to_string().contains("error building trees") && !anew => {
+                    anew = true;
+                    for stale in [&index, &self.folder.join(LATEST)] {
+                        let _ = fs::remove_file(stale);
+                    }
+                }
                 written => return written,
             }
         }
@@ -232,11 +253,12 @@ impl Git {
         if !index.exists() {
             copy(&self.folder.join(LATEST), index);
         }
-        let repositories = self.read(index).await?;
+        let most = if let Reading::Noted { most } = reading { most } else { u64::MAX };
+        let repositories = self.read(index, most).await?;
         // A folder of which the index has nothing stands for all that is in it.
         let list = ["ls-files", "-z", "--others", "--directory"];
         let others = async {
-            if reading == Reading::Noted { self.run(&list, index, None).await } else { Ok(Vec::new()) }
+            if reading == Reading::Files { Ok(Vec::new()) } else { self.run(&list, index, None).await }
         };
         let (tree, others) = tokio::try_join!(self.name(index), others)?;
         Ok((tree, Beside { others, repositories, modes: None }))
@@ -445,7 +467,9 @@ impl Git {
 /// A pattern for nothing but this path.
 fn literal(path: &str) -> String {
     let is_special = |character| matches!(character, '*' | '?' | '[' | '\\' | ' ');
-    path.chars().flat_map(|character| is_special(character).then_some('\\').into_iter().chain([character])).collect()
+    path.chars()
+        .flat_map(|character| is_special(character).then_some('\\').into_iter().chain([character]))
+        .collect()
 }
 
 /// Makes a folder that only its owner can enter, and those above it; one that is there becomes so.

@@ -90,11 +90,10 @@ impl Note {
         let listed = beside.others.split(|byte| *byte == 0).filter_map(|path| std::str::from_utf8(path).ok());
         for path in listed.filter(|path| !path.is_empty()) {
             let folder = path.strip_suffix('/');
-            match folder.and_then(|folder| without_files(workspace, folder)) {
-                Some(empty) => note.empty.extend(empty),
-                None => {
-                    note.others.insert(path.to_owned());
-                }
+            if let Some(empty) = folder.and_then(|folder| without_files(workspace, folder)) {
+                note.empty.extend(empty);
+            } else {
+                note.others.insert(path.to_owned());
             }
         }
         note
@@ -102,8 +101,8 @@ impl Note {
 
     /// Whether something was, or may have been, at this path that is not in the snapshot.
     pub(super) fn has(&self, path: &str) -> bool {
-        let folders = path.match_indices('/').filter_map(|(slash, _)| path.get(..=slash));
-        self.others.contains(path) || folders.into_iter().any(|folder| self.others.contains(folder))
+        let mut folders = path.match_indices('/').filter_map(|(slash, _)| path.get(..=slash));
+        self.others.contains(path) || folders.any(|folder| self.others.contains(folder))
     }
 
     /// The repositories within that look different in another note, or may be.
@@ -173,7 +172,15 @@ mod tests {
 
     #[test]
     fn modes_are_noted() {
-        let modes = [("a", 0o664), ("b", 0o664), ("run", 0o775), ("key", 0o600), ("d/", 0o755), ("e/", 0o700), ("f/", 0o755)];
+        let modes = [
+            ("a", 0o664),
+            ("b", 0o664),
+            ("run", 0o775),
+            ("key", 0o600),
+            ("d/", 0o755),
+            ("e/", 0o700),
+            ("f/", 0o755),
+        ];
         let modes = modes.map(|(path, mode)| (path.to_owned(), mode)).into();
         let beside = Beside { others: vec![], repositories: vec![], modes: Some(modes) };
         let note = Note::new(Path::new("/"), Path::new("/"), beside);
@@ -207,7 +214,9 @@ mod tests {
         ] {
             assert_eq!(note.has(path), expected, "{path}");
         }
-        for (folder, expected) in [("empty", true), ("empty/more", true), ("kept/none", true), ("data", false)] {
+        for (folder, expected) in
+            [("empty", true), ("empty/more", true), ("kept/none", true), ("data", false)]
+        {
             assert_eq!(note.was_empty(folder), expected, "{folder}");
         }
         let kept = dir.path().join("notes/one");

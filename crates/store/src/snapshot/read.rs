@@ -27,6 +27,8 @@ const REFUSALS: usize = 100;
 struct Differing {
     /// Files to be taken as they are, or that are gone.
     taken: Vec<PathBuf>,
+    /// How large these are.
+    bytes: u64,
     /// What the index may have and cannot be taken: it is no file any more, or cannot be read.
     dropped: Vec<PathBuf>,
     /// Repositories within, which are no part of a snapshot.
@@ -36,7 +38,10 @@ struct Differing {
 impl Git {
     /// Brings an index up to the workspace. What cannot be read is not in it then. Gives the repositories within that
     /// are not in it.
-    pub(super) async fn read(&self, index: &Path) -> Result<Vec<PathBuf>> {
+    ///
+    /// # Errors
+    /// `unsupported` if there are more bytes to be read than that.
+    pub(super) async fn read(&self, index: &Path, most: u64) -> Result<Vec<PathBuf>> {
         let own = self.own_pattern();
         let others = ["ls-files", "-z", "--others", "--exclude-standard", &own];
         let (mut paths, others) =
@@ -45,6 +50,10 @@ impl Git {
         let workspace = self.workspace().to_owned();
         let sorted = tokio::task::spawn_blocking(move || Differing::sort(&workspace, &paths)).await;
         let differing = sorted.map_err(|error| Error::new(ErrorKind::Io, "snapshot", error.to_string()))?;
+        if differing.bytes > most {
+            let message = format!("it has more than {most} bytes that are not kept yet");
+            return Err(Error::new(ErrorKind::Unsupported, self.workspace().display(), message));
+        }
         self.drop_all(index, &differing.dropped).await?;
         self.add(index, differing.taken).await?;
         Ok(differing.repositories)
@@ -92,10 +101,12 @@ impl Differing {
                     is_link
                 }
             };
-            if !behind_link && can_be_taken(&workspace.join(&path)) {
-                sorted.taken.push(path);
-            } else {
-                sorted.dropped.push(path);
+            match can_be_taken(&workspace.join(&path)).filter(|_| !behind_link) {
+                Some(size) => {
+                    sorted.bytes = sorted.bytes.saturating_add(size);
+                    sorted.taken.push(path);
+                }
+                None => sorted.dropped.push(path),
             }
         }
         sorted
@@ -104,16 +115,19 @@ impl Differing {
 
 /// Whether a part of a path is a link. What is behind it is elsewhere.
 fn has_link(workspace: &Path, path: &Path) -> bool {
-    let parts = path.ancestors().filter(|part| !part.as_os_str().is_empty());
-    parts.into_iter().any(|part| workspace.join(part).is_symlink())
+    let mut parts = path.ancestors().filter(|part| !part.as_os_str().is_empty());
+    parts.any(|part| workspace.join(part).is_symlink())
 }
 
-/// Whether this is a file that can be read, a link, or nothing.
-fn can_be_taken(path: &Path) -> bool {
+/// The size of a file that can be read, a link, or nothing; none if it is something else.
+fn can_be_taken(path: &Path) -> Option<u64> {
     match fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_file() => access(path, Access::READ_OK).is_ok(),
-        Ok(meta) => meta.is_symlink(),
-        Err(error) => matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory),
+        Ok(meta) if meta.is_file() => access(path, Access::READ_OK).ok().map(|()| meta.len()),
+        Ok(meta) => meta.is_symlink().then_some(meta.len()),
+        Err(error) => {
+            matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+                .then_some(0)
+        }
     }
 }
 
@@ -143,7 +157,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let at = |path: &str| dir.path().join(path);
         fs::create_dir_all(at("folder/deep")).unwrap();
-        fs::write(at("folder/deep/a"), "").unwrap();
+        fs::write(at("folder/deep/a"), "12345").unwrap();
         symlink("folder", at("link")).unwrap();
         let sorted = Differing::sort(
             dir.path(),
@@ -155,5 +169,6 @@ mod tests {
         assert_eq!(sorted.taken, paths(&[b"folder/deep/a", b"folder/gone", b"link", b"\xff"]));
         assert_eq!(sorted.dropped, paths(&[b"folder", b"link/deep/a", b"link/gone"]));
         assert_eq!(sorted.repositories, paths(&[b"within"]));
+        assert_eq!(sorted.bytes, 5 + "folder".len() as u64);
     }
 }

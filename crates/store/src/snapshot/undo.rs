@@ -66,7 +66,8 @@ async fn take_back(git: &Git, before: &Tree, files: &[FileChange], past: Past) -
         remove(git, &change.path, past.before.as_ref()).await?;
     }
     let Some(stage) = stage else { return Ok(()) };
-    let (workspace, back) = (git.workspace().to_owned(), back.into_iter().map(str::to_owned).collect::<Vec<_>>());
+    let (workspace, back) =
+        (git.workspace().to_owned(), back.into_iter().map(str::to_owned).collect::<Vec<_>>());
     let put = tokio::task::spawn_blocking(move || {
         back.iter().try_for_each(|path| {
             let put = put(&workspace, path, &stage.path().join(path), &past);

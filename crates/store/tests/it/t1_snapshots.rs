@@ -1,6 +1,8 @@
 //! Snapshots of a workspace, with the real git.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -162,18 +164,17 @@ async fn what_was_there_before_is_not_removed() {
 #[tokio::test]
 async fn what_could_not_be_read_before_is_not_removed() {
     let place = Place::new();
-    for file in ["secret.txt", "locked/secret.txt", "was.txt"] {
-        place.write(file, "one");
-    }
+    place.write("was.txt", "one");
     place.take("earlier").await;
     place.write("was.txt", "two");
     let mode = |path: &str, mode| {
         fs::set_permissions(place.at(path), fs::Permissions::from_mode(mode)).unwrap();
     };
-    let closed = ["was.txt", "unread.txt", "shut"];
     place.write("unread.txt", "mine");
     place.write("shut/mine.txt", "mine");
-    closed.map(|path| mode(path, 0));
+    for path in ["was.txt", "unread.txt", "shut"] {
+        mode(path, 0);
+    }
     let is_root = fs::read(place.at("unread.txt")).is_ok();
     let before = place.take("before").await;
     mode("shut", 0o755);
@@ -237,7 +238,14 @@ async fn what_is_in_the_way_stays() {
 #[tokio::test]
 async fn what_comes_back_has_the_mode_it_had() {
     let place = Place::new();
-    let modes = [("key", 0o600), ("private/key", 0o640), ("fixed", 0o444), ("run", 0o700), ("a", 0o644), ("b", 0o644)];
+    let modes = [
+        ("key", 0o600),
+        ("private/key", 0o640),
+        ("fixed", 0o444),
+        ("run", 0o700),
+        ("a", 0o644),
+        ("b", 0o644),
+    ];
     let set = |path: &str, mode| {
         fs::set_permissions(place.at(path), fs::Permissions::from_mode(mode)).unwrap();
     };
@@ -365,8 +373,7 @@ async fn what_cannot_be_brought_back_is_told() {
     fs::remove_dir_all(place.at("removed")).unwrap();
     place.write("new/file", "one");
     git(&place.at("new"), &["init", "--quiet"]);
-    let name = std::os::unix::ffi::OsStrExt::from_bytes(&b"\xff"[..]);
-    fs::write(place.at("").join::<&std::ffi::OsStr>(name), "one").unwrap();
+    fs::write(place.at("").join(OsStr::from_bytes(b"\xff")), "one").unwrap();
     let after = place.take("after").await;
     let undone = place.snapshots.undo(&before, &after, false).await.unwrap();
     assert_eq!(undone.beyond, ["\u{fffd}", "changed/", "new/", "removed/"]);
@@ -395,7 +402,8 @@ async fn nothing_of_a_repository_within_is_run_or_written() {
         }
         fs::write(inner.join(".gitattributes"), "* filter=evil diff=evil\n").unwrap();
     }
-    let state = || ["within", "deep/within"].map(|inner| fs::read(place.at(inner).join(".git/index")).unwrap());
+    let state =
+        || ["within", "deep/within"].map(|inner| fs::read(place.at(inner).join(".git/index")).unwrap());
     let was = state();
     let before = place.take("before").await;
     // One may get into an index all the same, if it is made while the workspace is read.
@@ -465,6 +473,61 @@ async fn a_store_within_the_workspace_is_no_part_of_it() {
     let place = Place::new();
     let error = snapshots(place.dir.path(), &place.at(""), "s2").take("one").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_not_copied() {
+    let place = Place::new();
+    place.write("a.txt", "one");
+    place.take("before").await;
+    // It takes no room.
+    fs::File::create(place.at("huge")).unwrap().set_len(300_000_000).unwrap();
+    let error = place.snapshots.take("after").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    assert_eq!(place.snapshots.find("after").await.unwrap(), None);
+}
+
+/// Who deletes the folder of a session means what it kept as well.
+#[tokio::test]
+async fn what_sessions_kept_that_are_gone_goes() {
+    let place = Place::new();
+    let root = place.dir.path().join("state");
+    let session = |name: &str| root.join("sessions").join(name);
+    for name in ["s1", "s2", "s3"] {
+        fs::create_dir_all(session(name)).unwrap();
+    }
+    place.write("a.txt", "only the first has it");
+    place.take("one").await;
+    place.write("a.txt", "both have it");
+    let shared = place.take("two").await;
+    let second = snapshots(place.dir.path(), &root, "s2");
+    second.take("two").await.unwrap();
+    let repository = fs::read_dir(root.join("snapshots")).unwrap().next().unwrap().unwrap().path();
+    let objects = || {
+        let folders = fs::read_dir(repository.join("objects")).unwrap().flatten();
+        folders
+            .flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten())
+            .map(|file| file.path())
+    };
+    let before = objects().count();
+    fs::remove_dir_all(session("s1")).unwrap();
+    snapshots(place.dir.path(), &root, "s3").take("two").await.unwrap();
+    assert_eq!(place.snapshots.find("two").await.unwrap(), None, "its names go at once");
+    assert_eq!(second.find("two").await.unwrap(), Some(shared.clone()));
+    assert_eq!(objects().count(), before, "somebody may be about to use what is young");
+    // As if hours had gone by.
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_hours(5);
+    for path in objects().chain([repository.join("prune-due")]) {
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::File::options().append(true).open(&path).unwrap().set_modified(long_ago).unwrap();
+    }
+    let third = snapshots(place.dir.path(), &root, "s3");
+    assert_eq!(third.take("two").await.unwrap(), shared);
+    assert_eq!(objects().count(), before - 2, "one file, and the tree that had it");
+    place.write("a.txt", "new");
+    let new = second.take("new").await.unwrap();
+    second.undo(&shared, &new, false).await.unwrap();
+    assert_eq!(place.read("a.txt").unwrap(), "both have it");
 }
 
 /// What is left of a git that was killed: a lock that nobody will take away.

@@ -200,19 +200,25 @@ impl Turns {
     /// changed between turns was changed by others, and stays.
     ///
     /// # Errors
-    /// As [`Turns::undo`].
+    /// As [`Turns::undo`], also if it is only the end of one of them that was not snapshotted. Nothing was done then.
     pub async fn rewind(&self, to: u32, from: u32) -> Result<Undone> {
         self.check(to, from).await?;
+        // Before anything is done: what one of them did may not be known.
+        let mut turns = Vec::new();
+        for turn in to.saturating_add(1)..=from {
+            if let Some(begin) = self.snapshots.find(&before(turn)).await? {
+                turns.push((begin, self.tree(&after(turn)).await?));
+            }
+        }
         let start = self.snapshots.take("now").await?;
-        let mut left = Vec::new();
+        let (mut left, mut older, mut beyond) = (Vec::new(), Vec::new(), Vec::new());
         // From the last to the first, so that each finds what it left behind. Where it does not, the files went back
         // before, and an earlier turn finds them; or somebody has changed them since.
-        for turn in (to.saturating_add(1)..=from).rev() {
-            let begin = self.snapshots.find(&before(turn)).await?;
-            if let (Some(begin), Some(end)) = (begin, self.snapshots.find(&after(turn)).await?) {
-                let undone = self.snapshots.undo(&begin, &end, false).await?;
-                left.push((begin, undone.left));
-            }
+        for (begin, end) in turns.into_iter().rev() {
+            let undone = self.snapshots.undo(&begin, &end, false).await?;
+            left.push((begin, undone.left));
+            older.extend(undone.older);
+            beyond.extend(undone.beyond);
         }
         let now = self.snapshots.take("now").await?;
         let files = self.snapshots.changes(&now, &start).await?;
@@ -225,7 +231,9 @@ impl Turns {
         }
         let mut left: Vec<String> = left.into_iter().flat_map(|(_, paths)| paths).collect();
         left.retain(|path| told.insert(path.clone()));
-        Ok(Undone { files, left, ..Undone::default() })
+        older.retain(|path| told.insert(path.clone()));
+        beyond.retain(|path| told.insert(path.clone()));
+        Ok(Undone { files, left, older, beyond, ..Undone::default() })
     }
 
     /// Takes over the snapshots of a session that this one began with the turns of, up to the end of a turn. If it

@@ -2,14 +2,22 @@
 //!
 //! A repository of git's in the store, with an index of its own and the workspace for its tree, holds them.
 //! So a snapshot costs what has changed since the last one, and files that git does not know of are in
-//! it too, but for those that `.gitignore` names. The user's own repository is neither read nor written, and
+//! it too, but for those that the ignore files of the repository name. It is not read but for these, never written, and
 //! nothing of the user's or the workspace's configuration of git counts: no hook, no filter, no program runs.
+//! Repositories within the workspace are not entered, and are no part of a snapshot.
 
+mod around;
 mod changes;
 mod git;
+mod gone;
 mod look;
+mod note;
+mod plan;
+mod put;
+mod read;
 mod undo;
 
+use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,14 +33,16 @@ use crate::{Error, ErrorKind, Result};
 
 /// A workspace with more files is not snapshotted unless that is asked for.
 const MOST_FILES: u64 = 20_000;
+/// Nor is one if that means to read and copy more bytes at once.
+const MOST_BYTES: u64 = 200_000_000;
 
 /// Whether a workspace is snapshotted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Extent {
-    /// If it has not too many files.
+    /// If it has not too many files, and what is new in them is not too large.
     #[default]
     Moderate,
-    /// However many files it has.
+    /// However large it is.
     Any,
 }
 
@@ -69,23 +79,29 @@ impl Snapshots {
     pub fn new(root: &Path, env: Arc<dyn ExecutionEnvironment>, session: SessionId, extent: Extent) -> Self {
         let workspace = env.facts().cwd.as_path().to_owned();
         let folder = root.join("snapshots").join(format!("{}.git", name(&workspace)));
-        let git = Git::new(env, folder, workspace, root.to_owned(), &session);
+        let git = Git::new(env, folder, workspace, real(root), &session);
         Self { git, extent, session }
     }
 
     /// Takes a snapshot, and keeps it under a name, which replaces the one that had it.
     ///
     /// # Errors
-    /// `unsupported` if there is no git or the workspace has too many files; else what git says.
+    /// `unsupported` if there is no git or the workspace is too large; else what git says.
     pub async fn take(&self, name: &str) -> Result<Tree> {
+        if self.git.own().is_some_and(|own| own.as_os_str().is_empty()) {
+            let message = "it is the folder in which sessions are kept";
+            return Err(Error::new(ErrorKind::Unsupported, self.git.workspace().display(), message));
+        }
         self.git.begin().await?;
+        self.git.forget_gone().await;
         let look = self.git.look(MOST_FILES).await;
         let too_many = look.is_none() && self.extent == Extent::Moderate;
         if too_many && self.git.has_more_files_than(MOST_FILES).await? {
             let message = format!("it has more than {MOST_FILES} files");
             return Err(Error::new(ErrorKind::Unsupported, self.git.workspace().display(), message));
         }
-        let tree = self.git.tree_of(look).await?;
+        let most = if self.extent == Extent::Moderate { MOST_BYTES } else { u64::MAX };
+        let tree = self.git.tree_of(look, most).await?;
         self.git.keep(&tree, &self.reference(name))?;
         Ok(tree)
     }
@@ -121,8 +137,8 @@ impl Snapshots {
     }
 
     /// Takes back what changed from one snapshot to a later one. What was changed again since then, by
-    /// whomever, is left as it is, and told; so is what is as it was before already. With `dry` nothing is done but
-    /// told.
+    /// whomever, is left as it is, and told; so is what is as it was before already, and what was there before though
+    /// no snapshot has it. With `dry` nothing is done but told.
     ///
     /// # Errors
     /// As [`Snapshots::changes`]. Files that were taken back before a failure stay so.
@@ -130,6 +146,13 @@ impl Snapshots {
         self.git.begin().await?;
         undo::undo(&self.git, before, after, dry).await
     }
+}
+
+/// A path without links, as far as it is there.
+fn real(path: &Path) -> PathBuf {
+    let known = path.ancestors().find_map(|part| Some((fs::canonicalize(part).ok()?, part)));
+    let rest = known.and_then(|(real, part)| Some(real.join(path.strip_prefix(part).ok()?)));
+    rest.unwrap_or_else(|| path.to_owned())
 }
 
 /// A name for a workspace: always the same, and another for another.
@@ -154,6 +177,17 @@ mod tests {
         assert!(Tree::new("0123456789abcdef0123456789abcdef01234567").is_ok());
         for wrong in ["", "--help", "0123", "0123456789ABCDEF0123456789abcdef01234567", "HEAD"] {
             assert_eq!(Tree::new(wrong).unwrap_err().kind(), ErrorKind::Invalid, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn links_are_resolved_as_far_as_there_is_something() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap();
+        fs::create_dir(root.join("there")).unwrap();
+        std::os::unix::fs::symlink("there", root.join("link")).unwrap();
+        for (path, expected) in [("link", "there"), ("link/not/yet", "there/not/yet"), ("gone", "gone")] {
+            assert_eq!(real(&root.join(path)), root.join(expected), "{path}");
         }
     }
 

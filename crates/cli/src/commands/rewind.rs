@@ -41,6 +41,9 @@ pub(crate) async fn rewind(
         Some(Undone::default())
     } else if args.files {
         let turns = turns(&store, &id, workdir.as_deref(), environment)?;
+        for turn in args.to.saturating_add(1)..=last {
+            tell_if_taken_up(&kept.past, turn, output);
+        }
         let undone = turns.rewind(args.to, last).await;
         Some(undone.map_err(|error| not_snapshotted(&error))?)
     } else {
@@ -105,6 +108,7 @@ pub(crate) async fn undo(
     let turns = turns(&store, &id, past.workdir().as_deref(), environment)?;
     let doing = if args.dry_run { Doing::Dry } else { Doing::Really };
     let undone = if acted_from(&past, last) {
+        tell_if_taken_up(&past, last, output);
         turns.undo(last, doing).await.map_err(|error| not_snapshotted(&error))?
     } else {
         Undone::default()
@@ -155,6 +159,25 @@ fn acted_from(past: &Past, turn: u32) -> bool {
     };
     let mut events = past.events().iter().skip_while(is_before);
     events.any(|event| matches!(event.body, Body::ToolCallStart { .. }))
+}
+
+/// Says of a turn that had acted, was cut off and taken up again, that nobody saw what happened to the files meanwhile.
+fn tell_if_taken_up(past: &Past, turn: u32, output: &Output) {
+    let own = past.events().first().map(|first| &first.agent);
+    let is_of_turn = |event: &Event| Some(&event.agent) == own && event.turn == turn;
+    let begin = past
+        .events()
+        .iter()
+        .rposition(|event| is_of_turn(event) && matches!(event.body, Body::UserInput { .. }));
+    let events = past.events().get(begin.unwrap_or(usize::MAX)..).unwrap_or_default().iter();
+    let mut events = events
+        .take_while(|event| !(is_of_turn(event) && matches!(event.body, Body::InputEnd { .. })))
+        .skip_while(|event| !matches!(event.body, Body::ToolCallStart { .. }));
+    if events.any(|event| matches!(event.body, Body::SessionResumed { .. })) {
+        output.note(&format!(
+            "turn {turn} was cut off and taken up again: what was changed in the folder meanwhile counts as its doing"
+        ));
+    }
 }
 
 /// The snapshots of a session.
@@ -257,6 +280,12 @@ fn told(undone: &Undone, doing: Doing) -> String {
     }
     for path in &undone.back {
         let _ = writeln!(text, "undone already: {path}");
+    }
+    for path in &undone.older {
+        let _ = writeln!(text, "left alone, since it may have been there before: {path}");
+    }
+    for path in &undone.beyond {
+        let _ = writeln!(text, "not kept, and perhaps changed: {path}");
     }
     if text.is_empty() {
         text.push_str("no file was changed\n");

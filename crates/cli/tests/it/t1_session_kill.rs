@@ -85,6 +85,7 @@ fn killed_after_changes() -> Stage {
         Step::call("write_file", json!({"file_path": "a.txt", "content": "one\n"})),
         Step::text("First."),
         Step::call("shell", json!({"command": command, "timeout_ms": 600_000})),
+        Step::text("Gone on."),
     ]));
     stage.machine.run(&["run", "Do one."]).ok();
     let (child, tool) = in_a_tool_of(&stage.machine, &["resume", "latest", "--json", "Do two."]);
@@ -114,6 +115,23 @@ fn the_files_of_a_turn_that_was_cut_off_come_back_later() {
     machine.run(&["rewind", "--to", "1"]).ok();
     let told = machine.run(&["rewind", "--to", "0", "--files"]).ok();
     assert_eq!(told, "removed: a.txt\nremoved: b.txt\n");
+}
+
+/// What was changed between the cut and the resume is taken for the turn's doing, and whoever undoes it hears so.
+#[test]
+fn undo_tells_that_a_turn_was_cut_off() {
+    let stage = killed_after_changes();
+    let machine = &stage.machine;
+    machine.write("project/mine.txt", "mine\n");
+    machine.run(&["resume"]).ok();
+    let meanwhile = "turn 2 was cut off and taken up again";
+    for (command, word) in [(&["undo", "--dry-run"][..], "would be removed"), (&["undo"], "removed")] {
+        let run = machine.run(command);
+        assert!(run.err.contains(meanwhile), "{run:#?}");
+        assert!(run.out.contains(&format!("{word}: mine.txt\n")), "{run:#?}");
+    }
+    let run = machine.run(&["rewind", "--to", "0", "--files"]);
+    assert!(run.code == Some(0) && run.err.contains(meanwhile), "{run:#?}");
 }
 
 #[test]

@@ -146,3 +146,32 @@ async fn what_changes_nothing_is_not_snapshotted() {
     assert_eq!(turns.undo(2, Doing::Really).await.unwrap().files.len(), 1);
     assert_eq!(fs::read_to_string(work.join("mine.txt")).unwrap(), "mine\n");
 }
+
+/// Of a turn that has a beginning and no end nobody knows what it did: its folder became too large, or the disk full.
+#[tokio::test]
+async fn a_turn_without_an_end_is_not_passed_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let work = dir.path().join("work");
+    fs::create_dir(&work).unwrap();
+    let work = work.canonicalize().unwrap();
+    let env = Arc::new(LocalEnvironment::new(&work).unwrap());
+    let snapshots = || {
+        Snapshots::new(&dir.path().join("state"), env.clone(), junto::llm::SessionId("s".into()), Extent::Any)
+    };
+    let taker = snapshots();
+    for (turn, text) in [(1, "one"), (2, "two"), (3, "three")] {
+        taker.take(&format!("turn-{turn}-begin")).await.unwrap();
+        fs::write(work.join("a.txt"), text).unwrap();
+        if turn != 2 {
+            taker.take(&format!("turn-{turn}-end")).await.unwrap();
+        }
+    }
+    let turns = Turns::new(snapshots());
+    for to in [0, 1] {
+        let error = turns.rewind(to, 3).await.unwrap_err();
+        assert_eq!(error.kind(), junto::store::ErrorKind::NotFound, "{error}");
+        assert_eq!(fs::read_to_string(work.join("a.txt")).unwrap(), "three");
+    }
+    turns.rewind(2, 3).await.unwrap();
+    assert_eq!(fs::read_to_string(work.join("a.txt")).unwrap(), "two");
+}

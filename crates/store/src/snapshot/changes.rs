@@ -22,12 +22,19 @@ pub struct FileChange {
     pub kind: Kind,
 }
 
+/// What changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Changes {
+    pub(super) files: Vec<FileChange>,
+    /// What cannot be dealt with: a path that is no text, and a repository within the workspace.
+    pub(super) beyond: Vec<String>,
+}
+
 /// Reads `diff-tree -r -z --raw`: for each file its modes, its contents and a letter, a NUL, its path, a NUL.
-/// A path that is no text, and a repository within the workspace, cannot be dealt with and is left out.
-pub(super) fn read(raw: &[u8]) -> Result<Vec<FileChange>> {
+pub(super) fn read(raw: &[u8]) -> Result<Changes> {
     let wrong = || Error::new(ErrorKind::Io, "git", "its list of changes cannot be read");
     let mut fields = raw.split(|byte| *byte == 0);
-    let mut changes = Vec::new();
+    let mut changes = Changes::default();
     loop {
         let facts = fields.next().unwrap_or_default();
         if facts.is_empty() {
@@ -45,8 +52,9 @@ pub(super) fn read(raw: &[u8]) -> Result<Vec<FileChange>> {
             _ => return Err(wrong()),
         };
         let is_repository = [old_mode, new_mode].contains(&"160000");
-        if let (Ok(path), false) = (std::str::from_utf8(path), is_repository) {
-            changes.push(FileChange { path: path.to_owned(), kind });
+        match std::str::from_utf8(path) {
+            Ok(path) if !is_repository => changes.files.push(FileChange { path: path.to_owned(), kind }),
+            _ => changes.beyond.push(String::from_utf8_lossy(path).into_owned()),
         }
     }
 }
@@ -67,8 +75,10 @@ mod tests {
             change("run.sh", Kind::Changed),
             change("link", Kind::Changed),
         ];
-        assert_eq!(read(raw).unwrap(), expected);
-        assert_eq!(read(b"").unwrap(), []);
+        let changes = read(raw).unwrap();
+        assert_eq!(changes.files, expected);
+        assert_eq!(changes.beyond, ["vendored", "\u{fffd}"]);
+        assert_eq!(read(b"").unwrap(), Changes::default());
         for wrong in [&b"x\0y\0"[..], b":1 2 3 4 A\0", b":1 2 3 4 X\0path\0", b":1 2 3\0path\0"] {
             assert!(read(wrong).is_err(), "{wrong:?}");
         }

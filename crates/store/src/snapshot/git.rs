@@ -5,31 +5,33 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use junto_env::{CommandSpec, ExecResult, ExecutionEnvironment, Output, OutputStream, Stdin, exec};
 use junto_llm::SessionId;
+use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use super::Tree;
-use super::changes::{self, FileChange};
+use super::changes::{self, Changes, FileChange};
 use super::look::Look;
+use super::note::{Beside, Note};
+use super::read::list;
+use super::{Tree, around};
 use crate::{Error, ErrorKind, Result};
 
 /// How long git may take for one thing. A large workspace is read whole at the first snapshot.
 const LIMIT: Duration = Duration::from_mins(5);
 /// The longest list that is read of git, in bytes.
-const LONGEST: usize = 64 << 20;
-/// How `git add` ends if it could not take everything.
-const SOME_LEFT_OUT: i32 = 1;
+const LONGEST: usize = 256 << 20;
 /// How many indexes a session may have. Another one is taken where a git that a killed process left behind has
 /// locked the one before.
 const INDEXES: usize = 8;
 /// The index that was used last, by whichever session. The next one begins with it, and reads only what has changed
-/// since.
-const LATEST: &str = "index-latest";
+/// since. Indexes of earlier versions had other names, and repositories within the workspace in them.
+pub(super) const LATEST: &str = "files-latest";
 /// Bytes are kept as they are, whatever the workspace says of its files.
 const ATTRIBUTES: &str = "* -text -eol -ident -filter -working-tree-encoding -merge -diff\n";
 
@@ -43,6 +45,18 @@ pub(super) struct Git {
     index: PathBuf,
     /// The tree that the index was when it was looked at last, and how to tell that it still is.
     last: Mutex<Option<(Tree, Seal)>>,
+    session: String,
+    /// Whether it was looked which sessions are gone.
+    pub(super) looked_for_gone: AtomicBool,
+}
+
+/// What is wanted to be known of a workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// What a snapshot has of it.
+    Files,
+    /// Also what it has not; and it is not read if there is more to read than so many bytes.
+    Noted { most: u64 },
 }
 
 /// Tells a file from what was put in its place.
@@ -68,12 +82,22 @@ impl Git {
         root: PathBuf,
         session: &SessionId,
     ) -> Self {
-        let index = folder.join(format!("index-{session}"));
-        Self { env, folder, workspace, root, index, last: Mutex::default() }
+        let index = folder.join(format!("files-{session}"));
+        let session = session.to_string();
+        let (last, looked_for_gone) = (Mutex::default(), AtomicBool::new(false));
+        Self { env, folder, workspace, root, index, last, session, looked_for_gone }
     }
 
     pub(super) fn folder(&self) -> &PathBuf {
         &self.folder
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(super) fn session(&self) -> &str {
+        &self.session
     }
 
     pub(super) fn workspace(&self) -> &Path {
@@ -87,9 +111,13 @@ impl Git {
     /// Makes the repository if it is not there. It appears whole or not at all, whatever is killed meanwhile
     /// and whoever else makes it.
     pub(super) async fn begin(&self) -> Result<()> {
-        if self.is_there() {
-            return Ok(());
+        if !self.is_there() {
+            self.make_whole().await?;
         }
+        self.keep_ignored()
+    }
+
+    async fn make_whole(&self) -> Result<()> {
         let fault = |path: &Path, error| Error::io(path, error);
         if let Some(all) = self.folder.parent() {
             make_private(all).map_err(|error| fault(all, error))?;
@@ -104,6 +132,23 @@ impl Git {
         }
         // Another process may have been faster.
         if self.is_there() { Ok(()) } else { moved }
+    }
+
+    /// Keeps what is ignored from outside the workspace where git reads it.
+    fn keep_ignored(&self) -> Result<()> {
+        let (path, ignored) = (self.ignored(), around::ignored(&self.workspace));
+        if fs::read(&path).is_ok_and(|kept| kept == ignored) {
+            return Ok(());
+        }
+        let kept = tempfile::NamedTempFile::new_in(&self.folder).and_then(|mut file| {
+            file.write_all(&ignored)?;
+            file.persist(&path).map_err(|error| error.error)
+        });
+        kept.map(drop).map_err(|error| Error::io(&path, error))
+    }
+
+    fn ignored(&self) -> PathBuf {
+        self.folder.join("ignored")
     }
 
     fn is_there(&self) -> bool {
@@ -122,42 +167,58 @@ impl Git {
             let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
             written.map_err(|error| Error::io(&path, error))
         };
-        if let Ok(own) = self.root.strip_prefix(&self.workspace) {
-            write(info.join("exclude"), &format!("/{}/\n", own.display()))?;
-        }
         write(info.join("attributes"), ATTRIBUTES)
     }
 
     /// What the workspace looks like; none if it has more files than that, those that it ignores among them.
     pub(super) async fn look(&self, most: u64) -> Option<Look> {
         let (workspace, store) = (self.workspace.clone(), self.root.clone());
-        let looked = tokio::task::spawn_blocking(move || Look::at(&workspace, &store, most)).await;
+        let looked = tokio::task::spawn_blocking(move || {
+            let ignored = around::ignored(&workspace);
+            Look::at(&workspace, &store, most, &ignored)
+        })
+        .await;
         looked.ok().flatten()
     }
 
-    /// The workspace as a tree: the one that is kept with its look, or a new one.
-    pub(super) async fn tree_of(&self, look: Option<Look>) -> Result<Tree> {
+    /// The workspace as a tree: the one that is kept with its look, or a new one, which is noted.
+    pub(super) async fn tree_of(&self, mut look: Option<Look>, most: u64) -> Result<Tree> {
         let kept = self.folder.join("look");
-        let known = look.as_ref().and_then(|look| look.tree(&kept)).filter(|tree| self.has(tree));
-        if let Some(tree) = known {
+        let known = look.as_ref().and_then(|look| look.tree(&kept));
+        if let Some(tree) = known.filter(|tree| self.has(tree) && self.note(tree).is_some()) {
             return Ok(tree);
         }
-        let tree = self.write_tree().await?;
+        let (tree, mut beside) = self.write_tree(Reading::Noted { most }).await?;
+        beside.modes = look.as_mut().map(|look| std::mem::take(&mut look.modes));
+        let (workspace, store, path) = (self.workspace.clone(), self.root.clone(), self.note_path(&tree));
+        let noted =
+            tokio::task::spawn_blocking(move || Note::new(&workspace, &store, beside).keep(&path)).await;
+        noted.map_err(|error| Error::new(ErrorKind::Io, "snapshot", error.to_string()))??;
         if let Some(look) = look {
             look.keep(&tree, &kept);
         }
         Ok(tree)
     }
 
+    /// What there was beside a tree when it was taken last; none if nobody has noted it.
+    pub(super) fn note(&self, tree: &Tree) -> Option<Note> {
+        Note::kept(&self.note_path(tree))
+    }
+
+    fn note_path(&self, tree: &Tree) -> PathBuf {
+        self.folder.join("notes").join(tree.id())
+    }
+
     /// Whether a tree is there as a file of its own, as git writes them. Packed it may be there all the same.
-    fn has(&self, tree: &Tree) -> bool {
+    pub(super) fn has(&self, tree: &Tree) -> bool {
         let (folder, rest) = tree.id().split_at(2);
         self.folder.join("objects").join(folder).join(rest).exists()
     }
 
     /// Whether the workspace has more files than that, those left out that it ignores.
     pub(super) async fn has_more_files_than(&self, most: u64) -> Result<bool> {
-        let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+        let own = self.own_pattern();
+        let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", &own];
         let mut files = 0;
         let mut count = |piece: &Output| {
             if piece.stream == OutputStream::Stdout {
@@ -169,28 +230,42 @@ impl Git {
         Ok(files > most)
     }
 
-    /// Reads the workspace, and gives what it is a name.
-    pub(super) async fn write_tree(&self) -> Result<Tree> {
-        let mut tried = 0;
+    /// Reads the workspace, and gives what it is a name. With what is in it and not in the tree, if that is to be noted.
+    pub(super) async fn write_tree(&self, reading: Reading) -> Result<(Tree, Beside)> {
+        let (mut tried, mut anew) = (0, false);
         loop {
             let index = self.free_index(tried);
-            match self.write_tree_with(&index).await {
+            match self.write_tree_with(&index, reading).await {
                 Err(_) if is_locked(&index) && tried < INDEXES => tried += 1,
+                // What the index has may have been cleaned away with a session. Then everything is read anew.
+                Err(error) if error.to_string().contains("error building trees") && !anew => {
+                    anew = true;
+                    for stale in [&index, &self.folder.join(LATEST)] {
+                        let _ = fs::remove_file(stale);
+                    }
+                }
                 written => return written,
             }
         }
     }
 
-    async fn write_tree_with(&self, index: &Path) -> Result<Tree> {
+    async fn write_tree_with(&self, index: &Path, reading: Reading) -> Result<(Tree, Beside)> {
         if !index.exists() {
             copy(&self.folder.join(LATEST), index);
         }
-        // A file that cannot be read, or a repository without a commit, does not keep the others out.
-        let add = ["add", "--all", "--ignore-errors", "."];
-        let added = self.ask(&add, index, None, &mut |_| {}).await?;
-        if added.exit.code != Some(SOME_LEFT_OUT) {
-            succeeded(&add, &added)?;
-        }
+        let most = if let Reading::Noted { most } = reading { most } else { u64::MAX };
+        let repositories = self.read(index, most).await?;
+        // A folder of which the index has nothing stands for all that is in it.
+        let list = ["ls-files", "-z", "--others", "--directory"];
+        let others = async {
+            if reading == Reading::Files { Ok(Vec::new()) } else { self.run(&list, index, None).await }
+        };
+        let (tree, others) = tokio::try_join!(self.name(index), others)?;
+        Ok((tree, Beside { others, repositories, modes: None }))
+    }
+
+    /// The name of what is in an index.
+    async fn name(&self, index: &Path) -> Result<Tree> {
         // The index is only written anew if something is not what it was.
         let seal = Seal::of(index);
         if let Some((tree, of)) = &*self.last()
@@ -267,23 +342,45 @@ impl Git {
     }
 
     pub(super) async fn changes(&self, from: &Tree, to: &Tree) -> Result<Vec<FileChange>> {
-        let list = ["diff-tree", "-r", "-z", "--raw", "--no-renames", from.id(), to.id()];
-        changes::read(&self.run(&list, &self.index, None).await?)
+        Ok(self.all_changes(from, to).await?.files)
     }
 
-    /// Puts these files of a tree into the workspace.
-    pub(super) async fn check_out(&self, tree: &Tree, paths: &[&str]) -> Result<()> {
+    pub(super) async fn all_changes(&self, from: &Tree, to: &Tree) -> Result<Changes> {
+        let list = ["diff-tree", "-r", "-z", "--raw", "--no-renames", from.id(), to.id()];
+        let mut changes = changes::read(&self.run(&list, &self.index, None).await?)?;
+        // Snapshots of earlier versions may have the store itself.
+        if let Some(own) = self.own() {
+            changes.files.retain(|change| !Path::new(&change.path).starts_with(own));
+        }
+        Ok(changes)
+    }
+
+    /// Where in the workspace the store is, if it is within.
+    pub(super) fn own(&self) -> Option<&Path> {
+        self.root.strip_prefix(&self.workspace).ok()
+    }
+
+    /// What keeps the store out of a list.
+    pub(super) fn own_pattern(&self) -> String {
+        let own = self.own().map(|own| format!("/{}", literal(&own.to_string_lossy())));
+        format!("--exclude={}", own.unwrap_or_default())
+    }
+
+    /// These files of a tree, in a folder of their own.
+    pub(super) async fn stage(&self, tree: &Tree, paths: &[&str]) -> Result<TempDir> {
         let index = self.index.with_extension("undo");
+        let stage = tempfile::Builder::new().prefix("stage-").tempdir_in(&self.folder);
+        let stage = stage.map_err(|error| Error::io(&self.folder, error))?;
+        let prefix = format!("--prefix={}/", stage.path().to_string_lossy());
         self.run(&["read-tree", tree.id()], &index, None).await?;
-        let list: Vec<u8> = paths.iter().flat_map(|path| [path.as_bytes(), b"\0"].concat()).collect();
-        let checked_out = self.run(&["checkout-index", "--force", "-z", "--stdin"], &index, Some(list)).await;
+        let staged = self.run(&["checkout-index", &prefix, "-z", "--stdin"], &index, Some(list(paths))).await;
         // It is made anew each time.
         let _ = fs::remove_file(&index);
-        checked_out.map(drop)
+        staged.map(|_| stage)
     }
 
     /// What git says; an error if it fails.
-    async fn run(&self, args: &[&str], index: &Path, input: Option<Vec<u8>>) -> Result<Vec<u8>> {
+    pub(super) async fn run(&self, args: &[&str], index: &Path, input: Option<Vec<u8>>) -> Result<Vec<u8>> {
         let mut said = Vec::new();
         let mut whole = true;
         let mut keep = |piece: &Output| {
@@ -302,7 +399,7 @@ impl Git {
         Ok(said)
     }
 
-    async fn ask(
+    pub(super) async fn ask(
         &self,
         args: &[&str],
         index: &Path,
@@ -329,12 +426,13 @@ impl Git {
     /// Where everything is, and that nobody's configuration counts.
     fn variables(&self, index: &Path) -> BTreeMap<String, String> {
         let path = |path: &Path| path.to_string_lossy().into_owned();
+        let ignored = path(&self.ignored());
         let configuration = [
             ("core.hooksPath", "/dev/null"),
             ("core.fsmonitor", "false"),
             ("core.bare", "false"),
             ("core.autocrlf", "false"),
-            ("core.excludesFile", "/dev/null"),
+            ("core.excludesFile", &*ignored),
             ("core.attributesFile", "/dev/null"),
             ("core.sharedRepository", "0600"),
             ("core.filesRefLockTimeout", "1000"),
@@ -350,6 +448,7 @@ impl Git {
             ("GIT_CONFIG_GLOBAL", "/dev/null".to_owned()),
             ("GIT_CONFIG_COUNT", count),
             ("GIT_TERMINAL_PROMPT", "0".to_owned()),
+            ("GIT_OPTIONAL_LOCKS", "0".to_owned()),
             // References are files.
             ("GIT_DEFAULT_REF_FORMAT", "files".to_owned()),
             ("LC_ALL", "C".to_owned()),
@@ -363,6 +462,14 @@ impl Git {
         }
         variables
     }
+}
+
+/// A pattern for nothing but this path.
+fn literal(path: &str) -> String {
+    let is_special = |character| matches!(character, '*' | '?' | '[' | '\\' | ' ');
+    path.chars()
+        .flat_map(|character| is_special(character).then_some('\\').into_iter().chain([character]))
+        .collect()
 }
 
 /// Makes a folder that only its owner can enter, and those above it; one that is there becomes so.
@@ -395,7 +502,7 @@ fn is_locked(index: &Path) -> bool {
 }
 
 /// An error unless git did what it was asked.
-fn succeeded(args: &[&str], ended: &ExecResult) -> Result<()> {
+pub(super) fn succeeded(args: &[&str], ended: &ExecResult) -> Result<()> {
     if ended.exit.success() {
         return Ok(());
     }

@@ -22,18 +22,22 @@ const SETTLED: i64 = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Look {
     /// Of all of it.
-    digest: String,
+    pub(super) digest: String,
     /// When something changed last, in seconds.
     youngest: i64,
+    /// The modes of files, and of folders with a slash behind them, by their paths in the workspace.
+    pub(super) modes: Vec<(String, u32)>,
 }
 
 impl Look {
     /// Looks at a workspace, and follows no links. The store, which may be within, is left out, and so is the user's
     /// repository, which is no part of a snapshot either. None if there is more than that, or something
-    /// cannot be seen.
-    pub(super) fn at(workspace: &Path, store: &Path, most: u64) -> Option<Self> {
+    /// cannot be seen. With what else a snapshot depends on.
+    pub(super) fn at(workspace: &Path, store: &Path, most: u64, also: &[u8]) -> Option<Self> {
         let (mut folders, mut seen) = (vec![workspace.to_owned()], 0);
-        let (mut digest, mut youngest) = (Sha256::new(), i64::MIN);
+        let (mut digest, mut youngest, mut modes) = (Sha256::new(), i64::MIN, Vec::new());
+        digest.update(also);
+        digest.update([0]);
         while let Some(folder) = folders.pop() {
             let mut entries = fs::read_dir(&folder).ok()?.collect::<Result<Vec<_>, _>>().ok()?;
             entries.sort_unstable_by_key(fs::DirEntry::file_name);
@@ -45,6 +49,9 @@ impl Look {
                 seen += 1;
                 if seen > most {
                     return None;
+                }
+                if let Some(mode) = mode_of(workspace, &path, &meta) {
+                    modes.push(mode);
                 }
                 digest.update(path.as_os_str().as_bytes());
                 digest.update([0]);
@@ -64,7 +71,7 @@ impl Look {
                 youngest = youngest.max(meta.ctime());
             }
         }
-        Some(Self { digest: hex(&digest.finalize()), youngest })
+        Some(Self { digest: hex(&digest.finalize()), youngest, modes })
     }
 
     /// Keeps it with the snapshot that was taken after it, in place of what is kept there. That it cannot be
@@ -89,6 +96,13 @@ impl Look {
     }
 }
 
+/// The mode of a file or folder, with its path; none if that is no text, and of a link, which has none.
+fn mode_of(workspace: &Path, path: &Path, meta: &fs::Metadata) -> Option<(String, u32)> {
+    let inner = path.strip_prefix(workspace).ok()?.to_str().filter(|_| !meta.is_symlink())?;
+    let slash = if meta.is_dir() { "/" } else { "" };
+    Some((format!("{inner}{slash}"), meta.mode() & 0o777))
+}
+
 /// Bytes as text.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
@@ -107,7 +121,7 @@ mod tests {
     type Change<'a> = (&'a str, Box<dyn Fn() + 'a>);
 
     fn look(dir: &Path) -> Option<Look> {
-        Look::at(dir, &dir.join("store"), 10)
+        Look::at(dir, &dir.join("store"), 10, b"")
     }
 
     #[test]
@@ -144,6 +158,7 @@ mod tests {
             assert!(now.is_some() && now != before, "{what}");
             before = now;
         }
+        assert_ne!(Look::at(dir.path(), &at("store"), 10, b"ignored"), before);
         for number in 0..10 {
             fs::write(at(&number.to_string()), "").unwrap();
         }
@@ -157,13 +172,13 @@ mod tests {
         let tree = Tree::new("0123456789abcdef0123456789abcdef01234567").unwrap();
         let now = fs::metadata(dir.path()).unwrap().ctime();
         for (age, expected) in [(60, Some(&tree)), (0, None), (-60, None)] {
-            let look = Look { digest: "d".to_owned(), youngest: now - age };
+            let look = Look { digest: "d".to_owned(), youngest: now - age, modes: vec![] };
             look.keep(&tree, &kept);
             assert_eq!(look.tree(&kept).as_ref(), expected, "{age}");
             let other = Look { digest: "e".to_owned(), ..look };
             assert_eq!(other.tree(&kept), None);
         }
         fs::write(&kept, "nonsense").unwrap();
-        assert_eq!(Look { digest: "nonsense".to_owned(), youngest: 0 }.tree(&kept), None);
+        assert_eq!(Look { digest: "nonsense".to_owned(), youngest: 0, modes: vec![] }.tree(&kept), None);
     }
 }

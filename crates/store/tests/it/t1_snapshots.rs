@@ -1,6 +1,8 @@
 //! Snapshots of a workspace, with the real git.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -129,6 +131,153 @@ async fn what_was_changed_since_is_left_and_told() {
     assert_eq!(place.read("made.txt"), None);
 }
 
+/// That a file is new to a snapshot does not mean that it is new.
+#[tokio::test]
+async fn what_was_there_before_is_not_removed() {
+    let place = Place::new();
+    place.write(".gitignore", "precious.txt\ndata/\n");
+    place.write("precious.txt", "mine");
+    place.write("data/deep/mine.txt", "mine");
+    place.write("within/mine.txt", "mine");
+    git(&place.at("within"), &["init", "--quiet"]);
+    fs::create_dir_all(place.at("empty/too")).unwrap();
+    let before = place.take("before").await;
+    fs::remove_file(place.at(".gitignore")).unwrap();
+    fs::remove_dir_all(place.at("within/.git")).unwrap();
+    place.write("new.txt", "new");
+    place.write("empty/too/new.txt", "new");
+    let after = place.take("after").await;
+    let told = place.snapshots.undo(&before, &after, true).await.unwrap();
+    let undone = place.snapshots.undo(&before, &after, false).await.unwrap();
+    assert_eq!(told, undone);
+    assert_eq!(undone.older, ["data/deep/mine.txt", "precious.txt", "within/mine.txt"]);
+    let files: Vec<&str> = undone.files.iter().map(|change| &*change.path).collect();
+    assert_eq!(files, [".gitignore", "empty/too/new.txt", "new.txt"]);
+    for file in ["precious.txt", "data/deep/mine.txt", "within/mine.txt"] {
+        assert_eq!(place.read(file).as_deref(), Some("mine"), "{file}");
+    }
+    assert!(place.at("empty/too").is_dir() && !place.at("empty/too/new.txt").exists());
+    assert!(!place.at("new.txt").exists());
+}
+
+/// Who is not root cannot read everything.
+#[tokio::test]
+async fn what_could_not_be_read_before_is_not_removed() {
+    let place = Place::new();
+    place.write("was.txt", "one");
+    place.take("earlier").await;
+    place.write("was.txt", "two");
+    let mode = |path: &str, mode| {
+        fs::set_permissions(place.at(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    place.write("unread.txt", "mine");
+    place.write("shut/mine.txt", "mine");
+    for path in ["was.txt", "unread.txt", "shut"] {
+        mode(path, 0);
+    }
+    let is_root = fs::read(place.at("unread.txt")).is_ok();
+    let before = place.take("before").await;
+    mode("shut", 0o755);
+    for file in ["was.txt", "unread.txt", "shut/mine.txt"] {
+        mode(file, 0o644);
+    }
+    let after = place.take("after").await;
+    let undone = place.snapshots.undo(&before, &after, false).await.unwrap();
+    assert_eq!(place.read("was.txt").as_deref(), Some("two"));
+    assert_eq!(place.read("unread.txt").as_deref(), Some("mine"));
+    assert_eq!(place.read("shut/mine.txt").as_deref(), Some("mine"));
+    if !is_root {
+        assert_eq!(undone.older, ["shut/mine.txt", "unread.txt", "was.txt"]);
+    }
+}
+
+/// What the user has put above or below what would come back is the user's.
+#[tokio::test]
+async fn what_is_in_the_way_stays() {
+    let place = Place::new();
+    place.write(".gitignore", "*.log\n");
+    for file in ["config", "noted", "e/x", "f/x", "g/x"] {
+        place.write(file, "one");
+    }
+    let before = place.take("before").await;
+    for file in ["config", "noted"] {
+        fs::remove_file(place.at(file)).unwrap();
+        place.write(&format!("{file}/x"), "two");
+    }
+    for folder in ["e", "f", "g"] {
+        fs::remove_dir_all(place.at(folder)).unwrap();
+    }
+    let after = place.take("after").await;
+    place.write("config/mine", "mine");
+    place.write("noted/mine.log", "mine");
+    place.write("elsewhere/mine", "mine");
+    symlink("elsewhere", place.at("e")).unwrap();
+    place.write("f", "mine");
+    place.write("g/x.log", "mine");
+    let told = place.snapshots.undo(&before, &after, true).await.unwrap();
+    let undone = place.snapshots.undo(&before, &after, false).await.unwrap();
+    assert_eq!(told, undone);
+    assert_eq!(undone.left, ["config", "e/x", "f/x", "noted"]);
+    assert_eq!(
+        undone.files,
+        [
+            change("config/x", ChangeKind::Added),
+            change("g/x", ChangeKind::Removed),
+            change("noted/x", ChangeKind::Added)
+        ]
+    );
+    for file in ["config/mine", "noted/mine.log", "elsewhere/mine", "f", "g/x.log"] {
+        assert_eq!(place.read(file).as_deref(), Some("mine"), "{file}");
+    }
+    assert_eq!(fs::read_link(place.at("e")).unwrap(), Path::new("elsewhere"));
+    assert!(!place.at("elsewhere/x").exists());
+    assert_eq!(place.read("g/x").as_deref(), Some("one"));
+}
+
+/// Git knows of a mode only whether it is that of a program.
+#[tokio::test]
+async fn what_comes_back_has_the_mode_it_had() {
+    let place = Place::new();
+    let modes = [
+        ("key", 0o600),
+        ("private/key", 0o640),
+        ("fixed", 0o444),
+        ("run", 0o700),
+        ("a", 0o644),
+        ("b", 0o644),
+    ];
+    let set = |path: &str, mode| {
+        fs::set_permissions(place.at(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let mode = |path: &str| fs::metadata(place.at(path)).unwrap().permissions().mode() & 0o777;
+    for (path, mode) in modes {
+        place.write(path, "one");
+        set(path, mode);
+        place.write(&format!("gone/{path}"), "one");
+        set(&format!("gone/{path}"), mode);
+    }
+    set("private", 0o700);
+    set("gone/private", 0o700);
+    let before = place.take("before").await;
+    fs::remove_dir_all(place.at("gone")).unwrap();
+    for (path, _) in modes {
+        fs::remove_file(place.at(path)).unwrap();
+        place.write(path, "two");
+    }
+    let after = place.take("after").await;
+    set("b", 0o600);
+    place.snapshots.undo(&before, &after, false).await.unwrap();
+    for (path, expected) in modes {
+        let expected = if path == "b" { 0o600 } else { expected };
+        assert_eq!(place.read(path).as_deref(), Some("one"), "{path}");
+        assert_eq!(mode(path), expected, "{path}");
+    }
+    for (path, expected) in modes {
+        assert_eq!(mode(&format!("gone/{path}")), expected, "{path}");
+    }
+    assert_eq!((mode("private"), mode("gone/private")), (0o700, 0o700));
+}
+
 #[tokio::test]
 async fn the_users_repository_is_never_touched() {
     let place = Place::new();
@@ -185,6 +334,109 @@ async fn nothing_that_a_workspace_says_is_run() {
     assert!(!place.dir.path().join("sprung").exists());
 }
 
+/// A workspace may be a part of a repository, whose ignore files are above it.
+#[tokio::test]
+async fn what_the_repository_around_ignores_is_left_out() {
+    let place = Place::new();
+    git(place.dir.path(), &["init", "--quiet"]);
+    fs::write(place.dir.path().join(".gitignore"), ".env\n/work/data/\n/only-here\n").unwrap();
+    fs::write(place.dir.path().join(".git/info/exclude"), "private\n").unwrap();
+    place.write(".gitignore", "!keep/.env\n");
+    for file in [".env", "data/x", "private", "sub/.env", "keep/.env", "only-here"] {
+        place.write(file, "one");
+    }
+    let before = place.take("before").await;
+    for file in [".env", "data/x", "private", "sub/.env", "keep/.env", "only-here"] {
+        place.write(file, "two");
+    }
+    let after = place.take("after").await;
+    let undone = place.snapshots.undo(&before, &after, false).await.unwrap();
+    let files: Vec<&str> = undone.files.iter().map(|change| &*change.path).collect();
+    assert_eq!(files, ["keep/.env", "only-here"]);
+    assert_eq!(place.read(".env").as_deref(), Some("two"));
+    // What is ignored no longer is in the next snapshot, and was there before.
+    fs::remove_file(place.dir.path().join(".gitignore")).unwrap();
+    let unignored = place.take("unignored").await;
+    let undone = place.snapshots.undo(&before, &unignored, true).await.unwrap();
+    assert!(undone.older.contains(&".env".to_owned()), "{undone:?}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_brought_back_is_told() {
+    let place = Place::new();
+    for inner in ["changed", "same", "removed"] {
+        place.write(&format!("{inner}/file"), "one");
+        git(&place.at(inner), &["init", "--quiet"]);
+    }
+    let before = place.take("before").await;
+    place.write("changed/file", "two");
+    fs::remove_dir_all(place.at("removed")).unwrap();
+    place.write("new/file", "one");
+    git(&place.at("new"), &["init", "--quiet"]);
+    fs::write(place.at("").join(OsStr::from_bytes(b"\xff")), "one").unwrap();
+    let after = place.take("after").await;
+    let undone = place.snapshots.undo(&before, &after, false).await.unwrap();
+    assert_eq!(undone.beyond, ["\u{fffd}", "changed/", "new/", "removed/"]);
+    assert_eq!((undone.files, undone.left), (vec![], vec![]));
+    assert_eq!(place.read("changed/file").as_deref(), Some("two"));
+    assert_eq!(place.read("new/file").as_deref(), Some("one"));
+}
+
+/// `git add` would ask a repository within how it is, and do what its configuration says.
+#[tokio::test]
+async fn nothing_of_a_repository_within_is_run_or_written() {
+    let place = Place::new();
+    let sprung = place.dir.path().join("sprung");
+    let trap = format!("touch {}; cat", sprung.display());
+    place.write("a.txt", "one");
+    for (inner, has_commit) in [("within", true), ("deep/within", true), ("fresh", false)] {
+        place.write(&format!("{inner}/file"), "one");
+        let inner = place.at(inner);
+        git(&inner, &["init", "--quiet"]);
+        if has_commit {
+            git(&inner, &["add", "."]);
+            git(&inner, &["commit", "--quiet", "-m", "first"]);
+        }
+        for key in ["filter.evil.clean", "filter.evil.process", "core.fsmonitor", "diff.evil.textconv"] {
+            git(&inner, &["config", key, &trap]);
+        }
+        fs::write(inner.join(".gitattributes"), "* filter=evil diff=evil\n").unwrap();
+    }
+    let state =
+        || ["within", "deep/within"].map(|inner| fs::read(place.at(inner).join(".git/index")).unwrap());
+    let was = state();
+    let before = place.take("before").await;
+    // One may get into an index all the same, if it is made while the workspace is read.
+    let commit = git(&place.at("within"), &["rev-parse", "HEAD"]);
+    let repository =
+        fs::read_dir(place.dir.path().join("state/snapshots")).unwrap().next().unwrap().unwrap().path();
+    let mut indexes = 0;
+    for entry in fs::read_dir(&repository).unwrap() {
+        let index = entry.unwrap().path();
+        if fs::read(&index).is_ok_and(|bytes| bytes.starts_with(b"DIRC")) {
+            let mut update = Command::new("git");
+            update.env("GIT_DIR", &repository).env("GIT_INDEX_FILE", &index).current_dir(place.dir.path());
+            let entry = format!("160000,{},within", commit.trim());
+            let done = update.args(["update-index", "--add", "--cacheinfo", &entry]).status().unwrap();
+            assert!(done.success());
+            indexes += 1;
+        }
+    }
+    assert_eq!(indexes, 2, "that of the session, and the latest");
+    for inner in ["within", "deep/within", "fresh"] {
+        place.write(&format!("{inner}/file"), "another");
+    }
+    place.write("a.txt", "two");
+    let after = place.take("after").await;
+    let changes = place.snapshots.changes(&before, &after).await.unwrap();
+    assert_eq!(changes, [change("a.txt", ChangeKind::Changed)]);
+    place.snapshots.undo(&before, &after, false).await.unwrap();
+    assert_eq!(place.read("a.txt").unwrap(), "one");
+    assert_eq!(place.read("within/file").unwrap(), "another");
+    assert!(!sprung.exists(), "it ran");
+    assert_eq!(state(), was);
+}
+
 #[tokio::test]
 async fn what_cannot_be_is_told() {
     let place = Place::new();
@@ -203,11 +455,79 @@ async fn what_cannot_be_is_told() {
 
 #[tokio::test]
 async fn a_store_within_the_workspace_is_no_part_of_it() {
+    for (folder, through) in [("state", "work"), ("sta[t]e *?\\ x ", "work"), ("linked", "way")] {
+        let place = Place::new();
+        place.write("a.txt", "one");
+        place.write(".gitignore", "!*\n");
+        symlink("work", place.dir.path().join("way")).unwrap();
+        let root = fs::canonicalize(place.dir.path()).unwrap().join(through).join(folder);
+        let inner = snapshots(place.dir.path(), &root, "s2");
+        let one = inner.take("one").await.unwrap();
+        assert_eq!(inner.take("two").await.unwrap(), one, "{folder}");
+        place.write("a.txt", "two");
+        let after = inner.take("after").await.unwrap();
+        let undone = inner.undo(&one, &after, false).await.unwrap();
+        assert_eq!(undone.files, [change("a.txt", ChangeKind::Changed)], "{folder}");
+        assert_eq!(inner.changes(&after, &one).await.unwrap().len(), 1, "{folder}");
+    }
     let place = Place::new();
-    place.write("a.txt", "1");
-    let inner = snapshots(place.dir.path(), &fs::canonicalize(place.at("")).unwrap().join("state"), "s2");
-    let one = inner.take("one").await.unwrap();
-    assert_eq!(inner.take("two").await.unwrap(), one);
+    let error = snapshots(place.dir.path(), &place.at(""), "s2").take("one").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_not_copied() {
+    let place = Place::new();
+    place.write("a.txt", "one");
+    place.take("before").await;
+    // It takes no room.
+    fs::File::create(place.at("huge")).unwrap().set_len(300_000_000).unwrap();
+    let error = place.snapshots.take("after").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    assert_eq!(place.snapshots.find("after").await.unwrap(), None);
+}
+
+/// Who deletes the folder of a session means what it kept as well.
+#[tokio::test]
+async fn what_sessions_kept_that_are_gone_goes() {
+    let place = Place::new();
+    let root = place.dir.path().join("state");
+    let session = |name: &str| root.join("sessions").join(name);
+    for name in ["s1", "s2", "s3"] {
+        fs::create_dir_all(session(name)).unwrap();
+    }
+    place.write("a.txt", "only the first has it");
+    place.take("one").await;
+    place.write("a.txt", "both have it");
+    let shared = place.take("two").await;
+    let second = snapshots(place.dir.path(), &root, "s2");
+    second.take("two").await.unwrap();
+    let repository = fs::read_dir(root.join("snapshots")).unwrap().next().unwrap().unwrap().path();
+    let objects = || {
+        let folders = fs::read_dir(repository.join("objects")).unwrap().flatten();
+        folders
+            .flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten())
+            .map(|file| file.path())
+    };
+    let before = objects().count();
+    fs::remove_dir_all(session("s1")).unwrap();
+    snapshots(place.dir.path(), &root, "s3").take("two").await.unwrap();
+    assert_eq!(place.snapshots.find("two").await.unwrap(), None, "its names go at once");
+    assert_eq!(second.find("two").await.unwrap(), Some(shared.clone()));
+    assert_eq!(objects().count(), before, "somebody may be about to use what is young");
+    // As if hours had gone by.
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_hours(5);
+    for path in objects().chain([repository.join("prune-due")]) {
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::File::options().append(true).open(&path).unwrap().set_modified(long_ago).unwrap();
+    }
+    let third = snapshots(place.dir.path(), &root, "s3");
+    assert_eq!(third.take("two").await.unwrap(), shared);
+    assert_eq!(objects().count(), before - 2, "one file, and the tree that had it");
+    place.write("a.txt", "new");
+    let new = second.take("new").await.unwrap();
+    second.undo(&shared, &new, false).await.unwrap();
+    assert_eq!(place.read("a.txt").unwrap(), "both have it");
 }
 
 /// What is left of a git that was killed: a lock that nobody will take away.
@@ -218,7 +538,7 @@ async fn locks_of_the_dead_are_in_nobodys_way() {
     let before = place.take("turn-1-begin").await;
     let repository =
         fs::read_dir(place.dir.path().join("state/snapshots")).unwrap().next().unwrap().unwrap().path();
-    fs::write(repository.join("index-s1.lock"), "").unwrap();
+    fs::write(repository.join("files-s1.lock"), "").unwrap();
     fs::write(repository.join("refs/junto/s1/turn-1-begin.lock"), "").unwrap();
     place.write("a.txt", "two\n");
     let after = place.take("turn-1-begin").await;

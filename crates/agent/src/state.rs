@@ -109,7 +109,8 @@ impl State {
     /// Works where the settings say from here on, and tells the model if that is another place.
     pub(crate) async fn settle(&mut self) -> Result<(), JournalError> {
         let env = self.desk.settings().env;
-        if Arc::ptr_eq(&env, &self.toolbox.env()) && !std::mem::take(&mut self.moved) {
+        let moved = std::mem::take(&mut self.moved);
+        if Arc::ptr_eq(&env, &self.toolbox.env()) && !moved {
             return Ok(());
         }
         let moved = Said::note(format!("{WORKDIR_NOTE} {}.", env.facts().cwd));

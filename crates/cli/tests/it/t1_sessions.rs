@@ -150,6 +150,48 @@ fn sessions_are_of_the_folder_they_work_in() {
     assert!(run.err.contains("/project/sub · "), "{run:#?}");
 }
 
+/// One that is gone on with in another folder works there, remembers it, and is listed there; whether the old one is
+/// still there does not matter.
+#[test]
+fn a_session_is_moved_to_another_folder() {
+    let write = |name: &str| Step::call("write_file", json!({"file_path": name, "content": "new\n"}));
+    for is_gone in [false, true] {
+        let stage = Stage::on_any_wire(Play::of([
+            Step::text("First."),
+            write("b.txt"),
+            Step::text("Second."),
+            write("c.txt"),
+            Step::text("Third."),
+            write("d.txt"),
+            Step::text("Fourth."),
+        ]));
+        let machine = &stage.machine;
+        machine.write("project/old/x", "");
+        machine.write("project/new/x", "");
+        machine.write("project/third/x", "");
+        machine.run(&["run", "-C", "old", "One."]).ok();
+        let id = listed(machine, &["--all"])[0]["id"].as_str().unwrap().to_owned();
+        if is_gone {
+            fs::remove_dir_all(machine.path("project/old")).unwrap();
+        }
+        machine.run(&["resume", "-C", "new", &id, "Two."]).ok();
+        assert!(machine.path("project/new/b.txt").exists());
+        let sent = stage.requests().last().unwrap().body["messages"].to_string();
+        assert_eq!(sent.matches("The working directory is now ").count(), 1, "{sent}");
+        // It stays there.
+        let run = machine.run(&["resume", &id, "Three."]);
+        assert!(run.code == Some(0) && run.err.contains("/project/new · "), "{run:#?}");
+        assert!(machine.path("project/new/c.txt").exists());
+        let sent = stage.requests().last().unwrap().body["messages"].to_string();
+        assert_eq!(sent.matches("The working directory is now ").count(), 1, "{sent}");
+        assert_eq!(listed(machine, &["--all"])[0]["workdir"], text(&machine.path("project/new")));
+        assert!(machine.run(&["undo", &id]).ok().contains("removed: c.txt"));
+        assert!(!machine.path("project/new/c.txt").exists());
+        machine.run(&["fork", &id, "-C", "third", "Four."]).ok();
+        assert!(machine.path("project/third/d.txt").exists());
+    }
+}
+
 #[test]
 fn a_session_goes_on_where_it_was() {
     on_every_wire(
@@ -263,6 +305,9 @@ fn another_program_goes_on_too() {
     let run = machine.run(&["resume", "latest", "And now?"]);
     assert_eq!((run.code, run.out.as_str()), (Some(0), "I was told: And now?\n"), "{run:#?}");
     assert_eq!(listed(&machine, &[])[0]["turns"], 2);
+    machine.write("project/new/x", "");
+    machine.run(&["resume", "-C", "new", "latest", "And there?"]).ok();
+    assert_eq!(listed(&machine, &["--all"])[0]["workdir"], text(&machine.path("project/new")));
 }
 
 #[test]

@@ -280,6 +280,25 @@ fn a_session_is_exported_in_three_forms() {
     let page = fs::read_to_string(machine.path("project/session.html")).unwrap();
     assert!(page.starts_with("<!") && page.contains("Do two."), "{page}");
 
+    // A link stays one, and leads to what it did.
+    std::os::unix::fs::symlink("kept.md", machine.path("project/link.md")).unwrap();
+    for _ in 0..2 {
+        machine.run(&["export", &id, "-o", "link.md"]).ok();
+        assert!(fs::symlink_metadata(machine.path("project/link.md")).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(machine.path("project/kept.md")).unwrap(), markdown);
+    }
+    std::os::unix::fs::symlink("round.md", machine.path("project/round.md")).unwrap();
+    machine.run(&["export", &id, "-o", "round.md"]).fails(1, &["round.md", "symbolic links"]);
+    // A pipe is written to.
+    let pipe = machine.path("project/pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = {
+        let pipe = pipe.clone();
+        std::thread::spawn(move || fs::read_to_string(pipe).unwrap())
+    };
+    machine.run(&["export", &id, "-o", "pipe"]).ok();
+    assert_eq!(reader.join().unwrap(), markdown);
+    assert!(!fs::symlink_metadata(&pipe).unwrap().is_file());
     machine.run(&["export", &id, "--format", "pdf"]).fails(2, &["pdf"]);
     machine.run(&["export", &id, "-o", "gone/session.md"]).fails(1, &["gone/session.md"]);
     machine.run(&["export", "nobody"]).fails(2, &["there is no session"]);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{KEY, SETUPS, Stage, on_every_wire};
 use crate::t1_run::of_type;
-use crate::{Machine, Run};
+use crate::{Machine, Run, text};
 
 /// The sessions of this folder, as `junto sessions --json` lists them.
 pub(crate) fn listed(machine: &Machine, flags: &[&str]) -> Vec<Value> {

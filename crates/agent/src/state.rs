@@ -142,8 +142,10 @@ impl State {
     /// Asks the model for the next step, and books what it used. Makes room in its window before, where
     /// that is due. `step` ends the call.
     pub(crate) async fn ask(&mut self, step: &CancellationToken) -> Result<Answer, JournalError> {
-        if self.keep_room(step).await? == Made::Interrupted {
-            return Ok(Answer::not_asked());
+        match self.keep_room(step).await? {
+            Made::Interrupted => return Ok(Answer::not_asked()),
+            Made::Refused(error) => return Ok(Answer { end: Ended::Failed(error), ..Answer::not_asked() }),
+            Made::Shorter | Made::Nothing => {}
         }
         self.check_context().await?;
         self.renew_tools().await?;

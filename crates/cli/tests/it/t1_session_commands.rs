@@ -403,3 +403,46 @@ fn a_replay_tells_that_the_model_is_asked_once_more() {
         (&json!("the turn ended"), &json!("the model is asked again"))
     );
 }
+
+/// Long texts are kept beside the journal. One that is changed there, cut or gone is told, and never taken for what it was.
+#[test]
+fn a_long_answer_that_is_damaged_is_told() {
+    let long = Step { repeat: Some(150_000), chunk: Some(65536), ..Step::text("honestly ") };
+    for is_gone in [false, true] {
+        let play = Play::of([long.clone(), Step::text("Second."), Step::text("Third.")]);
+        let stage = Stage::on_any_wire(play);
+        let machine = &stage.machine;
+        machine.run(&["run", "Speak."]).ok();
+        let id = latest(machine);
+        assert!(machine.run(&["replay", &id]).ok().contains("went as they did then"));
+        let fork = machine.run(&["fork", &id]).ok().trim().to_owned();
+        machine.run(&["replay", &fork]).ok();
+        let mut blobs = 0;
+        for entry in fs::read_dir(machine.path(&format!(".local/state/junto/sessions/{id}/blobs"))).unwrap() {
+            let path = entry.unwrap().path();
+            let text = fs::read_to_string(&path).unwrap();
+            blobs += 1;
+            if is_gone {
+                fs::remove_file(&path).unwrap();
+            } else {
+                fs::write(&path, text.replacen("honestly", "corruptl", 1)).unwrap();
+            }
+        }
+        assert!(blobs > 0);
+        let why = if is_gone { "it is gone" } else { "its checksum is wrong" };
+        let run = machine.run(&["export", &id, "--format", "json"]);
+        let json: Value = serde_json::from_str(&run.out).unwrap();
+        assert!(json["damaged"][0].as_str().unwrap().contains(why), "{}", json["damaged"]);
+        assert!(run.code == Some(0) && run.err.contains(why), "{}", run.err);
+        machine.run(&["replay", &id]).fails(1, &["a long text beside its journal is lost", why, "backup"]);
+        // A fork has what there is.
+        let fork = machine.run(&["fork", &id]).ok().trim().to_owned();
+        machine.run(&["replay", &fork]).fails(1, &[why]);
+        for (id, answer) in [(&id, "Second."), (&fork, "Third.")] {
+            let run = machine.run(&["resume", id, "Go on."]);
+            assert!(run.code == Some(0) && run.out == format!("{answer}\n"), "{}", run.err);
+            assert!(run.err.contains("a part of the conversation is lost"), "{}", run.err);
+            assert!(!last_request(&stage).contains("corruptl"));
+        }
+    }
+}

@@ -8,9 +8,6 @@ use junto_core::{
 use junto_llm::{Error, ErrorKind, Finish, FinishReason, Message, Response, SessionId};
 use junto_store::{Result, Store};
 
-/// How much of a payload is read at once.
-const PIECE: usize = 1024 * 1024;
-
 /// What tools said, by call: their names, and what came of them.
 pub(super) type Outcomes = BTreeMap<String, (String, ToolOutcome)>;
 
@@ -258,17 +255,9 @@ fn recorded(event: &Event, text: &dyn Fn(&Payload) -> Result<String>) -> Result<
 
 /// The whole of a payload.
 fn whole(store: &Store, session: &SessionId, payload: &Payload) -> Result<String> {
-    match payload {
-        Payload::Inline(text) => Ok(text.clone()),
-        Payload::Spilled { blob, .. } => {
-            let mut bytes = Vec::new();
-            loop {
-                let piece = store.read_blob(session, blob, bytes.len() as u64, PIECE)?;
-                if piece.is_empty() {
-                    return Ok(String::from_utf8_lossy(&bytes).into_owned());
-                }
-                bytes.extend(piece);
-            }
-        }
-    }
+    let bytes = store.read_payload(session, payload).map_err(|error| {
+        let message = format!("a long text beside its journal is lost: {error}");
+        junto_store::Error::new(error.kind(), session, message)
+    })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -339,6 +339,29 @@ fn a_replay_goes_on_after_what_cannot_be_repeated() {
     assert!(words.contains("taken as it was recorded: after turn 2"), "{words}");
 }
 
+/// The ends that a subagent gets when a session is brought back that was killed are none of the session's own.
+#[test]
+fn a_session_that_was_killed_with_a_subagent_is_replayed() {
+    let stage = Stage::on_any_wire(Play::of([
+        Step::call("spawn_agent", json!({"task": "CHILD", "wait": true})),
+        Step::call("shell", json!({"command": "true"})),
+        Step::text("Child."),
+        Step::text("Done."),
+        Step::text("Again."),
+    ]));
+    let machine = &stage.machine;
+    machine.run(&["run", "Work."]).ok();
+    let id = latest(machine);
+    let journal = machine.path(&format!(".local/state/junto/sessions/{id}/journal.jsonl"));
+    let text = fs::read_to_string(&journal).unwrap();
+    let end = text.find("\"type\":\"tool_call_end\"").unwrap();
+    let end = end + text[end..].find('\n').unwrap() + 1;
+    fs::write(&journal, &text[..end]).unwrap();
+    assert_eq!(machine.run(&["resume", &id]).ok(), "Again.\n");
+    let report: Value = serde_json::from_str(&machine.run(&["replay", &id, "--json"]).ok()).unwrap();
+    assert_eq!(report["divergence"], Value::Null, "{report}");
+}
+
 #[test]
 fn a_replay_tells_what_is_damaged() {
     let (stage, id) = two_turns();

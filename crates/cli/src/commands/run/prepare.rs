@@ -279,10 +279,8 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
     };
     let flags = Flags::of(&args, environment);
     let flags = match &begin {
-        Begin::New(_) => flags.event(),
-        Begin::Again(past) => {
-            Some(flags.upon(past.flags())).filter(|all| all != past.flags()).and_then(|all| all.event())
-        }
+        Begin::New(_) => flags.event(&Flags::default()),
+        Begin::Again(past) => flags.upon(past.flags()).event(past.flags()),
     };
     let workshop = workshop.build();
     Ok(Job {

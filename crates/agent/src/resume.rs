@@ -95,7 +95,7 @@ impl Past {
     }
 
     /// The events that the session is made of now: its own, without what was rewound.
-    fn branch(&self) -> Vec<&Event> {
+    pub fn branch(&self) -> Vec<&Event> {
         self.events.first().map(|first| restore::branch(&self.events, &first.agent)).unwrap_or_default()
     }
 

@@ -108,6 +108,21 @@ fn a_session_is_rewound_to_a_turn() {
     machine.run(&["rewind", &id]).fails(2, &["--to"]);
 }
 
+/// A session that went back to a turn is set up as it was then, as a fork that begins there is.
+#[test]
+fn settings_go_back_with_the_conversation() {
+    let (stage, id) = two_turns();
+    let machine = &stage.machine;
+    machine.run(&["resume", &id, "-m", "claude-haiku-5-5", "--policy", "full", "Do three."]).ok();
+    let fork = machine.run(&["fork", &id, "--at", "2"]).ok().trim().to_owned();
+    machine.run(&["rewind", &id, "--to", "2"]).ok();
+    for id in [&id, &fork] {
+        let run = machine.run(&["resume", id, "Do four."]);
+        assert!(run.code == Some(0) && !run.err.contains("policy full"), "{run:#?}");
+        assert_eq!(stage.requests().last().unwrap().body["model"], "claude-opus-5-5");
+    }
+}
+
 /// What was rewound is gone from the conversation. The journal has it still, and a fork takes it from there.
 #[test]
 fn nobody_goes_forward_by_a_rewind() {

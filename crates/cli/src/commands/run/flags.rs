@@ -60,8 +60,8 @@ impl Flags {
     }
 
     /// Those that a session remembers last.
-    pub(super) fn in_events(events: &[Event]) -> Self {
-        let handles = events.iter().rev().filter_map(|event| match &event.body {
+    pub(super) fn in_events<'a>(events: impl DoubleEndedIterator<Item = &'a Event>) -> Self {
+        let handles = events.rev().filter_map(|event| match &event.body {
             Body::Handle { handle } if handle.kind == KIND && handle.v == VERSION => Some(&handle.data),
             _ => None,
         });

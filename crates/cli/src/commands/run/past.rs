@@ -66,7 +66,7 @@ impl Past {
             let message = format!("cannot go on with session {id}: {why}");
             Failure::new(Exit::Failed, message, format!("what there is of it: junto export {id}"))
         })?;
-        let flags = Flags::in_events(past.events());
+        let flags = Flags::in_events(past.branch().into_iter());
         let (provider, model, workdir) = (past.provider(), past.model(), past.workdir());
         Ok(Self { store, kept, kind, flags, provider, model, workdir })
     }
@@ -107,7 +107,7 @@ impl Past {
 
     /// The same of those that were cut off with their process.
     pub(super) fn bill_of_lost(&self, catalog: &Catalog) -> Vec<Spending> {
-        self.kept.past.bill_of_lost(catalog, |events| Flags::in_events(events).limit())
+        self.kept.past.bill_of_lost(catalog, |events| Flags::in_events(events.iter()).limit())
     }
 
     /// The flags that it remembers.

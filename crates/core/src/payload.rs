@@ -48,9 +48,7 @@ impl Payload {
         if whole.len() as u64 != *bytes {
             return Some(format!("it has {} bytes and not {bytes}", whole.len()));
         }
-        (*crc)
-            .is_some_and(|crc| crc32fast::hash(whole) != crc)
-            .then(|| "its checksum is wrong".to_owned())
+        (*crc).is_some_and(|crc| crc32fast::hash(whole) != crc).then(|| "its checksum is wrong".to_owned())
     }
 
     /// The text, or what the event shows of it.

@@ -137,8 +137,10 @@ impl DiskJournal {
             match shared.write(events, sync)? {
                 Attempt::Written(written) => break written,
                 Attempt::Names(blobs) => {
-                    self.blocking(move |shared| blobs.iter().try_for_each(|id| shared.blobs.settle(id).map(drop)))
-                        .await?;
+                    self.blocking(move |shared| {
+                        blobs.iter().try_for_each(|id| shared.blobs.settle(id).map(drop))
+                    })
+                    .await?;
                 }
             }
         };

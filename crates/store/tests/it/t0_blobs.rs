@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use junto_core::{BlobId, Body, Durability, EventLog, Journal, Payload, Seq};
-use junto_store::{ErrorKind, Format};
 use junto_store::files::Faulty;
+use junto_store::{ErrorKind, Format};
 
 use crate::support::{append, journal_path, line, naming, session, store};
 

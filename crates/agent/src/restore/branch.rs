@@ -14,9 +14,8 @@ pub(crate) fn branch<'a>(events: &'a [Event], agent: &AgentId) -> Vec<&'a Event>
                 let kept = branch.partition_point(|kept| kept.turn <= *to_turn);
                 branch.truncate(kept);
                 // What came after the input's end has its number, too: it was for the next one.
-                let ends = |kept: &&Event| {
-                    kept.turn == *to_turn && matches!(kept.body, Body::InputEnd { .. })
-                };
+                let ends =
+                    |kept: &&Event| kept.turn == *to_turn && matches!(kept.body, Body::InputEnd { .. });
                 if let Some(end) = branch.iter().rposition(ends) {
                     branch.truncate(end + 1);
                 }
@@ -75,7 +74,9 @@ mod tests {
             log.emit(Body::InputEnd { reason: EndReason::Done, text: "".into() }).await.unwrap();
             log.emit(model("between")).await.unwrap();
         }
-        for (to_turn, expected) in [(2, &["begin", "first", "between", "second"][..]), (1, &["begin", "first"]), (0, &["begin"])] {
+        for (to_turn, expected) in
+            [(2, &["begin", "first", "between", "second"][..]), (1, &["begin", "first"]), (0, &["begin"])]
+        {
             log.emit(Body::Rewound { to_turn }).await.unwrap();
             let events = log.subscribe(Seq::START).rest().await.unwrap();
             let models: Vec<&str> = branch(&events, log.agent())

@@ -14,10 +14,10 @@ use tokio::time::Instant;
 use crate::args::AskArgs;
 use crate::choice::{self, Choice};
 use crate::config::Config;
+use crate::connect;
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::connect;
 
 use exchange::{Delivery, Exchange};
 pub(crate) use prompt::with_piped;

@@ -6,7 +6,7 @@ use junto::twin::{Play, Step};
 use serde_json::{Value, json};
 
 use crate::Machine;
-use crate::stage::Stage;
+use crate::stage::{SETUPS, Stage};
 use crate::t1_sessions::{crc, damage, latest, listed};
 
 fn write(file: &str, content: &str) -> Step {
@@ -378,6 +378,16 @@ fn a_session_that_was_killed_with_a_subagent_is_replayed() {
 }
 
 #[test]
+fn a_session_without_its_beginning_can_only_be_read() {
+    let (stage, id) = two_turns();
+    let machine = &stage.machine;
+    damage(machine, &id, "session_start", 0);
+    machine.run(&["replay", &id]).fails(1, &["its beginning is lost", "backup"]);
+    machine.run(&["resume", &id, "Go on."]).fails(1, &["its beginning is lost", "junto export"]);
+    assert!(machine.run(&["export", &id]).ok().contains("Do two."));
+}
+
+#[test]
 fn a_replay_tells_what_is_damaged() {
     let (stage, id) = two_turns();
     let machine = &stage.machine;
@@ -448,7 +458,8 @@ fn a_long_answer_that_is_damaged_is_told() {
     let long = Step { repeat: Some(150_000), chunk: Some(65536), ..Step::text("honestly ") };
     for is_gone in [false, true] {
         let play = Play::of([long.clone(), Step::text("Second."), Step::text("Third.")]);
-        let stage = Stage::on_any_wire(play);
+        // Where nobody limits the length of an answer.
+        let stage = Stage::new(&SETUPS[3], play);
         let machine = &stage.machine;
         machine.run(&["run", "Speak."]).ok();
         let id = latest(machine);

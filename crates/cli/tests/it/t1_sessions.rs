@@ -1,6 +1,7 @@
 //! Sessions that are kept, listed and gone on with.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
@@ -82,14 +83,33 @@ fn only_the_user_can_read_what_is_kept() {
 
 #[test]
 fn keys_are_not_kept() {
-    let stage = Stage::on_any_wire(Play::of([
-        Step::call("shell", json!({"command": format!("echo the key is {KEY}")})),
+    // One that is there, and not used since the other is.
+    let unused = "quiet-river-stone";
+    let mut stage = Stage::on_any_wire(Play::of([
+        Step::call("shell", json!({"command": format!("echo the keys are {KEY} and {unused}")})),
         Step::text("Seen."),
     ]));
+    stage.machine = stage.machine.with("ANTHROPIC_AUTH_TOKEN", unused);
     stage.machine.run(&["run", "Look."]).ok();
     let journal =
         stage.machine.path(&format!(".local/state/junto/sessions/{}/journal.jsonl", latest(&stage.machine)));
-    assert!(!fs::read_to_string(journal).unwrap().contains(KEY));
+    let text = fs::read_to_string(journal).unwrap();
+    for key in [KEY, unused] {
+        assert!(!text.contains(key), "{key}");
+    }
+}
+
+/// The journal has the name of a folder as a text, also where it is none.
+#[test]
+fn a_session_goes_on_in_a_folder_whose_name_is_no_text() {
+    let stage = Stage::on_any_wire(Play::of([Step::text("First."), Step::text("Second.")]));
+    let odd = stage.machine.path("project").join(std::ffi::OsStr::from_bytes(b"odd\xff"));
+    fs::create_dir_all(&odd).unwrap();
+    let run = |args: &[&str]| Run::of(stage.machine.command(args).current_dir(&odd));
+    run(&["run", "One."]).ok();
+    assert_eq!(run(&["resume", "latest", "Two."]).ok(), "Second.\n");
+    let sent = stage.requests().last().unwrap().body["messages"].to_string();
+    assert!(!sent.contains("The working directory is now"), "{sent}");
 }
 
 /// A key that a tool printed is masked on the disk and not in the conversation: the model may need what it read.

@@ -67,8 +67,15 @@ impl Record {
     pub(super) fn read(store: &Store, session: &SessionId, events: &[Event]) -> Result<Self> {
         let invalid = |what: &str| junto_store::Error::new(junto_store::ErrorKind::Invalid, session, what);
         let first = events.first().ok_or_else(|| invalid("it has no events"))?;
-        let Body::SessionStart { setup: Some(setup), .. } = &first.body else {
-            return Err(invalid("only sessions of the kind native can be run again"));
+        let setup = match &first.body {
+            Body::SessionStart { setup: Some(setup), .. } => setup,
+            Body::SessionStart { .. } => {
+                return Err(invalid("only sessions of the kind native can be run again"));
+            }
+            _ => {
+                let kind = junto_store::ErrorKind::Damaged;
+                return Err(junto_store::Error::new(kind, session, "its beginning is lost"));
+            }
         };
         let text = |payload: &Payload| whole(store, session, payload);
         let mut reader = Reader {

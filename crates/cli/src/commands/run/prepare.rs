@@ -103,7 +103,8 @@ impl Job {
                 let goes_on = past.is_cut_off();
                 if past.kind() != AgentKind::Native {
                     // Our own tells it by itself.
-                    let moved = self.moved.clone().map(|to| Change { workdir: Some(to), ..Change::default() });
+                    let moved =
+                        self.moved.clone().map(|to| Change { workdir: Some(to), ..Change::default() });
                     told.extend(moved.map(|change| Body::Configured { change }));
                 }
                 let kept = past.into_kept(&self.args, self.asked, self.moved);
@@ -451,6 +452,10 @@ fn directory(args: &WorkArgs, begin: &Begin, environment: &Environment) -> Resul
     let here = environment.directory();
     let directory = match (args.cwd.as_deref(), own) {
         (Some(given), _) => here.join(given),
+        // Sessions have paths as texts.
+        (None, Some(own)) if saved::folder(environment).to_string_lossy() == own.to_string_lossy() => {
+            here.to_owned()
+        }
         (None, Some(own)) => own.to_owned(),
         (None, None) => here.to_owned(),
     };

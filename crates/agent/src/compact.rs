@@ -73,7 +73,7 @@ pub(crate) struct Shortening {
 }
 
 /// What came of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Made {
     /// The conversation is shorter.
     Shorter,
@@ -81,6 +81,8 @@ pub(crate) enum Made {
     Nothing,
     /// It is as it was, because the step has ended.
     Interrupted,
+    /// It is as it was, because the budget does not pay for a hand-over, and it is too long for anything else.
+    Refused(Error),
 }
 
 /// A window, in tokens.
@@ -122,7 +124,7 @@ impl State {
         let why = if asked { CompactReason::Command } else { CompactReason::Threshold };
         // Boxed, as it is rare and large: the loop has no room to spare for it at each step.
         let made = Box::pin(self.compact(why, Target { before, goal, most }, step)).await?;
-        if made == Made::Nothing && asked {
+        if asked && matches!(made, Made::Nothing) {
             self.warn("compaction", "nothing was taken out of the conversation".to_owned()).await?;
         }
         Ok(made)
@@ -149,6 +151,10 @@ impl State {
                 Made::Shorter => {}
                 Made::Interrupted => self.shortening.level -= 1,
                 Made::Nothing => continue,
+                Made::Refused(error) => {
+                    self.shortening.level -= 1;
+                    return Ok(Err(error));
+                }
             }
             return Ok(Ok(()));
         }
@@ -243,10 +249,16 @@ impl State {
             Written::Text(text) => Ok(Ok((cut_middle(&text, work.most), CompactMethod::Summary))),
             Written::Interrupted => Ok(Err(Made::Interrupted)),
             Written::Failed(error) => {
-                self.warn("compaction", format!("no hand-over was written: {error}")).await?;
                 // A provider that fails now may answer later, and there is room left until then.
-                let can_wait = error.kind() != ErrorKind::ContextLength && target.before < target.most;
-                if why == CompactReason::Overflow || !can_wait {
+                let can_wait = why != CompactReason::Overflow
+                    && error.kind() != ErrorKind::ContextLength
+                    && target.before < target.most;
+                // Nothing is thrown away for a call that would not be paid for either.
+                if !can_wait && error.exhausted().is_some() {
+                    return Ok(Err(Made::Refused(error)));
+                }
+                self.warn("compaction", format!("no hand-over was written: {error}")).await?;
+                if !can_wait {
                     return Ok(digest());
                 }
                 self.shortening.rest = target.before + (target.most - target.before).div_ceil(2);

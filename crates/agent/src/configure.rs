@@ -1,6 +1,9 @@
 //! Changes of how a session works.
 
+use std::path::Path;
+
 use junto_core::{AgentError, AgentErrorKind, Change};
+use junto_env::ExecutionEnvironment;
 use junto_llm::{Provider, Request};
 
 use crate::config::Environments;
@@ -31,11 +34,20 @@ pub(crate) async fn changed(
         })?;
     }
     if let Some(workdir) = &change.workdir {
-        let Some(make) = environments else {
-            return Err(AgentError::unsupported("change its working directory"));
-        };
         let workdir = settings.env.facts().cwd.as_path().join(workdir);
-        settings.env = make(workdir).await.map_err(|error| invalid(error.to_string()))?;
+        if !is_in(&*settings.env, &workdir) {
+            let Some(make) = environments else {
+                return Err(AgentError::unsupported("change its working directory"));
+            };
+            settings.env = make(workdir).await.map_err(|error| invalid(error.to_string()))?;
+        }
     }
     Ok(settings)
+}
+
+/// Whether an environment is in this directory. Events have paths as texts, so that one that is none is known by what the
+/// text has of it.
+pub(crate) fn is_in(env: &dyn ExecutionEnvironment, directory: &Path) -> bool {
+    let cwd = env.facts().cwd.as_path();
+    cwd == directory || cwd.to_string_lossy() == directory.to_string_lossy()
 }

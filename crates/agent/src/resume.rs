@@ -12,7 +12,7 @@ use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;
 use junto_llm::{Allowance, Cost, Spending, Usage};
 
-use crate::configure::changed;
+use crate::configure::{changed, is_in};
 use crate::desk::Settings;
 use crate::frame::{Frame, Mind, Unfinished};
 use crate::hooks::Source;
@@ -95,7 +95,7 @@ impl Past {
     }
 
     /// The events that the session is made of now: its own, without what was rewound.
-    fn branch(&self) -> Vec<&Event> {
+    pub fn branch(&self) -> Vec<&Event> {
         self.events.first().map(|first| restore::branch(&self.events, &first.agent)).unwrap_or_default()
     }
 
@@ -253,7 +253,7 @@ impl Session {
         }
         let mut config = profile::apply(config);
         let mut restored = restore(&events, &config.log, config.loop_rules()).await?;
-        let (env, moved) = place(&config, &restored.settings).await;
+        let (env, moved) = place(&config, &restored.settings, &change).await;
         config.env = env;
         config.log = restored.log.clone();
         let frame = Frame::with_children_born(config, restored.born)?;
@@ -376,13 +376,20 @@ fn rewound(events: &[Event], turns: &[u32], to_turn: u32) -> Result<Event, Agent
     }
 }
 
-/// Where the session works: where it did, if that can be had, else where the configuration says. And whether
-/// the model does not know of it.
-async fn place(config: &SessionConfig, past: &PastSettings) -> (Arc<dyn ExecutionEnvironment>, bool) {
+/// Where the session works: where it did, if that can be had, else where the configuration says, and there too if it is
+/// moved there now. And whether the model does not know of it.
+async fn place(
+    config: &SessionConfig,
+    past: &PastSettings,
+    change: &Change,
+) -> (Arc<dyn ExecutionEnvironment>, bool) {
     let here = Arc::clone(&config.env);
     let Some(workdir) = &past.workdir else { return (here, past.untold) };
-    if here.facts().cwd.as_path() == workdir {
+    if is_in(&*here, workdir) {
         return (here, past.untold);
+    }
+    if change.workdir.as_ref().is_some_and(|to| is_in(&*here, &workdir.join(to))) {
+        return (here, true);
     }
     match &config.environments {
         Some(make) => match make(workdir.clone()).await {

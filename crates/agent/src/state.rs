@@ -109,7 +109,8 @@ impl State {
     /// Works where the settings say from here on, and tells the model if that is another place.
     pub(crate) async fn settle(&mut self) -> Result<(), JournalError> {
         let env = self.desk.settings().env;
-        if Arc::ptr_eq(&env, &self.toolbox.env()) && !std::mem::take(&mut self.moved) {
+        let moved = std::mem::take(&mut self.moved);
+        if Arc::ptr_eq(&env, &self.toolbox.env()) && !moved {
             return Ok(());
         }
         let moved = Said::note(format!("{WORKDIR_NOTE} {}.", env.facts().cwd));
@@ -141,8 +142,10 @@ impl State {
     /// Asks the model for the next step, and books what it used. Makes room in its window before, where
     /// that is due. `step` ends the call.
     pub(crate) async fn ask(&mut self, step: &CancellationToken) -> Result<Answer, JournalError> {
-        if self.keep_room(step).await? == Made::Interrupted {
-            return Ok(Answer::not_asked());
+        match self.keep_room(step).await? {
+            Made::Interrupted => return Ok(Answer::not_asked()),
+            Made::Refused(error) => return Ok(Answer { end: Ended::Failed(error), ..Answer::not_asked() }),
+            Made::Shorter | Made::Nothing => {}
         }
         self.check_context().await?;
         self.renew_tools().await?;

@@ -1,8 +1,10 @@
 //! The sessions that were kept: where they are, how they are kept, and which of them is meant.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use junto::llm::names::nearest;
+use junto::llm::vendor::VENDORS;
 use junto::llm::{Secret, SessionId};
 use junto::store::{self, Book, ErrorKind, Filter, Options, Recovery, Redactor, Standing, Store, Sync};
 
@@ -97,10 +99,13 @@ fn options(config: &Config, environment: &Environment) -> Options {
     Options { sync, redact, ..Options::default() }
 }
 
-/// Leaves out what looks like a secret, and the keys of the providers, which need not look like one.
+/// Leaves out what looks like a secret, and the keys of the providers, which need not look like one: also those that are
+/// there and not used, since another variable has the key.
 fn redactor(config: &Config, environment: &Environment) -> Redactor {
-    let keys = config.providers().into_iter().filter_map(|provider| provider.key_variable);
-    Redactor::new(keys.filter_map(|name| environment.get(&name).map(Secret::new)))
+    let used = config.providers().into_iter().filter_map(|provider| provider.key_variable);
+    let usual = VENDORS.iter().flat_map(|vendor| vendor.key_variables).map(|name| (*name).to_owned());
+    let keys: BTreeSet<String> = used.chain(usual).collect();
+    Redactor::new(keys.into_iter().filter_map(|name| environment.get(&name).map(Secret::new)))
 }
 
 /// Which session is meant by an id, the beginning of one, or `latest`.

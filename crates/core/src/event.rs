@@ -380,7 +380,7 @@ impl Body {
     }
 
     /// The texts that may be too large to stand in an event.
-    pub(crate) fn payloads_mut(&mut self) -> Vec<&mut Payload> {
+    pub fn payloads_mut(&mut self) -> Vec<&mut Payload> {
         match self {
             Self::AssistantTextEnd { text, .. }
             | Self::ReasoningEnd { text, .. }

@@ -47,6 +47,12 @@ pub trait Journal: Send + Sync {
     /// the payload is never named.
     fn extend_blob<'a>(&'a self, blob: &'a BlobId, piece: Bytes) -> Fut<'a, Result<(), JournalError>>;
 
+    /// Ends a payload that has all its pieces, and says the CRC-32 of it as it is kept; none where that is not counted. One
+    /// that is not ended is when an event names it.
+    fn end_blob<'a>(&'a self, _blob: &'a BlobId) -> Fut<'a, Result<Option<u32>, JournalError>> {
+        Box::pin(async { Ok(None) })
+    }
+
     /// Reads at most `max` bytes of a payload from this byte on: fewer only where it ends, and none
     /// beyond that.
     fn read_blob<'a>(

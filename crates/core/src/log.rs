@@ -216,11 +216,17 @@ impl EventLog {
     /// The whole of a payload.
     ///
     /// # Errors
-    /// If the journal cannot be read.
+    /// If the journal cannot be read, or has something else than what was written.
     pub async fn read(&self, payload: &Payload) -> Result<String, JournalError> {
         match payload {
             Payload::Inline(text) => Ok(text.clone()),
-            Payload::Spilled { blob, .. } => whole_blob(&*self.shared.journal, blob).await,
+            Payload::Spilled { blob, .. } => {
+                let whole = whole_blob(&*self.shared.journal, blob).await?;
+                match payload.fault_of(whole.as_bytes()) {
+                    Some(fault) => Err(JournalError(format!("payload {blob} is damaged: {fault}"))),
+                    None => Ok(whole),
+                }
+            }
         }
     }
 

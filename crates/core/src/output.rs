@@ -25,6 +25,8 @@ pub struct Spooled {
     pub(crate) chars: u64,
     /// Where the whole is, or why it is nowhere.
     pub(crate) kept: Result<BlobId, JournalError>,
+    /// The checksum of what is kept, if somebody counted it.
+    pub(crate) crc: Option<u32>,
     pub(crate) journal: Arc<dyn Journal>,
 }
 
@@ -130,7 +132,10 @@ impl From<&ToolOutput> for Payload {
         match output {
             ToolOutput::Text(text) => Self::Inline(text.clone()),
             ToolOutput::Spooled(spooled) => match &spooled.kept {
-                Ok(blob) => Self::ends(&spooled.head, &spooled.tail, spooled.bytes, blob.clone()),
+                Ok(blob) => {
+                    let Spooled { head, tail, bytes, crc, .. } = &**spooled;
+                    Self::ends(head, tail, *bytes, blob.clone(), *crc)
+                }
                 // Small enough to stand in the event, note included.
                 Err(_) => Self::Inline(spooled.shortened(Spooled::END / 2)),
             },
@@ -140,7 +145,7 @@ impl From<&ToolOutput> for Payload {
 
 impl PartialEq for Spooled {
     fn eq(&self, other: &Self) -> bool {
-        let Self { head, tail, bytes, chars, kept, journal: _ } = self;
+        let Self { head, tail, bytes, chars, kept, crc: _, journal: _ } = self;
         (head, tail, bytes, chars, kept)
             == (&other.head, &other.tail, &other.bytes, &other.chars, &other.kept)
     }

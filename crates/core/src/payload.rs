@@ -21,6 +21,9 @@ pub enum Payload {
         bytes: u64,
         /// Where the whole is.
         blob: BlobId,
+        /// The CRC-32 of the whole, as it is kept. Absent where nobody counted it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        crc: Option<u32>,
     },
 }
 
@@ -31,10 +34,21 @@ impl Payload {
     pub const END_LIMIT: usize = 16 * 1024;
 
     /// A text that is kept elsewhere, from its two ends, which may be longer than an event shows.
-    pub fn ends(head: &str, tail: &str, bytes: u64, blob: BlobId) -> Self {
+    pub fn ends(head: &str, tail: &str, bytes: u64, blob: BlobId, crc: Option<u32>) -> Self {
         let head_end = head.floor_char_boundary(Self::END_LIMIT);
         let tail_start = tail.ceil_char_boundary(tail.len().saturating_sub(Self::END_LIMIT));
-        Self::Spilled { head: head[..head_end].to_owned(), tail: tail[tail_start..].to_owned(), bytes, blob }
+        let (head, tail) = (head[..head_end].to_owned(), tail[tail_start..].to_owned());
+        Self::Spilled { head, tail, bytes, blob, crc }
+    }
+
+    /// What is wrong with what was read as the whole of a text that is kept elsewhere; nothing if it is what was written,
+    /// as far as anybody can tell.
+    pub fn fault_of(&self, whole: &[u8]) -> Option<String> {
+        let Self::Spilled { bytes, crc, .. } = self else { return None };
+        if whole.len() as u64 != *bytes {
+            return Some(format!("it has {} bytes and not {bytes}", whole.len()));
+        }
+        (*crc).is_some_and(|crc| crc32fast::hash(whole) != crc).then(|| "its checksum is wrong".to_owned())
     }
 
     /// The text, or what the event shows of it.
@@ -67,5 +81,26 @@ impl From<String> for Payload {
 impl From<&str> for Payload {
     fn from(text: &str) -> Self {
         Self::Inline(text.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_told_from_what_was_not() {
+        let of = |crc| Payload::ends("on", "ce", 4, BlobId("b".to_owned()), crc);
+        let known = of(Some(crc32fast::hash(b"once")));
+        assert_eq!(known.fault_of(b"once"), None);
+        assert_eq!(known.fault_of(b"oncf").as_deref(), Some("its checksum is wrong"));
+        assert_eq!(known.fault_of(b"onc").as_deref(), Some("it has 3 bytes and not 4"));
+        // As earlier versions wrote it.
+        let old = r#"{"head":"on","tail":"ce","bytes":4,"blob":"b"}"#;
+        assert_eq!(serde_json::from_str::<Payload>(old).unwrap(), of(None));
+        assert_eq!(serde_json::to_string(&of(None)).unwrap(), old);
+        assert_eq!(of(None).fault_of(b"oncf"), None);
+        let again: Payload = serde_json::from_str(&serde_json::to_string(&known).unwrap()).unwrap();
+        assert_eq!(again, known);
     }
 }

@@ -75,9 +75,15 @@ impl Spool {
         stream.write(&self.journal, self.held.split().freeze());
         stream.settle().await;
         let (head, tail) = stream.ends();
-        let kept = stream.fault.map_or(Ok(stream.blob), Err);
         let Self { journal, bytes, chars, .. } = self;
-        ToolOutput::Spooled(Box::new(Spooled { head, tail, bytes, chars, kept, journal }))
+        let (kept, crc) = match stream.fault {
+            None => match journal.end_blob(&stream.blob).await {
+                Ok(crc) => (Ok(stream.blob), crc),
+                Err(fault) => (Err(fault), None),
+            },
+            Some(fault) => (Err(fault), None),
+        };
+        ToolOutput::Spooled(Box::new(Spooled { head, tail, bytes, chars, kept, crc, journal }))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use jiff::Timestamp;
 use junto_agent::Past;
-use junto_core::{BlobId, Body, Durability, EndReason, Event, Journal, Seq};
+use junto_core::{BlobId, Body, Durability, EndReason, Event, Journal, Payload, Seq};
 use junto_llm::SessionId;
 use junto_store::{Error, ErrorKind, Result, Store};
 use serde_json::Value;
@@ -73,13 +73,23 @@ async fn copy(store: &Store, from: &SessionId, to: &SessionId, mut events: Vec<E
     let failed = |error: junto_core::JournalError| Error::new(ErrorKind::Io, to, error.to_string());
     for blob in blobs(&events) {
         let mut place = 0;
+        let mut was = crc32fast::Hasher::new();
         loop {
-            let piece = store.read_blob(from, &blob, place, PIECE)?;
+            let piece = match store.read_blob(from, &blob, place, PIECE) {
+                Ok(piece) => piece,
+                // What the other session has lost, this one has lost as well.
+                Err(error) if error.kind() == ErrorKind::NotFound => break,
+                Err(error) => return Err(error),
+            };
             if piece.is_empty() {
                 break;
             }
             place += piece.len() as u64;
+            was.update(&piece);
             opened.journal.extend_blob(&blob, Bytes::from(piece)).await.map_err(failed)?;
+        }
+        if let Some(now) = opened.journal.end_blob(&blob).await.map_err(failed)? {
+            renew(&mut events, &blob, was.finalize(), now);
         }
     }
     let made = store.events(to, Seq::START)?.header().created;
@@ -99,6 +109,19 @@ async fn copy(store: &Store, from: &SessionId, to: &SessionId, mut events: Vec<E
         opened.journal.append(batch, Durability::Synced).await.map_err(failed)?;
     }
     Ok(())
+}
+
+/// Gives the texts that are this payload its checksum of now, if they had that which it had: more of it may be masked now. One
+/// that was damaged stays so.
+fn renew(events: &mut [Event], payload: &BlobId, was: u32, now: u32) {
+    for text in events.iter_mut().flat_map(|event| event.body.payloads_mut()) {
+        if let Payload::Spilled { blob, crc: Some(crc), .. } = text
+            && blob == payload
+            && *crc == was
+        {
+            *crc = now;
+        }
+    }
 }
 
 /// That the session has ended, after these events. Without it the session would be one that was cut off.

@@ -157,6 +157,10 @@ async fn follow(
     let differs = |seq, then: String, now: String| Some(Divergence { turn: turn.number, seq, then, now });
     loop {
         let Item::Event(event) = seen.next().await? else { continue };
+        // What was under way is ended when a session is brought back, its children too.
+        if event.parent.is_some() {
+            continue;
+        }
         match &event.body {
             Body::Call { prefix: now, .. } => {
                 let Some(then) = calls.next() else { continue };

@@ -142,6 +142,10 @@ impl Journal for Snapshotting {
         self.journal.extend_blob(blob, piece)
     }
 
+    fn end_blob<'a>(&'a self, blob: &'a BlobId) -> Fut<'a, std::result::Result<Option<u32>, JournalError>> {
+        self.journal.end_blob(blob)
+    }
+
     fn read_blob<'a>(
         &'a self,
         blob: &'a BlobId,

@@ -30,7 +30,8 @@ pub enum Format {
 /// Writes a session down, piece by piece as it is read.
 trait Writer {
     fn begin(&mut self, out: &mut dyn Write, header: &Header) -> io::Result<()>;
-    fn event(&mut self, out: &mut dyn Write, event: Event) -> io::Result<()>;
+    /// Writes an event, and adds to the recovery what it finds wrong with that.
+    fn event(&mut self, out: &mut dyn Write, event: Event, lost: &mut Recovery) -> io::Result<()>;
     fn end(&mut self, out: &mut dyn Write, recovery: &Recovery) -> io::Result<()>;
 }
 
@@ -49,10 +50,11 @@ impl Store {
         let cannot = |error| crate::Error::io(Path::new("the export"), error);
         let mut events = self.events(session, Seq::START)?;
         writer.begin(out, events.header()).map_err(cannot)?;
+        let mut lost = Recovery::default();
         for event in events.by_ref() {
-            writer.event(out, event?).map_err(cannot)?;
+            writer.event(out, event?, &mut lost).map_err(cannot)?;
         }
-        let recovery = events.recovery();
+        let recovery = Recovery { texts: lost.texts, ..events.recovery() };
         writer.end(out, &recovery).map_err(cannot)?;
         out.flush().map_err(cannot)?;
         Ok(recovery)
@@ -83,7 +85,7 @@ impl<P: Page> Writer for Pages<P> {
         self.page.begin(out, header)
     }
 
-    fn event(&mut self, out: &mut dyn Write, event: Event) -> io::Result<()> {
+    fn event(&mut self, out: &mut dyn Write, event: Event, _lost: &mut Recovery) -> io::Result<()> {
         match self.reader.take(event) {
             Some(entry) => self.page.entry(out, &entry),
             None => Ok(()),

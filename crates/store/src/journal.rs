@@ -36,7 +36,7 @@ mod writer;
 pub use format::Header;
 pub(crate) use open::{create, not_opened, open, read_blob};
 pub(crate) use records::Records;
-pub use recovery::{Cut, Damage, Recovery};
+pub use recovery::{Cut, Damage, LostText, Recovery};
 
 use blobs::Blobs;
 use fresh::Fresh;
@@ -137,8 +137,10 @@ impl DiskJournal {
             match shared.write(events, sync)? {
                 Attempt::Written(written) => break written,
                 Attempt::Names(blobs) => {
-                    self.blocking(move |shared| blobs.iter().try_for_each(|id| shared.blobs.settle(id)))
-                        .await?;
+                    self.blocking(move |shared| {
+                        blobs.iter().try_for_each(|id| shared.blobs.settle(id).map(drop))
+                    })
+                    .await?;
                 }
             }
         };
@@ -321,6 +323,11 @@ impl Journal for DiskJournal {
     ) -> Fut<'a, std::result::Result<(), JournalError>> {
         let blob = blob.clone();
         Box::pin(async move { Ok(self.blocking(move |shared| shared.blobs.extend(&blob, &piece)).await?) })
+    }
+
+    fn end_blob<'a>(&'a self, blob: &'a BlobId) -> Fut<'a, std::result::Result<Option<u32>, JournalError>> {
+        let blob = blob.clone();
+        Box::pin(async move { Ok(self.blocking(move |shared| shared.blobs.settle(&blob)).await?) })
     }
 
     fn read_blob<'a>(

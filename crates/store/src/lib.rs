@@ -32,7 +32,7 @@ pub use agents::{
 pub use error::{Error, ErrorKind, Result};
 pub use export::Format;
 pub use index::{CallFilter, Filter, Index, Refreshed, Renewed, RunRow, SessionRow, Standing, TurnRow};
-pub use journal::{Cut, Damage, DiskJournal, Header, Recovery, Watch};
+pub use journal::{Cut, Damage, DiskJournal, Header, LostText, Recovery, Watch};
 pub use ledger::{
     Book, Booking, By, CacheVerdict, CallRow, CostRow, DeliberationRow, PrefixPart, explain, table, verdict,
 };

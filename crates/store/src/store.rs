@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use junto_core::{BlobId, Clock, Event, Seq};
+use junto_core::{BlobId, Clock, Event, Payload, Seq};
 use junto_llm::SessionId;
 
 use crate::files::{Disk, Files};
 use crate::journal::{self, DiskJournal, Header, Records, Recovery, Watch};
 use crate::{Agents, Book, Error, ErrorKind, Index, Redactor, Result};
+
+/// How much of a text is read at once.
+const PIECE: usize = 1024 * 1024;
 
 /// When what was written is also made safe against a crash of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -208,6 +211,30 @@ impl Store {
     /// If there is no such payload, or it cannot be read.
     pub fn read_blob(&self, session: &SessionId, blob: &BlobId, from: u64, max: usize) -> Result<Vec<u8>> {
         journal::read_blob(&*self.inner.files, &self.folder(session)?, blob, from, max)
+    }
+
+    /// The whole of a text of a session.
+    ///
+    /// # Errors
+    /// `damaged` if it is gone, or is not what was written; else if it cannot be read.
+    pub fn read_payload(&self, session: &SessionId, payload: &Payload) -> Result<Vec<u8>> {
+        let blob = match payload {
+            Payload::Inline(text) => return Ok(text.clone().into_bytes()),
+            Payload::Spilled { blob, .. } => blob,
+        };
+        let damaged = |why: String| Error::new(ErrorKind::Damaged, blob, why);
+        let mut whole = Vec::new();
+        loop {
+            let piece = self.read_blob(session, blob, whole.len() as u64, PIECE);
+            let piece = piece.map_err(|error| match error.kind() {
+                ErrorKind::NotFound => damaged("it is gone".to_owned()),
+                _ => error,
+            })?;
+            if piece.is_empty() {
+                return payload.fault_of(&whole).map_or(Ok(whole), |why| Err(damaged(why)));
+            }
+            whole.extend(piece);
+        }
     }
 
     /// The sessions, by id: later ones come after earlier ones.

@@ -371,7 +371,7 @@ mod tests {
         let spilled = |mut body| {
             if let Body::Call { answer, .. } = &mut body {
                 let (head, tail, blob) = (String::new(), String::new(), BlobId("b".to_owned()));
-                *answer = Some(Payload::Spilled { head, tail, bytes: 2_000_000, blob });
+                *answer = Some(Payload::Spilled { head, tail, bytes: 2_000_000, blob, crc: None });
             }
             body
         };

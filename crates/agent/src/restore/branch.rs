@@ -13,6 +13,12 @@ pub(crate) fn branch<'a>(events: &'a [Event], agent: &AgentId) -> Vec<&'a Event>
                 // Inputs are numbered on after a rewind, so numbers grow along every branch.
                 let kept = branch.partition_point(|kept| kept.turn <= *to_turn);
                 branch.truncate(kept);
+                // What came after the input's end has its number, too: it was for the next one.
+                let ends =
+                    |kept: &&Event| kept.turn == *to_turn && matches!(kept.body, Body::InputEnd { .. });
+                if let Some(end) = branch.iter().rposition(ends) {
+                    branch.truncate(end + 1);
+                }
             }
             _ => branch.push(event),
         }
@@ -25,7 +31,7 @@ mod tests {
     use std::sync::Arc;
 
     use jiff::Timestamp;
-    use junto_core::{EventLog, Seq};
+    use junto_core::{Change, EndReason, EventLog, Seq};
 
     use super::*;
 
@@ -52,6 +58,36 @@ mod tests {
             other => panic!("{other:?}"),
         };
         branch(&events, log.agent()).iter().map(text).collect()
+    }
+
+    /// Such as another model, which is given before the next input.
+    #[tokio::test]
+    async fn what_came_after_the_end_of_an_input_goes_with_the_next() {
+        let log = EventLog::in_memory(Arc::new(|| Timestamp::UNIX_EPOCH));
+        let model = |name: &str| Body::Configured {
+            change: Change { model: Some(name.to_owned()), ..Change::default() },
+        };
+        log.emit(model("begin")).await.unwrap();
+        for name in ["first", "second"] {
+            log.begin_turn();
+            log.emit(model(name)).await.unwrap();
+            log.emit(Body::InputEnd { reason: EndReason::Done, text: "".into() }).await.unwrap();
+            log.emit(model("between")).await.unwrap();
+        }
+        for (to_turn, expected) in
+            [(2, &["begin", "first", "between", "second"][..]), (1, &["begin", "first"]), (0, &["begin"])]
+        {
+            log.emit(Body::Rewound { to_turn }).await.unwrap();
+            let events = log.subscribe(Seq::START).rest().await.unwrap();
+            let models: Vec<&str> = branch(&events, log.agent())
+                .iter()
+                .filter_map(|event| match &event.body {
+                    Body::Configured { change } => change.model.as_deref(),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(models, expected, "{to_turn}");
+        }
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use junto_agent::{Compaction, Overflow, SessionConfig};
 use junto_core::{Ack, Agent, Body, CallPurpose, Command, CompactMethod, CompactReason, EndReason, Input};
-use junto_llm::{Error, ErrorKind, Message, Role};
+use junto_llm::{Allowance, Cost, Error, ErrorKind, Exhausted, Message, Role, Spending};
 
 use crate::ledger::compactions;
 use crate::revival::Stage;
@@ -127,6 +127,46 @@ async fn a_failed_hand_over_leaves_what_fits() {
     let record = scene.end().await;
     assert_eq!((record.count("compacted"), record.count("retry")), (0, 2));
     assert_eq!(model.requests.lock().unwrap().last().unwrap().messages.len(), 8, "nothing is gone");
+}
+
+fn spent() -> Error {
+    let none = Allowance::tokens(0);
+    let exhausted = Exhausted {
+        budget: "the session's budget".to_owned(),
+        limit: none,
+        left: none,
+        unspent: none,
+        worst: Spending { cost: Cost::Unknown, tokens: 9 },
+        freed: None,
+    };
+    Box::new(exhausted).into()
+}
+
+/// Where the budget does not pay for a hand-over, nothing is thrown away: the input ends, and the next one finds the whole
+/// conversation. Whether the session knows the window or the provider tells does not matter.
+#[tokio::test]
+async fn a_budget_that_is_spent_costs_no_conversation() {
+    let inputs = [("First.", 200), ("Second.", 300), ("Third.", 2600)];
+    for window in [Some(4800), None] {
+        let too_long = || Line::Fails(Error::new(ErrorKind::ContextLength, "too long"));
+        let asked = window.is_none().then(too_long);
+        let lines = ["One.", "Two."].map(Line::Text).into_iter().chain(asked).chain([Line::Fails(spent())]);
+        let model = script(lines);
+        let mut scene = Scene::with(Arc::clone(&model) as _, |config| SessionConfig {
+            on_overflow: Overflow::Compact,
+            context_window: window,
+            compaction: Compaction { keep_turns: 1, ..Compaction::default() },
+            ..config
+        })
+        .await;
+        for (text, count) in inputs {
+            let expected = if text == "Third." { EndReason::Limit } else { EndReason::Done };
+            assert_eq!(scene.ask(&text.repeat(count)).await.0, expected, "{window:?}");
+        }
+        let record = scene.end().await;
+        assert_eq!((record.count("compacted"), record.count("turn_limit")), (0, 1), "{window:?}");
+        assert_eq!(model.requests.lock().unwrap().len(), 3 + usize::from(window.is_none()), "{window:?}");
+    }
 }
 
 /// A conversation with nothing in it that could go stays as it is.

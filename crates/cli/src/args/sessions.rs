@@ -198,7 +198,7 @@ pub(crate) enum CostBy {
     Session,
     /// Each model
     Model,
-    /// Each kind of agent
+    /// Each agent, by its name if it has one, else by its kind
     Agent,
     /// Each council, and in it each model
     Council,

@@ -3,25 +3,27 @@
 mod exchange;
 mod prompt;
 mod report;
+mod tab;
 
 use std::path::Path;
 
-use junto::llm::{CallId, Effort, Finish, Message, Request, Response, ResponseFormat, schema};
+use junto::llm::{Effort, Finish, Message, Request, Response, ResponseFormat, schema};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::args::AskArgs;
 use crate::choice::{self, Choice};
 use crate::config::Config;
+use crate::connect;
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::{connect, saved};
 
 use exchange::{Delivery, Exchange};
 pub(crate) use prompt::with_piped;
 pub(crate) use report::closing_line;
 use report::cost;
+use tab::Tab;
 
 /// Runs the command.
 pub(crate) async fn run(args: AskArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
@@ -41,15 +43,13 @@ pub(crate) async fn run(args: AskArgs, environment: &Environment, output: &Outpu
         (false, false) => Delivery::Live,
     };
     let started = Instant::now();
-    let exchange = Exchange { client: &client, retry: config.retry(), keys: &config.providers(), output };
+    // Before the call, so that it is there when that has ended, however it does.
+    let tab = Tab::new(&config, environment, output);
+    let (retry, tally) = (config.retry(), tab.tally.clone());
+    let exchange = Exchange { client: &client, retry, keys: &config.providers(), tally, output };
     let response = exchange.run(request, delivery).await?;
     let cost = cost(client.catalog(), &response);
-    if let Some(book) = saved::book("ask", &config, environment, output) {
-        let Response { provider, model, usage, .. } = &response;
-        if let Err(error) = book.record(CallId::fresh(), None, provider, model, usage, cost) {
-            output.warning(&format!("`junto cost` will not know of this: {error}"));
-        }
-    }
+    tab.answered(&response, cost);
 
     let object = match &schema {
         Some(schema) if is_complete(&response) => Some(object(&response, schema)?),

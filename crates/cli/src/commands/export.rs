@@ -1,8 +1,8 @@
 //! `junto export`: a session for people and for other programs.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use junto::llm::SessionId;
 use junto::store::{Format, Recovery, Store};
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &ExportArgs, environment: &Environment, output: &Output)
     Ok(Exit::Done)
 }
 
-/// Writes the whole file, or leaves what was there.
+/// Writes the whole file, or leaves what was there. What is no file, such as a pipe, is written to as it is.
 fn to_file(
     store: &Store,
     id: &SessionId,
@@ -48,17 +48,38 @@ fn to_file(
         let hint = "name a file in a folder that exists, that you may write to and that has room";
         Failure::new(Exit::Failed, message, hint)
     };
-    let folder = path.parent().unwrap_or(path);
+    let write = |file: &mut File| {
+        let mut kept = Kept { file, error: None };
+        let exported = store.export(id, format, &mut io::BufWriter::new(&mut kept));
+        match (kept.error, exported) {
+            (Some(error), _) => Err(failed(&error)),
+            (None, exported) => exported.map_err(|error| saved::failure(&error)),
+        }
+    };
+    if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
+        let mut file = fs::OpenOptions::new().write(true).open(path).map_err(|error| failed(&error))?;
+        return write(&mut file);
+    }
+    let path = followed(path).map_err(|error| failed(&error))?;
+    let folder = path.parent().unwrap_or(&path);
     // The whole message would name the draft, of which nobody knows.
     let mut file = NamedTempFile::new_in(folder).map_err(|error| failed(&error.kind()))?;
-    let mut kept = Kept { file: file.as_file_mut(), error: None };
-    let exported = store.export(id, format, &mut io::BufWriter::new(&mut kept));
-    let recovery = match (kept.error, exported) {
-        (Some(error), _) => return Err(failed(&error)),
-        (None, exported) => exported.map_err(|error| saved::failure(&error))?,
-    };
-    file.persist(path).map_err(|error| failed(&error.error))?;
+    let recovery = write(file.as_file_mut())?;
+    file.persist(&path).map_err(|error| failed(&error.error))?;
     Ok(recovery)
+}
+
+/// How many links may lead to a file, one to the next: as many as Linux follows.
+const MOST_LINKS: usize = 40;
+
+/// The file that a path leads to, there or not: a link to it stays a link.
+fn followed(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let Ok(to) = fs::read_link(&path) else { return Ok(path) };
+        path = path.parent().unwrap_or(Path::new("/")).join(to);
+    }
+    Err(io::Error::other("there are too many symbolic links"))
 }
 
 /// A file that knows why it could not be written: the store says the same of what it cannot read.

@@ -181,6 +181,9 @@ fn a_stream_that_breaks_keeps_what_came_and_is_not_repeated() {
         assert!(run.out.starts_with("all work") && run.out.ends_with('\n'), "{run:#?}");
         assert!(run.err.contains("error: ") && run.err.contains("hint: "), "{run:#?}");
         assert_eq!(stage.requests().len(), 1);
+        let cost = crate::t1_session_cost::cost(&stage.machine, &[]);
+        let total = &cost["total"];
+        assert_eq!((&total["calls"], &total["cost"]["unknown_calls"]), (&json!(1), &json!(1)), "{cost:#}");
     }
 }
 

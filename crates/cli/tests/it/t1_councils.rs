@@ -57,6 +57,18 @@ fn a_council_that_has_a_name_is_a_model() {
 }
 
 #[test]
+fn a_council_that_was_given_up_does_not_come_back() {
+    let stage = stage("");
+    let machine = &stage.machine;
+    let run = machine.run(&["run", "--council", "local/a-1,local/b-1", PLAIN]);
+    assert!(run.code == Some(0) && run.err.starts_with("native · council "), "{run:#?}");
+    for flags in [&["-m", "local/a-1"][..], &[]] {
+        let run = machine.run(&[&["resume"], flags, &["latest", PLAIN]].concat());
+        assert!(run.code == Some(0) && run.err.starts_with("native · local/a-1 · "), "{run:#?}");
+    }
+}
+
+#[test]
 fn how_it_came_to_its_answer_is_in_the_log_and_in_the_ledger() {
     let stage = stage(&format!("{PAIR}judge = \"local/judge-1\"\n"));
     stage.price(&["a-1", "b-1", "judge-1"]);

@@ -2,9 +2,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
 use junto::twin::{After, Fault, Play, Step};
+use serde_json::json;
 
 use crate::Machine;
 use crate::stage::Stage;
+use crate::t1_session_cost::cost;
 
 /// The command with pipes on all sides.
 pub(crate) fn start(machine: &Machine, args: &[&str]) -> Child {
@@ -35,6 +37,9 @@ fn an_interrupt_ends_a_call_at_once() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: interrupted\n");
+    // It is paid for, and nobody knows how much.
+    let cost = cost(&stage.machine, &[]);
+    assert_eq!((&cost["total"]["calls"], &cost["total"]["cost"]["unknown_calls"]), (&json!(1), &json!(1)));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use junto::twin::{Play, Step};
 use serde_json::{Value, json};
 
 use crate::Machine;
-use crate::stage::Stage;
+use crate::stage::{SETUPS, Stage};
 use crate::t1_sessions::{crc, damage, latest, listed};
 
 fn write(file: &str, content: &str) -> Step {
@@ -106,6 +106,21 @@ fn a_session_is_rewound_to_a_turn() {
 
     machine.run(&["rewind", &id, "--to", "9"]).fails(2, &["turn 9"]);
     machine.run(&["rewind", &id]).fails(2, &["--to"]);
+}
+
+/// A session that went back to a turn is set up as it was then, as a fork that begins there is.
+#[test]
+fn settings_go_back_with_the_conversation() {
+    let (stage, id) = two_turns();
+    let machine = &stage.machine;
+    machine.run(&["resume", &id, "-m", "claude-haiku-5-5", "--policy", "full", "Do three."]).ok();
+    let fork = machine.run(&["fork", &id, "--at", "2"]).ok().trim().to_owned();
+    machine.run(&["rewind", &id, "--to", "2"]).ok();
+    for id in [&id, &fork] {
+        let run = machine.run(&["resume", id, "Do four."]);
+        assert!(run.code == Some(0) && !run.err.contains("policy full"), "{run:#?}");
+        assert_eq!(stage.requests().last().unwrap().body["model"], "claude-opus-5-5");
+    }
 }
 
 /// What was rewound is gone from the conversation. The journal has it still, and a fork takes it from there.
@@ -280,6 +295,25 @@ fn a_session_is_exported_in_three_forms() {
     let page = fs::read_to_string(machine.path("project/session.html")).unwrap();
     assert!(page.starts_with("<!") && page.contains("Do two."), "{page}");
 
+    // A link stays one, and leads to what it did.
+    std::os::unix::fs::symlink("kept.md", machine.path("project/link.md")).unwrap();
+    for _ in 0..2 {
+        machine.run(&["export", &id, "-o", "link.md"]).ok();
+        assert!(fs::symlink_metadata(machine.path("project/link.md")).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(machine.path("project/kept.md")).unwrap(), markdown);
+    }
+    std::os::unix::fs::symlink("round.md", machine.path("project/round.md")).unwrap();
+    machine.run(&["export", &id, "-o", "round.md"]).fails(1, &["round.md", "symbolic links"]);
+    // A pipe is written to.
+    let pipe = machine.path("project/pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = {
+        let pipe = pipe.clone();
+        std::thread::spawn(move || fs::read_to_string(pipe).unwrap())
+    };
+    machine.run(&["export", &id, "-o", "pipe"]).ok();
+    assert_eq!(reader.join().unwrap(), markdown);
+    assert!(!fs::symlink_metadata(&pipe).unwrap().is_file());
     machine.run(&["export", &id, "--format", "pdf"]).fails(2, &["pdf"]);
     machine.run(&["export", &id, "-o", "gone/session.md"]).fails(1, &["gone/session.md"]);
     machine.run(&["export", "nobody"]).fails(2, &["there is no session"]);
@@ -318,6 +352,39 @@ fn a_replay_goes_on_after_what_cannot_be_repeated() {
     assert_eq!(report, expected);
     let words = machine.run(&["replay", &id]).ok();
     assert!(words.contains("taken as it was recorded: after turn 2"), "{words}");
+}
+
+/// The ends that a subagent gets when a session is brought back that was killed are none of the session's own.
+#[test]
+fn a_session_that_was_killed_with_a_subagent_is_replayed() {
+    let stage = Stage::on_any_wire(Play::of([
+        Step::call("spawn_agent", json!({"task": "CHILD", "wait": true})),
+        Step::call("shell", json!({"command": "true"})),
+        Step::text("Child."),
+        Step::text("Done."),
+        Step::text("Again."),
+    ]));
+    let machine = &stage.machine;
+    machine.run(&["run", "Work."]).ok();
+    let id = latest(machine);
+    let journal = machine.path(&format!(".local/state/junto/sessions/{id}/journal.jsonl"));
+    let text = fs::read_to_string(&journal).unwrap();
+    let end = text.find("\"type\":\"tool_call_end\"").unwrap();
+    let end = end + text[end..].find('\n').unwrap() + 1;
+    fs::write(&journal, &text[..end]).unwrap();
+    assert_eq!(machine.run(&["resume", &id]).ok(), "Again.\n");
+    let report: Value = serde_json::from_str(&machine.run(&["replay", &id, "--json"]).ok()).unwrap();
+    assert_eq!(report["divergence"], Value::Null, "{report}");
+}
+
+#[test]
+fn a_session_without_its_beginning_can_only_be_read() {
+    let (stage, id) = two_turns();
+    let machine = &stage.machine;
+    damage(machine, &id, "session_start", 0);
+    machine.run(&["replay", &id]).fails(1, &["its beginning is lost", "backup"]);
+    machine.run(&["resume", &id, "Go on."]).fails(1, &["its beginning is lost", "junto export"]);
+    assert!(machine.run(&["export", &id]).ok().contains("Do two."));
 }
 
 #[test]
@@ -383,4 +450,48 @@ fn a_replay_tells_that_the_model_is_asked_once_more() {
         (&divergence["then"], &divergence["now"]),
         (&json!("the turn ended"), &json!("the model is asked again"))
     );
+}
+
+/// Long texts are kept beside the journal. One that is changed there, cut or gone is told, and never taken for what it was.
+#[test]
+fn a_long_answer_that_is_damaged_is_told() {
+    let long = Step { repeat: Some(150_000), chunk: Some(65536), ..Step::text("honestly ") };
+    for is_gone in [false, true] {
+        let play = Play::of([long.clone(), Step::text("Second."), Step::text("Third.")]);
+        // Where nobody limits the length of an answer.
+        let stage = Stage::new(&SETUPS[3], play);
+        let machine = &stage.machine;
+        machine.run(&["run", "Speak."]).ok();
+        let id = latest(machine);
+        assert!(machine.run(&["replay", &id]).ok().contains("went as they did then"));
+        let fork = machine.run(&["fork", &id]).ok().trim().to_owned();
+        machine.run(&["replay", &fork]).ok();
+        let mut blobs = 0;
+        for entry in fs::read_dir(machine.path(&format!(".local/state/junto/sessions/{id}/blobs"))).unwrap() {
+            let path = entry.unwrap().path();
+            let text = fs::read_to_string(&path).unwrap();
+            blobs += 1;
+            if is_gone {
+                fs::remove_file(&path).unwrap();
+            } else {
+                fs::write(&path, text.replacen("honestly", "corruptl", 1)).unwrap();
+            }
+        }
+        assert!(blobs > 0);
+        let why = if is_gone { "it is gone" } else { "its checksum is wrong" };
+        let run = machine.run(&["export", &id, "--format", "json"]);
+        let json: Value = serde_json::from_str(&run.out).unwrap();
+        assert!(json["damaged"][0].as_str().unwrap().contains(why), "{}", json["damaged"]);
+        assert!(run.code == Some(0) && run.err.contains(why), "{}", run.err);
+        machine.run(&["replay", &id]).fails(1, &["a long text beside its journal is lost", why, "backup"]);
+        // A fork has what there is.
+        let fork = machine.run(&["fork", &id]).ok().trim().to_owned();
+        machine.run(&["replay", &fork]).fails(1, &[why]);
+        for (id, answer) in [(&id, "Second."), (&fork, "Third.")] {
+            let run = machine.run(&["resume", id, "Go on."]);
+            assert!(run.code == Some(0) && run.out == format!("{answer}\n"), "{}", run.err);
+            assert!(run.err.contains("a part of the conversation is lost"), "{}", run.err);
+            assert!(!last_request(&stage).contains("corruptl"));
+        }
+    }
 }

@@ -11,7 +11,7 @@ use crate::t1_gateway::Gateway;
 use crate::t1_sessions::{crc, latest};
 use crate::{Machine, Run};
 
-fn cost(machine: &Machine, flags: &[&str]) -> Value {
+pub(crate) fn cost(machine: &Machine, flags: &[&str]) -> Value {
     let out = machine.run(&[&["cost", "--json"], flags].concat()).ok();
     serde_json::from_str(&out).unwrap()
 }

@@ -1,6 +1,7 @@
 //! Sessions that are kept, listed and gone on with.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{KEY, SETUPS, Stage, on_every_wire};
 use crate::t1_run::of_type;
-use crate::{Machine, Run};
+use crate::{Machine, Run, text};
 
 /// The sessions of this folder, as `junto sessions --json` lists them.
 pub(crate) fn listed(machine: &Machine, flags: &[&str]) -> Vec<Value> {
@@ -82,14 +83,33 @@ fn only_the_user_can_read_what_is_kept() {
 
 #[test]
 fn keys_are_not_kept() {
-    let stage = Stage::on_any_wire(Play::of([
-        Step::call("shell", json!({"command": format!("echo the key is {KEY}")})),
+    // One that is there, and not used since the other is.
+    let unused = "quiet-river-stone";
+    let mut stage = Stage::on_any_wire(Play::of([
+        Step::call("shell", json!({"command": format!("echo the keys are {KEY} and {unused}")})),
         Step::text("Seen."),
     ]));
+    stage.machine = stage.machine.with("ANTHROPIC_AUTH_TOKEN", unused);
     stage.machine.run(&["run", "Look."]).ok();
     let journal =
         stage.machine.path(&format!(".local/state/junto/sessions/{}/journal.jsonl", latest(&stage.machine)));
-    assert!(!fs::read_to_string(journal).unwrap().contains(KEY));
+    let text = fs::read_to_string(journal).unwrap();
+    for key in [KEY, unused] {
+        assert!(!text.contains(key), "{key}");
+    }
+}
+
+/// The journal has the name of a folder as a text, also where it is none.
+#[test]
+fn a_session_goes_on_in_a_folder_whose_name_is_no_text() {
+    let stage = Stage::on_any_wire(Play::of([Step::text("First."), Step::text("Second.")]));
+    let odd = stage.machine.path("project").join(std::ffi::OsStr::from_bytes(b"odd\xff"));
+    fs::create_dir_all(&odd).unwrap();
+    let run = |args: &[&str]| Run::of(stage.machine.command(args).current_dir(&odd));
+    run(&["run", "One."]).ok();
+    assert_eq!(run(&["resume", "latest", "Two."]).ok(), "Second.\n");
+    let sent = stage.requests().last().unwrap().body["messages"].to_string();
+    assert!(!sent.contains("The working directory is now"), "{sent}");
 }
 
 /// A key that a tool printed is masked on the disk and not in the conversation: the model may need what it read.
@@ -148,6 +168,48 @@ fn sessions_are_of_the_folder_they_work_in() {
     let there = listed(machine, &["--all"])[1]["id"].as_str().unwrap().to_owned();
     let run = machine.run(&["resume", &there, "Go on."]);
     assert!(run.err.contains("/project/sub · "), "{run:#?}");
+}
+
+/// One that is gone on with in another folder works there, remembers it, and is listed there; whether the old one is
+/// still there does not matter.
+#[test]
+fn a_session_is_moved_to_another_folder() {
+    let write = |name: &str| Step::call("write_file", json!({"file_path": name, "content": "new\n"}));
+    for is_gone in [false, true] {
+        let stage = Stage::on_any_wire(Play::of([
+            Step::text("First."),
+            write("b.txt"),
+            Step::text("Second."),
+            write("c.txt"),
+            Step::text("Third."),
+            write("d.txt"),
+            Step::text("Fourth."),
+        ]));
+        let machine = &stage.machine;
+        machine.write("project/old/x", "");
+        machine.write("project/new/x", "");
+        machine.write("project/third/x", "");
+        machine.run(&["run", "-C", "old", "One."]).ok();
+        let id = listed(machine, &["--all"])[0]["id"].as_str().unwrap().to_owned();
+        if is_gone {
+            fs::remove_dir_all(machine.path("project/old")).unwrap();
+        }
+        machine.run(&["resume", "-C", "new", &id, "Two."]).ok();
+        assert!(machine.path("project/new/b.txt").exists());
+        let sent = stage.requests().last().unwrap().body["messages"].to_string();
+        assert_eq!(sent.matches("The working directory is now ").count(), 1, "{sent}");
+        // It stays there.
+        let run = machine.run(&["resume", &id, "Three."]);
+        assert!(run.code == Some(0) && run.err.contains("/project/new · "), "{run:#?}");
+        assert!(machine.path("project/new/c.txt").exists());
+        let sent = stage.requests().last().unwrap().body["messages"].to_string();
+        assert_eq!(sent.matches("The working directory is now ").count(), 1, "{sent}");
+        assert_eq!(listed(machine, &["--all"])[0]["workdir"], text(&machine.path("project/new")));
+        assert!(machine.run(&["undo", &id]).ok().contains("removed: c.txt"));
+        assert!(!machine.path("project/new/c.txt").exists());
+        machine.run(&["fork", &id, "-C", "third", "Four."]).ok();
+        assert!(machine.path("project/third/d.txt").exists());
+    }
 }
 
 #[test]
@@ -263,6 +325,9 @@ fn another_program_goes_on_too() {
     let run = machine.run(&["resume", "latest", "And now?"]);
     assert_eq!((run.code, run.out.as_str()), (Some(0), "I was told: And now?\n"), "{run:#?}");
     assert_eq!(listed(&machine, &[])[0]["turns"], 2);
+    machine.write("project/new/x", "");
+    machine.run(&["resume", "-C", "new", "latest", "And there?"]).ok();
+    assert_eq!(listed(&machine, &["--all"])[0]["workdir"], text(&machine.path("project/new")));
 }
 
 #[test]

@@ -8,9 +8,6 @@ use junto_core::{
 use junto_llm::{Error, ErrorKind, Finish, FinishReason, Message, Response, SessionId};
 use junto_store::{Result, Store};
 
-/// How much of a payload is read at once.
-const PIECE: usize = 1024 * 1024;
-
 /// What tools said, by call: their names, and what came of them.
 pub(super) type Outcomes = BTreeMap<String, (String, ToolOutcome)>;
 
@@ -70,8 +67,15 @@ impl Record {
     pub(super) fn read(store: &Store, session: &SessionId, events: &[Event]) -> Result<Self> {
         let invalid = |what: &str| junto_store::Error::new(junto_store::ErrorKind::Invalid, session, what);
         let first = events.first().ok_or_else(|| invalid("it has no events"))?;
-        let Body::SessionStart { setup: Some(setup), .. } = &first.body else {
-            return Err(invalid("only sessions of the kind native can be run again"));
+        let setup = match &first.body {
+            Body::SessionStart { setup: Some(setup), .. } => setup,
+            Body::SessionStart { .. } => {
+                return Err(invalid("only sessions of the kind native can be run again"));
+            }
+            _ => {
+                let kind = junto_store::ErrorKind::Damaged;
+                return Err(junto_store::Error::new(kind, session, "its beginning is lost"));
+            }
         };
         let text = |payload: &Payload| whole(store, session, payload);
         let mut reader = Reader {
@@ -258,17 +262,9 @@ fn recorded(event: &Event, text: &dyn Fn(&Payload) -> Result<String>) -> Result<
 
 /// The whole of a payload.
 fn whole(store: &Store, session: &SessionId, payload: &Payload) -> Result<String> {
-    match payload {
-        Payload::Inline(text) => Ok(text.clone()),
-        Payload::Spilled { blob, .. } => {
-            let mut bytes = Vec::new();
-            loop {
-                let piece = store.read_blob(session, blob, bytes.len() as u64, PIECE)?;
-                if piece.is_empty() {
-                    return Ok(String::from_utf8_lossy(&bytes).into_owned());
-                }
-                bytes.extend(piece);
-            }
-        }
-    }
+    let bytes = store.read_payload(session, payload).map_err(|error| {
+        let message = format!("a long text beside its journal is lost: {error}");
+        junto_store::Error::new(error.kind(), session, message)
+    })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -2,19 +2,17 @@
 
 use std::io::{self, Write};
 
-use junto_core::{BlobId, Event};
+use junto_core::{Event, Payload};
 use junto_llm::SessionId;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Writer;
 use super::entry::faults;
 use crate::journal::Header;
-use crate::{Recovery, Store};
+use crate::{LostText, Recovery, Store};
 
 /// The longest text that is written whole. Of a longer one the ends stand there, as in the event.
 const LONGEST: u64 = 64 << 20;
-/// How much of a text is read at once.
-const PIECE: usize = 1 << 20;
 
 pub(super) struct Json<'a> {
     store: &'a Store,
@@ -27,37 +25,19 @@ impl<'a> Json<'a> {
         Self { store, session, first: true }
     }
 
-    /// Puts the whole texts in the places of their ends.
-    fn make_whole(&self, value: &mut Value) {
-        match value {
-            Value::Object(fields) => {
-                let blob = fields.get("blob").and_then(Value::as_str).map(|id| BlobId(id.to_owned()));
-                let bytes = fields.get("bytes").and_then(Value::as_u64).filter(|bytes| *bytes <= LONGEST);
-                let is_spilled =
-                    fields.len() == 4 && fields.contains_key("head") && fields.contains_key("tail");
-                if is_spilled
-                    && let (Some(blob), Some(_)) = (blob, bytes)
-                    && let Some(text) = self.whole(&blob)
-                {
-                    *value = Value::String(text);
-                } else {
-                    fields.values_mut().for_each(|field| self.make_whole(field));
-                }
+    /// Puts the whole texts in the places of their ends. Those that are lost stay as they are.
+    fn make_whole(&self, event: &mut Event, lost: &mut Recovery) {
+        let seq = event.seq;
+        for payload in event.body.payloads_mut() {
+            if !matches!(payload, Payload::Spilled { bytes, .. } if *bytes <= LONGEST) {
+                continue;
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.make_whole(item)),
-            _ => {}
-        }
-    }
-
-    /// A text that is kept beside the journal, if it is there.
-    fn whole(&self, blob: &BlobId) -> Option<String> {
-        let mut whole = Vec::new();
-        loop {
-            let piece = self.store.read_blob(self.session, blob, whole.len() as u64, PIECE).ok()?;
-            if piece.is_empty() {
-                return String::from_utf8(whole).ok();
+            let text = self.store.read_payload(self.session, payload).map_err(|error| error.to_string());
+            let text = text.and_then(|text| String::from_utf8(text).map_err(|error| error.to_string()));
+            match text {
+                Ok(text) => *payload = Payload::Inline(text),
+                Err(why) => lost.add_text(LostText { seq, why }),
             }
-            whole.extend(piece);
         }
     }
 }
@@ -72,9 +52,9 @@ impl Writer for Json<'_> {
         )
     }
 
-    fn event(&mut self, out: &mut dyn Write, event: Event) -> io::Result<()> {
-        let mut value = serde_json::to_value(event)?;
-        self.make_whole(&mut value);
+    fn event(&mut self, out: &mut dyn Write, mut event: Event, lost: &mut Recovery) -> io::Result<()> {
+        self.make_whole(&mut event, lost);
+        let value = serde_json::to_value(event)?;
         let comma = if std::mem::take(&mut self.first) { "" } else { "," };
         write!(out, "{comma}\n{value}")
     }

@@ -184,12 +184,15 @@ fn write(tables: &mut Tables<'_>, note: &Note) -> rusqlite::Result<()> {
             let made = Made { calls, prefix: prefix.as_ref(), council: council.as_deref() };
             book(tables, id, who, note.seq, at, made)?;
         }
-        Change::Configured { model } => {
+        Change::Configured { model, workdir } => {
             if note.is_root() {
-                run("UPDATE sessions SET model = ?2 WHERE id = ?1", params![session, model])?;
+                run(
+                    "UPDATE sessions SET model = ifnull(?2, model), workdir = ifnull(?3, workdir) WHERE id = ?1",
+                    params![session, model, workdir],
+                )?;
             }
             run(
-                "UPDATE runs SET model = ?3 WHERE session = ?1 AND agent = ?2",
+                "UPDATE runs SET model = ifnull(?3, model) WHERE session = ?1 AND agent = ?2",
                 params![session, agent, model],
             )?;
         }

@@ -64,7 +64,8 @@ pub(crate) enum Change {
         minutes: String,
     },
     Configured {
-        model: String,
+        model: Option<String>,
+        workdir: Option<String>,
     },
     Rewound {
         to_turn: u32,
@@ -108,10 +109,12 @@ impl Note {
             Body::Deliberation { minutes } => {
                 Change::Deliberated { id: call_id(event, ""), minutes: masked(minutes, redact).to_string() }
             }
-            Body::Configured { change } => match &change.model {
-                Some(model) => Change::Configured { model: model.clone() },
-                None => Change::None,
-            },
+            Body::Configured { change } => {
+                // One that is meant from another is not known here.
+                let workdir = change.workdir.as_ref().filter(|workdir| workdir.is_absolute());
+                let workdir = workdir.map(|workdir| workdir.display().to_string());
+                Change::Configured { model: change.model.clone(), workdir }
+            }
             Body::Rewound { to_turn } => Change::Rewound { to_turn: *to_turn },
             Body::SessionEnd { reason, .. } => Change::Ended { reason: word(reason) },
             _ => Change::None,

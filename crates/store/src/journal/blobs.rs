@@ -34,6 +34,8 @@ struct Blob {
     is_made: bool,
     /// How much of it is in the file. The rest is in the stream.
     size: u64,
+    /// The checksum of that.
+    crc: crc32fast::Hasher,
     stream: Stream,
     /// Why it will never be whole.
     fault: Option<Error>,
@@ -52,8 +54,8 @@ impl Blobs {
     pub(crate) fn extend(&self, id: &BlobId, piece: &[u8]) -> Result<()> {
         let path = path(&self.folder, id)?;
         let blob = Arc::clone(locked(&self.open).entry(id.clone()).or_insert_with(|| {
-            let stream = Stream::new(self.redact.clone());
-            Arc::new(Mutex::new(Blob { path, is_made: false, size: 0, stream, fault: None }))
+            let (crc, stream) = (crc32fast::Hasher::new(), Stream::new(self.redact.clone()));
+            Arc::new(Mutex::new(Blob { path, is_made: false, size: 0, crc, stream, fault: None }))
         }));
         let mut blob = locked(&blob);
         if let Some(fault) = &blob.fault {
@@ -74,6 +76,7 @@ impl Blobs {
             blob.is_made = true;
             file.write_all_at(bytes, blob.size)?;
             blob.size += bytes.len() as u64;
+            blob.crc.update(bytes);
             Ok(())
         })();
         written.map_err(|error| self.give_up(blob, error))
@@ -102,9 +105,9 @@ impl Blobs {
     }
 
     /// Completes a payload that an event is going to name, and makes it safe against a crash of the
-    /// machine.
-    pub(crate) fn settle(&self, id: &BlobId) -> Result<()> {
-        let Some(blob) = locked(&self.open).get(id).cloned() else { return Ok(()) };
+    /// machine. Tells the checksum of what is in the file; none if it was completed before.
+    pub(crate) fn settle(&self, id: &BlobId) -> Result<Option<u32>> {
+        let Some(blob) = locked(&self.open).get(id).cloned() else { return Ok(None) };
         let mut blob = locked(&blob);
         if let Some(fault) = &blob.fault {
             return Err(fault.clone());
@@ -116,7 +119,7 @@ impl Blobs {
             self.sync(&blob.path).map_err(|error| self.give_up(&mut blob, error))?;
         }
         locked(&self.open).remove(id);
-        Ok(())
+        Ok(Some(blob.crc.clone().finalize()))
     }
 
     fn sync(&self, path: &Path) -> io::Result<()> {

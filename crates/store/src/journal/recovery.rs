@@ -17,6 +17,8 @@ pub struct Recovery {
     pub damaged: Vec<Damage>,
     /// How many more there are.
     pub more_damaged: u64,
+    /// Texts beside it that are gone, or are not what was written: the first thousand of those that were looked for.
+    pub texts: Vec<LostText>,
     /// How many payloads were removed since no event names them.
     pub swept: u64,
 }
@@ -45,10 +47,26 @@ pub struct Damage {
     pub why: String,
 }
 
+/// A text beside a journal that is lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostText {
+    /// The event that names it.
+    pub seq: Seq,
+    /// What is wrong with it.
+    pub why: String,
+}
+
 impl Recovery {
     /// Whether nothing was wrong. Payloads that were swept are nothing wrong: a tool was interrupted.
     pub fn is_clean(&self) -> bool {
-        self.cut.is_none() && self.damaged.is_empty()
+        self.cut.is_none() && self.damaged.is_empty() && self.texts.is_empty()
+    }
+
+    /// Adds a text that is lost.
+    pub(crate) fn add_text(&mut self, text: LostText) {
+        if self.texts.len() < TOLD {
+            self.texts.push(text);
+        }
     }
 
     /// Adds a damage.
@@ -79,6 +97,9 @@ impl fmt::Display for Recovery {
         }
         if self.more_damaged > 0 {
             lines.push(format!("{} more places are damaged", self.more_damaged));
+        }
+        for LostText { seq, why } in &self.texts {
+            lines.push(format!("a long text of event {seq} is lost but for its ends: {why}"));
         }
         f.write_str(&lines.join("\n"))
     }

@@ -63,7 +63,7 @@ pub(crate) fn line(seq: u64) -> Event {
 
 /// An event that names a payload.
 pub(crate) fn naming(seq: u64, blob: &BlobId, bytes: u64) -> Event {
-    let text = Payload::Spilled { head: "a".into(), tail: "z".into(), bytes, blob: blob.clone() };
+    let text = Payload::Spilled { head: "a".into(), tail: "z".into(), bytes, blob: blob.clone(), crc: None };
     event(seq, Body::AssistantTextEnd { of: Seq(1), text })
 }
 

@@ -1,11 +1,12 @@
 //! Payloads beside the journal.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use junto_core::{BlobId, Durability, Journal};
-use junto_store::ErrorKind;
+use junto_core::{BlobId, Body, Durability, EventLog, Journal, Payload, Seq};
 use junto_store::files::Faulty;
+use junto_store::{ErrorKind, Format};
 
 use crate::support::{append, journal_path, line, naming, session, store};
 
@@ -152,5 +153,43 @@ async fn names_that_lead_elsewhere_are_refused() {
         assert_eq!(kind, ErrorKind::Invalid, "{name}");
         let piece = Bytes::from_static(b"x");
         assert!(opened.journal.extend_blob(&blob(name), piece).await.is_err(), "{name}");
+    }
+}
+
+/// A text that goes through an event log has a checksum of what is on the disk, secrets masked, and what was changed there is
+/// told by whoever reads it.
+#[tokio::test]
+async fn a_text_that_was_changed_on_the_disk_is_told() {
+    let files = Faulty::default();
+    let store = store(&files);
+    let opened = store.create(&session()).unwrap();
+    let clock = Arc::new(|| jiff::Timestamp::UNIX_EPOCH);
+    let log = EventLog::new(session(), Arc::clone(&opened.journal) as Arc<dyn Journal>, opened.last, clock);
+    let text = format!("the key is sk-proj-4fJ29dkLw83hGvQx7TzB1cNm {}", "x".repeat(Payload::INLINE_LIMIT));
+    log.emit(Body::AssistantTextEnd { of: Seq(1), text: text.clone().into() }).await.unwrap();
+    drop((log, opened));
+
+    let payload = match store.read(&session()).unwrap().events.remove(0).body {
+        Body::AssistantTextEnd { text, .. } => text,
+        other => panic!("{other:?}"),
+    };
+    let Payload::Spilled { blob, crc: Some(_), .. } = &payload else { panic!("{payload:?}") };
+    let whole = store.read_payload(&session(), &payload).unwrap();
+    assert_eq!(whole.len(), text.len());
+    assert!(!String::from_utf8(whole.clone()).unwrap().contains("sk-proj-4fJ29"));
+    let damages: [(&str, Vec<u8>); 2] = [
+        ("its checksum is wrong", [&whole[..9], b"Y", &whole[10..]].concat()),
+        ("bytes and not", whole[..whole.len() - 1].to_vec()),
+    ];
+    for (why, bytes) in damages {
+        files.put(&blob_path(blob), &bytes);
+        let error = store.read_payload(&session(), &payload).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
+        assert!(error.to_string().contains(why), "{error}");
+        let mut out = Vec::new();
+        let recovery = store.export(&session(), Format::Json, &mut out).unwrap();
+        assert!(!recovery.is_clean() && recovery.to_string().contains(why), "{recovery}");
+        let told: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert!(told["damaged"][0].as_str().unwrap().contains("a long text of event 1 is lost"), "{why}");
     }
 }

@@ -129,9 +129,12 @@ async fn texts_beside_the_journal_are_in_the_export() {
     opened.journal.extend_blob(&blob, "text z".into()).await.unwrap();
     append(&*opened.journal, [naming(1, &blob, 14), naming(2, &BlobId("gone".into()), 14)]).await;
     let mut out = Vec::new();
-    store.export(&session(), Format::Json, &mut out).unwrap();
+    let recovery = store.export(&session(), Format::Json, &mut out).unwrap();
     let value: Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(value["events"][0]["text"], json!("a whole text z"));
+    let lost = ["a long text of event 2 is lost but for its ends: gone: it is gone"];
+    assert_eq!(value["damaged"], json!(lost));
+    assert_eq!(recovery.to_string(), lost[0]);
     // What is not there cannot be shown; its ends can.
     let ends: Payload = serde_json::from_value(value["events"][1]["text"].clone()).unwrap();
     assert!(matches!(ends, Payload::Spilled { bytes: 14, .. }));

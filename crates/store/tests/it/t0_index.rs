@@ -48,6 +48,14 @@ fn a_session_is_summed_up() {
     assert_eq!((row.model.as_deref(), row.turns, row.state), (Some("n"), 2, Standing::CutOff));
     assert_eq!(row.workdir.as_deref(), Some(std::path::Path::new("/project")));
     assert_eq!((row.created, row.updated), (second(100), second(107)));
+    for (to, there) in [("/elsewhere", "/elsewhere"), ("below", "/elsewhere")] {
+        life.push(Body::Configured { change: Change { workdir: Some(to.into()), ..Change::default() } });
+        scene.tell(&life);
+        let row = scene.index.sessions(&Filter::default()).unwrap().remove(0);
+        assert_eq!(row.workdir.as_deref(), Some(std::path::Path::new(there)));
+        assert_eq!(row.model.as_deref(), Some("n"));
+    }
+
     assert_eq!((row.spent.calls, row.spent.usage.input, row.spent.estimated), (2, 300, Usd(11)));
 
     life.end();

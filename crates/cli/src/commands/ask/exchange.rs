@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use junto::llm::retry::{self, Attempt, Observer, Policy};
-use junto::llm::{CallCx, Client, Error, ErrorKind, Request, Response, StreamEvent};
+use junto::llm::{CallCx, Client, Error, ErrorKind, Request, Response, StreamEvent, Tally};
 
 use crate::config::{ProviderSettings, duration_text};
 use crate::failure::Failure;
@@ -29,6 +29,8 @@ pub(crate) struct Exchange<'a> {
     pub(crate) retry: Policy,
     /// The providers' variables for keys, to name the one that holds a wrong key.
     pub(crate) keys: &'a [ProviderSettings],
+    /// Where the calls that are made are written down.
+    pub(crate) tally: Tally,
     /// Where progress and, if it is live, the answer are printed.
     pub(crate) output: &'a Output,
 }
@@ -41,7 +43,7 @@ impl Exchange<'_> {
     pub(crate) async fn run(&self, request: Request, delivery: Delivery) -> Result<Response, Failure> {
         match delivery {
             Delivery::Whole => {
-                let cx = CallCx::new();
+                let cx = self.cx();
                 let call = || self.client.complete(request.clone(), &cx);
                 let answer = retry::call(&self.retry, &cx.cancel, &self.observer(), call).await;
                 answer.map_err(|error| self.failure(error))
@@ -50,8 +52,12 @@ impl Exchange<'_> {
         }
     }
 
+    fn cx(&self) -> CallCx {
+        CallCx { tally: Some(self.tally.clone()), ..CallCx::new() }
+    }
+
     async fn stream(&self, request: Request, delivery: Delivery) -> Result<Response, Failure> {
-        let cx = CallCx::new();
+        let cx = self.cx();
         let (client, call) = (self.client.clone(), cx.clone());
         let open = move || {
             let (client, request, cx) = (client.clone(), request.clone(), call.clone());

@@ -60,8 +60,8 @@ impl Flags {
     }
 
     /// Those that a session remembers last.
-    pub(super) fn in_events(events: &[Event]) -> Self {
-        let handles = events.iter().rev().filter_map(|event| match &event.body {
+    pub(super) fn in_events<'a>(events: impl DoubleEndedIterator<Item = &'a Event>) -> Self {
+        let handles = events.rev().filter_map(|event| match &event.body {
             Body::Handle { handle } if handle.kind == KIND && handle.v == VERSION => Some(&handle.data),
             _ => None,
         });
@@ -77,9 +77,9 @@ impl Flags {
         self
     }
 
-    /// As an event; none if there is nothing to remember.
-    pub(super) fn event(&self) -> Option<Body> {
-        let data = serde_json::to_value(self).ok().filter(|_| *self != Self::default())?;
+    /// As an event; none if the session remembers these already.
+    pub(super) fn event(&self, remembered: &Self) -> Option<Body> {
+        let data = serde_json::to_value(self).ok().filter(|_| self != remembered)?;
         Some(Body::Handle { handle: ResumeHandle { kind: KIND.to_owned(), v: VERSION, data } })
     }
 
@@ -136,12 +136,14 @@ mod tests {
 
     #[test]
     fn what_holds_for_one_run_is_not_kept() {
-        assert_eq!(kept(&["-m", "x", "--effort", "low", "--timeout", "1m"]).event(), None);
+        assert_eq!(kept(&["-m", "x", "--effort", "low", "--timeout", "1m"]).event(&Flags::default()), None);
         let lasting = kept(&["--instructions", "Be kind.", "--max-usd", "1", "--web", "--no-tool", "shell"]);
-        let Some(Body::Handle { handle }) = lasting.event() else { panic!("{lasting:?}") };
+        let Some(Body::Handle { handle }) = lasting.event(&Flags::default()) else { panic!("{lasting:?}") };
         let settings = serde_json::json!({"instructions": "Be kind.", "limits.max_usd": "1"});
         let expected = serde_json::json!({"settings": settings, "web": true, "no_tools": ["shell"]});
         assert_eq!(handle.data, expected);
+        assert_eq!(lasting.event(&lasting), None);
+        assert!(Flags::default().event(&lasting).is_some(), "that there are none any more is remembered too");
         assert_eq!(lasting.limit(), Allowance::usd(Usd::from_dollars(1.0)));
         assert_eq!(kept(&["--max-tokens", "90"]).limit(), Allowance::tokens(90));
     }

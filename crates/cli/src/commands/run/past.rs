@@ -66,7 +66,7 @@ impl Past {
             let message = format!("cannot go on with session {id}: {why}");
             Failure::new(Exit::Failed, message, format!("what there is of it: junto export {id}"))
         })?;
-        let flags = Flags::in_events(past.events());
+        let flags = Flags::in_events(past.branch().into_iter());
         let (provider, model, workdir) = (past.provider(), past.model(), past.workdir());
         Ok(Self { store, kept, kind, flags, provider, model, workdir })
     }
@@ -107,7 +107,7 @@ impl Past {
 
     /// The same of those that were cut off with their process.
     pub(super) fn bill_of_lost(&self, catalog: &Catalog) -> Vec<Spending> {
-        self.kept.past.bill_of_lost(catalog, |events| Flags::in_events(events).limit())
+        self.kept.past.bill_of_lost(catalog, |events| Flags::in_events(events.iter()).limit())
     }
 
     /// The flags that it remembers.
@@ -152,8 +152,16 @@ impl Past {
         }
     }
 
-    /// What brings it back, with what the flags of now change. `provider` and `model` are whom they name.
-    pub(super) fn into_kept(self, args: &WorkArgs, asked: Asked) -> Kept {
+    /// The folder that it is moved to, if it is to work in this one and did not.
+    pub(super) fn moves_to(&self, directory: &Path) -> Option<PathBuf> {
+        // Events have paths as texts.
+        let directory = PathBuf::from(directory.to_string_lossy().into_owned());
+        self.workdir.as_ref().filter(|workdir| **workdir != directory).map(|_| directory)
+    }
+
+    /// What brings it back, with what the flags of now change. `asked` is whom they name, and `moved` the folder that it
+    /// is moved to.
+    pub(super) fn into_kept(self, args: &WorkArgs, asked: Asked, moved: Option<PathBuf>) -> Kept {
         let asked = if names_model(args) { asked } else { Asked::default() };
         let change = Change {
             model: asked.model.filter(|model| Some(model) != self.model.as_ref()),
@@ -161,7 +169,7 @@ impl Past {
             effort: args.model.effort.clone(),
             max_turns: args.max_turns,
             max_tool_rounds: args.max_rounds,
-            workdir: None,
+            workdir: moved,
         };
         let mut kept = self.kept;
         kept.past = kept.past.change(change);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use junto::core::{Agent, AgentSpec, Body, Limits, OnReject, Purse, Seq};
+use junto::core::{Agent, AgentSpec, Body, Change, Limits, OnReject, Purse, Seq};
 use junto::llm::{Allowance, Usd};
 use junto::mcp::Hub;
 use junto::named::Plan;
@@ -36,6 +36,8 @@ pub(super) struct Job {
     args: WorkArgs,
     asked: Asked,
     pub(super) begin: Begin,
+    /// The folder that its session is moved to.
+    moved: Option<PathBuf>,
     /// What its session shall remember and does not yet.
     flags: Option<Body>,
     /// How long it may take.
@@ -91,6 +93,7 @@ impl Job {
     /// Whatever keeps it from starting.
     pub(super) async fn start(self) -> Result<Begun, Failure> {
         let cancel = CancellationToken::new();
+        let mut told = Vec::new();
         let begun = match self.begin {
             Begin::New(_) => {
                 let agent = Box::pin(self.workshop.start(self.spec, cancel)).await;
@@ -98,13 +101,20 @@ impl Job {
             }
             Begin::Again(past) => {
                 let goes_on = past.is_cut_off();
-                let kept = past.into_kept(&self.args, self.asked);
+                if past.kind() != AgentKind::Native {
+                    // Our own tells it by itself.
+                    let moved =
+                        self.moved.clone().map(|to| Change { workdir: Some(to), ..Change::default() });
+                    told.extend(moved.map(|change| Body::Configured { change }));
+                }
+                let kept = past.into_kept(&self.args, self.asked, self.moved);
                 let from = kept.last().next();
                 let agent = Box::pin(self.workshop.resume(self.spec, kept, cancel)).await;
                 Begun { agent: agent.map_err(|error| refused(&error))?, from, goes_on }
             }
         };
-        if let Some(event) = self.flags.filter(|_| self.kept) {
+        told.extend(self.flags.filter(|_| self.kept));
+        for event in told {
             begun.agent.log().emit(event).await.map_err(|error| super::view::journal(&error))?;
         }
         Ok(begun)
@@ -264,12 +274,14 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
         ..AgentSpec::default()
     };
     let line = format!("{} · {who} · {} · {rules}", kind.name(), directory.display());
+    let moved = match &begin {
+        Begin::Again(past) if args.cwd.is_some() => past.moves_to(&directory),
+        Begin::Again(_) | Begin::New(_) => None,
+    };
     let flags = Flags::of(&args, environment);
     let flags = match &begin {
-        Begin::New(_) => flags.event(),
-        Begin::Again(past) => {
-            Some(flags.upon(past.flags())).filter(|all| all != past.flags()).and_then(|all| all.event())
-        }
+        Begin::New(_) => flags.event(&Flags::default()),
+        Begin::Again(past) => flags.upon(past.flags()).event(past.flags()),
     };
     let workshop = workshop.build();
     Ok(Job {
@@ -278,6 +290,7 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
         args,
         asked,
         begin,
+        moved,
         flags,
         time,
         providers,
@@ -439,6 +452,10 @@ fn directory(args: &WorkArgs, begin: &Begin, environment: &Environment) -> Resul
     let here = environment.directory();
     let directory = match (args.cwd.as_deref(), own) {
         (Some(given), _) => here.join(given),
+        // Sessions have paths as texts.
+        (None, Some(own)) if saved::folder(environment).to_string_lossy() == own.to_string_lossy() => {
+            here.to_owned()
+        }
         (None, Some(own)) => own.to_owned(),
         (None, None) => here.to_owned(),
     };

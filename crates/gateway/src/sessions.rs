@@ -134,9 +134,14 @@ impl Sessions {
         (Ticket { sessions: Arc::clone(self), slot, id, counted }, verdict)
     }
 
+    /// Whether what they may use is limited.
+    pub(crate) fn have_budget(&self) -> bool {
+        self.limits.budget != Allowance::UNLIMITED
+    }
+
     /// Whether nothing that sessions have done keeps them from such a turn.
     pub(crate) fn are_free(&self, turn: Turn) -> bool {
-        turn == Turn::Free && self.limits.budget == Allowance::UNLIMITED
+        turn == Turn::Free && !self.have_budget()
     }
 
     /// The sessions that were used last, the latest first.

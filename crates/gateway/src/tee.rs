@@ -63,6 +63,7 @@ impl Tee {
             Reader::Events { sse, decoder, batch } => {
                 let result = sse.push(chunk, |frame| decoder.frame(frame, batch));
                 for event in batch.drain(..) {
+                    self.meter.hear(&event);
                     match event {
                         StreamEvent::StreamStart { usage: Some(usage), .. } => self.meter.note(&usage),
                         StreamEvent::Finish { usage, .. } => self.meter.finish(&usage),
@@ -125,7 +126,7 @@ impl Tee {
             }
             Reader::Whole { bytes, cx } => {
                 let response = cx.origin.wire.codec().decode_response(&bytes, &cx).map_err(|_| None)?;
-                self.meter.finish(&response.usage);
+                self.meter.finish_with(&response);
                 Ok(())
             }
             Reader::Refusal { bytes, status, wire } => {

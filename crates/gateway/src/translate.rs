@@ -33,7 +33,7 @@ pub(crate) async fn answer(
         Mode::Complete => {
             call.cx.narration = Narration::Silent;
             let mut response = call.target.provider.complete(request, &call.cx).await?;
-            call.meter.finish(&response.usage);
+            call.meter.finish_with(&response);
             let maker = response.message.content.iter().find_map(Part::origin).map(|origin| origin.wire);
             label.apply(maker, &mut response.id, &mut response.model);
             Sealer::new(call.origin()).seal_all(&mut response);

@@ -191,6 +191,29 @@ fn a_council_costs_what_its_members_cost() {
     assert_eq!(said.matches(&format!(" · about ${half}.00\n")).count(), 2, "{said}");
 }
 
+/// What a client was not told, because it did not ask, is not nothing.
+#[test]
+fn a_stream_without_usage_is_noted_and_booked_as_unknown() {
+    let setup = &SETUPS[3];
+    let stage = Stage::new(setup, Play::text("Here."));
+    stage.price(&[setup.model]);
+    let gateway = Gateway::start(&stage.machine, &[]);
+    let body = format!(
+        "{{\"model\": \"{}\", \"stream\": true, \"messages\": [{{\"role\": \"user\", \"content\": \"Hello.\"}}]}}",
+        setup.model
+    );
+    let answer = gateway.send(&format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    ));
+    assert!(answer.contains("[DONE]") && !answer.contains("usage"), "{answer}");
+    let (_, said) = gateway.end();
+    assert!(said.contains("local/mistral · what it used was not told · cost unknown\n"), "{said}");
+    let cost: serde_json::Value = serde_json::from_str(&stage.machine.run(&["cost", "--json"]).ok()).unwrap();
+    let total = &cost["total"];
+    assert_eq!((&total["calls"], &total["cost"]["unknown_calls"]), (&1.into(), &1.into()), "{cost}");
+}
+
 #[test]
 fn calls_that_fail_are_noted_with_what_to_do() {
     // As the client's own bytes, and translated.

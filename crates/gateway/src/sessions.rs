@@ -237,7 +237,7 @@ impl Ticket {
     /// At the end of the call.
     pub(crate) fn settle(self, outcome: Outcome, used: Spending) {
         let mut table = self.sessions.table();
-        let Some(record) = table.get_mut(self.slot) else { return };
+        let Some(record) = table.end(self.slot) else { return };
         if self.counted && outcome == Outcome::Nothing {
             record.turns = record.turns.saturating_sub(1);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use junto::llm::{CallCx, Client, Endpoint, Error, ErrorKind, HttpProvider, Request, StreamEvent, Wire};
-use junto::twin::{Fault, Play, Step};
+use junto::twin::{After, Fault, Play, Step};
 
 use crate::Machine;
 use crate::stage::{KEY, SETUPS, Stage, on_every_wire};
@@ -189,6 +189,46 @@ fn a_council_costs_what_its_members_cost() {
     // Whole and streamed, each the half.
     let half = stage.tokens() / 2;
     assert_eq!(said.matches(&format!(" · about ${half}.00\n")).count(), 2, "{said}");
+}
+
+/// A second interrupt waits for nobody, but what is known of the running answers is written down.
+#[test]
+fn a_second_interrupt_loses_nothing_of_the_books() {
+    const STREAMS: usize = 20;
+    let stalled = Fault { stall: Some(After(500)), ..Fault::default() };
+    let step = Step { repeat: Some(1000), fault: Some(stalled), ..Step::text("word ") };
+    let stage = Stage::on_any_wire(Play::of(vec![step; STREAMS]));
+    let mut gateway = Gateway::start(&stage.machine, &[]);
+    let body = r#"{"model": "claude-opus-5-5", "max_tokens": 900, "stream": true, "messages": [{"role": "user", "content": "Hello."}]}"#;
+    let running: Vec<TcpStream> = (0..STREAMS)
+        .map(|session| {
+            let mut stream = TcpStream::connect(gateway.url.strip_prefix("http://").unwrap()).unwrap();
+            let head = format!(
+                "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nx-claude-code-session-id: s-{session}\r\n\
+                 content-length: {}\r\n\r\n",
+                body.len()
+            );
+            stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+            let mut said = String::new();
+            let mut lines = BufReader::new(&stream);
+            while !said.contains("content_block_delta") {
+                assert_ne!(lines.read_line(&mut said).unwrap(), 0, "{said}");
+            }
+            stream
+        })
+        .collect();
+    interrupt(&gateway.child);
+    while !gateway.said.contains("shutting down") {
+        assert_ne!(gateway.err.read_line(&mut gateway.said).unwrap(), 0, "{}", gateway.said);
+    }
+    let (code, said) = gateway.end();
+    drop(running);
+    assert_eq!(code, Some(130), "{said}");
+    assert_eq!(said.matches(" · broken off\n").count(), STREAMS, "{said}");
+    let cost: serde_json::Value = serde_json::from_str(&stage.machine.run(&["cost", "--json"]).ok()).unwrap();
+    assert_eq!(cost["total"]["calls"], STREAMS, "{cost}");
+    let sessions = stage.machine.path(".local/state/junto/gateway/sessions.json");
+    assert_eq!(std::fs::read_to_string(sessions).unwrap().matches("\"s-").count(), STREAMS);
 }
 
 /// What a client was not told, because it did not ask, is not nothing.

@@ -61,8 +61,7 @@ async fn serve_with(
     shutdown: CancellationToken,
     stop: &CancellationToken,
 ) {
-    let server =
-        Server { tasks: TaskTracker::new(), closing: shutdown, stop: stop.child_token(), patience };
+    let server = Server { tasks: TaskTracker::new(), closing: shutdown, stop: stop.child_token(), patience };
     // Should this future be dropped, every task ends with it.
     let _ends_all = server.stop.clone().drop_guard();
     let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));

@@ -63,7 +63,7 @@ pub trait SessionStore: Send + Sync {
     /// If they cannot be read. A gateway does not start then: it would forget what was spent.
     fn load(&self) -> std::io::Result<Vec<SessionRecord>>;
 
-    /// Replaces what was saved, all of it or nothing.
+    /// Replaces what this gateway has saved before, all of it or nothing.
     ///
     /// # Errors
     /// If that fails. The gateway says so in its log and tries again with the next change.

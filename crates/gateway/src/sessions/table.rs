@@ -76,7 +76,8 @@ impl Table {
     pub(super) fn find(&mut self, key: Key) -> (Slot, &mut SessionRecord) {
         let slot = self.known(&key).unwrap_or_else(|| self.name(&key));
         self.clock += 1;
-        let entry = self.entries.entry(slot).or_insert_with(|| Entry { record: fresh(key), used: 0, open: 0 });
+        let entry =
+            self.entries.entry(slot).or_insert_with(|| Entry { record: fresh(key), used: 0, open: 0 });
         self.order.remove(&entry.used);
         self.order.insert(self.clock, slot);
         entry.used = self.clock;

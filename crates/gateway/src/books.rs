@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use http::StatusCode;
-use junto_llm::{Cost, Usd};
+use junto_llm::{Cost, Usage, Usd};
 
 use crate::aside::Backlog;
 use crate::metrics::Metrics;
-use crate::report::{CallEnd, CallReport};
+use crate::report::{CallEnd, CallReport, is_nothing};
 use crate::sessions::{self, Outcome, Sessions, Ticket};
 
 /// Where reports go.
@@ -32,27 +32,43 @@ impl Books {
         self.backlog.read();
     }
 
-    /// Closes a call that has ended: once.
-    pub(crate) fn close(&self, report: CallReport, began: Option<StatusCode>, ticket: Option<Ticket>) {
-        let cost = self.cost(&report);
+    /// Closes a call that has ended: once. What it is presumed to have used, since its provider does not say, is on the
+    /// session's budget.
+    pub(crate) fn close(
+        &self,
+        report: CallReport,
+        began: Option<StatusCode>,
+        ticket: Option<Ticket>,
+        presumed: Option<Usage>,
+    ) {
+        let cost = self.cost(&report, presumed.as_ref());
         self.metrics.call(&report, began, cost);
         if let Some(ticket) = ticket {
-            ticket.settle(outcome(&report), sessions::spending(&report.usage, cost));
+            ticket.settle(
+                outcome(&report),
+                sessions::spending(presumed.as_ref().unwrap_or(&report.usage), cost),
+            );
         }
         if let Some(sink) = &self.sink {
             sink(report);
         }
     }
 
-    fn cost(&self, report: &CallReport) -> Cost {
-        match report.end {
-            CallEnd::Unread => Cost::Unknown,
-            _ if report.usage.input == 0 && report.usage.output == 0 => Cost::Estimated(Usd::ZERO),
-            _ => {
-                let price = self.prices.as_ref().and_then(|prices| prices(report));
-                price.map_or(Cost::Unknown, Cost::Estimated)
-            }
+    fn cost(&self, report: &CallReport, presumed: Option<&Usage>) -> Cost {
+        match (&report.end, presumed) {
+            // A model may have thought for long, and nobody has seen it.
+            (CallEnd::Unread, _) => Cost::Unknown,
+            (CallEnd::Complete, _) | (_, None) if report.is_untold() => Cost::Unknown,
+            // Of what did not come to its end, what is known counts.
+            (_, Some(usage)) => self.price(&CallReport { usage: usage.clone(), ..report.clone() }),
+            (_, None) if is_nothing(&report.usage) => Cost::Estimated(Usd::ZERO),
+            (_, None) => self.price(report),
         }
+    }
+
+    fn price(&self, report: &CallReport) -> Cost {
+        let price = self.prices.as_ref().and_then(|prices| prices(report));
+        price.map_or(Cost::Unknown, Cost::Estimated)
     }
 }
 
@@ -68,9 +84,10 @@ fn outcome(report: &CallReport) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::presumed::Presumed;
     use crate::report::Meter;
     use crate::sessions::{Key, Limits, SessionRecord, Turn};
-    use junto_llm::{Allowance, CallCx, Error, ErrorKind, SessionId, Usage, Wire};
+    use junto_llm::{Allowance, CallCx, Error, ErrorKind, SegmentId, SessionId, StreamEvent, Usage, Wire};
 
     impl Books {
         /// Books of which only this sink is looked at.
@@ -97,6 +114,41 @@ mod tests {
         books.sessions.latest(1).pop()
     }
 
+    /// What the provider does not say is counted, where there is a budget.
+    #[test]
+    fn what_is_not_told_is_presumed() {
+        let request = r#"{"model":"gpt-5.5","messages":[{"role":"user","content":"Hello, world"}]}"#;
+        let presume = |meter: &Meter| {
+            meter.presume(Presumed::new(Wire::Chat, "gpt-5.5", request.into()));
+            meter.via(crate::Via::Passthrough);
+            meter.began(StatusCode::OK);
+        };
+        let check = |by: fn(Meter), expected: Option<(u64, Cost)>| {
+            let found = booked(|meter| {
+                presume(&meter);
+                by(meter);
+            });
+            assert_eq!(found.map(|record| (record.tokens, record.cost)), expected);
+        };
+        let priced = Cost::Estimated(Usd(7));
+        check(|meter| meter.finish(&Usage::default()), Some((9, Cost::Unknown)));
+        check(|meter| meter.unread(), Some((9, Cost::Unknown)));
+        check(drop, Some((9, priced)));
+        check(|meter| meter.finish(&Usage::new(3, 4)), Some((7, priced)));
+        check(|meter| meter.note(&Usage::new(3, 0)), Some((3, priced)));
+        check(
+            |meter| meter.fail(Some(StatusCode::BAD_GATEWAY), Error::new(ErrorKind::Server, "burst")),
+            None,
+        );
+        check(
+            |meter| {
+                meter.hear(&StreamEvent::TextDelta { id: SegmentId(0), text: "Hello".into() });
+                meter.fail(None, Error::new(ErrorKind::Server, "burst"));
+            },
+            Some((10, priced)),
+        );
+    }
+
     #[test]
     fn each_end_is_booked_as_what_it_was() {
         let check = |by: fn(Meter), expected: Option<(u32, u64, Cost)>| {
@@ -105,8 +157,15 @@ mod tests {
         };
         let usd = |nano| Cost::Estimated(Usd(nano));
         check(|meter| meter.finish(&Usage::new(3, 4)), Some((1, 7, usd(7))));
-        check(|meter| meter.finish(&Usage::default()), Some((1, 0, usd(0))));
+        check(|meter| meter.finish(&Usage::default()), Some((1, 0, Cost::Unknown)));
         check(|meter| meter.unread(), Some((1, 0, Cost::Unknown)));
+        check(
+            |meter| {
+                meter.via(crate::Via::Gateway);
+                meter.finish(&Usage::default());
+            },
+            Some((1, 0, usd(0))),
+        );
         check(drop, None);
         check(
             |meter| {

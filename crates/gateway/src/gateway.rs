@@ -141,9 +141,20 @@ impl Gateway {
     /// once. What sessions have used is saved meanwhile and at the end; if the future is dropped, the last
     /// seconds of that are lost.
     pub async fn serve(&self, listener: TcpListener, shutdown: CancellationToken) {
+        self.serve_until(listener, shutdown, CancellationToken::new()).await;
+    }
+
+    /// The same; but when `stop` is cancelled, nothing is waited for any more: what is left is closed, and this returns
+    /// once that has ended and is reported and saved.
+    pub async fn serve_until(
+        &self,
+        listener: TcpListener,
+        shutdown: CancellationToken,
+        stop: CancellationToken,
+    ) {
         let over = CancellationToken::new();
         let serving = async {
-            serve::serve(self, listener, shutdown).await;
+            serve::serve(self, listener, shutdown, &stop).await;
             over.cancel();
         };
         tokio::join!(serving, self.0.books.sessions.keep(over.clone()));

@@ -50,6 +50,7 @@ mod metrics;
 mod models;
 mod note;
 mod passthrough;
+mod presumed;
 mod progress;
 mod reply;
 mod report;

@@ -209,6 +209,7 @@ impl Live {
     }
 
     fn write(&mut self, mut event: StreamEvent, out: &mut Vec<u8>) {
+        self.meter.hear(&event);
         match &mut event {
             StreamEvent::StreamStart { id, model, usage, origin, rate_limit, .. } => {
                 self.label.apply(origin.as_ref().map(|origin| origin.wire), id, model);

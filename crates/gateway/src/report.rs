@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::StatusCode;
-use junto_llm::{CallCx, CallId, Error, SessionId, Traffic, Usage, Wire};
+use junto_llm::{CallCx, CallId, Error, Response, SessionId, StreamEvent, Traffic, Usage, Wire};
 use tokio::time::Instant;
 
 use crate::books::Books;
+use crate::presumed::Presumed;
 use crate::sessions::Ticket;
 
 /// Which way a call took.
@@ -18,6 +19,8 @@ pub enum Via {
     Passthrough,
     /// Decoded and encoded again: a provider with a ledger of its own has booked it already.
     Translation,
+    /// The gateway itself answered and asked nobody, which costs nothing: a session that has had all its turns is told so.
+    Gateway,
 }
 
 /// What became of one call.
@@ -46,6 +49,23 @@ pub struct CallReport {
     pub began: Option<Duration>,
     /// The time until the end.
     pub took: Duration,
+}
+
+impl CallReport {
+    /// Whether a provider has answered, or begun to, and nothing is known of what it used; that is not nothing.
+    pub fn is_untold(&self) -> bool {
+        let has_answered = match self.end {
+            CallEnd::Complete | CallEnd::Unread => true,
+            CallEnd::BrokenOff => self.began.is_some(),
+            CallEnd::Failed { .. } => false,
+        };
+        has_answered && is_nothing(&self.usage) && self.via != Some(Via::Gateway)
+    }
+}
+
+/// Whether this is what is known where nothing is.
+pub(crate) fn is_nothing(usage: &Usage) -> bool {
+    usage.input == 0 && usage.output == 0
 }
 
 /// How a call ended.
@@ -85,6 +105,8 @@ struct Notes {
     /// The status with which the answer began.
     status: Option<StatusCode>,
     ticket: Option<Ticket>,
+    /// Where somebody has to know, until the provider says what is used.
+    presumed: Option<Presumed>,
 }
 
 impl Meter {
@@ -102,7 +124,7 @@ impl Meter {
             began: None,
             took: Duration::ZERO,
         };
-        let notes = Notes { report, status: None, ticket: None };
+        let notes = Notes { report, status: None, ticket: None, presumed: None };
         Self(Arc::new(Open {
             books: Arc::clone(books),
             asked: Instant::now(),
@@ -127,9 +149,35 @@ impl Meter {
         });
     }
 
-    /// Takes note of the way.
+    /// Takes note of the way, if none was noted before.
     pub(crate) fn via(&self, via: Via) {
-        self.with(|notes| notes.report.via = Some(via));
+        self.with(|notes| {
+            notes.report.via.get_or_insert(via);
+        });
+    }
+
+    /// Counts what is used, should the provider not say it.
+    pub(crate) fn presume(&self, presumed: Presumed) {
+        self.with(|notes| notes.presumed = Some(presumed));
+    }
+
+    /// Takes note of what is answered, as far as that may have to be counted.
+    pub(crate) fn hear(&self, event: &StreamEvent) {
+        self.with(|notes| {
+            if let Some(presumed) = &mut notes.presumed {
+                presumed.hear(event);
+            }
+        });
+    }
+
+    /// The same of a whole answer, which is complete.
+    pub(crate) fn finish_with(&self, response: &Response) {
+        self.with(|notes| {
+            if let Some(presumed) = &mut notes.presumed {
+                presumed.hear_all(response);
+            }
+        });
+        self.finish(&response.usage);
     }
 
     /// Takes note that the answer begins.
@@ -143,7 +191,12 @@ impl Meter {
 
     /// Takes note of usage before the end.
     pub(crate) fn note(&self, usage: &Usage) {
-        self.with(|notes| notes.report.usage = usage.clone());
+        self.with(|notes| {
+            notes.report.usage = usage.clone();
+            if !is_nothing(usage) {
+                notes.presumed = None;
+            }
+        });
     }
 
     /// At the end of the answer.
@@ -172,7 +225,7 @@ impl Meter {
 impl Open {
     fn tell(&self, end: CallEnd) {
         let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Notes { report, mut status, ticket }) = notes {
+        if let Some(Notes { report, mut status, ticket, presumed }) = notes {
             let took = self.asked.elapsed();
             let mut report = CallReport { end, took, ..report };
             if matches!(report.end, CallEnd::Complete) && report.began.is_none() {
@@ -180,7 +233,12 @@ impl Open {
                 report.began = Some(took);
                 status = Some(StatusCode::OK);
             }
-            self.books.close(report, status, ticket);
+            let has_used = |presumed: &Presumed| match report.end {
+                CallEnd::Failed { .. } => presumed.has_heard(),
+                _ => report.is_untold(),
+            };
+            let presumed = presumed.filter(has_used).map(|presumed| presumed.usage());
+            self.books.close(report, status, ticket, presumed);
         }
     }
 }

@@ -44,9 +44,14 @@ struct Patience {
     pong: Duration,
 }
 
-/// Serves until `shutdown`, then lets running answers finish within the grace that they have.
-pub(crate) async fn serve(gateway: &Gateway, listener: TcpListener, shutdown: CancellationToken) {
-    serve_with(PATIENCE, gateway, listener, shutdown).await;
+/// Serves until `shutdown`, then lets running answers finish within the grace that they have, or until `stop`.
+pub(crate) async fn serve(
+    gateway: &Gateway,
+    listener: TcpListener,
+    shutdown: CancellationToken,
+    stop: &CancellationToken,
+) {
+    serve_with(PATIENCE, gateway, listener, shutdown, stop).await;
 }
 
 async fn serve_with(
@@ -54,9 +59,9 @@ async fn serve_with(
     gateway: &Gateway,
     listener: TcpListener,
     shutdown: CancellationToken,
+    stop: &CancellationToken,
 ) {
-    let server =
-        Server { tasks: TaskTracker::new(), closing: shutdown, stop: CancellationToken::new(), patience };
+    let server = Server { tasks: TaskTracker::new(), closing: shutdown, stop: stop.child_token(), patience };
     // Should this future be dropped, every task ends with it.
     let _ends_all = server.stop.clone().drop_guard();
     let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
@@ -64,6 +69,7 @@ async fn serve_with(
         let accepted = tokio::select! {
             biased;
             () = server.closing.cancelled() => break,
+            () = server.stop.cancelled() => break,
             accepted = accept(&listener, &permits) => accepted,
         };
         if let Some((stream, peer, permit)) = accepted {
@@ -79,11 +85,15 @@ async fn serve_with(
     // From here on the system refuses connections.
     drop(listener);
     server.tasks.close();
-    if tokio::time::timeout(gateway.0.settings.grace, server.tasks.wait()).await.is_err() {
-        tracing::warn!(connections = server.tasks.len(), "closing connections whose answers did not finish");
-        server.stop.cancel();
-        server.tasks.wait().await;
+    tokio::select! {
+        biased;
+        () = server.tasks.wait() => return,
+        () = server.stop.cancelled() => {}
+        () = tokio::time::sleep(gateway.0.settings.grace) => {}
     }
+    tracing::warn!(connections = server.tasks.len(), "closing connections whose answers did not finish");
+    server.stop.cancel();
+    server.tasks.wait().await;
 }
 
 async fn accept(
@@ -202,8 +212,8 @@ mod tests {
         let gateway = Gateway::builder().route("*", target).build().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        let shutdown = CancellationToken::new();
-        let serving = serve_with(patience, &gateway, listener, shutdown.clone());
+        let [shutdown, stop] = [(); 2].map(|()| CancellationToken::new());
+        let serving = serve_with(patience, &gateway, listener, shutdown.clone(), &stop);
         let listening = async {
             client.write_all(said).await.unwrap();
             let mut heard = Vec::new();

@@ -63,7 +63,7 @@ pub trait SessionStore: Send + Sync {
     /// If they cannot be read. A gateway does not start then: it would forget what was spent.
     fn load(&self) -> std::io::Result<Vec<SessionRecord>>;
 
-    /// Replaces what was saved, all of it or nothing.
+    /// Replaces what this gateway has saved before, all of it or nothing.
     ///
     /// # Errors
     /// If that fails. The gateway says so in its log and tries again with the next change.
@@ -134,9 +134,14 @@ impl Sessions {
         (Ticket { sessions: Arc::clone(self), slot, id, counted }, verdict)
     }
 
+    /// Whether what they may use is limited.
+    pub(crate) fn have_budget(&self) -> bool {
+        self.limits.budget != Allowance::UNLIMITED
+    }
+
     /// Whether nothing that sessions have done keeps them from such a turn.
     pub(crate) fn are_free(&self, turn: Turn) -> bool {
-        turn == Turn::Free && self.limits.budget == Allowance::UNLIMITED
+        turn == Turn::Free && !self.have_budget()
     }
 
     /// The sessions that were used last, the latest first.
@@ -232,7 +237,7 @@ impl Ticket {
     /// At the end of the call.
     pub(crate) fn settle(self, outcome: Outcome, used: Spending) {
         let mut table = self.sessions.table();
-        let Some(record) = table.get_mut(self.slot) else { return };
+        let Some(record) = table.end(self.slot) else { return };
         if self.counted && outcome == Outcome::Nothing {
             record.turns = record.turns.saturating_sub(1);
         }

@@ -22,6 +22,8 @@ const MOST_OF_REFUSAL: usize = 64 * 1024;
 pub(crate) struct Tee {
     reader: Reader,
     meter: Meter,
+    /// How many bytes are still to come, if the head says it.
+    left: Option<u64>,
 }
 
 enum Reader {
@@ -54,15 +56,19 @@ impl Tee {
         } else {
             Reader::Whole { bytes: BytesMut::new(), cx }
         };
-        Self { reader, meter }
+        let left = text(header::CONTENT_LENGTH).parse().ok();
+        Self { reader, meter, left }
     }
 
     /// Reads what was handed on.
     pub(crate) fn read(&mut self, chunk: &[u8]) {
+        let length = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
+        self.left = self.left.map(|left| left.saturating_sub(length));
         let goes_on = match &mut self.reader {
             Reader::Events { sse, decoder, batch } => {
                 let result = sse.push(chunk, |frame| decoder.frame(frame, batch));
                 for event in batch.drain(..) {
+                    self.meter.hear(&event);
                     match event {
                         StreamEvent::StreamStart { usage: Some(usage), .. } => self.meter.note(&usage),
                         StreamEvent::Finish { usage, .. } => self.meter.finish(&usage),
@@ -125,7 +131,7 @@ impl Tee {
             }
             Reader::Whole { bytes, cx } => {
                 let response = cx.origin.wire.codec().decode_response(&bytes, &cx).map_err(|_| None)?;
-                self.meter.finish(&response.usage);
+                self.meter.finish_with(&response);
                 Ok(())
             }
             Reader::Refusal { bytes, status, wire } => {
@@ -141,6 +147,9 @@ impl Tee {
 impl Drop for Tee {
     /// The client has gone, or the server, which may know how many bytes there are, asks for no more.
     fn drop(&mut self) {
+        if self.left == Some(0) {
+            return self.over();
+        }
         let unread = matches!(self.reader, Reader::Off);
         if self.end().is_err() && unread {
             self.meter.unread();
@@ -236,6 +245,15 @@ mod tests {
         }
         check(&head(200, JSON, None), &[b"<html>"], Last::Over, unread);
         check(&head(200, JSON, None), &[], Last::Over, unread);
+        // A server that was told how much there is asks for no more.
+        for said in ["ok", "<html></html>", "[]"] {
+            let mut counted = head(200, JSON, None);
+            counted.headers.insert(header::CONTENT_LENGTH, said.len().into());
+            for last in [Last::Over, Last::Left] {
+                check(&counted, &[said.as_bytes()], last, unread);
+            }
+            check(&counted, &[&said.as_bytes()[1..]], Last::Left, (0, 0, "broken off"));
+        }
     }
 
     #[test]

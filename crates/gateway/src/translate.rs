@@ -39,7 +39,7 @@ pub(crate) async fn answer(
                 call.meter.note(&response.usage);
                 return Err(error.into());
             }
-            call.meter.finish(&response.usage);
+            call.meter.finish_with(&response);
             let maker = response.message.content.iter().find_map(Part::origin).map(|origin| origin.wire);
             label.apply(maker, &mut response.id, &mut response.model);
             Sealer::new(call.origin()).seal_all(&mut response);
@@ -77,7 +77,7 @@ fn wants_usage(wire: Wire, body: &Value) -> bool {
 
 /// Seconds since 1970.
 #[expect(clippy::disallowed_methods, reason = "answers on OpenAI's wires say when they were made")]
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 

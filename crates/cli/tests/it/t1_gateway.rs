@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use junto::llm::{CallCx, Client, Endpoint, Error, ErrorKind, HttpProvider, Request, StreamEvent, Wire};
-use junto::twin::{Fault, Play, Step};
+use junto::twin::{After, Fault, Play, Step};
 
 use crate::Machine;
 use crate::stage::{KEY, SETUPS, Stage, on_every_wire};
@@ -196,6 +196,69 @@ fn a_council_costs_what_its_members_cost() {
     assert_eq!(said.matches(&format!(" · about ${half}.00\n")).count(), 2, "{said}");
 }
 
+/// A second interrupt waits for nobody, but what is known of the running answers is written down.
+#[test]
+fn a_second_interrupt_loses_nothing_of_the_books() {
+    const STREAMS: usize = 20;
+    let stalled = Fault { stall: Some(After(500)), ..Fault::default() };
+    let step = Step { repeat: Some(1000), fault: Some(stalled), ..Step::text("word ") };
+    let stage = Stage::on_any_wire(Play::of(vec![step; STREAMS]));
+    let mut gateway = Gateway::start(&stage.machine, &[]);
+    let body = r#"{"model": "claude-opus-5-5", "max_tokens": 900, "stream": true, "messages": [{"role": "user", "content": "Hello."}]}"#;
+    let running: Vec<TcpStream> = (0..STREAMS)
+        .map(|session| {
+            let mut stream = TcpStream::connect(gateway.url.strip_prefix("http://").unwrap()).unwrap();
+            let head = format!(
+                "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nx-claude-code-session-id: s-{session}\r\n\
+                 content-length: {}\r\n\r\n",
+                body.len()
+            );
+            stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+            let mut said = String::new();
+            let mut lines = BufReader::new(&stream);
+            while !said.contains("content_block_delta") {
+                assert_ne!(lines.read_line(&mut said).unwrap(), 0, "{said}");
+            }
+            stream
+        })
+        .collect();
+    interrupt(&gateway.child);
+    while !gateway.said.contains("shutting down") {
+        assert_ne!(gateway.err.read_line(&mut gateway.said).unwrap(), 0, "{}", gateway.said);
+    }
+    let (code, said) = gateway.end();
+    drop(running);
+    assert_eq!(code, Some(130), "{said}");
+    assert_eq!(said.matches(" · broken off\n").count(), STREAMS, "{said}");
+    let cost: serde_json::Value = serde_json::from_str(&stage.machine.run(&["cost", "--json"]).ok()).unwrap();
+    assert_eq!(cost["total"]["calls"], STREAMS, "{cost}");
+    let sessions = stage.machine.path(".local/state/junto/gateway/sessions.json");
+    assert_eq!(std::fs::read_to_string(sessions).unwrap().matches("\"s-").count(), STREAMS);
+}
+
+/// What a client was not told, because it did not ask, is not nothing.
+#[test]
+fn a_stream_without_usage_is_noted_and_booked_as_unknown() {
+    let setup = &SETUPS[3];
+    let stage = Stage::new(setup, Play::text("Here."));
+    stage.price(&[setup.model]);
+    let gateway = Gateway::start(&stage.machine, &[]);
+    let body = format!(
+        "{{\"model\": \"{}\", \"stream\": true, \"messages\": [{{\"role\": \"user\", \"content\": \"Hello.\"}}]}}",
+        setup.model
+    );
+    let answer = gateway.send(&format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    ));
+    assert!(answer.contains("[DONE]") && !answer.contains("usage"), "{answer}");
+    let (_, said) = gateway.end();
+    assert!(said.contains("local/mistral · what it used was not told · cost unknown\n"), "{said}");
+    let cost: serde_json::Value = serde_json::from_str(&stage.machine.run(&["cost", "--json"]).ok()).unwrap();
+    let total = &cost["total"];
+    assert_eq!((&total["calls"], &total["cost"]["unknown_calls"]), (&1.into(), &1.into()), "{cost}");
+}
+
 #[test]
 fn calls_that_fail_are_noted_with_what_to_do() {
     // As the client's own bytes, and translated.
@@ -213,6 +276,21 @@ fn calls_that_fail_are_noted_with_what_to_do() {
         assert!(noted.ends_with(" · check the key in ANTHROPIC_API_KEY"), "{said}");
         assert!(!said.contains("wrong-key") && !said.contains(KEY), "{said}");
     }
+}
+
+#[test]
+fn what_a_client_calls_a_model_is_no_line_of_its_own() {
+    let stage = Stage::on_any_wire(Play::text("Here."));
+    stage.machine.write(".config/junto/config.toml", "");
+    let gateway = Gateway::start(&stage.machine, &["--provider", "anthropic"]);
+    let body = r#"{"model": "m\nforged/m · in 9 out 9", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello."}]}"#;
+    gateway.send(&format!(
+        "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    ));
+    let (_, said) = gateway.end();
+    assert!(said.contains("m␊forged/m · in 9 out 9 · "), "{said}");
+    assert!(!said.lines().any(|line| line.starts_with("forged")), "{said}");
 }
 
 #[test]

@@ -20,6 +20,8 @@ struct Entry {
     record: SessionRecord,
     /// When it was used last, in steps of the table's own clock.
     used: u64,
+    /// How many of its calls are under way.
+    open: usize,
 }
 
 #[derive(Debug)]
@@ -63,18 +65,23 @@ impl Table {
         self.order.values().filter_map(|slot| self.entries.get(slot)).map(|entry| &entry.record)
     }
 
-    pub(super) fn get_mut(&mut self, slot: Slot) -> Option<&mut SessionRecord> {
-        self.entries.get_mut(&slot).map(|entry| &mut entry.record)
+    /// The session there, of which a call has ended.
+    pub(super) fn end(&mut self, slot: Slot) -> Option<&mut SessionRecord> {
+        let entry = self.entries.get_mut(&slot)?;
+        entry.open = entry.open.saturating_sub(1);
+        Some(&mut entry.record)
     }
 
-    /// The session with this key, which is used now: known, or new.
+    /// The session with this key, known or new, of which a call begins now.
     pub(super) fn find(&mut self, key: Key) -> (Slot, &mut SessionRecord) {
         let slot = self.known(&key).unwrap_or_else(|| self.name(&key));
         self.clock += 1;
-        let entry = self.entries.entry(slot).or_insert_with(|| Entry { record: fresh(key), used: 0 });
+        let entry =
+            self.entries.entry(slot).or_insert_with(|| Entry { record: fresh(key), used: 0, open: 0 });
         self.order.remove(&entry.used);
         self.order.insert(self.clock, slot);
         entry.used = self.clock;
+        entry.open += 1;
         (slot, &mut entry.record)
     }
 
@@ -89,15 +96,15 @@ impl Table {
         });
         self.clock += 1;
         self.order.insert(self.clock, slot);
-        self.entries.insert(slot, Entry { record, used: self.clock });
+        self.entries.insert(slot, Entry { record, used: self.clock, open: 0 });
     }
 
-    /// Forgets a session of which there is nothing to remember.
+    /// Forgets a session of which there is nothing to remember, unless a call under way may still leave something.
     pub(super) fn forget_if_unused(&mut self, slot: Slot) {
         let unused = |record: &SessionRecord| {
             record.turns == 0 && record.tokens == 0 && record.cost.amount() == Some(Usd::ZERO)
         };
-        if self.entries.get(&slot).is_some_and(|entry| unused(&entry.record)) {
+        if self.entries.get(&slot).is_some_and(|entry| entry.open == 0 && unused(&entry.record)) {
             self.remove(slot);
         }
     }
@@ -148,7 +155,7 @@ impl Table {
     }
 
     fn remove(&mut self, slot: Slot) {
-        let Some(Entry { record, used }) = self.entries.remove(&slot) else { return };
+        let Some(Entry { record, used, .. }) = self.entries.remove(&slot) else { return };
         self.order.remove(&used);
         let name = match record.known_by {
             KnownBy::Id => Name::Id(record.id.0),

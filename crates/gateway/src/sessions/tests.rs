@@ -109,6 +109,22 @@ fn a_beginning_without_an_answer_is_forgotten() {
 }
 
 #[test]
+fn a_call_that_fails_does_not_take_the_session_of_another_with_it() {
+    let all = sessions(None, Allowance::tokens(10), 10);
+    let (running, _) = all.begin(id("a"), Turn::Free);
+    let (failing, _) = all.begin(id("a"), Turn::Free);
+    failing.settle(Outcome::Nothing, Spending::NOTHING);
+    running.settle(Outcome::Answered, Spending { cost: CENT, tokens: 15 });
+    assert!(matches!(all.begin(id("a"), Turn::Free).1, Verdict::Spent(_)));
+
+    let [first, second] = [(); 2].map(|()| all.begin(id("b"), Turn::Free).0);
+    first.settle(Outcome::Nothing, Spending::NOTHING);
+    assert_eq!(all.len(), 2);
+    second.settle(Outcome::Nothing, Spending::NOTHING);
+    assert_eq!(all.len(), 1, "none of its calls was answered");
+}
+
+#[test]
 fn the_one_unused_for_longest_makes_room() {
     let all = sessions(Some(1), Allowance::UNLIMITED, 3);
     for name in ["a", "b", "c"] {

@@ -1,6 +1,7 @@
 //! How many tokens a request would be: asked of the provider where it can say, else counted here.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
@@ -11,6 +12,7 @@ use http::{StatusCode, Uri};
 use junto_llm::wire::Incoming;
 use junto_llm::{CallCx, ErrorKind, Origin, Request as Asked, Wire, tokens};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::Request;
 use super::generate::{self, Admitted};
@@ -21,6 +23,8 @@ use crate::{body, headers, passthrough, sealed};
 
 /// The longest count that is taken from a provider; it is a line.
 const LONGEST: usize = 64 * 1024;
+/// How long a provider may take: a client that wants a count waits for it before it asks.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Answers one request for a count. `model` is the one that the path names, on wires that have it there.
 pub(super) async fn answer(
@@ -63,7 +67,7 @@ async fn count(
     let renamed = target.model.as_ref().is_some_and(|model| *model != asked);
     if !renamed
         && !sealed::may_be_in(wire, &bytes)
-        && let Some(told) = ask(&target, wire, &head, bytes, cx).await
+        && let Ok(Some(told)) = timeout(PATIENCE, ask(&target, wire, &head, bytes, cx)).await
     {
         return Ok(told);
     }

@@ -17,6 +17,7 @@ use crate::classify::is_free;
 use crate::gateway::Gateway;
 use crate::glance::Glance;
 use crate::guard::{self, Client};
+use crate::presumed::Presumed;
 use crate::reply::{self, Failure};
 use crate::report::{Meter, Via};
 use crate::route::Target;
@@ -105,6 +106,10 @@ async fn call(
     crate::classify(wire, &asked, &head.headers, &body).apply(&mut cx);
     let stated = cx.workdir.take();
     meter.route(&cx.traffic, &target.name, target.model.as_deref().unwrap_or(&asked));
+    if gateway.0.books.sessions.have_budget() {
+        let model = target.model.as_deref().unwrap_or(&asked);
+        meter.presume(Presumed::new(wire, model, bytes.clone()));
+    }
     let target = in_session(gateway, wire, target, &cx, &body, &meter)?;
     let permit = admitted.place.run().await.ok_or_else(|| Failure::overloaded(wire))?;
     let held = Held { _cancel: cancel, _permit: permit, _client: admitted.client };
@@ -130,7 +135,10 @@ fn in_session(
     meter.session(ticket);
     match verdict {
         Verdict::Goes => Ok(target),
-        Verdict::Capped(most) => Ok(Target { provider: Arc::new(Canned::turns(most)), ..target }),
+        Verdict::Capped(most) => {
+            meter.via(Via::Gateway);
+            Ok(Target { provider: Arc::new(Canned::turns(most)), ..target })
+        }
         Verdict::Spent(failure) => Err(failure),
     }
 }

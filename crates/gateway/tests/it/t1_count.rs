@@ -1,14 +1,19 @@
 //! How many tokens a request would be: the provider's word where it has one, else a count of our own.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
-use http::HeaderValue;
+use futures_util::stream;
+use http::{HeaderMap, HeaderValue};
 use junto_gateway::{Gateway, Target};
-use junto_llm::{Error, Wire};
+use junto_llm::{
+    ByteStream, CallCx, Error, EventStream, Fut, Passthrough, Provider, Request, Response, Wire,
+};
 use junto_twin::{Options, Play, Twin};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::scripted::{self, Scripted};
 use crate::support::{Raw, Reports, ask, model, post, raw, target};
@@ -148,6 +153,58 @@ async fn a_provider_that_cannot_count() {
     let (_, gateway) = telling(Wire::Anthropic, 400, Ok(r#"{"type":"error"}"#));
     let answer = count(&gateway, Wire::Anthropic, "any", &body(Wire::Anthropic, "any", "hi")).await;
     assert_eq!((answer.status, answer.text().as_str()), (400, r#"{"type":"error"}"#));
+}
+
+/// A provider that says nothing: not even the head of an answer, or nothing behind it.
+struct Silent {
+    has_begun: bool,
+}
+
+impl Provider for Silent {
+    fn complete<'a>(&'a self, _: Request, _: &'a CallCx) -> Fut<'a, Result<Response, Error>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn stream<'a>(&'a self, _: Request, _: &'a CallCx) -> Fut<'a, Result<EventStream, Error>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn passthrough(&self, _: Wire) -> Option<&dyn Passthrough> {
+        Some(self)
+    }
+}
+
+impl Passthrough for Silent {
+    fn send<'a>(
+        &'a self,
+        _: &'a str,
+        _: HeaderMap,
+        _: Bytes,
+        _: &'a CallCx,
+    ) -> Fut<'a, Result<http::Response<ByteStream>, Error>> {
+        Box::pin(async move {
+            if !self.has_begun {
+                std::future::pending::<()>().await;
+            }
+            let silence: ByteStream = Box::pin(stream::pending());
+            Ok(http::Response::new(silence))
+        })
+    }
+}
+
+/// The clock stands still but when nobody has anything to do: what hangs is not waited for.
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_does_not_answer_is_not_waited_for() {
+    for has_begun in [false, true] {
+        let target = Target::new("s", Arc::new(Silent { has_begun }));
+        let gateway = Gateway::builder().route("*", target).build().unwrap();
+        for surface in SURFACES {
+            let begin = Instant::now();
+            let answer = count(&gateway, surface, "gpt-5.5", &body(surface, "gpt-5.5", "Hello, world")).await;
+            assert!(tokens(surface, &answer) > 1, "{surface:?}");
+            assert!(begin.elapsed() < Duration::from_secs(5), "{surface:?} {:?}", begin.elapsed());
+        }
+    }
 }
 
 /// A client would take 0 for room without end, so what cannot be counted is refused, in the wire's envelope.

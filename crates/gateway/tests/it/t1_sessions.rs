@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use junto_gateway::{Builder, CallEnd, Gateway, SessionFile, Settings, Target};
-use junto_llm::{Allowance, Error, ErrorKind, Message, Request, Usd, Wire};
+use junto_llm::{Allowance, Error, ErrorKind, Message, Request, StreamEvent, Usage, Usd, Wire};
+use junto_twin::{Options, Play, Twin};
 use serde_json::{Value, json};
 
 use crate::scripted::{Cue, Scripted, answer, shared};
-use crate::support::{House, Reports, Way, ask, model, path, post, raw};
+use crate::support::{House, Reports, Way, ask, model, path, post, raw, target};
 
 fn council(provider: &Arc<Scripted>) -> Builder {
     Gateway::builder().route("*", Target::new("council", provider.clone()).counts_turns())
@@ -156,6 +157,57 @@ async fn calls_by_bytes_are_on_the_same_budget() {
     let gateway = builder.settings(settings).build().unwrap();
     assert_eq!(until_refused(&gateway, Wire::Anthropic).await, (2, 402, json!("billing_error")));
     assert_eq!(provider.sent().len(), 2);
+}
+
+/// Clients of Chat Completions are told the usage of a stream only if they ask for it: most do not.
+#[tokio::test]
+async fn a_stream_that_does_not_tell_its_usage_is_on_the_budget_too() {
+    let cent = Usd::from_dollars(0.01);
+    for (budget, answers) in
+        [(Allowance::tokens(10), 1), (Allowance::tokens(40), 2), (Allowance::usd(Usd::from_dollars(9.0)), 1)]
+    {
+        let twin = Twin::start(Play::text("yes"), Options::default()).unwrap();
+        let reports = Reports::default();
+        let settings = Settings { session_budget: budget, ..Settings::default() };
+        let builder = Gateway::builder().route("*", target(&twin, Wire::Chat)).settings(settings);
+        let gateway = builder.prices(move |_| Some(cent)).on_call(reports.sink()).build().unwrap();
+        let mut body = body(Wire::Chat);
+        body["stream"] = true.into();
+        let mut statuses = Vec::new();
+        for _ in 0..=answers {
+            let path = path(Wire::Chat, model(Wire::Chat), Way::Streamed);
+            statuses.push(raw(ask(&gateway, post(&path, body.to_string())).await).await.status);
+        }
+        assert_eq!(statuses.split_last(), Some((&429, &*vec![200; answers])), "{budget}");
+        let told = reports.all();
+        assert!(matches!(told[0].end, CallEnd::Complete) && told[0].is_untold(), "{:?}", told[0]);
+        assert_eq!(told[0].usage.total, 0, "what was counted here was not told");
+    }
+}
+
+/// The same where the provider is asked anew, and does not say it either.
+#[tokio::test]
+async fn an_answer_without_usage_is_on_the_budget_too() {
+    for (wire, way) in Wire::ALL.into_iter().flat_map(|wire| Way::BOTH.map(|way| (wire, way))) {
+        let mut cues = answer([], "yes");
+        for cue in &mut cues {
+            if let Cue::Event(event) = cue {
+                match &mut **event {
+                    StreamEvent::StreamStart { usage, .. } => *usage = None,
+                    StreamEvent::Finish { usage, .. } => *usage = Usage::default(),
+                    _ => {}
+                }
+            }
+        }
+        let settings = Settings { session_budget: Allowance::tokens(5), ..Settings::default() };
+        let builder = Gateway::builder().route("*", Target::new("s", shared(cues))).settings(settings);
+        let house = House::open(&builder.build().unwrap()).await;
+        let client = house.client(wire);
+        assert_eq!(way.ask(&client, second_turn("hi")).await.unwrap().text(), "yes");
+        let refused = way.ask(&client, second_turn("hi")).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Quota, "{wire:?} {way:?}: {refused}");
+        house.close().await;
+    }
 }
 
 /// Money whose amount nobody knows could be any amount.

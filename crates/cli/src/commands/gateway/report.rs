@@ -1,6 +1,6 @@
 //! What is said of each call.
 
-use junto::gateway::{CallEnd, CallReport};
+use junto::gateway::{CallEnd, CallReport, Via};
 use junto::llm::catalog::Catalog;
 use junto::llm::{Cost, Error, ErrorKind, Usage, Usd};
 use junto::store::{self, Book};
@@ -32,10 +32,16 @@ impl Reporter {
         let who = provider.map_or_else(|| "a request".to_owned(), |name| format!("{name}/{model}"));
         let used = || {
             let Usage { input, output, .. } = report.usage;
-            let cost = self.catalog.cost(provider.unwrap_or_default(), model, &report.usage);
+            let cost = self.cost(report);
             format!("in {input} out {output} · {cost}")
         };
         let what = match &report.end {
+            _ if report.via == Some(Via::Gateway) => {
+                "nobody was asked: the session has had all its turns".to_owned()
+            }
+            CallEnd::Complete if report.is_untold() => {
+                format!("what it used was not told · {}", Cost::Unknown)
+            }
             CallEnd::Complete => used(),
             CallEnd::Unread => "went through; what it used could not be read".to_owned(),
             CallEnd::BrokenOff if report.usage.total == 0 => "broken off".to_owned(),
@@ -57,6 +63,17 @@ impl Reporter {
         self.catalog.cost(provider, model(report), &report.usage).amount()
     }
 
+    /// What is said of a call's cost.
+    fn cost(&self, report: &CallReport) -> Cost {
+        match &report.provider {
+            _ if report.via == Some(Via::Gateway) => Cost::Estimated(Usd::ZERO),
+            Some(provider) if !report.is_untold() => {
+                self.catalog.cost(provider, model(report), &report.usage)
+            }
+            _ => Cost::Unknown,
+        }
+    }
+
     /// The same for programs.
     pub(super) fn fields(&self, report: &CallReport) -> serde_json::Value {
         let CallReport { call, session, traffic, provider, usage, .. } = report;
@@ -73,14 +90,14 @@ impl Reporter {
             "end": end, "status": status, "error": error,
             "input_tokens": usage.input, "output_tokens": usage.output,
             "cache_read_tokens": usage.cache_read,
-            "usd": self.price(report).map(Usd::dollars),
+            "usd": self.cost(report).amount().map(Usd::dollars),
         })
     }
 
     /// Writes down what a call used, and how a council answered it, if anything is known of that.
     pub(super) fn book(&self, report: &CallReport, minutes: &[Value], book: &Book) -> store::Result<()> {
         let Some(provider) = report.provider.as_deref() else { return Ok(()) };
-        if report.usage.total == 0 && minutes.is_empty() {
+        if report.usage.total == 0 && !report.is_untold() && minutes.is_empty() {
             return Ok(());
         }
         let CallReport { call, session, usage, .. } = report;
@@ -89,7 +106,7 @@ impl Reporter {
         let (provider, model) = council.map_or((provider, model(report)), |name| (COUNCIL, name));
         // What a call that was broken off has cost, its provider alone knows.
         let cost = match report.end {
-            CallEnd::Complete => self.catalog.cost(provider, model, usage),
+            CallEnd::Complete if !report.is_untold() => self.catalog.cost(provider, model, usage),
             _ => Cost::Unknown,
         };
         book.record_deliberated(call.clone(), session.clone(), (provider, model), usage, cost, minutes)

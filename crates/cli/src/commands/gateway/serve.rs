@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use junto::core::Minutes;
 use junto::gateway::{Builder, Gateway, SessionFile};
@@ -25,6 +26,9 @@ use crate::{connect, saved};
 /// The APIs that are served, as the first line names them.
 const SURFACES: &str = "Anthropic (/v1/messages) + OpenAI (/v1/responses) + Chat (/v1/chat/completions) + \
                         Gemini (/v1beta/models)";
+
+/// How long it may take, after a second interrupt, to write down what is known of the answers that were running.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Runs the command: serves until it is interrupted, then lets running answers finish. A second
 /// interrupt does not wait for them.
@@ -101,8 +105,8 @@ pub(crate) async fn run(
         "`junto gateway setup claude|codex|gemini{}` points a client here",
         elsewhere(&config, address.port())
     ));
-    let shutdown = CancellationToken::new();
-    let mut serving = std::pin::pin!(gateway.serve(listener, shutdown.clone()));
+    let [shutdown, stop] = [(); 2].map(|()| CancellationToken::new());
+    let mut serving = std::pin::pin!(gateway.serve_until(listener, shutdown.clone(), stop.clone()));
     tokio::select! {
         biased;
         () = interrupts.next() => {}
@@ -112,9 +116,13 @@ pub(crate) async fn run(
     shutdown.cancel();
     tokio::select! {
         biased;
-        () = interrupts.next() => Err(Failure::interrupted()),
-        () = serving => Ok(Exit::Done),
+        () = interrupts.next() => {}
+        () = &mut serving => return Ok(Exit::Done),
     }
+    stop.cancel();
+    // Whatever has not ended by then is not worth a third interrupt.
+    let _ = tokio::time::timeout(LAST_WORDS, serving).await;
+    Err(Failure::interrupted())
 }
 
 /// Where it is kept what sessions have used; none if nothing is to be kept.

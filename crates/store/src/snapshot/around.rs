@@ -92,7 +92,6 @@ fn seen_from(parts: &[&[u8]], names: &[&[u8]]) -> Vec<Vec<u8>> {
         return if parts.is_empty() { Vec::new() } else { vec![whole] };
     };
     match parts.split_first() {
-        None => Vec::new(),
         // It stands for any number of folders: those on the way, or some of them.
         Some((&b"**", rest)) => {
             let mut seen = seen_from(parts, more_names);
@@ -100,7 +99,7 @@ fn seen_from(parts: &[&[u8]], names: &[&[u8]]) -> Vec<Vec<u8>> {
             seen
         }
         Some((part, rest)) if fits(part, name) => seen_from(rest, more_names),
-        Some(_) => Vec::new(),
+        Some(_) | None => Vec::new(),
     }
 }
 

@@ -7,6 +7,7 @@ use super::report::Reporter;
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::output::Output;
+use crate::output::paint::visible;
 
 /// How much something matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,7 +87,7 @@ impl Log {
         // Whoever looks for a fault wants to see which calls belong together.
         let session = report.session.as_ref().filter(|_| self.least == Level::Debug);
         let session = session.map(|session| format!(" · session {session}")).unwrap_or_default();
-        self.put(level, &format!("{line}{session}"), json!({}));
+        self.put(level, &one_line(&format!("{line}{session}")), json!({}));
     }
 
     fn put(&self, level: Level, text: &str, fields: Value) {
@@ -101,9 +102,22 @@ impl Log {
     }
 }
 
+/// A note on one line, whatever a client put into its names.
+fn one_line(note: &str) -> String {
+    visible(note).replace('\n', "\u{240a}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_note_stays_one_line() {
+        assert_eq!(one_line("local/m · in 1 out 2"), "local/m · in 1 out 2");
+        let forged = one_line("local/m\r\nlocal/n · in 1\u{85}\u{2028}\u{1b}[2J");
+        assert!(!forged.contains(|c: char| c.is_control() || c == '\u{2028}'), "{forged:?}");
+        assert!(forged.starts_with("local/m␍␊local/n"), "{forged:?}");
+    }
 
     #[test]
     fn levels_are_ordered_and_named() {

@@ -53,8 +53,11 @@ fn a_council_has_so_many_turns() {
     let asked = stage.requests().len();
     let (status, answer) = ask_in_session(&gateway, "junto-council");
     assert!(status == "200" && !answer.contains("Here."), "an answer says that there are no more: {answer}");
+    assert!(answer.contains("\"id\":\"msg_"), "{answer}");
     assert_eq!(stage.requests().len(), asked);
-    assert_eq!(gateway.end().0, Some(0));
+    let (code, said) = gateway.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains(" · nobody was asked: the session has had all its turns\n"), "{said}");
 }
 
 #[test]

@@ -36,6 +36,9 @@ impl Reporter {
             format!("in {input} out {output} · {cost}")
         };
         let what = match &report.end {
+            _ if report.via == Some(Via::Gateway) => {
+                "nobody was asked: the session has had all its turns".to_owned()
+            }
             CallEnd::Complete if report.is_untold() => {
                 format!("what it used was not told · {}", Cost::Unknown)
             }

@@ -9,6 +9,8 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use junto_llm::{CallId, Error, ErrorKind, Wire};
 use serde_json::Value;
 
+use crate::{limits, translate};
+
 /// Why a request is not answered.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -50,6 +52,9 @@ impl Failure {
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         name(wire, status, &mut envelope);
         let mut response = json(status, &envelope);
+        if let Some(known) = self.error.rate_limit() {
+            limits::tell(wire, known, translate::now(), response.headers_mut());
+        }
         if let Some(wait) = self.error.retry_after() {
             let headers = response.headers_mut();
             // Whole seconds, never sooner than asked; the exact wait where it is none.

@@ -72,7 +72,7 @@ fn wants_usage(wire: Wire, body: &Value) -> bool {
 
 /// Seconds since 1970.
 #[expect(clippy::disallowed_methods, reason = "answers on OpenAI's wires say when they were made")]
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 

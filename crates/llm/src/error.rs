@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Secret;
+use crate::{RateLimit, Secret};
 
 /// What went wrong, coarsely. It decides whether a retry makes sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -110,6 +110,9 @@ struct Inner {
     class: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     retry_after: Option<Duration>,
+    /// It holds for a moment, so it is not written down.
+    #[serde(skip)]
+    rate_limit: Option<RateLimit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     body: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,6 +138,7 @@ impl Error {
             code: None,
             class: None,
             retry_after: None,
+            rate_limit: None,
             body: None,
             hint: None,
             delivered: false,
@@ -185,6 +189,11 @@ impl Error {
     /// How long the provider asks to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after
+    }
+
+    /// What the provider said about its limits.
+    pub fn rate_limit(&self) -> Option<&RateLimit> {
+        self.0.rate_limit.as_ref()
     }
 
     /// The provider's body, at most 16 KiB of it.
@@ -251,6 +260,12 @@ impl Error {
     /// This error with the time the provider asks to wait.
     pub fn with_retry_after(mut self, wait: Option<Duration>) -> Self {
         self.0.retry_after = wait;
+        self
+    }
+
+    /// This error with what the provider said about its limits.
+    pub fn with_rate_limit(mut self, limits: Option<RateLimit>) -> Self {
+        self.0.rate_limit = limits;
         self
     }
 

@@ -236,6 +236,7 @@ impl HttpProvider {
             return redirected(status, &headers, self.place(path).ok().as_deref());
         }
         let retry_after = headers::retry_after(&headers);
+        let limits = headers::rate_limit(&headers);
         let body = read_bounded(flow, MAX_ERROR_BODY, Excess::Cut).await.unwrap_or_default();
         // Before the error cuts the body, or half a key could be left at the cut.
         let body = match self.endpoint.secret() {
@@ -245,6 +246,7 @@ impl HttpProvider {
         let error = self.endpoint.wire.codec().decode_error(status.as_u16(), &body);
         let wait = retry_after.or(error.retry_after());
         let error = error.with_status(status.as_u16()).with_body(&body).with_retry_after(wait);
+        let error = error.with_rate_limit(limits);
         if status == StatusCode::UNAUTHORIZED && matches!(self.endpoint.auth, Auth::None) {
             return error.with_hint(
                 "no API key is configured for this provider: name the variable that holds it with `key_env` \

@@ -56,6 +56,10 @@ async fn the_time_to_wait_is_passed_on() {
                 assert_eq!(error.kind(), ErrorKind::RateLimit, "{surface:?} {wire:?}: {error}");
                 assert_eq!(error.retry_after(), Some(Duration::from_secs(7)));
                 assert_eq!(error.status(), Some(429));
+                // Gemini has no words for limits.
+                let can_say = surface != Wire::Gemini && wire != Wire::Gemini;
+                let left = error.rate_limit().and_then(|limits| limits.requests_remaining);
+                assert_eq!(left.is_some(), can_say, "{surface:?} {wire:?}: {:?}", error.rate_limit());
             }
         }
     }

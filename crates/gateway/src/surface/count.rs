@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::Request;
 use super::generate::{self, Admitted};
 use crate::gateway::Gateway;
+use crate::guard;
 use crate::reply::{self, Failure};
 use crate::route::{ClientKeyUse, Target};
 use crate::{body, headers, passthrough, sealed};
@@ -29,7 +30,7 @@ pub(super) async fn answer(
     model: Option<String>,
     request: Request,
 ) -> Response {
-    let cx = CallCx::new();
+    let cx = guard::context(gateway, &request);
     let id = cx.call.clone();
     let result = match generate::admit(gateway, wire, &request) {
         Ok(admitted) => {

@@ -15,6 +15,7 @@ mod t0_fuzz;
 mod t1_bad_input;
 mod t1_caches;
 mod t1_cancel;
+mod t1_circles;
 mod t1_clients;
 mod t1_council;
 mod t1_count;

@@ -29,6 +29,7 @@ mod t1_metrics;
 mod t1_models;
 mod t1_passthrough;
 mod t1_reports;
+mod t1_sealed;
 mod t1_sessions;
 mod t1_stream;
 mod t2_clients;

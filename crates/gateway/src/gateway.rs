@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::admit::Admission;
 use crate::aside::Backlog;
 use crate::books::{Books, Prices, Sink};
-use crate::guard::{self, ClientKeys, Clients};
+use crate::guard::{self, ClientKeys, Clients, Name};
 use crate::metrics::Metrics;
 use crate::models::Models;
 use crate::report::CallReport;
@@ -27,6 +27,7 @@ pub struct Gateway(pub(crate) Arc<Inner>);
 
 /// What all requests share.
 pub(crate) struct Inner {
+    pub(crate) name: Name,
     pub(crate) routes: Routes,
     pub(crate) models: Models,
     /// Absent: clients need no key.
@@ -268,6 +269,7 @@ impl Builder {
         let admission = Admission::new(settings.running, settings.waiting);
         let models = Models::of(&routes);
         Ok(Gateway(Arc::new(Inner {
+            name: Name::fresh(),
             routes,
             models,
             client_keys: ClientKeys::new(&client_keys),

@@ -2,23 +2,25 @@
 //!
 //! A gateway on loopback is in reach of every page in the user's browser and of every program that the
 //! user runs, and what it answers costs money. So a request must be addressed to this machine by a name
-//! that is its own, must not come from a foreign web page or from an agent below ourselves, must show the
-//! key if there is one, and must leave room for other clients.
+//! that is its own, must not come from a foreign web page, from an agent below ourselves or from the gateway itself, must
+//! show the key if there is one, and must leave room for other clients.
 
 mod child;
 mod clients;
 mod cors;
 mod keys;
 mod origin;
+mod way;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use junto_llm::ErrorKind;
+use junto_llm::{CallCx, ErrorKind};
 
 pub(crate) use self::clients::{Client, Clients, Limits};
 pub(crate) use self::cors::cors;
 pub(crate) use self::keys::ClientKeys;
+pub(crate) use self::way::Name;
 
 use self::clients::Who;
 use crate::aside::Desk;
@@ -39,8 +41,8 @@ pub(crate) struct Link {
 /// returned is kept.
 ///
 /// # Errors
-/// The refusal: 403 for a foreign `Host` or `Origin` and for an agent below ourselves, 401 without the
-/// right key, 429 for a client that asks for too much.
+/// The refusal: 403 for a foreign `Host` or `Origin`, for an agent below ourselves and for what the gateway itself has
+/// asked for, 401 without the right key, 429 for a client that asks for too much.
 pub(crate) fn check<B>(gateway: &Gateway, request: &http::Request<B>) -> Result<Client, Failure> {
     let (headers, settings) = (request.headers(), &gateway.0.settings);
     let link = request.extensions().get::<Link>();
@@ -64,12 +66,20 @@ pub(crate) fn check<B>(gateway: &Gateway, request: &http::Request<B>) -> Result<
     if child::is_marked(headers) {
         return Err(Failure::new(ErrorKind::AccessDenied, child::REFUSAL));
     }
+    if gateway.0.name.is_circle(headers) {
+        return Err(Failure::new(ErrorKind::AccessDenied, way::REFUSAL));
+    }
     if gateway.0.client_keys.is_none() && gateway.0.clients.are_free() {
         // Nobody need be told from anybody.
         return gateway.0.clients.enter(Who::Unknown);
     }
     let who = who(gateway, request, link)?;
     gateway.0.clients.enter(who)
+}
+
+/// The context of the call that a request is.
+pub(crate) fn context<B>(gateway: &Gateway, request: &http::Request<B>) -> CallCx {
+    CallCx { through: Some(gateway.0.name.way(request.headers())), ..CallCx::new() }
 }
 
 /// Who asks: the one who has the key that is shown, else whoever is at that address.

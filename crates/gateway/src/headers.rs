@@ -2,6 +2,8 @@
 
 use http::header::{self, HeaderMap, HeaderName};
 
+use junto_llm::THROUGH;
+
 use crate::route::ClientKeyUse;
 
 /// Headers that concern one connection only.
@@ -29,6 +31,8 @@ const KEYS: [&str; 4] = ["authorization", "x-api-key", "x-goog-api-key", "api-ke
 pub(crate) fn to_provider(client: &HeaderMap, key: ClientKeyUse) -> HeaderMap {
     end_to_end(client, |name| {
         OURS.contains(&name)
+            // It goes with the call, longer by this gateway's name, to those who are told it.
+            || name == THROUGH
             || name.starts_with("x-forwarded-")
             || (key == ClientKeyUse::Keep && KEYS.contains(&name))
     })
@@ -84,6 +88,7 @@ mod tests {
             "user-agent",
             "accept-encoding",
             "x-forwarded-for",
+            "x-junto-gateway",
             "content-type",
         ]);
         let kept = to_provider(&client, ClientKeyUse::Keep);

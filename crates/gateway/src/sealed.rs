@@ -19,8 +19,10 @@
 //! wire puts its own, and clients that keep what they do not know keep it; those that do not lose the
 //! reasoning, and nothing else.
 //!
-//! Gemini signs calls instead of thoughts; to clients of Anthropic's and OpenAI's wires such a signature
-//! goes ahead of its call, in reasoning that says nothing.
+//! Gemini signs calls and texts instead of thoughts, and OpenAI says of a text which phase of the answer it belongs to. To
+//! clients of Anthropic's and OpenAI's wires what is to be kept of a call goes ahead of it, in reasoning that says
+//! nothing, and with it what is to be kept of the texts before it; of a text that ends an answer nothing is kept there,
+//! since whoever asks takes what comes last for the answer.
 
 mod open;
 mod seal;
@@ -68,12 +70,24 @@ struct Sealed {
     /// The call whose raw item this is; it is no reasoning then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     call: Option<String>,
+    /// The text whose raw item this is; it is no reasoning then either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    said: Option<String>,
 }
 
 impl Sealed {
     fn new(origin: &Origin) -> Self {
         let origin = origin.clone();
-        Self { origin, signature: None, raw: None, redacted: None, text: None, late: false, call: None }
+        Self {
+            origin,
+            signature: None,
+            raw: None,
+            redacted: None,
+            text: None,
+            late: false,
+            call: None,
+            said: None,
+        }
     }
 
     /// Whether there is nothing in it that the client's own item would not hold.

@@ -1,5 +1,7 @@
 //! The server: connections in, each a task that somebody waits for.
 
+mod ends;
+
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -152,12 +154,17 @@ impl Server {
                 std::future::pending::<()>().await;
             }
         };
-        let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+        let (ends, watch) = ends::of(stream);
+        let mut connection = pin!(builder.serve_connection(TokioIo::new(ends), service));
+        // Nor over a client that sent more than its request and then went: what serves the connection reads that when
+        // it has answered, and only behind it is the end.
+        let mut gone = pin!(watch.gone());
         // How a connection ends is the client's business.
         tokio::select! {
             biased;
             () = self.stop.cancelled() => return,
             _ = connection.as_mut() => return,
+            () = gone.as_mut() => return,
             () = silent => return,
             () = self.closing.cancelled() => connection.as_mut().graceful_shutdown(),
         }
@@ -165,6 +172,7 @@ impl Server {
             biased;
             () = self.stop.cancelled() => {}
             _ = connection => {}
+            () = gone => {}
         }
     }
 }

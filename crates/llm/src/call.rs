@@ -41,6 +41,10 @@ id!(
     SessionId
 );
 
+/// The header that tells a gateway which gateways a call has come through, so that none of them asks itself without an
+/// end. No built-in vendor is sent it.
+pub const THROUGH: &str = "x-junto-gateway";
+
 /// How much a provider shall say of its progress, beside its answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -71,6 +75,8 @@ pub struct CallCx {
     pub workdir: Option<PathBuf>,
     /// How many calls deep this one is nested.
     pub depth: u8,
+    /// The gateways of ours that it has come through, as [`THROUGH`] tells them to the next one. Absent: none.
+    pub through: Option<Arc<str>>,
     /// How much a provider that narrates shall say of its progress.
     pub narration: Narration,
     /// What may still be spent. Whoever really asks a model reserves from it; see [`Budget`].
@@ -96,6 +102,7 @@ impl CallCx {
             traffic: Traffic::Ask,
             workdir: None,
             depth: 0,
+            through: None,
             narration: Narration::default(),
             budget: Arc::new(Unlimited),
             counts: Counts::default(),

@@ -25,8 +25,8 @@ use crate::names::NameMap;
 use crate::provider::ByteStream;
 use crate::wire::{DecodeCx, EncodeCx, Encoded, Mode};
 use crate::{
-    CallCx, Error, ErrorKind, EventStream, Fut, Origin, Passthrough, Provider, Request, Response, Timeouts,
-    ToolChoice, Wire, media,
+    CallCx, Error, ErrorKind, EventStream, Fut, Origin, Passthrough, Provider, Request, Response, THROUGH,
+    Timeouts, ToolChoice, Wire, media,
 };
 
 /// The largest answer that is read whole.
@@ -48,6 +48,8 @@ pub struct HttpProvider {
     /// of several providers most are never asked.
     client: Arc<OnceLock<Client>>,
     headers: HeaderMap,
+    /// Whether it is told which gateways a call has come through: a vendor is not, as it cannot be one of them.
+    is_told_the_way: bool,
     last_place: Arc<Mutex<Option<Arc<Place>>>>,
     catalog: Catalog,
 }
@@ -80,10 +82,12 @@ impl HttpProvider {
             return Err(fault(format!("`{}` is not an http or https URL", endpoint.base_url)));
         }
         let headers = headers::for_endpoint(&endpoint)?;
+        let is_told_the_way = !headers::is_vendors(&url);
         Ok(Self {
             endpoint: Arc::new(endpoint),
             client: Arc::default(),
             headers,
+            is_told_the_way,
             last_place: Arc::default(),
             catalog: Catalog::builtin(),
         })
@@ -187,8 +191,16 @@ impl HttpProvider {
         }
         let accept = if mode == Mode::Stream { "text/event-stream" } else { "application/json" };
         all.insert(header::ACCEPT, HeaderValue::from_static(accept));
+        self.tell_the_way(cx, &mut all);
         let decode = DecodeCx { origin, names, warnings, rate_limit: None };
         Ok(Prepared { path, headers: all, body: body.into(), decode })
+    }
+
+    fn tell_the_way(&self, cx: &CallCx, headers: &mut HeaderMap) {
+        let through = cx.through.as_deref().filter(|_| self.is_told_the_way);
+        if let Some(way) = through.and_then(|way| HeaderValue::from_str(way).ok()) {
+            headers.insert(HeaderName::from_static(THROUGH), way);
+        }
     }
 
     async fn post(&self, path: &str, headers: HeaderMap, body: Bytes) -> Result<http::Response<Flow>, Error> {
@@ -333,6 +345,7 @@ impl Passthrough for HttpProvider {
             let timeouts = self.timeouts(cx);
             let mut all = self.headers.clone();
             all.extend(headers);
+            self.tell_the_way(cx, &mut all);
             let answer = bounded(pin!(self.post(path, all, body)), cx, timeouts.request)
                 .await
                 .map_err(|e| self.own(e))?;

@@ -62,7 +62,7 @@ pub mod wire;
 
 pub use accumulate::Accumulator;
 pub use budget::{Allowance, Budget, Exhausted, Freed, Reservation, Spending, Unlimited};
-pub use call::{CallCx, CallId, Chore, Narration, SessionId, Timeouts, Traffic};
+pub use call::{CallCx, CallId, Chore, Narration, SessionId, THROUGH, Timeouts, Traffic};
 pub use client::{Client, ClientBuilder, default_client, set_default_client};
 pub use conversation::Messages;
 pub use cost::{Cost, Usd};

@@ -50,10 +50,11 @@ fn own_slots(parts: impl Iterator<Item = Part>) -> Vec<Part> {
             out.push(with_raw(part, &mut calls));
             continue;
         };
-        for sealed in Sealed::read(slot).into_iter().filter(|_| slot != PROGRESS) {
-            match sealed.call.clone() {
-                Some(call) => drop(calls.insert(call, sealed)),
-                None => out.push(sealed.restore(text)),
+        for mut sealed in Sealed::read(slot).into_iter().filter(|_| slot != PROGRESS) {
+            match (sealed.call.take(), sealed.said.take()) {
+                (Some(call), _) => drop(calls.insert(call, sealed)),
+                (None, Some(said)) => restore_text(said, sealed, &mut out),
+                (None, None) => out.push(sealed.restore(text)),
             }
         }
     }
@@ -79,6 +80,18 @@ fn with_raw(part: Part, calls: &mut BTreeMap<String, Sealed>) -> Part {
     }
 }
 
+/// Makes the text that was said what its maker gave. One that said nothing may not have come back.
+fn restore_text(said: String, sealed: Sealed, parts: &mut Vec<Part>) {
+    let at = parts.iter().rposition(|part| part.as_text() == Some(&said));
+    let is_lost = at.is_none() && !said.is_empty();
+    let part = Part::received(Content::Text(said), Arc::new(sealed.origin), sealed.raw);
+    match at.and_then(|at| parts.get_mut(at)) {
+        Some(place) => *place = part,
+        None if is_lost => {}
+        None => parts.push(part),
+    }
+}
+
 /// The parts of a message on a wire where a slot stands on a part that follows what it holds.
 fn late_slots(parts: impl Iterator<Item = Part>) -> Vec<Part> {
     let mut out: Vec<Part> = Vec::new();
@@ -91,9 +104,16 @@ fn late_slots(parts: impl Iterator<Item = Part>) -> Vec<Part> {
         };
         // What the slot holds has its text; what came along of it unsigned says the same again.
         let said = out.split_off(from.min(out.len()));
-        let said = said.into_iter().filter(|part| !is_unsigned(part));
-        let (signed, reasoned): (Vec<_>, Vec<_>) =
+        let mut said: Vec<Part> = said.into_iter().filter(|part| !is_unsigned(part)).collect();
+        let (signed, others): (Vec<_>, Vec<_>) =
             Sealed::read(slot).into_iter().partition(|sealed| sealed.call.is_some());
+        let (texts, reasoned): (Vec<_>, Vec<_>) =
+            others.into_iter().partition(|sealed| sealed.said.is_some());
+        for mut sealed in texts {
+            if let Some(text) = sealed.said.take() {
+                restore_text(text, sealed, &mut said);
+            }
+        }
         let (late, early): (Vec<_>, Vec<_>) = reasoned.into_iter().partition(|sealed| sealed.late);
         let mut signed = signed.into_iter().filter_map(|one| Some((one.call.clone()?, one))).collect();
         let restore = |sealed: Sealed| sealed.restore("");

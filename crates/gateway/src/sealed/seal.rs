@@ -17,8 +17,10 @@ pub(crate) struct Sealer {
     maker: Option<Arc<Origin>>,
     /// The text of reasoning that is being said, where the slot has to hold it.
     said: BTreeMap<SegmentId, String>,
-    /// What no slot has taken yet, where a slot comes after what it holds.
+    /// What no slot has taken yet: texts, and where a slot comes after what it holds, reasoning.
     waiting: Vec<Sealed>,
+    /// Whether the maker has given a call an id of its own.
+    gives_ids: bool,
     /// Whether the answer has begun since the last slot.
     has_begun: bool,
     /// A call of which it is not known yet whether something has to go ahead of it.
@@ -32,6 +34,7 @@ impl Sealer {
             maker: None,
             said: BTreeMap::new(),
             waiting: Vec::new(),
+            gives_ids: false,
             has_begun: false,
             held: Vec::new(),
         }
@@ -70,11 +73,23 @@ impl Sealer {
             StreamEvent::ToolCallStart { .. } | StreamEvent::ToolCallDelta { .. } if self.may_go_ahead() => {
                 self.held.push(event);
             }
+            StreamEvent::TextEnd { id, mut raw } => {
+                let slot = match self.foreign(self.maker.as_ref()).cloned() {
+                    Some(maker) => self.text(&maker, &mut raw),
+                    None => None,
+                };
+                emit(StreamEvent::TextEnd { id, raw });
+                slot.into_iter().for_each(|part| emit(StreamEvent::Part { part }));
+            }
+            StreamEvent::ToolCallStart { .. } if self.has_own_slots() => {
+                self.ahead(None).into_iter().for_each(|part| emit(StreamEvent::Part { part }));
+                emit(event);
+            }
             StreamEvent::ToolCallEnd { id, call, mut raw } => {
                 if let Some(maker) = self.foreign(self.maker.as_ref()).cloned() {
-                    let signed = signed(&maker, &call.id, raw.as_ref());
+                    let signed = self.call(&maker, &call.id, raw.as_ref());
                     if self.has_own_slots() {
-                        if let Some(part) = signed.and_then(ahead) {
+                        if let Some(part) = self.ahead(signed) {
                             emit(StreamEvent::Part { part });
                         }
                     } else {
@@ -128,9 +143,9 @@ impl Sealer {
                 emit(Part::new(Content::Thinking(Thinking { text: String::new(), signature })));
             }
             Content::ToolCall(call) => {
-                let signed = signed(&maker, &call.id, raw.as_ref());
+                let signed = self.call(&maker, &call.id, raw.as_ref());
                 let part = if self.has_own_slots() {
-                    if let Some(ahead) = signed.and_then(ahead) {
+                    if let Some(ahead) = self.ahead(signed) {
                         emit(ahead);
                     }
                     part
@@ -141,11 +156,60 @@ impl Sealer {
                 self.taken();
                 emit(part);
             }
+            Content::Text(_) => {
+                self.has_begun = true;
+                let mut raw = raw;
+                match self.text(&maker, &mut raw) {
+                    Some(slot) => {
+                        emit(Part::received(part.content().clone(), maker, raw));
+                        emit(slot);
+                    }
+                    None => emit(part),
+                }
+            }
             _ => {
                 self.has_begun = true;
                 emit(part);
             }
         }
+    }
+
+    /// Keeps for the next slot what the maker of a text wants back with it. On Gemini's wire that slot is given, and has
+    /// the place of the raw item's own.
+    fn text(&mut self, maker: &Origin, raw: &mut Option<Value>) -> Option<Part> {
+        self.waiting.push(said(maker, raw.as_ref()?)?);
+        if self.expected.wire != Wire::Gemini {
+            return None;
+        }
+        *raw = None;
+        let signature = write(&self.waiting);
+        Some(Part::new(Content::Thinking(Thinking { text: String::new(), signature })))
+    }
+
+    /// What is sealed of a call: Gemini's signature, and the ids of those beside a call that has one of its own, which
+    /// would otherwise be the only one to have it.
+    fn call(&mut self, maker: &Origin, call: &str, raw: Option<&Value>) -> Option<Sealed> {
+        if maker.wire != Wire::Gemini {
+            return None;
+        }
+        let signed = raw.filter(|raw| raw.get("thoughtSignature").is_some());
+        self.gives_ids |= signed.is_some_and(|raw| raw["functionCall"]["id"].is_string());
+        (signed.is_some() || self.gives_ids).then(|| Sealed {
+            raw: raw.cloned(),
+            call: Some(call.to_owned()),
+            ..Sealed::new(maker)
+        })
+    }
+
+    /// What goes ahead of a call, where reasoning has slots of its own.
+    fn ahead(&mut self, signed: Option<Sealed>) -> Option<Part> {
+        self.waiting.extend(signed);
+        let slot = match &std::mem::take(&mut self.waiting)[..] {
+            [] => None,
+            [one] => one.write(),
+            several => write(several),
+        };
+        slot.map(|data| Part::new(Content::RedactedThinking(data)))
     }
 
     /// What is written into the slot of this reasoning.
@@ -229,14 +293,21 @@ impl Sealer {
     }
 }
 
-/// What is sealed of a call that its maker signed.
-fn signed(maker: &Origin, call: &str, raw: Option<&Value>) -> Option<Sealed> {
-    let raw = raw.filter(|_| maker.wire == Wire::Gemini)?;
-    raw.get("thoughtSignature")?;
-    Some(Sealed { raw: Some(raw.clone()), call: Some(call.to_owned()), ..Sealed::new(maker) })
-}
-
-/// What goes ahead of such a call.
-fn ahead(signed: Sealed) -> Option<Part> {
-    signed.write().map(|data| Part::new(Content::RedactedThinking(data)))
+/// What is sealed of a text with this raw item: Gemini's signature, and OpenAI's phase. Not its id: there an item that is
+/// known by one must come with the reasoning before it, which a client may have dropped.
+fn said(maker: &Origin, raw: &Value) -> Option<Sealed> {
+    let mut raw = raw.clone();
+    let said = match maker.wire {
+        Wire::Gemini => {
+            raw.get("thoughtSignature")?;
+            raw["text"].as_str().unwrap_or_default().to_owned()
+        }
+        Wire::Responses => {
+            raw.get("phase").filter(|phase| phase.is_string())?;
+            raw.as_object_mut()?.remove("id");
+            raw["content"].as_array()?.iter().filter_map(|piece| piece["text"].as_str()).collect()
+        }
+        Wire::Anthropic | Wire::Chat => return None,
+    };
+    Some(Sealed { raw: Some(raw), said: Some(said), ..Sealed::new(maker) })
 }

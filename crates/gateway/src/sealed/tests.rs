@@ -101,6 +101,74 @@ fn signed_calls_come_back_as_they_were() {
     }
 }
 
+/// Of calls side by side Gemini signs the first, and numbers all.
+#[test]
+fn calls_beside_a_signed_one_keep_their_ids() {
+    let maker = origin(Wire::Gemini, "route");
+    let raw = json!({"functionCall": {"id": "g1", "name": "f", "args": {}}, "thoughtSignature": "sig"});
+    let made = |id: &str, raw| Part::received(call(id), Arc::clone(&maker), raw);
+    let parts = [made("g1", Some(raw)), made("g2", None)];
+    for surface in [Wire::Anthropic, Wire::Responses, Wire::Chat] {
+        let expected = origin(surface, "route");
+        let kept = sealed(&expected, &parts);
+        let back = kept.into_iter().map(|part| {
+            let raw = part.origin().and_then(|origin| part.raw_for(origin)).cloned();
+            Part::received(part.into_content(), Arc::clone(&expected), raw)
+        });
+        assert_eq!(opened(surface, back.collect()), parts, "{surface:?}");
+    }
+    // Where it signs none, nothing is missing.
+    let unsigned = [made("g1", None), made("g2", None)];
+    assert_eq!(sealed(&origin(Wire::Anthropic, "route"), &unsigned), unsigned);
+}
+
+/// What makers say of a text goes ahead of the next call.
+#[test]
+fn texts_before_a_call_come_back_as_they_were() {
+    let signed = json!({"text": "let me see", "thoughtSignature": "sig"});
+    let bare = json!({"thoughtSignature": "sig"});
+    let item = json!({
+        "id": "msg_1", "type": "message", "role": "assistant", "phase": "commentary",
+        "content": [{"type": "output_text", "text": "let me see", "annotations": []}],
+    });
+    for (wire, raw, text) in [
+        (Wire::Gemini, signed, "let me see"),
+        (Wire::Gemini, bare, ""),
+        (Wire::Responses, item, "let me see"),
+    ] {
+        let maker = origin(wire, "member");
+        let mut wanted = raw.clone();
+        wanted.as_object_mut().unwrap().remove("id");
+        let made = |raw| Part::received(Content::Text(text.into()), Arc::clone(&maker), Some(raw));
+        for surface in Wire::ALL {
+            let expected = origin(surface, "route");
+            let mut kept =
+                sealed(&expected, &[made(raw.clone()), Part::received(call("1"), Arc::clone(&maker), None)]);
+            if surface == Wire::Gemini {
+                // Its encoder moves a signature to the part that follows.
+                let slot = kept.remove(1);
+                let Content::Thinking(Thinking { signature: Some(slot), .. }) = slot.content() else {
+                    panic!("{slot:?}")
+                };
+                let call = kept.pop().unwrap();
+                kept.push(gemini(&expected, call.into_content(), Some(slot)));
+            }
+            let back = kept.into_iter().map(|part| {
+                let raw = part.origin().and_then(|origin| part.raw_for(origin)).cloned();
+                Part::received(part.into_content(), Arc::clone(&expected), raw)
+            });
+            // Clients leave out what says nothing.
+            let back = back.filter(|part| part.as_text() != Some(""));
+            let opened = opened(surface, back.collect());
+            assert_eq!(opened[0], made(wanted.clone()), "{wire:?} {surface:?}");
+            assert!(matches!(
+                opened[1..].iter().map(Part::content).collect::<Vec<_>>()[..],
+                [Content::ToolCall(_)]
+            ));
+        }
+    }
+}
+
 /// A part of Gemini's wire as a client sends it back.
 fn gemini(expected: &Arc<Origin>, content: Content, slot: Option<&str>) -> Part {
     let raw = slot.map(|slot| json!({"thoughtSignature": slot}));
@@ -242,8 +310,18 @@ fn streams_are_sealed_alike() {
         matches!(&out[0], StreamEvent::Part { part } if matches!(part.content(), Content::RedactedThinking(_)))
     );
     assert_eq!(out[1], begun);
-    let plain = vec![begun, signed(None)];
+    let plain = vec![begun.clone(), signed(None)];
     assert_eq!(run(Wire::Anthropic, &maker, plain.clone()), plain);
+
+    // What is kept of a text is there when the call begins, and nothing is where no call comes.
+    let maker = origin(Wire::Responses, "route");
+    let said = StreamEvent::TextEnd { id, raw: Some(json!({"phase": "commentary", "content": []})) };
+    let out = run(Wire::Anthropic, &maker, vec![said.clone(), begun.clone()]);
+    assert!(
+        matches!(&out[1], StreamEvent::Part { part } if matches!(part.content(), Content::RedactedThinking(_)))
+    );
+    assert_eq!([&out[0], &out[2]], [&said, &begun]);
+    assert_eq!(run(Wire::Anthropic, &maker, vec![said.clone()]), [said]);
 }
 
 #[test]

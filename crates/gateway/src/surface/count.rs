@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use super::Request;
 use super::generate::{self, Admitted};
 use crate::gateway::Gateway;
+use crate::guard;
 use crate::reply::{self, Failure};
 use crate::route::{ClientKeyUse, Target};
 use crate::{body, headers, passthrough, sealed};
@@ -33,7 +34,7 @@ pub(super) async fn answer(
     model: Option<String>,
     request: Request,
 ) -> Response {
-    let cx = CallCx::new();
+    let cx = guard::context(gateway, &request);
     let id = cx.call.clone();
     let result = match generate::admit(gateway, wire, &request) {
         Ok(admitted) => {

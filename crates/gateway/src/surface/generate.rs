@@ -32,7 +32,7 @@ pub(super) async fn answer(
     model: Option<String>,
     request: Request,
 ) -> Response {
-    let cx = CallCx::new();
+    let cx = guard::context(gateway, &request);
     let id = cx.call.clone();
     let meter = Meter::new(&gateway.0.books, wire, &cx);
     let result = match admit(gateway, wire, &request) {

@@ -5,6 +5,8 @@ use junto_gateway::{CallEnd, Gateway, Target};
 use junto_llm::{CallCx, Endpoint, HttpProvider, HttpVersion, Provider as _, Request, Timeouts, Wire};
 use junto_twin::{After, Fault, Play, Step};
 use std::time::Duration;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
 use crate::scripted::{Cue, progress, shared, start};
@@ -164,6 +166,33 @@ async fn soon_after_the_socket_is_closed() {
     }
     println!("a call outlived its client by at most {slowest:?}");
     assert!(slowest < Duration::from_secs(2), "{slowest:?}");
+}
+
+/// What a client sends behind its request is read when that is answered, and hides that it has gone: the end of a line too
+/// much, a request that is early, or more than is read at once.
+#[tokio::test]
+async fn whatever_was_sent_behind_the_request() {
+    let much = "x".repeat(20_000);
+    let early = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    for behind in ["\r\n", early, &much] {
+        for surface in Wire::ALL {
+            for stand in [passing(surface, mute()).await, translated(surface, mute()).await] {
+                let (path, body) = addressed(surface, hello(surface, true).to_string().into());
+                let head = format!("host: localhost\r\ncontent-length: {}", body.len());
+                let mut said = format!("POST {path} HTTP/1.1\r\n{head}\r\n\r\n").into_bytes();
+                said.extend_from_slice(&body);
+                said.extend_from_slice(behind.as_bytes());
+                let address = stand.house.url.strip_prefix("http://").unwrap();
+                let mut client = TcpStream::connect(address).await.unwrap();
+                client.write_all(&said).await.unwrap();
+                stand.twin.wait_for_requests(1).await;
+                drop(client);
+                becomes_idle(&stand).await;
+                stand.house.close().await;
+                assert_left(&stand.reports);
+            }
+        }
+    }
 }
 
 /// Over HTTP/2 many calls share a connection, and each ends by itself.

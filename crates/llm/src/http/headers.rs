@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use super::{Auth, Endpoint};
+use crate::vendor::VENDORS;
 use crate::{Error, ErrorKind, RateLimit, Wire};
 
 /// The headers for every request to an endpoint. The key is marked sensitive.
@@ -98,9 +99,27 @@ pub(super) fn check_event_stream(headers: &HeaderMap) -> Result<(), Error> {
     .with_hint("check the base URL: something between here and the provider may have answered"))
 }
 
+/// Whether this is the address of a built-in vendor.
+pub(super) fn is_vendors(url: &reqwest::Url) -> bool {
+    let at = |base: &str| reqwest::Url::parse(base).is_ok_and(|base| base.host() == url.host());
+    VENDORS.iter().any(|vendor| at(vendor.base_url))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn vendors_are_known_by_their_addresses() {
+        let check = |base: &str, expected| {
+            assert_eq!(is_vendors(&reqwest::Url::parse(base).unwrap()), expected, "{base}");
+        };
+        check("https://api.openai.com/v1", true);
+        check("https://API.anthropic.com", true);
+        check("https://generativelanguage.googleapis.com:443", true);
+        check("http://127.0.0.1:6767/v1", false);
+        check("https://api.openai.com.gateway.example/v1", false);
+    }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
         pairs.iter().map(|(n, v)| (HeaderName::from_static(n), HeaderValue::from_str(v).unwrap())).collect()

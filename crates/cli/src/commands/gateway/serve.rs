@@ -1,6 +1,6 @@
 //! Serving.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -85,7 +85,7 @@ pub(crate) async fn run(
     let failed = |error: std::io::Error| no_listener(host, port, &error);
     let listener = TcpListener::bind((host, port)).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    if let Some(provider) = itself(&connect::usable(&config, environment), address) {
+    if let Some(provider) = itself(&connect::usable(&config, environment), address).await {
         return Err(circle(provider));
     }
     if !address.ip().is_loopback() {
@@ -162,16 +162,47 @@ fn elsewhere(config: &Config, port: u16) -> String {
     format!(" --url {}", url(place(config).0, u64::from(port)))
 }
 
+/// How long a name that a provider has is looked up. One that takes longer is taken for another's: the gateway also knows
+/// its own requests when they come back.
+const LOOKUP: Duration = Duration::from_secs(1);
+
 /// The provider that is this gateway itself, if one is: each of its requests would come back here.
-fn itself(providers: &[ProviderSettings], address: SocketAddr) -> Option<&ProviderSettings> {
-    providers.iter().find(|provider| {
-        let rest = provider.base_url.strip_prefix("http://").unwrap_or_default();
-        let authority = rest.split('/').next().unwrap_or_default();
-        let Some((host, port)) = authority.rsplit_once(':') else { return false };
-        let is_here = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"].contains(&host)
-            || host.trim_matches(['[', ']']).parse() == Ok(address.ip());
-        is_here && port.parse() == Ok(address.port())
-    })
+async fn itself(providers: &[ProviderSettings], address: SocketAddr) -> Option<&ProviderSettings> {
+    for provider in providers {
+        let Some((host, port)) = authority(&provider.base_url) else { continue };
+        if port != address.port() {
+            continue;
+        }
+        let found = tokio::time::timeout(LOOKUP, tokio::net::lookup_host((host.as_str(), port))).await;
+        if let Ok(Ok(mut found)) = found
+            && found.any(|found| is_here(found.ip(), address.ip()))
+        {
+            return Some(provider);
+        }
+    }
+    None
+}
+
+/// The host and the port of a URL without TLS, which the gateway does not speak.
+fn authority(base_url: &str) -> Option<(String, u16)> {
+    let base_url = base_url.to_ascii_lowercase();
+    let rest = base_url.strip_prefix("http://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let authority = authority.rsplit_once('@').map_or(authority, |(_, authority)| authority);
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
+        _ => (authority, 80),
+    };
+    Some((host.trim_matches(['[', ']']).to_owned(), port))
+}
+
+/// Whether whoever asks there asks a gateway that listens here.
+fn is_here(asked: IpAddr, listening: IpAddr) -> bool {
+    let (asked, listening) = (asked.to_canonical(), listening.to_canonical());
+    let is_loopback = asked == Ipv4Addr::LOCALHOST || asked == Ipv6Addr::LOCALHOST;
+    // The address of no machine leads to one's own. One that something can be bound to is one's own.
+    let is_own = || listening.is_unspecified() && UdpSocket::bind((asked, 0)).is_ok();
+    asked == listening || is_loopback || asked.is_unspecified() || is_own()
 }
 
 fn circle(provider: &ProviderSettings) -> Failure {
@@ -205,9 +236,9 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_provider_that_is_the_gateway_itself_is_found() {
-        let check = |base: &str, expected: bool| {
+    #[tokio::test]
+    async fn a_provider_that_is_the_gateway_itself_is_found() {
+        let check = async |base: &str, listening: [u8; 4], expected: bool| {
             let provider = ProviderSettings {
                 name: "p".to_owned(),
                 wire: Wire::Chat,
@@ -215,14 +246,37 @@ mod tests {
                 key_variable: None,
                 headers: Vec::new(),
             };
-            let address = SocketAddr::from(([127, 0, 0, 1], 6767));
-            assert_eq!(itself(&[provider], address).is_some(), expected, "{base}");
+            let address = SocketAddr::from((listening, 6767));
+            assert_eq!(itself(&[provider], address).await.is_some(), expected, "{base}");
         };
-        check("http://127.0.0.1:6767", true);
-        check("http://localhost:6767/v1", true);
-        check("http://[::1]:6767/v1", true);
-        check("http://127.0.0.1:6768", false);
-        check("http://example.org:6767", false);
-        check("https://api.openai.com/v1", false);
+        let (loopback, everywhere) = ([127, 0, 0, 1], [0; 4]);
+        check("http://127.0.0.1:6767", loopback, true).await;
+        check("http://localhost:6767/v1", loopback, true).await;
+        check("HTTP://LOCALHOST:6767/v1", loopback, true).await;
+        check("http://[::1]:6767/v1", loopback, true).await;
+        check("http://127.1:6767", loopback, true).await;
+        check("http://[::ffff:127.0.0.1]:6767", loopback, true).await;
+        check("http://user@0.0.0.0:6767?a", loopback, true).await;
+        check("http://127.9.9.9:6767", loopback, false).await;
+        check("http://127.9.9.9:6767", everywhere, true).await;
+        check("http://192.0.2.1:6767", everywhere, false).await;
+        check("http://127.0.0.1:6768", loopback, false).await;
+        check("http://127.0.0.1", loopback, false).await;
+        check("http://[::1]/v1", loopback, false).await;
+        check("https://127.0.0.1:6767", loopback, false).await;
+        check("https://api.openai.com/v1", loopback, false).await;
+    }
+
+    #[test]
+    fn hosts_and_ports_are_read() {
+        let check = |base: &str, expected: Option<(&str, u16)>| {
+            assert_eq!(authority(base), expected.map(|(host, port)| (host.to_owned(), port)), "{base}");
+        };
+        check("http://example.org:6767/v1", Some(("example.org", 6767)));
+        check("http://example.org", Some(("example.org", 80)));
+        check("http://[::1]", Some(("::1", 80)));
+        check("http://a:b@[::1]:1/x:2", Some(("::1", 1)));
+        check("http://example.org:many", None);
+        check("example.org:6767", None);
     }
 }

@@ -3,7 +3,7 @@
 use junto_core::{Agent, Change, Command, EndReason};
 use junto_llm::Wire;
 use junto_llm::catalog::Catalog;
-use junto_twin::{Call, Step};
+use junto_twin::{Call, Step, Stop, Think};
 use serde_json::json;
 
 use crate::stand::{Stand, model, on_each_wire};
@@ -50,6 +50,25 @@ async fn three_rounds_of_parallel_tools() {
         assert!(body.contains("three\\ntwo\\n[exit code 1]") && body.contains("  1 | two"), "{body}");
         let record = stand.end(&[]).await;
         assert_eq!((record.count("call"), record.count("tool_call_end")), (4, 7));
+    })
+    .await;
+}
+
+/// An answer of nothing but thoughts is no part of the conversation, which goes on without it.
+#[tokio::test]
+async fn thoughts_that_come_to_nothing() {
+    on_each_wire(async |wire| {
+        let thought = |finish| Step { think: Think::Text("So".into()), finish, ..Step::text("") };
+        let steps = [Some(Stop::Length), Some(Stop::ContentFilter), None]
+            .map(thought)
+            .into_iter()
+            .chain([Step::text("Four.")]);
+        let mut stand = Stand::new(wire, steps.collect::<Vec<_>>()).await;
+        for input in ["1", "2", "3"] {
+            assert_eq!(stand.scene.ask(input).await, (EndReason::Done, String::new()), "{wire:?} {input}");
+        }
+        assert_eq!(stand.scene.ask("4").await, (EndReason::Done, "Four.".into()), "{wire:?}");
+        stand.end(&[]).await;
     })
     .await;
 }

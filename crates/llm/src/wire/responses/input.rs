@@ -38,6 +38,7 @@ pub(super) fn encode(request: &Request, cx: &EncodeCx<'_>) -> Result<Input, Erro
     for message in rest {
         writer.message(message)?;
     }
+    writer.drop_idle_thoughts();
     Ok(Input {
         instructions: (!instructions.is_empty()).then(|| instructions.join("\n\n")),
         items: writer.items,
@@ -92,6 +93,20 @@ impl Writer<'_> {
         }
         self.flush(role, &mut pieces);
         Ok(())
+    }
+
+    /// Leaves reasoning out that led to nothing: the wire takes it only before what the model made of it, or as the
+    /// last of all, where the model is to go on from it.
+    fn drop_idle_thoughts(&mut self) {
+        let mut leads_on = true;
+        for at in (0..self.items.len()).rev() {
+            let item = &self.items[at];
+            if !leads_on && text(item, "type") == "reasoning" {
+                self.items.remove(at);
+            } else {
+                leads_on = is_by_model(item);
+            }
+        }
     }
 
     fn flush(&mut self, role: &str, pieces: &mut Vec<Value>) {
@@ -194,6 +209,14 @@ fn is_item(raw: &Value, role: &str) -> bool {
     match (text(raw, "type"), text(raw, "role")) {
         ("message" | "", said_by) => said_by == role,
         _ => !is_piece(raw),
+    }
+}
+
+/// Whether an item is the model's, and no message or result for it.
+fn is_by_model(item: &Value) -> bool {
+    match text(item, "type") {
+        "message" | "" => text(item, "role") == "assistant",
+        class => !class.ends_with("_output"),
     }
 }
 

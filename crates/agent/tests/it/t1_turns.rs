@@ -73,6 +73,24 @@ async fn thoughts_that_come_to_nothing() {
     .await;
 }
 
+/// A name that the model made up and the wire would refuse does not come back as it was.
+#[tokio::test]
+async fn names_that_no_wire_takes() {
+    on_each_wire(async |wire| {
+        let odd = |name: &str| Call::new(name, json!({"command": "true"})).undeclared();
+        let steps = [
+            Step::calls([odd("functions.shell"), odd(&"x".repeat(150))]),
+            Step::text("Then not."),
+            Step::text("Fine."),
+        ];
+        let mut stand = Stand::new(wire, steps).await;
+        assert_eq!(stand.scene.ask("1").await, (EndReason::Done, "Then not.".into()), "{wire:?}");
+        assert_eq!(stand.scene.ask("2").await, (EndReason::Done, "Fine.".into()), "{wire:?}");
+        stand.end(&[]).await;
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn another_model_from_the_next_call_on() {
     on_each_wire(async |wire| {

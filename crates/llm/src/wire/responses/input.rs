@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 
 use super::call_ids::CallIds;
-use super::items::text;
+use super::items::{renamed, text};
+use crate::names::fits;
 use crate::wire::EncodeCx;
 use crate::{
     Content, Detail, Error, ErrorKind, ForeignThinking, Media, MediaSource, Message, Part, Request, Role,
-    ToolCall, ToolCallKind, ToolResult, Warning,
+    ToolCall, ToolCallKind, ToolResult, Warning, Wire,
 };
 
 /// The pieces a message's content is made of; any other raw value is an item of its own.
@@ -78,7 +79,7 @@ impl Writer<'_> {
             match part.raw_for(self.cx.origin) {
                 Some(raw) if is_item(raw, role) => {
                     self.flush(role, &mut pieces);
-                    self.items.push(raw.clone());
+                    self.items.push(self.verbatim(raw, part.content()));
                 }
                 Some(raw) if message.role != Role::Assistant && is_piece(raw) => pieces.push(raw.clone()),
                 _ => {
@@ -93,6 +94,16 @@ impl Writer<'_> {
         }
         self.flush(role, &mut pieces);
         Ok(())
+    }
+
+    /// An item as it came. Only a call of a tool whose name the wire takes from nobody but the model gets another.
+    fn verbatim(&self, raw: &Value, content: &Content) -> Value {
+        match content {
+            Content::ToolCall(call) if !fits(text(raw, "name"), Wire::Responses) => {
+                renamed(raw.clone(), self.cx.names.to_wire(&call.name))
+            }
+            _ => raw.clone(),
+        }
     }
 
     /// Leaves reasoning out that led to nothing: the wire takes it only before what the model made of it, or as the

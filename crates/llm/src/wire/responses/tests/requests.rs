@@ -222,6 +222,27 @@ fn thoughts_that_led_to_nothing_stay_out_unless_they_are_the_last() {
 }
 
 #[test]
+fn a_name_the_model_made_up_is_fitted_where_the_wire_would_refuse_it() {
+    let check = |name: &str, sent: &str| {
+        let raw =
+            json!({"id": "fc_1", "type": "function_call", "call_id": "c", "name": name, "arguments": "{}"});
+        let call = Content::ToolCall(ToolCall::function("c", name, "{}"));
+        let answer = Message::new(Role::Assistant, vec![Part::received(call, origin(), Some(raw.clone()))]);
+        let mut expected = raw;
+        expected["name"] = sent.into();
+        let result = json!({"type": "function_call_output", "call_id": "c", "output": "no such tool"});
+        check_input(
+            vec![answer, Message::tool_results([ToolResult::text("c", "no such tool")])],
+            json!([expected, result]),
+        );
+    };
+    check("shell", "shell");
+    check("functions.shell", "functions_shell");
+    check(&"x".repeat(200), &"x".repeat(64));
+    check("", "_");
+}
+
+#[test]
 fn another_model_gets_the_turn_rebuilt() {
     let other = Arc::new(Origin { model: "gpt-4.1".into(), ..(*origin()).clone() });
     let mut request = Request::of([turn(other)]);

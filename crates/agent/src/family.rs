@@ -30,7 +30,7 @@ use tokio_util::task::TaskTracker;
 
 pub(crate) use self::child::{Child, Report, Taken};
 pub use self::child::{Subagent, SubagentStatus};
-pub(crate) use self::words::{TOO_DEEP, refusal, reports};
+pub(crate) use self::words::{TOO_DEEP, refusal, report_data, reports};
 use crate::panics::caught;
 use crate::totals::Totals;
 

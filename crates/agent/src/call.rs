@@ -7,8 +7,8 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use junto_core::{Body, CallEnd, Delta, EventError, EventLog, JournalError, Seq};
 use junto_llm::retry::{self, Attempt, Observer};
 use junto_llm::{
-    Accumulator, CallCx, CallId, Error, ErrorKind, EventStream, Message, Provider, Replay, Request, Response,
-    SegmentId, StreamEvent,
+    Accumulator, CallCx, CallId, Content, Error, ErrorKind, EventStream, Message, Provider, Replay, Request,
+    Response, SegmentId, StreamEvent,
 };
 use tokio::sync::mpsc;
 
@@ -32,12 +32,12 @@ impl Answer {
         Self { response: Response::empty("", ""), began: false, end: Ended::Interrupted }
     }
 
-    /// What of it enters the conversation: a whole answer verbatim, unless it says nothing, which no provider
-    /// takes back; of one that was broken off its text. Reasoning without its signature and calls that nobody
-    /// ran would not be taken back either.
+    /// What of it enters the conversation: a whole answer verbatim, unless it [says nothing](says_something), which
+    /// no provider takes back; of one that was broken off its text. Reasoning without its signature and calls that
+    /// nobody ran would not be taken back either.
     pub(crate) fn entering(&self) -> Option<Message> {
         match self.end {
-            Ended::Whole => Some(self.response.message.clone()).filter(|message| !message.content.is_empty()),
+            Ended::Whole => Some(&self.response.message).filter(|message| says_something(message)).cloned(),
             Ended::Interrupted | Ended::Failed(_) => {
                 Some(self.response.text()).filter(|text| !text.trim().is_empty()).map(Message::assistant)
             }
@@ -46,7 +46,7 @@ impl Answer {
 
     /// Whether the provider wants to be asked again before it says more.
     pub(crate) fn is_paused(&self) -> bool {
-        self.response.finish_reason.is_pause() && !self.response.message.content.is_empty()
+        self.response.finish_reason.is_pause() && says_something(&self.response.message)
     }
 
     /// How it ended, as the log tells it.
@@ -58,6 +58,15 @@ impl Answer {
             Ended::Failed(error) => CallEnd::Failed { error: error.into() },
         }
     }
+}
+
+/// Whether an answer says anything. Thoughts that led to nothing do not: the limit of tokens, or a filter, ended them.
+pub(crate) fn says_something(answer: &Message) -> bool {
+    answer.content.iter().any(|part| match part.content() {
+        Content::Thinking(_) | Content::RedactedThinking(_) => false,
+        Content::Text(text) => !text.trim().is_empty(),
+        _ => true,
+    })
 }
 
 /// How a model call ended.

@@ -9,6 +9,23 @@ use junto_llm::{Provider, Request};
 use crate::config::Environments;
 use crate::desk::Settings;
 
+/// This change with the names of the provider and the model that are meant by those it has. A provider that it names
+/// is asked, whatever the name of the model says.
+pub(crate) fn meant(mut change: Change, settings: &Settings, provider: &dyn Provider) -> Change {
+    let asked = change.provider.as_ref().or(settings.provider.as_ref());
+    let named = change.model.as_ref().filter(|model| settings.model.as_ref() != Some(model));
+    let meant = named.and_then(|model| provider.meant(asked.map(String::as_str), model));
+    if let Some((owner, model)) = meant
+        && change.provider.as_ref().is_none_or(|named| *named == owner)
+    {
+        change.model = Some(model);
+        if settings.provider.as_ref() != Some(&owner) {
+            change.provider = Some(owner);
+        }
+    }
+    change
+}
+
 /// These settings, changed. Nobody is told, and nothing is written.
 ///
 /// # Errors

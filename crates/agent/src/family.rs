@@ -30,7 +30,7 @@ use tokio_util::task::TaskTracker;
 
 pub(crate) use self::child::{Child, Report, Taken};
 pub use self::child::{Subagent, SubagentStatus};
-pub(crate) use self::words::{TOO_DEEP, refusal, reports};
+pub(crate) use self::words::{TOO_DEEP, refusal, report_data, reports};
 use crate::panics::caught;
 use crate::totals::Totals;
 
@@ -246,10 +246,18 @@ impl Family {
     }
 
     fn crowded(&self) -> AgentError {
-        let all: Vec<String> = self.all().iter().map(|child| child.line()).collect();
+        let mut all: Vec<String> = self.all().iter().map(|child| child.line()).collect();
         let message = format!("there are {} agents already, and no more are allowed", self.max_children);
-        let hint = format!("close_agent ends those that are no longer needed: {}", all.join("; "));
-        AgentError::new(AgentErrorKind::Limit, message).with_hint(hint)
+        let crowded = AgentError::new(AgentErrorKind::Limit, message);
+        // A place is taken before there is a child to name, and given back after it.
+        match self.max_children.saturating_sub(all.len()) {
+            0 => {}
+            more => all.push(format!("{more} that just begin or end")),
+        }
+        if all.is_empty() {
+            return crowded;
+        }
+        crowded.with_hint(format!("close_agent ends those that are no longer needed: {}", all.join("; ")))
     }
 
     async fn give_birth(&self, name: String, errand: Errand) -> Result<Arc<Child>, AgentError> {

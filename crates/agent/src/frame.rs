@@ -240,6 +240,7 @@ impl Frame {
                 totals,
                 loops,
                 gauge: Gauge::default(),
+                warned: Vec::new(),
                 prefixes,
                 context_window: config.context_window,
                 on_overflow: config.on_overflow,

@@ -12,7 +12,7 @@ use junto_env::ExecutionEnvironment;
 use junto_llm::catalog::Catalog;
 use junto_llm::{Allowance, Cost, Spending, Usage};
 
-use crate::configure::{changed, is_in};
+use crate::configure::{changed, is_in, meant};
 use crate::desk::Settings;
 use crate::frame::{Frame, Mind, Unfinished};
 use crate::hooks::Source;
@@ -259,6 +259,7 @@ impl Session {
         let frame = Frame::with_children_born(config, restored.born)?;
         let settings = settings(&frame.config, &restored.settings);
         let (provider, environments) = (&*frame.config.provider, frame.config.environments.as_ref());
+        let change = meant(change, &settings, provider);
         let settings = changed(settings, &change, provider, environments).await?;
 
         restored.close_gaps(on_open, frame.config.ask_on_question).await?;

@@ -8,7 +8,7 @@ use junto_core::{
 use junto_llm::catalog::{Catalog, ModelInfo};
 use junto_llm::{
     Budget, CallCx, Chore, Counts, Error, ErrorKind, Finish, Message, Provider, Request, Tally, Traffic,
-    retry,
+    Warning, retry,
 };
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -55,6 +55,8 @@ pub(crate) struct State {
     pub(crate) totals: Arc<Totals>,
     pub(crate) loops: Loops,
     pub(crate) gauge: Gauge,
+    /// What the last call for an input was warned of.
+    pub(crate) warned: Vec<Warning>,
     /// What the requests so far began with.
     pub(crate) prefixes: Prefixes,
     /// How many tokens the model takes in, where the host knows better than the catalog.
@@ -344,7 +346,12 @@ impl State {
             Finish::ContentFilter => Some(("content_filter", "the model, or a filter, refused")),
             Finish::Stop | Finish::ToolCalls | Finish::Error | Finish::Other => None,
         };
-        let warnings = response.warnings.iter().map(|w| (w.code.as_str(), w.message.as_str())).chain(short);
+        // What the call before was warned of is known.
+        let new = response.warnings.iter().filter(|warning| !self.warned.contains(warning));
+        let warnings: Vec<_> = new.map(|w| (w.code.as_str(), w.message.as_str())).chain(short).collect();
+        if !matches!(cx.traffic, Traffic::Background(_)) {
+            self.warned.clone_from(&response.warnings);
+        }
         for (code, message) in warnings {
             let warning = Body::Warning { code: code.to_owned(), message: message.to_owned() };
             self.log.emit_for(&cx.call, warning).await?;

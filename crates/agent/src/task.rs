@@ -12,7 +12,7 @@ use junto_llm::{ErrorKind, Provider, Spending};
 use tokio::sync::{OwnedRwLockWriteGuard, mpsc, oneshot};
 
 use crate::config::{Environments, Overflow};
-use crate::configure::changed;
+use crate::configure::{changed, meant};
 use crate::desk::Desk;
 use crate::ear::Ear;
 use crate::family::Family;
@@ -406,7 +406,9 @@ impl Reception {
             return Ok(Ack::Done);
         }
         let (provider, environments) = (&*self.provider, self.environments.as_ref());
-        let settings = changed(self.desk.settings(), &change, provider, environments).await?;
+        let settings = self.desk.settings();
+        let change = meant(change, &settings, provider);
+        let settings = changed(settings, &change, provider, environments).await?;
         self.family.log().commit(Body::Configured { change }).await?;
         self.desk.configure(settings);
         Ok(Ack::Done)

@@ -207,17 +207,13 @@ impl Config {
         }
     }
 
-    /// The timeouts of a call that a client of the gateway waits for. The client has limits of its own, and some let a
-    /// stream be silent for five minutes; a shorter one here would cut off what it waits for, unless somebody wants that.
+    /// The timeouts of a call that a client of the gateway waits for. The client has limits of its own; a shorter one
+    /// here would cut off what it waits for, unless somebody wants that.
     pub(crate) fn patient_timeouts(&self) -> Timeouts {
         let set = self.timeouts();
-        let is_default =
-            |key| self.setting(key).is_none_or(|setting| matches!(setting.origin, Origin::Default));
-        Timeouts {
-            request: if is_default("timeouts.request") { Duration::from_mins(10) } else { set.request },
-            idle: if is_default("timeouts.idle") { Duration::from_mins(5) } else { set.idle },
-            ..set
-        }
+        let of_request = self.setting("timeouts.request");
+        let is_default = of_request.is_none_or(|setting| matches!(setting.origin, Origin::Default));
+        Timeouts { request: if is_default { Duration::from_mins(10) } else { set.request }, ..set }
     }
 
     /// The retry policy.

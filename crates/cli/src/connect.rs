@@ -83,6 +83,9 @@ pub(crate) fn client_with(
     if let Some(most) = config.count("max_tokens") {
         builder = builder.middleware(Arc::new(MostTokens(most)));
     }
+    for (name, target) in config.aliases() {
+        builder = builder.alias(name, config.alias(name).unwrap_or(target));
+    }
     for provider in providers {
         let endpoint = Endpoint {
             auth: auth(&provider, environment),

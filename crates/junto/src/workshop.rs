@@ -19,7 +19,7 @@ use junto_core::{
 use junto_council::contest::Contest;
 use junto_env::{ExecutionEnvironment, LocalBuilder};
 use junto_llm::catalog::Catalog;
-use junto_llm::{Allowance, Budget, SessionId, Unlimited, retry};
+use junto_llm::{Allowance, Budget, Request, SessionId, Unlimited, retry};
 use junto_runner::CliAgent;
 use junto_store::{Snapshots, Store};
 use tokio_util::sync::CancellationToken;
@@ -294,10 +294,11 @@ impl Workshop {
         past: Option<&Past>,
     ) -> Result<SessionConfig, AgentError> {
         let (inner, session) = (&self.0, log.session().clone());
+        let (provider_name, model) = asked(native, spec)?;
         let config = SessionConfig {
             catalog: inner.catalog.clone(),
-            provider_name: native.provider_name.clone(),
-            model: spec.model.clone().or_else(|| native.model.clone()),
+            provider_name,
+            model,
             effort: spec.effort.clone().or_else(|| native.effort.clone()),
             system: native.system.clone(),
             instructions: spec.instructions.clone().or_else(|| native.instructions.clone()),
@@ -362,6 +363,30 @@ impl Workshop {
     }
 }
 
+/// The provider and the model that an agent of our own asks: what its spec names, else what its kind does.
+///
+/// # Errors
+/// `invalid` if the spec names what is known not to be there.
+fn asked(native: &Native, spec: &AgentSpec) -> Result<(Option<String>, Option<String>), AgentError> {
+    let provider = native.provider_name.clone();
+    let Some(named) = spec.model.clone().filter(|named| native.model.as_ref() != Some(named)) else {
+        return Ok((provider, native.model.clone()));
+    };
+    let (provider, model) = match native.provider.meant(provider.as_deref(), &named) {
+        Some((owner, model)) => (Some(owner), Some(model)),
+        None => (provider, Some(named)),
+    };
+    let names = Request { provider, model, ..Request::default() };
+    native.provider.check_names(&names).map_err(|error| {
+        let refused = AgentError::new(AgentErrorKind::Invalid, error.message());
+        match error.hint() {
+            Some(hint) => refused.with_hint(hint),
+            None => refused,
+        }
+    })?;
+    Ok((names.provider, names.model))
+}
+
 /// What brings the session's own agent back, if it is a command-line agent of this kind: its last handle.
 fn handle(past: &Past, kind: &str) -> Option<ResumeHandle> {
     let own = &past.events().first()?.agent;
@@ -386,6 +411,10 @@ impl Spawner for Workshop {
                 return Err(AgentError::new(AgentErrorKind::Limit, "agents may not be nested any deeper"));
             }
             let kind = self.kind(&spec.kind)?;
+            // Before there is a log, so that no session is left that never began.
+            if let Kind::Native(native) = kind {
+                asked(native, &spec)?;
+            }
             let log = self.log(&spec, &parent)?;
             match kind {
                 Kind::Native(native) => {

@@ -227,7 +227,7 @@ impl Default for Timeouts {
         Self {
             connect: Duration::from_secs(10),
             request: Duration::from_mins(2),
-            idle: Duration::from_secs(30),
+            idle: Duration::from_mins(5),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod environment;
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::catalog::{Capability, Catalog};
@@ -29,6 +30,7 @@ struct Inner {
     default: Option<String>,
     middleware: Vec<Arc<dyn Middleware>>,
     catalog: Catalog,
+    aliases: HashMap<String, String>,
 }
 
 impl Client {
@@ -39,12 +41,17 @@ impl Client {
             default: None,
             middleware: Vec::new(),
             catalog: Catalog::builtin(),
+            aliases: HashMap::new(),
         }
     }
 
     /// The names of the providers, in the order they were registered.
     pub fn provider_names(&self) -> impl Iterator<Item = &str> {
         self.0.providers.iter().map(|(name, _)| name.as_str())
+    }
+
+    fn has(&self, provider: &str) -> bool {
+        self.provider_names().any(|name| name == provider)
     }
 
     /// The provider that requests go to which name none.
@@ -167,17 +174,44 @@ impl Provider for Client {
         }
         // A model that no catalog knows may be there all the same. One that is known, and known to be
         // another's, is not.
-        let known = self.0.catalog.list(Some(provider));
-        match self.0.catalog.get(model) {
-            Some(info)
-                if info.provider != provider && !known.is_empty() && !known.iter().any(|m| m.id == model) =>
-            {
-                Err(Error::configuration(format!("`{provider}` has no model named `{model}`")).with_hint(
-                    format!("it is a model of `{}`; name the provider and the model together", info.provider),
-                ))
-            }
-            _ => Ok(()),
+        let catalog = &self.0.catalog;
+        let known = catalog.list(Some(provider));
+        if known.is_empty() || known.iter().any(|m| m.id == model) {
+            return Ok(());
         }
+        // Who resells has names that look like those of a provider and its model.
+        let resells = known.iter().any(|m| m.id.contains('/'));
+        let split = || model.split_once('/').filter(|_| !resells);
+        let found = catalog.get(model).or_else(|| split().and_then(|(owner, name)| catalog.of(owner, name)));
+        let Some(info) = found.filter(|info| info.provider != provider) else { return Ok(()) };
+        let owner = &info.provider;
+        let hint = if self.has(owner) {
+            format!("it is a model of `{owner}`; name the provider and the model together")
+        } else {
+            let known = self.provider_names().collect::<Vec<_>>().join(", ");
+            format!("it is a model of `{owner}`, who cannot be asked here; known providers: {known}")
+        };
+        Err(Error::configuration(format!("`{provider}` has no model named `{model}`")).with_hint(hint))
+    }
+
+    fn meant(&self, provider: Option<&str>, model: &str) -> Option<(String, String)> {
+        let Inner { aliases, catalog, default, .. } = &*self.0;
+        let target = aliases.get(model).map_or(model, String::as_str);
+        let asked = provider.or(default.as_deref())?;
+        if catalog.of(asked, target).is_some() {
+            return (target != model).then(|| (asked.to_owned(), target.to_owned()));
+        }
+        let knows = |name: &str| !catalog.list(Some(name)).is_empty();
+        // A server that nobody knows the models of may have one of such a name itself.
+        let is_told = |(owner, name): &(&str, &str)| {
+            self.has(owner) && (catalog.of(owner, name).is_some() || knows(asked) || !knows(owner))
+        };
+        if let Some((owner, name)) = target.split_once('/').filter(is_told) {
+            return Some((owner.to_owned(), name.to_owned()));
+        }
+        // Who uses a name of their own need not know whose model it stands for.
+        let owner = catalog.get(target).map(|info| info.provider.as_str()).filter(|owner| self.has(owner));
+        (target != model).then(|| (owner.unwrap_or(asked).to_owned(), target.to_owned()))
     }
 }
 
@@ -197,6 +231,7 @@ pub struct ClientBuilder {
     default: Option<String>,
     middleware: Vec<Arc<dyn Middleware>>,
     catalog: Catalog,
+    aliases: HashMap<String, String>,
 }
 
 impl ClientBuilder {
@@ -224,6 +259,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Gives a model another name, for whoever names one: see [`Provider::meant`]. It stands for a model's name or
+    /// for `PROVIDER/MODEL`.
+    pub fn alias(mut self, name: impl Into<String>, target: impl Into<String>) -> Self {
+        self.aliases.insert(name.into(), target.into());
+        self
+    }
+
     /// The client.
     ///
     /// # Errors
@@ -245,6 +287,7 @@ impl ClientBuilder {
             default,
             middleware: self.middleware,
             catalog: self.catalog,
+            aliases: self.aliases,
         })))
     }
 }
@@ -269,4 +312,58 @@ pub fn default_client() -> Result<Client, Error> {
 /// The client that was not set.
 pub fn set_default_client(client: Client) -> Result<(), Client> {
     DEFAULT.set(client)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::HttpProvider;
+    use crate::{Endpoint, Wire};
+
+    fn client(names: &[&str]) -> Client {
+        let mut builder = Client::builder().alias("fast", "openai/gpt-5.5").alias("big", "claude-opus-5-5");
+        for name in names {
+            let endpoint = Endpoint::new(*name, Wire::Chat, "http://127.0.0.1:9");
+            builder = builder.provider(*name, Arc::new(HttpProvider::new(endpoint).unwrap()));
+        }
+        builder.build().unwrap()
+    }
+
+    #[test]
+    fn names_are_taken_for_what_they_mean() {
+        let check = |asked: &str, name: &str, expected: Option<(&str, &str)>| {
+            let found = client(&["anthropic", "openai", "local", "other"]).meant(Some(asked), name);
+            let found = found.as_ref().map(|(owner, model)| (owner.as_str(), model.as_str()));
+            assert_eq!(found, expected, "{asked} {name}");
+        };
+        check("anthropic", "claude-opus-5-5", None);
+        check("anthropic", "anthropic/claude-opus-5-5", Some(("anthropic", "claude-opus-5-5")));
+        check("anthropic", "openai/gpt-5.5", Some(("openai", "gpt-5.5")));
+        check("anthropic", "openai/something-new", Some(("openai", "something-new")));
+        check("anthropic", "nobody/gpt-5.5", None);
+        check("anthropic", "gpt-5.5", None);
+        check("anthropic", "fast", Some(("openai", "gpt-5.5")));
+        check("anthropic", "big", Some(("anthropic", "claude-opus-5-5")));
+        check("openai", "big", Some(("anthropic", "claude-opus-5-5")));
+        check("local", "openai/weights-20b", None);
+        check("local", "other/some-model", Some(("other", "some-model")));
+    }
+
+    #[test]
+    fn another_providers_model_is_known_by_both_of_its_names() {
+        let check = |names: &[&str], model: &str, hint: Option<&str>| {
+            let names = client(names).check_names(&Request::default().model(model));
+            match (names, hint) {
+                (Ok(()), None) => {}
+                (Err(error), Some(hint)) => assert!(error.hint().unwrap().contains(hint), "{error:?}"),
+                (names, _) => panic!("{model}: {names:?}"),
+            }
+        };
+        check(&["anthropic"], "claude-opus-5-5", None);
+        check(&["anthropic"], "something-new", None);
+        check(&["anthropic"], "openai/something-new", None);
+        check(&["anthropic", "openai"], "gpt-5.5", Some("it is a model of `openai`; name"));
+        check(&["anthropic"], "openai/gpt-5.5", Some("who cannot be asked here; known providers: anthropic"));
+        check(&["local"], "openai/gpt-5.5", None);
+    }
 }

@@ -119,6 +119,9 @@ struct Inner {
     body: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
+    /// Set when the same call may well succeed, although errors of this kind do not pass by themselves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    passing: bool,
     /// Set when content was already handed on, so that a retry would repeat it.
     #[serde(default)]
     delivered: bool,
@@ -143,6 +146,7 @@ impl Error {
             rate_limit: None,
             body: None,
             hint: None,
+            passing: false,
             delivered: false,
             source: None,
         }))
@@ -224,15 +228,15 @@ impl Error {
 
     /// Whether the same call may succeed if it is made again.
     pub fn is_retryable(&self) -> bool {
-        !self.0.delivered
-            && matches!(
-                self.0.kind,
-                ErrorKind::RateLimit
-                    | ErrorKind::Server
-                    | ErrorKind::Network
-                    | ErrorKind::Stream
-                    | ErrorKind::Unknown
-            )
+        let may_pass = matches!(
+            self.0.kind,
+            ErrorKind::RateLimit
+                | ErrorKind::Server
+                | ErrorKind::Network
+                | ErrorKind::Stream
+                | ErrorKind::Unknown
+        );
+        !self.0.delivered && (may_pass || self.0.passing)
     }
 
     /// This error with a provider's name.
@@ -287,6 +291,12 @@ impl Error {
     /// This error with its cause.
     pub fn with_source(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
         self.0.source = Some(Arc::new(source));
+        self
+    }
+
+    /// This error as one that passes by itself, whatever its kind.
+    pub(crate) fn passing(mut self) -> Self {
+        self.0.passing = true;
         self
     }
 
@@ -369,6 +379,8 @@ mod tests {
             assert!(!retryable(kind), "{kind:?}");
         }
         assert!(!Error::stream("cut").after_content().is_retryable());
+        let silent = Error::new(K::Timeout, "silent").passing();
+        assert!(silent.is_retryable() && !silent.after_content().is_retryable());
     }
 
     #[test]

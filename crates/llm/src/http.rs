@@ -375,7 +375,8 @@ async fn bounded<T>(
         biased;
         () = cx.cancel.cancelled() => Err(aborted()),
         result = tokio::time::timeout(limit, call) => result.unwrap_or_else(|_| {
-            Err(Error::new(ErrorKind::Timeout, format!("no answer within {limit:?} (request timeout)")))
+            Err(Error::new(ErrorKind::Timeout, format!("no answer within {limit:?} (request timeout)"))
+                .with_hint("try again, or wait longer for the provider with `timeouts.request`"))
         }),
     }
 }

@@ -102,7 +102,8 @@ fn allowed(c: char, wire: Wire) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-' || (wire == Wire::Gemini && (c == '.' || c == ':'))
 }
 
-fn fits(name: &str, wire: Wire) -> bool {
+/// Whether a wire takes this name as it is.
+pub(crate) fn fits(name: &str, wire: Wire) -> bool {
     let start = |c: char| wire != Wire::Gemini || c.is_ascii_alphabetic() || c == '_';
     !name.is_empty() && name.len() <= MAX && name.starts_with(start) && name.chars().all(|c| allowed(c, wire))
 }

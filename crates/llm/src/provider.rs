@@ -40,6 +40,12 @@ pub trait Provider: Send + Sync {
         Ok(())
     }
 
+    /// The provider and the model that are meant by a name which is said where this provider is asked: a name may
+    /// stand for another, or tell the provider, too. Absent: it means itself.
+    fn meant(&self, _provider: Option<&str>, _model: &str) -> Option<(String, String)> {
+        None
+    }
+
     /// Whether the provider can be made to choose tools that way.
     fn supports_tool_choice(&self, _choice: &ToolChoice) -> bool {
         true

@@ -222,6 +222,20 @@ async fn a_message_that_comes_too_late_is_worked_on_all_the_same() {
     family.close().await;
 }
 
+/// Also those count that are not there yet.
+#[tokio::test]
+async fn whoever_is_one_too_many_is_told_who_is_there() {
+    let stage = Arc::new(Stage::default());
+    let (family, _) = family(&stage);
+    let all = futures_util::future::join_all((0..3).map(|_| family.spawn(errand()))).await;
+    let refused: Vec<_> = all.into_iter().filter_map(Result::err).collect();
+    let [refused] = &refused[..] else { panic!("{refused:?}") };
+    let hint = refused.hint().unwrap();
+    let named = hint.strip_prefix("close_agent ends those that are no longer needed: ").unwrap();
+    assert!(!named.is_empty(), "{hint}");
+    family.close().await;
+}
+
 #[tokio::test]
 async fn an_agent_that_crashes_is_an_error() {
     for (panics_at, left) in [("spawn", 0), ("send", 0), ("close", 1)] {

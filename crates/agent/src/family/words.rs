@@ -1,6 +1,7 @@
 //! What a model is told of its children.
 
 use junto_core::{AgentError, ToolError, ToolOutput};
+use serde_json::{Value, json};
 
 use super::child::Report;
 use crate::truncate::{Keep, OutputLimit, truncate};
@@ -23,32 +24,53 @@ pub(crate) fn refusal(error: &AgentError) -> ToolError {
     })
 }
 
-/// How children stand, each with its answer. Where several answers are too long together, each has an
-/// equal share, so that none is lost between the others.
+/// How children stand, each with its answer.
 pub(crate) fn reports(reports: &[Report]) -> String {
-    let all: usize = reports.iter().map(|report| report.text.len()).sum();
-    let share = match reports {
-        [_, _, ..] if all > ANSWERS => Some(ANSWERS / reports.len()),
-        _ => None,
-    };
+    let share = share(reports);
     let told: Vec<String> = reports.iter().map(|report| report.told(share)).collect();
     told.join("\n\n")
 }
 
+/// The same as data.
+pub(crate) fn report_data(reports: &[Report]) -> Value {
+    let share = share(reports);
+    reports.iter().map(|report| report.data(share)).collect()
+}
+
+/// Where several answers are too long together, each has an equal share, so that none is lost between the
+/// others.
+fn share(reports: &[Report]) -> Option<usize> {
+    let all: usize = reports.iter().map(|report| report.text.len()).sum();
+    match reports {
+        [_, _, ..] if all > ANSWERS => Some(ANSWERS / reports.len()),
+        _ => None,
+    }
+}
+
 impl Report {
     fn told(&self, share: Option<usize>) -> String {
-        let Self { name, status, turns_used, text, .. } = self;
+        let Self { name, status, turns_used, .. } = self;
         let success = self.success();
         let why = self.why().map(|why| format!("; it {why}")).unwrap_or_default();
         let head = format!("{name}: {status} (success: {success}, turns used: {turns_used}){why}");
-        let text = match share {
-            Some(chars) if text.len() > chars => {
-                let limit = OutputLimit { chars, keep: Keep::HeadTail, lines: None };
-                let cut = truncate(&ToolOutput::Text(text.clone()), limit);
-                format!("{cut}\n[to read the whole answer, wait for {name} alone]")
-            }
-            _ => text.clone(),
-        };
+        let text = self.within(share);
         if text.is_empty() { head } else { format!("{head}\n{text}") }
+    }
+
+    fn data(&self, share: Option<usize>) -> Value {
+        let (status, text) = (self.status.to_string(), self.within(share));
+        json!({"agent_id": self.name, "status": status, "answer": text, "why": self.why()})
+    }
+
+    /// Its answer, or its share of it.
+    fn within(&self, share: Option<usize>) -> String {
+        match share {
+            Some(chars) if self.text.len() > chars => {
+                let limit = OutputLimit { chars, keep: Keep::HeadTail, lines: None };
+                let cut = truncate(&ToolOutput::Text(self.text.clone()), limit);
+                format!("{cut}\n[to read the whole answer, wait for {} alone]", self.name)
+            }
+            _ => self.text.clone(),
+        }
     }
 }

@@ -9,6 +9,7 @@ use junto_core::{
 use junto_llm::{Media, Message, ResultOutput, ToolResult};
 use serde::de::DeserializeOwned;
 
+use crate::call::says_something;
 use crate::history::{History, Pins};
 use crate::loops::Loops;
 use crate::round::Calls;
@@ -148,6 +149,8 @@ impl<'a> Conversation<'a> {
             Some(answer) => self.json(event.seq, answer).await,
             None => None,
         };
+        // Earlier versions kept thoughts that led to nothing, which providers do not take back.
+        let message = message.filter(says_something);
         let text = message.as_ref().map(Message::text).unwrap_or_default();
         let calls: Vec<_> = message.iter().flat_map(Message::tool_calls).cloned().collect();
         if let Some(message) = message {

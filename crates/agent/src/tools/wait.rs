@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::arguments;
-use crate::family::{Child, Family, Report, Until, Waited, refusal, reports};
+use crate::family::{Child, Family, Report, Until, Waited, refusal, report_data, reports};
 
 /// How long can be waited at once, where a limit is given.
 const LONGEST: u64 = 24 * 60 * 60 * 1000;
@@ -79,11 +79,14 @@ impl Wait {
         let waited = self.family.wait(&children, arguments.until, limit, &cx.cancel).await;
         let all: Vec<Report> = children.iter().map(|child| child.report()).collect();
         let told = reports(&all);
-        Ok(match waited {
+        let outcome = match waited {
             Waited::Done => ToolOutcome::ok(told),
             Waited::TimedOut => ToolOutcome::ok(format!("{told}\n\n[the time to wait is up]")),
             Waited::Interrupted => ToolOutcome::error(format!("{told}\n\n[the wait was interrupted]")),
-        })
+        };
+        // For dialects that tell it otherwise: an answer can look like a report, so the text is not to be read back.
+        let data = json!({"agents": report_data(&all), "timed_out": waited == Waited::TimedOut});
+        Ok(ToolOutcome { data: Some(Arc::new(data)), ..outcome })
     }
 }
 

@@ -11,8 +11,8 @@ use junto_core::{
 };
 use junto_env::{ExecutionEnvironment, LocalEnvironment};
 use junto_llm::{
-    Allowance, CallCx, Effort, Error, ErrorKind, EventStream, Fut, Message, Provider, Request, Response,
-    Role, SessionId, Spending, Usage,
+    Allowance, CallCx, Content, Effort, Error, ErrorKind, EventStream, Fut, Message, Part, Provider, Request,
+    Response, Role, SessionId, Spending, Thinking, Usage,
 };
 use serde_json::{Value, json};
 
@@ -83,6 +83,26 @@ async fn inputs_end_as_they_would_have() {
     let ends: Vec<_> = whole.ends().into_iter().map(|(reason, text)| (reason.is_answer(), text)).collect();
     let expected = [(false, "Half an"), (false, ""), (true, "Is it this?"), (true, "It is.")];
     assert_eq!(ends, expected.map(|(is, text)| (is, text.to_owned())));
+}
+
+/// Earlier versions kept answers of nothing but thoughts.
+#[tokio::test]
+async fn thoughts_that_came_to_nothing_are_left_behind() {
+    let stage = Stage::new(["one", "two"].map(Input::text), |config| config);
+    let lines = || vec![Line::Text("Well."), Line::Text("Done.")];
+    let model: Arc<dyn Provider> = script(lines());
+    let whole = stage.play(&model).await;
+    let mut past = up_to(&whole.events, named("input_end"));
+    for event in &mut past {
+        if let Body::Call { answer, .. } = &mut event.body {
+            let thought = Content::Thinking(Thinking { text: "So".into(), signature: None });
+            let message = Message::new(Role::Assistant, vec![Part::new(thought)]);
+            *answer = Some(serde_json::to_string(&message).unwrap().into());
+        }
+    }
+    let after = go_on(&stage, &whole, Past::new(past), lines()).await;
+    let said: Vec<String> = after.requests[0].messages.iter().map(Message::text).collect();
+    assert_eq!(said, ["You are a test.", "one", "two"]);
 }
 
 #[tokio::test]

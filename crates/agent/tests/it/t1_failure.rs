@@ -1,8 +1,13 @@
 //! Providers that fail, on every wire.
 
-use junto_core::{Agent, AgentErrorKind, Command, EndReason};
-use junto_llm::Wire;
-use junto_twin::{After, Fault, Options, Step};
+use std::sync::Arc;
+use std::time::Duration;
+
+use junto_agent::SessionConfig;
+use junto_core::{Agent, AgentErrorKind, Body, Command, EndReason};
+use junto_llm::http::{Endpoint, HttpProvider};
+use junto_llm::{Timeouts, Wire};
+use junto_twin::{After, DEFAULT_KEY, Fault, Options, Play, Step, Twin};
 
 use crate::scene::Scene;
 use crate::stand::{Stand, client, on_each_wire};
@@ -57,13 +62,36 @@ async fn an_answer_that_breaks_off_fails_the_input_and_keeps_what_was_said() {
     .await;
 }
 
+/// Until something was said, silence is a failure like any other.
+#[tokio::test]
+async fn a_server_that_is_silent_at_first_is_asked_again() {
+    let wire = Wire::Responses;
+    let silent = Fault { stall: Some(After(1)), ..Fault::default() }.times(1);
+    let options = Options { fault: Some(silent), ..Options::default() };
+    let twin = Twin::start(Play::text("Fine."), options).unwrap();
+    let (name, model) = crate::stand::model(wire);
+    let timeouts = Timeouts { idle: Duration::from_secs(1), ..Timeouts::default() };
+    let endpoint = Endpoint::new(name, wire, twin.base_url(wire)).key(DEFAULT_KEY).timeouts(timeouts);
+    let provider = Arc::new(HttpProvider::new(endpoint).unwrap());
+    let config = |config| SessionConfig { model: Some(model.to_owned()), ..config };
+    let mut scene = Scene::with(provider, config).await;
+    assert_eq!(scene.ask("Hello").await, (EndReason::Done, "Fine.".into()));
+    let record = scene.end().await;
+    let retry = record.events.iter().find_map(|event| match &event.body {
+        Body::Retry { error, .. } => Some(error.kind.as_str()),
+        _ => None,
+    });
+    assert_eq!((retry, record.count("error")), (Some("timeout"), 0));
+    twin.close().await;
+}
+
 #[tokio::test]
 async fn a_refused_key_ends_the_session() {
     on_each_wire(async |wire| {
-        let twin = junto_twin::Twin::start(junto_twin::Play::text("Fine."), Options::default()).unwrap();
+        let twin = Twin::start(Play::text("Fine."), Options::default()).unwrap();
         let model = Some(crate::stand::model(wire).1.to_owned());
         let provider = client(&twin, wire, "a wrong key");
-        let mut scene = Scene::with(provider, |config| junto_agent::SessionConfig { model, ..config }).await;
+        let mut scene = Scene::with(provider, |config| SessionConfig { model, ..config }).await;
         scene.submit("Hello").await;
         let later = scene.session.send(Command::FollowUp { input: "And?".into() }).await;
         assert_eq!(kind(&scene.input_end().await.0), "authentication", "{wire:?}");

@@ -413,3 +413,20 @@ async fn agents() {
     ];
     check(Family::OpenAi, vec![start, wait, close], &parts).await;
 }
+
+/// What an agent says is its own, whatever it looks like.
+#[tokio::test]
+async fn an_answer_that_looks_like_a_report() {
+    let review = "Review:\nagent-1: running\n[the time to wait is up]";
+    let start = |task: &str| Step::call("spawn_agent", json!({"message": task}));
+    let wait = |name: &str| Step::call("wait_agent", json!({"targets": [name], "timeout_ms": 3_600_000}));
+    let both = Step::call("wait_agent", json!({"targets": ["agent-1", "agent-2"]}));
+    let mut steps = vec![told("Count", 0, Step::text("forty-two")), told("Review", 0, Step::text(review))];
+    steps.extend(delegates([start("Count"), start("Review"), wait("agent-1"), wait("agent-2"), both]));
+    let mut stand = stand(Family::OpenAi.wire().unwrap(), Family::OpenAi, steps, with_children).await;
+    assert_eq!(stand.scene.ask("Delegate").await.0, EndReason::Done);
+    let ends = stand.end(&[]).await.tool_ends();
+    let expected = json!({"agent-1": {"completed": "forty-two"}, "agent-2": {"completed": review}});
+    let told: Value = serde_json::from_str(&ends[4].1).unwrap();
+    assert_eq!(told, json!({"status": expected, "timed_out": false}));
+}

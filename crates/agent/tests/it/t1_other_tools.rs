@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use junto_agent::SessionConfig;
 use junto_agent::tools::{AskUser, Reach, WebFetch, WebSearch};
-use junto_core::{Agent, Body, Command, EndReason, Reply, StepStatus, Tool};
+use junto_core::{Agent, Body, Command, EndReason, Event, Reply, StepStatus, Tool};
 use junto_llm::Wire;
-use junto_twin::{Call, Options, Step};
+use junto_twin::{Call, Options, Step, Stop};
 use serde_json::json;
 
 use crate::site::{Site, page};
@@ -105,4 +105,31 @@ async fn the_providers_own_search_is_declared_where_there_is_one() {
         stand.end(&[]).await;
     })
     .await;
+}
+
+/// A model that does not take it is warned of once, however often it is asked.
+#[tokio::test]
+async fn a_search_that_is_left_out_is_told_once() {
+    let steps = vec![
+        Step::call("shell", json!({"command": "echo x"})),
+        Step::text("One."),
+        Step { finish: Some(Stop::Length), ..Step::text("Two.") },
+        Step { finish: Some(Stop::Length), ..Step::text("Three.") },
+    ];
+    let search = Arc::new(WebSearch::at(Wire::Gemini).unwrap()) as Arc<dyn Tool>;
+    let mut stand = Stand::with(Wire::Gemini, steps, Options::default(), |mut config| {
+        config.tools.register(search);
+        SessionConfig { model: Some("gemini-2.5-pro".into()), ..config }
+    })
+    .await;
+    for input in ["1", "2", "3"] {
+        assert_eq!(stand.scene.ask(input).await.0, EndReason::Done);
+    }
+    let record = stand.end(&[]).await;
+    let code = |event: &Event| match &event.body {
+        Body::Warning { code, .. } => Some(code.clone()),
+        _ => None,
+    };
+    let codes: Vec<String> = record.events.iter().filter_map(code).collect();
+    assert_eq!(codes, ["hosted_tool_dropped", "length", "length"]);
 }

@@ -21,10 +21,12 @@ async fn another_provider_from_the_next_call_on() {
         Step::text("One."),
         Step::call("shell", json!({"command": "echo y"})),
         Step::text("Two."),
+        Step::text("Three."),
+        Step::text("Four."),
     ];
     let twin = Twin::start(Play::of(steps), Options::default()).unwrap();
     let [first, second] = [Wire::Anthropic, Wire::Responses];
-    let mut client = Client::builder();
+    let mut client = Client::builder().alias("other", format!("openai/{}", model(second).1));
     for wire in [first, second] {
         let endpoint = Endpoint::new(model(wire).0, wire, twin.base_url(wire)).key(DEFAULT_KEY);
         client = client.provider(model(wire).0, Arc::new(HttpProvider::new(endpoint).unwrap()));
@@ -51,9 +53,26 @@ async fn another_provider_from_the_next_call_on() {
     refused(to(None, Some(" ")), "no name", "").await;
     configure(to(Some("openai"), Some(model(second).1))).await.unwrap();
     assert_eq!(scene.ask("2").await, (EndReason::Done, "Two.".into()));
-    assert_eq!(scene.end().await.count("configured"), 1, "what was refused changed nothing");
+    // Named together, and by a name of the user's.
+    let configure = async |change| scene.session.send(Command::Configure { change }).await;
+    configure(to(None, Some(&format!("anthropic/{}", model(first).1)))).await.unwrap();
+    assert_eq!(scene.ask("3").await, (EndReason::Done, "Three.".into()));
+    let configure = async |change| scene.session.send(Command::Configure { change }).await;
+    configure(to(None, Some("other"))).await.unwrap();
+    assert_eq!(scene.ask("4").await, (EndReason::Done, "Four.".into()));
+    let record = scene.end().await;
+    let changes: Vec<&Change> = record
+        .events
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::Configured { change } => Some(change),
+            _ => None,
+        })
+        .collect();
+    let [first, second] = [model(first), model(second)].map(|(name, model)| to(Some(name), Some(model)));
+    assert_eq!(changes, [&second, &first, &second], "what was refused changed nothing");
     let asked: Vec<bool> = twin.requests().iter().map(|r| r.path.contains("responses")).collect();
-    assert_eq!(asked, [false, false, true, true]);
+    assert_eq!(asked, [false, false, true, true, false, true]);
     twin.close().await;
 }
 

@@ -3,7 +3,7 @@
 use junto_core::{Agent, Change, Command, EndReason};
 use junto_llm::Wire;
 use junto_llm::catalog::Catalog;
-use junto_twin::{Call, Step};
+use junto_twin::{Call, Step, Stop, Think};
 use serde_json::json;
 
 use crate::stand::{Stand, model, on_each_wire};
@@ -50,6 +50,43 @@ async fn three_rounds_of_parallel_tools() {
         assert!(body.contains("three\\ntwo\\n[exit code 1]") && body.contains("  1 | two"), "{body}");
         let record = stand.end(&[]).await;
         assert_eq!((record.count("call"), record.count("tool_call_end")), (4, 7));
+    })
+    .await;
+}
+
+/// An answer of nothing but thoughts is no part of the conversation, which goes on without it.
+#[tokio::test]
+async fn thoughts_that_come_to_nothing() {
+    on_each_wire(async |wire| {
+        let thought = |finish| Step { think: Think::Text("So".into()), finish, ..Step::text("") };
+        let steps = [Some(Stop::Length), Some(Stop::ContentFilter), None]
+            .map(thought)
+            .into_iter()
+            .chain([Step::text("Four.")]);
+        let mut stand = Stand::new(wire, steps.collect::<Vec<_>>()).await;
+        for input in ["1", "2", "3"] {
+            assert_eq!(stand.scene.ask(input).await, (EndReason::Done, String::new()), "{wire:?} {input}");
+        }
+        assert_eq!(stand.scene.ask("4").await, (EndReason::Done, "Four.".into()), "{wire:?}");
+        stand.end(&[]).await;
+    })
+    .await;
+}
+
+/// A name that the model made up and the wire would refuse does not come back as it was.
+#[tokio::test]
+async fn names_that_no_wire_takes() {
+    on_each_wire(async |wire| {
+        let odd = |name: &str| Call::new(name, json!({"command": "true"})).undeclared();
+        let steps = [
+            Step::calls([odd("functions.shell"), odd(&"x".repeat(150))]),
+            Step::text("Then not."),
+            Step::text("Fine."),
+        ];
+        let mut stand = Stand::new(wire, steps).await;
+        assert_eq!(stand.scene.ask("1").await, (EndReason::Done, "Then not.".into()), "{wire:?}");
+        assert_eq!(stand.scene.ask("2").await, (EndReason::Done, "Fine.".into()), "{wire:?}");
+        stand.end(&[]).await;
     })
     .await;
 }

@@ -235,13 +235,9 @@ pub(crate) static KEYS: &[Key] = &[
     )
     .or("2m")
     .var("JUNTO_REQUEST_TIMEOUT"),
-    Key::new(
-        "timeouts.idle",
-        Kind::Timeout,
-        "between two events of a stream; for clients of the gateway usually 5m",
-    )
-    .or("30s")
-    .var("JUNTO_IDLE_TIMEOUT"),
+    Key::new("timeouts.idle", Kind::Timeout, "between two events of a stream")
+        .or("5m")
+        .var("JUNTO_IDLE_TIMEOUT"),
     Key::new("timeouts.run", Kind::Timeout, "for all that `junto run` does").var("JUNTO_RUN_TIMEOUT"),
     Key::new("timeouts.command", Kind::Timeout, "for an agent's command, if the model does not say")
         .var("JUNTO_COMMAND_TIMEOUT"),

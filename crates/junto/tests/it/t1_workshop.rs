@@ -67,3 +67,33 @@ async fn everything_of_a_session_can_be_set() {
         agent.close().await;
     }
 }
+
+/// Whoever starts an agent may name its model as a user does, and hears of one that is not there.
+#[tokio::test]
+async fn the_model_of_a_child() {
+    let folder = tempfile::tempdir().unwrap();
+    let twin = Twin::start(Play::text("Fine."), Options::default()).unwrap();
+    let mut client = Client::builder().alias("other", "openai/gpt-5.5");
+    for (name, wire) in [("anthropic", Wire::Anthropic), ("openai", Wire::Responses)] {
+        let endpoint = Endpoint::new(name, wire, twin.base_url(wire)).key(twin.key());
+        client = client.provider(name, Arc::new(HttpProvider::new(endpoint).unwrap()));
+    }
+    let client = Arc::new(client.build().unwrap());
+    let workshop = workshop(folder.path(), &twin, |native| Native { provider: client.clone(), ..native });
+    let spec = |model: &str| AgentSpec {
+        kind: "native".into(),
+        model: Some(model.to_owned()),
+        ..AgentSpec::default()
+    };
+    let refused = workshop.start(spec("gpt-5.5"), CancellationToken::new()).await.err().unwrap();
+    assert!(refused.to_string().contains("`anthropic` has no model named `gpt-5.5`"), "{refused}");
+    for (model, path) in
+        [("claude-opus-5-5", "messages"), ("openai/gpt-5.5", "responses"), ("other", "responses")]
+    {
+        let agent = workshop.start(spec(model), CancellationToken::new()).await.unwrap();
+        assert_eq!(ask(&*agent).await.0, EndReason::Done, "{model}");
+        let request = twin.requests().pop().unwrap();
+        assert!(request.path.contains(path), "{model}: {}", request.path);
+        agent.close().await;
+    }
+}

@@ -19,6 +19,8 @@ use crate::{ByteStream, Error, ErrorKind, EventStream, StreamEvent, sse};
 const NEVER: Duration = Duration::from_hours(24 * 365);
 /// What is said when the connection breaks.
 const BROKE: &str = "the connection broke in the middle of the stream";
+/// What to do about silence.
+const SILENT: &str = "try again, or let the provider be silent for longer with `timeouts.idle`";
 /// How many pieces may come between the end of an answer and that of its bytes, if they are to be read.
 const MOST_AFTER: usize = 4;
 
@@ -66,7 +68,8 @@ impl<O: Fn(Error) -> Error> Reader<O> {
         while watch.silence.as_mut().poll(cx).is_ready() {
             if heard.elapsed() >= idle {
                 let message = format!("the stream was silent for {idle:?} (idle timeout)");
-                return Poll::Ready(Error::new(ErrorKind::Timeout, message));
+                let error = Error::new(ErrorKind::Timeout, message);
+                return Poll::Ready(error.with_hint(SILENT).passing());
             }
             watch.silence.as_mut().reset(due(heard, idle));
         }

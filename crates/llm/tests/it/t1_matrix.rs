@@ -394,6 +394,7 @@ async fn timeout(wire: Wire) {
     let error = events.last().unwrap().as_ref().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert!(error.message().contains("idle timeout"), "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("`timeouts.idle`")), "{error:?}");
     s.twin.wait_until_idle().await;
 }
 

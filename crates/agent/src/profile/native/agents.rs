@@ -1,7 +1,7 @@
 //! Other agents, as the vendors' agents start and tell of them.
 
 use junto_core::ToolOutcome;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::adapter::{Came, Ours};
 use super::arguments::{flag, required, text};
@@ -38,7 +38,7 @@ fn id(said: &str) -> &str {
 pub(super) mod codex {
     use super::super::adapter::Ask;
     use super::super::arguments::{list, number};
-    use super::{Came, Ours, ToolOutcome, Value, id, json, required, text};
+    use super::{Came, Map, Ours, ToolOutcome, Value, flag, id, json, required, text};
 
     pub(in super::super) fn spawn(args: &Value) -> Result<Ours, String> {
         let (kind, model) = (text(args, "agent_type"), text(args, "model"));
@@ -75,41 +75,28 @@ pub(super) mod codex {
     }
 
     pub(in super::super) fn waited(came: Came<'_>) -> ToolOutcome {
-        let ids: Vec<&str> = list(came.args, "targets").iter().filter_map(Value::as_str).collect();
-        let status = |said: &str| {
-            let timed_out = said.ends_with("[the time to wait is up]");
-            let said = said.trim_end_matches("[the time to wait is up]");
-            json!({"status": statuses(said, &ids), "timed_out": timed_out}).to_string()
-        };
-        came.said(|said, is_error| if is_error { said.to_owned() } else { status(said) })
-    }
-
-    /// How each agent stands, from reports that begin with the agent's id.
-    fn statuses(said: &str, ids: &[&str]) -> Value {
-        let mut statuses = serde_json::Map::new();
-        let mut current: Option<(&str, &str, Vec<&str>)> = None;
-        let mut close = |report: Option<(&str, &str, Vec<&str>)>| {
-            if let Some((id, head, lines)) = report {
-                statuses.insert(id.to_owned(), status(head, lines.join("\n").trim_end()));
-            }
-        };
-        for line in said.lines() {
-            let head = line.split_once(": ").filter(|(id, _)| ids.contains(id));
-            match (head, &mut current) {
-                (Some((id, head)), _) => close(current.replace((id, head, Vec::new()))),
-                (None, Some((.., lines))) => lines.push(line),
-                (None, None) => {}
-            }
+        match came.outcome.data.as_deref() {
+            Some(data) if !came.outcome.is_error => ToolOutcome::ok(statuses(data).to_string()),
+            _ => ToolOutcome { data: None, ..came.outcome },
         }
-        close(current);
-        Value::Object(statuses)
     }
 
-    fn status(head: &str, answer: &str) -> Value {
-        match head.split([' ', ';']).next().unwrap_or_default() {
-            "completed" => json!({ "completed": answer }),
-            "failed" => json!({ "errored": if answer.is_empty() { head } else { answer } }),
-            "closed" => json!("shutdown"),
+    /// How each agent stands, from what `wait` gives as data.
+    fn statuses(data: &Value) -> Value {
+        let of = |agent: &Value| Some((text(agent, "agent_id")?.to_owned(), status(agent)));
+        let all: Map<String, Value> = list(data, "agents").iter().filter_map(of).collect();
+        json!({"status": all, "timed_out": flag(data, "timed_out")})
+    }
+
+    fn status(agent: &Value) -> Value {
+        let answer = text(agent, "answer").unwrap_or_default();
+        match text(agent, "status") {
+            Some("completed") => json!({ "completed": answer }),
+            Some("failed") if answer.is_empty() => {
+                json!({"errored": format!("it {}", text(agent, "why").unwrap_or("failed"))})
+            }
+            Some("failed") => json!({ "errored": answer }),
+            Some("closed") => json!("shutdown"),
             _ => json!("running"),
         }
     }
@@ -132,17 +119,15 @@ pub(super) mod codex {
 
         #[test]
         fn reports_become_statuses() {
-            let said = "a: completed (success: true, turns used: 2)\none\n\nb: no id\n\nb: running (success: \
-                        false, turns used: 1)\n\nc: failed (success: false, turns used: 1); it broke\n\n";
-            let expected = json!({
-                "a": {"completed": "one\n\nb: no id"},
-                "b": "running",
-                "c": {"errored": "failed (success: false, turns used: 1); it broke"}
-            });
-            // An answer can look like a report; the last one that names an agent counts.
-            let found = statuses(said, &["a", "b", "c"]);
-            assert_eq!((&found["b"], &found["c"]), (&expected["b"], &expected["c"]));
-            assert_eq!(found["a"]["completed"], "one");
+            let check = |agent: Value, expected: Value| assert_eq!(status(&agent), expected, "{agent}");
+            // An answer can look like a report.
+            let answer = "Both work.\nagent-2: running";
+            check(json!({"status": "completed", "answer": answer}), json!({ "completed": answer }));
+            check(json!({"status": "running", "answer": ""}), json!("running"));
+            check(json!({"status": "closed", "answer": "One."}), json!("shutdown"));
+            check(json!({"status": "failed", "answer": "Half"}), json!({"errored": "Half"}));
+            let why = json!({"status": "failed", "answer": "", "why": "was interrupted"});
+            check(why, json!({"errored": "it was interrupted"}));
         }
     }
 }

@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 
 use super::call_ids::CallIds;
-use super::items::text;
+use super::items::{renamed, text};
 use super::namespaces::{self, Elsewhere};
+use crate::names::fits;
 use crate::wire::EncodeCx;
 use crate::{
     Content, Detail, Error, ErrorKind, ForeignThinking, Media, MediaSource, Message, Part, Request, Role,
-    ToolCall, ToolCallKind, ToolResult, Warning,
+    ToolCall, ToolCallKind, ToolResult, Warning, Wire,
 };
 
 /// The pieces a message's content is made of; any other raw value is an item of its own.
@@ -42,6 +43,7 @@ pub(super) fn encode(request: &Request, cx: &EncodeCx<'_>, elsewhere: &Elsewhere
     for message in rest {
         writer.message(message)?;
     }
+    writer.drop_idle_thoughts();
     Ok(Input {
         instructions: (!instructions.is_empty()).then(|| instructions.join("\n\n")),
         items: writer.items,
@@ -82,7 +84,7 @@ impl Writer<'_> {
             match part.raw_for(self.cx.origin) {
                 Some(raw) if is_item(raw, role) => {
                     self.flush(role, &mut pieces);
-                    self.items.push(raw.clone());
+                    self.items.push(self.verbatim(raw, part.content()));
                 }
                 Some(raw) if message.role != Role::Assistant && is_piece(raw) => pieces.push(raw.clone()),
                 _ => {
@@ -97,6 +99,30 @@ impl Writer<'_> {
         }
         self.flush(role, &mut pieces);
         Ok(())
+    }
+
+    /// An item as it came. Only a call of a tool whose name the wire takes from nobody but the model gets another.
+    fn verbatim(&self, raw: &Value, content: &Content) -> Value {
+        match content {
+            Content::ToolCall(call) if !fits(text(raw, "name"), Wire::Responses) => {
+                renamed(raw.clone(), self.cx.names.to_wire(&call.name))
+            }
+            _ => raw.clone(),
+        }
+    }
+
+    /// Leaves reasoning out that led to nothing: the wire takes it only before what the model made of it, or as the
+    /// last of all, where the model is to go on from it.
+    fn drop_idle_thoughts(&mut self) {
+        let mut leads_on = true;
+        for at in (0..self.items.len()).rev() {
+            let item = &self.items[at];
+            if !leads_on && text(item, "type") == "reasoning" {
+                self.items.remove(at);
+            } else {
+                leads_on = is_by_model(item);
+            }
+        }
     }
 
     fn flush(&mut self, role: &str, pieces: &mut Vec<Value>) {
@@ -205,6 +231,14 @@ fn is_item(raw: &Value, role: &str) -> bool {
     match (text(raw, "type"), text(raw, "role")) {
         ("message" | "", said_by) => said_by == role,
         _ => !is_piece(raw),
+    }
+}
+
+/// Whether an item is the model's, and no message or result for it.
+fn is_by_model(item: &Value) -> bool {
+    match text(item, "type") {
+        "message" | "" => text(item, "role") == "assistant",
+        class => !class.ends_with("_output"),
     }
 }
 

@@ -197,6 +197,52 @@ fn items_go_back_verbatim_to_the_model_that_made_them() {
 }
 
 #[test]
+fn thoughts_that_led_to_nothing_stay_out_unless_they_are_the_last() {
+    let thought =
+        |id: &str| json!({"id": id, "type": "reasoning", "summary": [], "encrypted_content": "enc"});
+    let answer = |raws: &[Value]| {
+        let part = |raw: &Value| match raw["type"].as_str() {
+            Some("reasoning") => Content::Thinking(Thinking { text: String::new(), signature: None }),
+            _ => Content::Text("hi".into()),
+        };
+        let parts = raws.iter().map(|raw| Part::received(part(raw), origin(), Some(raw.clone())));
+        Message::new(Role::Assistant, parts.collect())
+    };
+    let asked = || user(json!([{"type": "input_text", "text": "and?"}]));
+    check_input(vec![answer(&[thought("a"), thought("b")])], json!([thought("a"), thought("b")]));
+    check_input(vec![answer(&[thought("a"), thought("b")]), Message::user("and?")], json!([asked()]));
+    check_input(
+        vec![answer(&[thought("a"), message_item(), thought("b")]), Message::user("and?")],
+        json!([thought("a"), message_item(), asked()]),
+    );
+    check_input(
+        vec![answer(&[thought("a")]), answer(&[message_item()]), Message::user("and?")],
+        json!([thought("a"), message_item(), asked()]),
+    );
+}
+
+#[test]
+fn a_name_the_model_made_up_is_fitted_where_the_wire_would_refuse_it() {
+    let check = |name: &str, sent: &str| {
+        let raw =
+            json!({"id": "fc_1", "type": "function_call", "call_id": "c", "name": name, "arguments": "{}"});
+        let call = Content::ToolCall(ToolCall::function("c", name, "{}"));
+        let answer = Message::new(Role::Assistant, vec![Part::received(call, origin(), Some(raw.clone()))]);
+        let mut expected = raw;
+        expected["name"] = sent.into();
+        let result = json!({"type": "function_call_output", "call_id": "c", "output": "no such tool"});
+        check_input(
+            vec![answer, Message::tool_results([ToolResult::text("c", "no such tool")])],
+            json!([expected, result]),
+        );
+    };
+    check("shell", "shell");
+    check("functions.shell", "functions_shell");
+    check(&"x".repeat(200), &"x".repeat(64));
+    check("", "_");
+}
+
+#[test]
 fn another_model_gets_the_turn_rebuilt() {
     let other = Arc::new(Origin { model: "gpt-4.1".into(), ..(*origin()).clone() });
     let mut request = Request::of([turn(other)]);

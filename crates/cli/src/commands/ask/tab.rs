@@ -30,8 +30,8 @@ impl<'a> Tab<'a> {
             let Response { provider, model, usage, .. } = response;
             book.record(CallId::fresh(), None, provider, model, usage, cost)?;
             // An answer that is made of several calls counts them all.
-            let broken = made.iter().filter(|entry| usage.calls.is_empty() && entry.error.is_some());
-            broken.map(|entry| record(book, entry)).collect()
+            let mut broken = made.iter().filter(|entry| usage.calls.is_empty() && entry.error.is_some());
+            broken.try_for_each(|entry| record(book, entry))
         });
     }
 
@@ -47,7 +47,7 @@ impl Drop for Tab<'_> {
     fn drop(&mut self) {
         let made = self.tally.take();
         if !made.is_empty() {
-            self.book(|book| made.iter().map(|entry| record(book, entry)).collect());
+            self.book(|book| made.iter().try_for_each(|entry| record(book, entry)));
         }
     }
 }

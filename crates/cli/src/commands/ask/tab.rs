@@ -30,7 +30,7 @@ impl<'a> Tab<'a> {
             let Response { provider, model, usage, .. } = response;
             book.record(CallId::fresh(), None, provider, model, usage, cost)?;
             // An answer that is made of several calls counts them all.
-            let broken = made.iter().filter(|entry| usage.calls.is_empty() && entry.error.is_some());
+            let mut broken = made.iter().filter(|entry| usage.calls.is_empty() && entry.error.is_some());
             broken.try_for_each(|entry| record(book, entry))
         });
     }

@@ -183,6 +183,12 @@ impl Agent for Session {
     fn close(&self) -> Fut<'_, Outcome> {
         Box::pin(async move {
             self.0.cancel.cancel();
+            self.ended().await
+        })
+    }
+
+    fn ended(&self) -> Fut<'_, Outcome> {
+        Box::pin(async move {
             let mut outcome = self.0.outcome.clone();
             let ended = outcome.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone());
             ended.unwrap_or_else(|| Outcome {

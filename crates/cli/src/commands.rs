@@ -82,10 +82,12 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
         Some(Command::Doctor(args)) => interruptible(doctor::run(&args, environment, &output)),
         Some(Command::Profile(args)) => interruptible(profile::run(args.command, environment, &output)),
     };
-    result.unwrap_or_else(|failure| {
+    let exit = result.unwrap_or_else(|failure| {
         output.failure(&failure);
         failure.exit
-    })
+    });
+    output.finish();
+    exit
 }
 
 /// Prints what the command line comes to if it is no command: help, the version, or what is wrong with it.

@@ -3,17 +3,23 @@
 pub(crate) mod markdown;
 pub(crate) mod paint;
 mod picture;
+mod streams;
 mod terminal;
 
 use std::fmt::Write as _;
-use std::io::{self, ErrorKind, IsTerminal, Write as _};
+use std::io::{self, ErrorKind, IsTerminal};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use paint::{Color, Paint, Painted, Style, harmless};
 use picture::Protocol;
+use streams::{Stream, Streams};
+
+/// How long a reader may take nothing once nobody waits for it any more.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Whether notes for people are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,9 +64,10 @@ pub(crate) struct Output {
     screen: Arc<Mutex<Screen>>,
 }
 
-/// What stands on the terminal's last line.
+/// What stands on the terminal's last line, and what leads there.
 #[derive(Default)]
 struct Screen {
+    streams: Streams,
     /// How many lines of passing status stand there and must be wiped before anything else.
     status: usize,
     /// These lines.
@@ -84,13 +91,11 @@ enum LastLine {
 impl Output {
     /// The streams of this process.
     pub(crate) fn of_process(talk: Talk, color: Color, environment: &Environment) -> Self {
-        Self {
-            talk,
-            out: Look::of(io::stdout().is_terminal(), color, environment),
-            err: Look::of(io::stderr().is_terminal(), color, environment),
-            pictures: Protocol::of(environment).filter(|_| io::stderr().is_terminal()),
-            screen: Arc::default(),
-        }
+        let out = Look::of(io::stdout().is_terminal(), color, environment);
+        let err = Look::of(io::stderr().is_terminal(), color, environment);
+        let streams = Streams::new(out.terminal && err.terminal);
+        let screen = Arc::new(Mutex::new(Screen { streams, ..Screen::default() }));
+        Self { talk, out, err, pictures: Protocol::of(environment).filter(|_| err.terminal), screen }
     }
 
     /// Streams that nobody looks at.
@@ -141,17 +146,54 @@ impl Output {
         }
         let mut screen = self.screen();
         if screen.status > 0 {
-            put(&erase(std::mem::take(&mut screen.status)));
+            let erased = erase(std::mem::take(&mut screen.status));
+            screen.put(&erased);
         }
         if self.out.terminal && self.err.terminal {
             screen.line = if text.ends_with('\n') { LastLine::Empty } else { LastLine::Answer };
         }
-        let mut out = io::stdout().lock();
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::silent(Exit::Done)),
-            Err(error) => Err(unwritten(&error)),
-        }
+        screen.streams.put(Stream::Out, text).map_err(|error| lost(&error))
+    }
+
+    /// From now on nobody waits for those who read: what they do not take at once waits here, and whoever says
+    /// more has an eye on [`Self::is_full`].
+    pub(crate) fn be_patient(&self) {
+        self.screen().streams.is_patient = true;
+    }
+
+    /// From now on everybody waits again. For when nothing waits here.
+    pub(crate) fn insist(&self) {
+        self.screen().streams.is_patient = false;
+    }
+
+    /// Whether something waits to be taken.
+    pub(crate) fn waits(&self) -> bool {
+        self.screen().streams.wait()
+    }
+
+    /// Whether so much waits that nothing should be added.
+    pub(crate) fn is_full(&self) -> bool {
+        self.screen().streams.are_full()
+    }
+
+    /// Waits until some of what waits was taken; for ever if nothing does. Nothing is lost if it is dropped.
+    ///
+    /// # Errors
+    /// As [`Self::data`].
+    pub(crate) async fn taken(&self) -> Result<(), Failure> {
+        let room = self.screen().streams.room();
+        room.await;
+        self.screen().streams.write_some().map_err(|error| lost(&error))
+    }
+
+    /// Forgets what waits: nobody takes it.
+    pub(crate) fn forget(&self) {
+        self.screen().streams.forget();
+    }
+
+    /// The last: what still waits is written, unless nobody takes it.
+    pub(crate) fn finish(&self) {
+        self.screen().streams.finish(PATIENCE);
     }
 
     /// Whether something else ended the line of the answer since this was last asked.
@@ -177,8 +219,9 @@ impl Output {
             && let Some(sequence) = self.pictures.and_then(|protocol| protocol.sequence(file))
         {
             let mut screen = self.screen();
-            put(&erase(std::mem::take(&mut screen.status)));
-            put(&sequence);
+            let erased = erase(std::mem::take(&mut screen.status));
+            screen.put(&erased);
+            screen.put(&sequence);
         }
     }
 
@@ -199,14 +242,16 @@ impl Output {
             return;
         }
         let mut screen = self.screen();
-        if !matches!(screen.line, LastLine::Empty) {
+        // What passes is not worth waiting for.
+        if !matches!(screen.line, LastLine::Empty) || screen.streams.wait() {
             return;
         }
         let text = lines.iter().map(Painted::as_str).collect::<Vec<_>>().join("\n");
         if screen.status == lines.len() && screen.drawn == text {
             return;
         }
-        put(&format!("{}{text}", erase(screen.status)));
+        let drawn = format!("{}{text}", erase(screen.status));
+        screen.put(&drawn);
         (screen.status, screen.drawn) = (lines.len(), text);
     }
 
@@ -230,8 +275,9 @@ impl Output {
         terminal::forget_typed();
         self.line(&Painted::new(self.err.paint).styled(Style::BOLD, text));
         let prompt = Painted::new(self.err.paint).styled(Style::YELLOW, prompt);
-        put(prompt.as_str());
-        self.screen().line = LastLine::Prompt(prompt);
+        let mut screen = self.screen();
+        screen.put(prompt.as_str());
+        screen.line = LastLine::Prompt(prompt);
     }
 
     /// The line of the prompt has ended, because something was typed.
@@ -247,7 +293,7 @@ impl Output {
         let mut screen = self.screen();
         if matches!(screen.line, LastLine::Prompt(_)) {
             screen.line = LastLine::Empty;
-            put("\n");
+            screen.put("\n");
         }
     }
 
@@ -269,7 +315,7 @@ impl Output {
             }
         }
         let _ = write!(all, "{}\n{again}", text.as_str());
-        put(&all);
+        screen.put(&all);
     }
 
     fn screen(&self) -> MutexGuard<'_, Screen> {
@@ -295,10 +341,20 @@ fn erase(lines: usize) -> String {
     }
 }
 
-/// Writes to standard error, in one piece so that nothing flickers.
-fn put(text: &str) {
-    let mut err = io::stderr().lock();
-    let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+/// What it means that standard output takes nothing more.
+fn lost(error: &io::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::BrokenPipe => Failure::silent(Exit::Done),
+        _ => unwritten(error),
+    }
+}
+
+impl Screen {
+    /// Writes to standard error, in one piece so that nothing flickers. If standard output fails at what waited
+    /// before it, whoever writes there learns of it.
+    fn put(&mut self, text: &str) {
+        let _ = self.streams.put(Stream::Err, text);
+    }
 }
 
 #[cfg(test)]

@@ -32,6 +32,12 @@ pub trait Agent: Send + Sync {
     /// of that; a second call returns the same.
     fn close(&self) -> Fut<'_, Outcome>;
 
+    /// Waits until it has ended, be it by itself, and gives what [`Agent::close`] does. Events tell of the end, too,
+    /// but not where the journal takes no more. Waits for ever for agents that never end by themselves.
+    fn ended(&self) -> Fut<'_, Outcome> {
+        Box::pin(std::future::pending())
+    }
+
     /// The agent of this id among its children and theirs, while it lives: a host steers, interrupts
     /// and closes it like any other. None for agents that have no children.
     fn child(&self, id: &AgentId) -> Option<Arc<dyn Agent>> {

@@ -51,7 +51,7 @@ pub enum Item {
     /// An event.
     Event(Arc<Event>),
     /// A piece of a segment, for whoever reads along live. A reader that fell behind misses deltas,
-    /// never events.
+    /// never events; of a text it gets none behind one that it missed.
     Delta(Delta),
 }
 
@@ -396,6 +396,41 @@ mod tests {
             log.emit(progress(n)).await.unwrap();
         }
         assert_eq!(events(&mut slow, 1 + 3 * BEHIND).await, (1..=1 + 3 * BEHIND as u64).collect::<Vec<_>>());
+    }
+
+    #[tokio::test]
+    async fn a_text_of_which_a_piece_was_missed_goes_no_further() {
+        let log = log();
+        let mut slow = log.subscribe(Seq::START);
+        let of = log.emit(Body::AssistantTextStart {}).await.unwrap();
+        let mut whole = String::new();
+        let mut say = |text: String| {
+            whole.push_str(&text);
+            log.delta(Delta::AssistantTextDelta { of, text });
+        };
+        say("first ".to_owned());
+        let mut heard = String::new();
+        let mut hear = async |slow: &mut Subscription, until: &str| {
+            loop {
+                match slow.next().await.unwrap() {
+                    Item::Delta(Delta::AssistantTextDelta { text, .. }) => heard.push_str(&text),
+                    Item::Event(event) if event.body.name() == until => return heard.clone(),
+                    _ => {}
+                }
+            }
+        };
+        hear(&mut slow, "assistant_text_start").await;
+        for n in 0..3 * BEHIND {
+            say(n.to_string());
+        }
+        log.emit(Body::AssistantTextEnd { of, text: whole.clone().into() }).await.unwrap();
+        let heard_of_it = hear(&mut slow, "assistant_text_end").await;
+        assert!(whole.starts_with(&heard_of_it), "{heard_of_it}");
+        // The next one is heard again.
+        let of = log.emit(Body::AssistantTextStart {}).await.unwrap();
+        log.delta(Delta::AssistantTextDelta { of, text: "next".into() });
+        log.emit(Body::AssistantTextEnd { of, text: "next".into() }).await.unwrap();
+        assert_eq!(hear(&mut slow, "assistant_text_end").await, format!("{heard_of_it}next"));
     }
 
     #[tokio::test]

@@ -8,12 +8,13 @@ use tokio::sync::broadcast;
 
 use crate::live::Sent;
 use crate::log::Shared;
-use crate::{Event, Item, JournalError, Seq};
+use crate::{Delta, Event, Item, JournalError, Seq};
 
 /// How many events a reader takes from the journal at once.
 const BATCH: u64 = 256;
 
-/// A reader of a log: every event from its position on, in order, once; deltas while it keeps up.
+/// A reader of a log: every event from its position on, in order, once; deltas while it keeps up. Of each text and each
+/// reasoning it gets the first pieces without a gap: all, or as many as came before one was missed.
 pub struct Subscription {
     shared: Arc<Shared>,
     /// The next position to hand out.
@@ -22,6 +23,9 @@ pub struct Subscription {
     /// while it was too far behind. Later ones are taken as they come, so that deltas are between their start
     /// and their end.
     missed: Seq,
+    /// The last event at the time when deltas were missed. Of a text that had begun by then a piece may be
+    /// missing.
+    gap: Seq,
     live: broadcast::Receiver<Sent>,
     /// Events read from the journal and not handed out yet.
     batch: VecDeque<Event>,
@@ -32,7 +36,7 @@ impl Subscription {
         // In this order: what is written in between is seen twice rather than not at all.
         let live = shared.live.subscribe();
         let missed = last(&shared);
-        Self { shared, next: from.max(Seq::START), missed, live, batch: VecDeque::new() }
+        Self { shared, next: from.max(Seq::START), missed, gap: Seq(0), live, batch: VecDeque::new() }
     }
 
     /// The next item; waits for it.
@@ -56,9 +60,17 @@ impl Subscription {
                     }
                 }
                 // Too far behind: the sender cannot be gone, it lives in `shared`.
-                Err(_) => self.missed = last(&self.shared),
+                Err(_) => {
+                    self.missed = last(&self.shared);
+                    self.gap = self.missed;
+                }
             }
         }
+    }
+
+    /// Whether there are events that were not handed out yet.
+    pub fn is_behind(&self) -> bool {
+        self.next <= last(&self.shared)
     }
 
     /// What is left of the log without waiting for more: for readers of a finished session.
@@ -92,7 +104,11 @@ impl Subscription {
                 None
             }
             // A delta of a segment whose start is still to come from the journal would be out of order.
-            Item::Delta(delta) => (delta.of() < self.next).then_some(item),
+            Item::Delta(delta) => {
+                // Nor shall a text go on behind a piece that is missing. What tools say need not be whole.
+                let is_torn = !matches!(delta, Delta::ToolCallOutputDelta { .. }) && delta.of() <= self.gap;
+                (delta.of() < self.next && !is_torn).then_some(item)
+            }
         }
     }
 

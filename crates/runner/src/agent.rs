@@ -195,6 +195,12 @@ impl Agent for CliAgent {
     fn close(&self) -> Fut<'_, Outcome> {
         Box::pin(async move {
             self.close.cancel();
+            self.ended().await
+        })
+    }
+
+    fn ended(&self) -> Fut<'_, Outcome> {
+        Box::pin(async move {
             let mut outcome = self.outcome.clone();
             let ended = outcome.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone());
             ended.unwrap_or_else(|| {

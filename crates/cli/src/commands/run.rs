@@ -1,6 +1,7 @@
 //! `junto run` and the other commands that let an agent work.
 
 mod background;
+mod clock;
 mod contest;
 mod council;
 mod drive;
@@ -19,15 +20,16 @@ mod who;
 
 use std::io::IsTerminal;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::FusedFuture as _;
 use junto::core::{Agent, EventLog, Input, OnReject};
 use junto::mcp::Hub;
+use tokio_util::sync::CancellationToken;
 
+use self::clock::Clock;
 use self::contest::Wanted;
-use self::drive::Drive;
+use self::drive::{Drive, started};
 use self::hired::Hired;
 use self::host::{Host, Presence};
 use self::past::Past;
@@ -123,7 +125,7 @@ pub(crate) async fn hired(
     let wish = Wish { task: None, from, args, council: Wanted::default() };
     let job = prepare(&wish, environment, output).await?;
     let servers = job.servers.clone();
-    let agent = job.start().await?.agent;
+    let agent = job.start(CancellationToken::new()).await?.agent;
     Ok(match servers {
         Some(servers) => Arc::new(Hired { agent, servers }),
         None => agent,
@@ -199,24 +201,28 @@ async fn perform(
     output: &Output,
     interrupts: &mut Interrupts,
 ) -> Result<Performed, Failure> {
+    let clock = Clock::start();
     // Nothing has begun that would have to end.
-    let (job, task) = tokio::select! {
+    let job = tokio::select! {
         biased;
         () = interrupts.next() => return Err(Failure::interrupted()),
-        prepared = async {
-            let job = prepare(wish, environment, output).await?;
-            let task = task(wish, &job.begin).await?;
-            Ok::<_, Failure>((job, task))
-        } => prepared?,
+        job = prepare(wish, environment, output) => job?,
+    };
+    let clock = clock.at_most(job.time);
+    let task = tokio::select! {
+        biased;
+        () = interrupts.next() => return Err(Failure::interrupted()),
+        () = clock.up() => return Err(clock.failure()),
+        task = task(wish, &job.begin) => task?,
     };
     announce(&job, output);
     let servers = job.servers.clone();
-    let (time, providers, kept, on_reject) = (job.time, job.providers.clone(), job.kept, job.on_reject);
+    let (providers, kept, on_reject) = (job.providers.clone(), job.kept, job.on_reject);
     let is_contest = matches!(job.begin, Begin::New(AgentKind::Contest(_)));
-    let begun = Box::pin(job.start()).await?;
+    let begun = Box::pin(started(job, &clock, interrupts)).await?;
     let log = begun.agent.log().clone();
     let form = if wish.council.report.is_some() { Form::Nothing } else { Form::of(&wish.args) };
-    let drive = driven(begun, (&wish.args, form), (time, on_reject), environment, output);
+    let drive = driven(begun, (&wish.args, form), (clock, on_reject), environment, output);
     let run = drive.run(task.clone(), interrupts);
     let end = match servers {
         Some(hub) => {
@@ -269,14 +275,14 @@ fn announce(job: &Job, output: &Output) {
 fn driven(
     begun: Begun,
     (args, form): (&WorkArgs, Form),
-    (time, on_reject): (Option<Duration>, OnReject),
+    (clock, on_reject): (Clock, OnReject),
     environment: &Environment,
     output: &Output,
 ) -> Drive {
     let view = View::new(form, output.clone(), begun.agent.log().clone());
     let host = Host::new(presence(args), output.clone());
     let host = host.keeping_rules_in(Files::find(environment).user).refusing(on_reject);
-    Drive::new(begun, view, host, output.clone()).at_most(time)
+    Drive::new(begun, view, host, (output.clone(), clock))
 }
 
 /// Who is at the other end of standard input.

@@ -44,6 +44,7 @@ mod t1_policy;
 mod t1_profile;
 mod t1_references;
 mod t1_run;
+mod t1_run_ends;
 mod t1_run_flags;
 mod t1_run_terminal;
 mod t1_run_tools;

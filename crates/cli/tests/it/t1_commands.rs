@@ -15,7 +15,7 @@ use crate::t1_run::{events, of_type};
 /// A run whose events are read while it works.
 pub(crate) struct Session {
     pub(crate) child: Child,
-    out: BufReader<ChildStdout>,
+    pub(crate) out: BufReader<ChildStdout>,
     seen: String,
 }
 

@@ -9,13 +9,13 @@ use crate::Machine;
 use crate::stage::{KEY, SETUPS, Stage, on_every_wire};
 
 /// A hooks file with one hook.
-fn hook(event: &str, matcher: &str, command: &str) -> String {
+pub(crate) fn hook(event: &str, matcher: &str, command: &str) -> String {
     json!({"hooks": {event: [{"matcher": matcher, "hooks": [{"type": "command", "command": command}]}]}})
         .to_string()
 }
 
 /// The hooks of the user.
-fn install(machine: &Machine, hooks: &str) {
+pub(crate) fn install(machine: &Machine, hooks: &str) {
     machine.write(".config/junto/hooks.json", hooks);
 }
 

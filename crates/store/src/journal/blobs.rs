@@ -24,6 +24,8 @@ pub(crate) struct Blobs {
     sync: Sync,
     /// Those that no event names yet.
     open: Mutex<HashMap<BlobId, Arc<Mutex<Blob>>>>,
+    /// Those that will never be whole, and of which an event speaks.
+    lost: Mutex<HashMap<BlobId, Error>>,
 }
 
 /// A payload that comes about.
@@ -47,12 +49,22 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Blobs {
     pub(crate) fn new(files: Arc<dyn Files>, session: &Path, redact: Redactor, sync: Sync) -> Self {
-        Self { files, folder: session.join(FOLDER), redact, sync, open: Mutex::default() }
+        Self {
+            files,
+            folder: session.join(FOLDER),
+            redact,
+            sync,
+            open: Mutex::default(),
+            lost: Mutex::default(),
+        }
     }
 
     /// Adds a piece to a payload, which is made with its first.
     pub(crate) fn extend(&self, id: &BlobId, piece: &[u8]) -> Result<()> {
         let path = path(&self.folder, id)?;
+        if let Some(fault) = locked(&self.lost).get(id) {
+            return Err(fault.clone());
+        }
         let blob = Arc::clone(locked(&self.open).entry(id.clone()).or_insert_with(|| {
             let (crc, stream) = (crc32fast::Hasher::new(), Stream::new(self.redact.clone()));
             Arc::new(Mutex::new(Blob { path, is_made: false, size: 0, crc, stream, fault: None }))
@@ -110,7 +122,11 @@ impl Blobs {
         let Some(blob) = locked(&self.open).get(id).cloned() else { return Ok(None) };
         let mut blob = locked(&blob);
         if let Some(fault) = &blob.fault {
-            return Err(fault.clone());
+            // Whoever wrote it was told, and refers to it nowhere. The event only speaks of it, as what tells
+            // why it was lost does.
+            locked(&self.lost).insert(id.clone(), fault.clone());
+            locked(&self.open).remove(id);
+            return Ok(());
         }
         let rest = blob.stream.held();
         self.write(&mut blob, &rest)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use junto_core::{BlobId, Body, Durability, EventLog, Journal, Payload, Seq};
-use junto_store::files::Faulty;
+use junto_store::files::{Fault, Faulty};
 use junto_store::{ErrorKind, Format};
 
 use crate::support::{append, journal_path, line, naming, session, store};
@@ -77,6 +77,19 @@ async fn what_no_event_names_is_swept() {
     for blob in [&named, &quoted] {
         assert_eq!(opened.journal.read_blob(blob, 0, 9).await.unwrap(), b"text");
     }
+}
+
+#[tokio::test]
+async fn a_payload_that_was_lost_can_be_spoken_of() {
+    let files = Faulty::default();
+    let opened = store(&files).create(&session()).unwrap();
+    files.set(Some(Fault::From(0, std::io::ErrorKind::StorageFull)));
+    let lost = opened.journal.extend_blob(&blob("lost"), Bytes::from_static(b"text")).await.unwrap_err();
+    files.set(None);
+    let text = format!("the middle is gone: {lost}");
+    assert!(text.contains("blobs/lost"), "{text}");
+    append(&*opened.journal, [crate::support::event(1, junto_core::Body::Progress { text }), line(2)]).await;
+    assert!(opened.journal.extend_blob(&blob("lost"), Bytes::from_static(b"text")).await.is_err());
 }
 
 #[tokio::test]

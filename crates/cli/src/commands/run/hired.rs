@@ -32,6 +32,10 @@ impl Agent for Hired {
         })
     }
 
+    fn ended(&self) -> Fut<'_, Outcome> {
+        self.agent.ended()
+    }
+
     fn child(&self, id: &AgentId) -> Option<Arc<dyn Agent>> {
         self.agent.child(id)
     }

@@ -7,6 +7,7 @@ use junto::named::{Detail, EndedBy, Finished, NamedHost, Next, Plan, RunFacts, T
 use junto::store::{Agents, Error, ErrorKind, InputId, InputState, MAX_ATTEMPTS, Store};
 use tokio_util::sync::CancellationToken;
 
+use super::clock::Clock;
 use super::contest::Wanted;
 use super::drive::End;
 use super::prepare::{Begun, prepare};
@@ -245,6 +246,7 @@ impl Desk<'_> {
         for passed in &plan.passed {
             self.output.note(&format!("{passed}; {} takes over", plan.provider));
         }
+        let clock = Clock::start();
         let mut args = self.errand.args.clone();
         args.cwd = Some(plan.agent.setup.workspace.clone());
         args.model.model = plan.spec.model.clone();
@@ -254,9 +256,9 @@ impl Desk<'_> {
         let wish = Wish { task: None, from, args, council: Wanted::default() };
         let job = prepare(&wish, self.environment, self.output).await?.for_plan(&plan);
         announce(&job, self.output);
-        let (terms, providers) = ((job.time, job.on_reject), job.providers.clone());
+        let (terms, providers) = ((clock.at_most(job.time), job.on_reject), job.providers.clone());
         let turn = host.begin(plan, Environment::now()).map_err(|error| kept(&error))?;
-        let begun = match Box::pin(job.start()).await {
+        let begun = match Box::pin(job.start(CancellationToken::new())).await {
             Ok(begun) => begun,
             Err(failure) => {
                 let error = AgentError::new(AgentErrorKind::Process, failure.errors.join("; "));
@@ -281,7 +283,7 @@ impl Desk<'_> {
         host: &NamedHost,
         turn: &Turn,
         begun: Begun,
-        terms: (Option<std::time::Duration>, junto::core::OnReject),
+        terms: (Clock, junto::core::OnReject),
         args: &WorkArgs,
         interrupts: &mut Interrupts,
     ) -> Result<(Result<End, Failure>, Finished), Failure> {

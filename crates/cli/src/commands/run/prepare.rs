@@ -87,12 +87,11 @@ impl Job {
         self
     }
 
-    /// Starts the agent, or brings it back.
+    /// Starts the agent, or brings it back. It ends with this token.
     ///
     /// # Errors
     /// Whatever keeps it from starting.
-    pub(super) async fn start(self) -> Result<Begun, Failure> {
-        let cancel = CancellationToken::new();
+    pub(super) async fn start(self, cancel: CancellationToken) -> Result<Begun, Failure> {
         let mut told = Vec::new();
         let begun = match self.begin {
             Begin::New(_) => {

@@ -144,6 +144,11 @@ impl View {
         }
     }
 
+    /// Whether it is for people.
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(self.shape, Shape::Text(_))
+    }
+
     /// What the last answer lacks.
     pub(crate) fn short(&self) -> Option<Short> {
         self.short

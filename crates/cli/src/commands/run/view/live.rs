@@ -80,7 +80,7 @@ impl Live {
                     line.styled(Style::DIM, self.names.of(agent)).styled(Style::BOLD, &format!(" {kind} "));
                 self.say(line.fitted(Style::PLAIN, &first_line(task), width()));
             }
-            _ => match told(event) {
+            _ => match told(event, own) {
                 Some(Told::Note(text)) => {
                     let line = self.start_line(child.as_ref());
                     self.say(line.styled(Style::DIM, &text));

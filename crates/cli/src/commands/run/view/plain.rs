@@ -55,7 +55,7 @@ impl Plain {
             Body::Child { agent, kind, task, .. } => {
                 self.output.note(&format!("{mark}> {} {kind}: {}", self.names.of(agent), first_line(task)));
             }
-            _ => match told(event) {
+            _ => match told(event, own) {
                 Some(Told::Note(text)) => self.output.note(&format!("{mark}{text}")),
                 Some(Told::Warning(text)) => self.output.warning(&format!("{mark}{text}")),
                 None => {}

@@ -44,8 +44,9 @@ fn patched(patch: &str) -> Option<String> {
     (!files.is_empty()).then(|| files.join(", "))
 }
 
-/// What an event that is only told of says; none for others.
-pub(super) fn told(event: &Event) -> Option<Told> {
+/// What an event that is only told of says; none for others. How the agent's own inputs ended is told elsewhere; of a
+/// child nobody else may tell it.
+pub(super) fn told(event: &Event, own: bool) -> Option<Told> {
     Some(match &event.body {
         Body::SteeringInjected { input, .. } => Told::Note(format!("told: {}", first_line(&input.text))),
         Body::Configured { change } => {
@@ -60,6 +61,8 @@ pub(super) fn told(event: &Event) -> Option<Told> {
         Body::Compacted { tokens_before, tokens_after, .. } => Told::Note(format!(
             "the conversation was made shorter: about {tokens_after} tokens instead of {tokens_before}"
         )),
+        Body::Error { error } if !own => Told::Warning(error.message.clone()),
+        Body::TurnLimit { limit, .. } if !own => Told::Warning(format!("stopped at a limit: {limit}")),
         Body::LoopDetection { message, .. } | Body::Warning { message, .. } => Told::Warning(message.clone()),
         _ => return None,
     })

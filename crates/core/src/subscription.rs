@@ -53,17 +53,14 @@ impl Subscription {
                 self.catch_up().await?;
                 continue;
             }
-            match self.live.recv().await {
-                Ok(sent) => {
-                    if let Some(item) = self.live_item(sent.item()) {
-                        return Ok(item);
-                    }
+            if let Ok(sent) = self.live.recv().await {
+                if let Some(item) = self.live_item(sent.item()) {
+                    return Ok(item);
                 }
+            } else {
                 // Too far behind: the sender cannot be gone, it lives in `shared`.
-                Err(_) => {
-                    self.missed = last(&self.shared);
-                    self.gap = self.missed;
-                }
+                self.missed = last(&self.shared);
+                self.gap = self.missed;
             }
         }
     }

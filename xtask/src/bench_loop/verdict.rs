@@ -68,8 +68,7 @@ pub(super) fn verdict(figures: &Figures) -> Verdict {
     let limit = bare.wall / (*count).max(1) * BARE_SHELLS;
     verdict
         .judge(round < limit, format!("a shell round in {round:?}, under twice the bare shell ({limit:?})"));
-    for (what, kept, loose) in
-        [("one answer", kept_one_shot, one_shot), ("the rounds", kept_rounds, rounds)]
+    for (what, kept, loose) in [("one answer", kept_one_shot, one_shot), ("the rounds", kept_rounds, rounds)]
     {
         let (kept, loose) = (kept.wall, loose.wall);
         verdict.judge(

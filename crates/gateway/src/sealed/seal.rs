@@ -79,7 +79,9 @@ impl Sealer {
                     None => None,
                 };
                 emit(StreamEvent::TextEnd { id, raw });
-                slot.into_iter().for_each(|part| emit(StreamEvent::Part { part }));
+                if let Some(part) = slot {
+                    emit(StreamEvent::Part { part });
+                }
             }
             StreamEvent::ToolCallStart { .. } if self.has_own_slots() => {
                 self.ahead(None).into_iter().for_each(|part| emit(StreamEvent::Part { part }));

@@ -79,7 +79,7 @@ impl Watch {
         // Everything else that this stands for was not asked for when the socket was registered.
         let closed = self.0.ready(tokio::io::Interest::PRIORITY).await;
         if closed.is_ok_and(|ready| !ready.is_read_closed()) {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

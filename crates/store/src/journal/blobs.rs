@@ -126,7 +126,7 @@ impl Blobs {
             // why it was lost does.
             locked(&self.lost).insert(id.clone(), fault.clone());
             locked(&self.open).remove(id);
-            return Ok(());
+            return Ok(None);
         }
         let rest = blob.stream.held();
         self.write(&mut blob, &rest)?;

@@ -58,7 +58,9 @@ impl Subscription {
                     return Ok(item);
                 }
             } else {
-                // Too far behind: the sender cannot be gone, it lives in `shared`.
+                // Too far behind: the sender cannot be gone, it lives in `shared`. What still waits there would put it
+                // behind again at once, and is in the journal, or part of a text of which pieces are missing.
+                self.live = self.live.resubscribe();
                 self.missed = last(&self.shared);
                 self.gap = self.missed;
             }

@@ -279,21 +279,6 @@ fn calls_that_fail_are_noted_with_what_to_do() {
 }
 
 #[test]
-fn what_a_client_calls_a_model_is_no_line_of_its_own() {
-    let stage = Stage::on_any_wire(Play::text("Here."));
-    stage.machine.write(".config/junto/config.toml", "");
-    let gateway = Gateway::start(&stage.machine, &["--provider", "anthropic"]);
-    let body = r#"{"model": "m\nforged/m · in 9 out 9", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello."}]}"#;
-    gateway.send(&format!(
-        "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    ));
-    let (_, said) = gateway.end();
-    assert!(said.contains("m␊forged/m · in 9 out 9 · "), "{said}");
-    assert!(!said.lines().any(|line| line.starts_with("forged")), "{said}");
-}
-
-#[test]
 fn requests_that_make_no_sense_are_noted() {
     let stage = Stage::on_any_wire(Play::default());
     let gateway = Gateway::start(&stage.machine, &[]);

@@ -473,7 +473,7 @@ fn literal(path: &str) -> String {
 }
 
 /// Makes a folder that only its owner can enter, and those above it; one that is there becomes so.
-fn make_private(folder: &Path) -> std::io::Result<()> {
+pub(super) fn make_private(folder: &Path) -> std::io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let mode = fs::metadata(folder)?.permissions().mode();
     match mode & 0o077 {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::git::make_private;
 use super::look::Look;
 use crate::{Error, Result};
 
@@ -136,7 +137,7 @@ impl Note {
     /// Keeps it in place of what is kept there.
     pub(super) fn keep(&self, path: &Path) -> Result<()> {
         let folder = path.parent().unwrap_or(path);
-        let kept = fs::create_dir_all(folder).and_then(|()| {
+        let kept = make_private(folder).and_then(|()| {
             let mut file = tempfile::NamedTempFile::new_in(folder)?;
             file.write_all(&serde_json::to_vec(self)?)?;
             file.persist(path).map_err(|error| error.error)

@@ -13,6 +13,7 @@ use crate::commands;
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::saved;
 
 /// The mode where nobody has chosen one.
 const USUAL: Mode = Mode::Workspace;
@@ -47,7 +48,12 @@ pub(crate) fn guard(config: &Config, environment: &Environment) -> Guard {
     Guard {
         rules: config.rules.clone(),
         enforcement,
-        sandbox: Sandbox { network, door: commands::sandbox_door(), ..Sandbox::default() },
+        sandbox: Sandbox {
+            network,
+            unread: saved::private(environment),
+            door: commands::sandbox_door(),
+            ..Sandbox::default()
+        },
         means: needs_means.then(|| Means::find(path.as_deref().map(Path::as_os_str))),
         ..Guard::new(mode)
     }

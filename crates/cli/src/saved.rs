@@ -40,6 +40,13 @@ pub(crate) fn root(environment: &Environment) -> Result<PathBuf, Failure> {
     })
 }
 
+/// What no command has to read: conversations and copies of files, of other work too. Where they usually are they are
+/// known to be secret; this is for other places.
+pub(crate) fn private(environment: &Environment) -> Vec<PathBuf> {
+    let folders = |root: PathBuf| ["runs", "sessions", "snapshots"].map(|folder| root.join(folder));
+    root(environment).map(folders).into_iter().flatten().collect()
+}
+
 /// The store, as it is configured. Makes its folder if it is not there.
 ///
 /// # Errors

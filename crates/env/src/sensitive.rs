@@ -47,6 +47,10 @@ pub const SECRETS_AT_HOME: &[&str] = &[
     ".config/junto",
     ".gemini/oauth_creds.json",
     ".local/share/opencode/auth.json",
+    // What it keeps of other work: conversations, and copies of files, those with keys among them.
+    ".local/state/junto/runs",
+    ".local/state/junto/sessions",
+    ".local/state/junto/snapshots",
     // Whatever was typed, passwords too.
     ".bash_history",
     ".psql_history",

@@ -16,6 +16,19 @@ pub(crate) struct Glance {
     model: Option<String>,
 }
 
+/// The model, if that is what a body begins with, as most do. What comes after it is not looked at: there may be
+/// another, or no JSON.
+pub(crate) fn model_at_once(body: &[u8]) -> Option<&str> {
+    let rest = body.trim_ascii_start().strip_prefix(b"{")?;
+    let rest = rest.trim_ascii_start().strip_prefix(b"\"model\"")?;
+    let rest = rest.trim_ascii_start().strip_prefix(b":")?;
+    let rest = rest.trim_ascii_start().strip_prefix(b"\"")?;
+    let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+    let (model, rest) = rest.split_at(end);
+    let is_plain = !model.is_empty() && rest.starts_with(b"\"") && !model.iter().any(u8::is_ascii_control);
+    std::str::from_utf8(model).ok().filter(|_| is_plain)
+}
+
 impl Glance {
     /// # Errors
     /// 400 for what is not JSON.
@@ -311,6 +324,38 @@ mod tests {
             r#"{"model": "m", "$serde_json::private::Number": "1"}"#.to_owned(),
         ] {
             assert!(Glance::at(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_body_begins_with_is_what_a_reader_sees() {
+        let rest = r#", "messages": [{"role": "user", "content": "hi"}]}"#;
+        for (model, expected) in [
+            (r#"{"model": "m""#, Some("m")),
+            ("{\"model\":\"claude-x\"", Some("claude-x")),
+            (" {\n\t\"model\" :\r\n \"\u{e4}/b:c\"", Some("\u{e4}/b:c")),
+            (r#"{"model": """#, None),
+            (r#"{"model": "a\u0062""#, None),
+            (r#"{"model": "a\"b""#, None),
+            (r#"{"model": 7"#, None),
+            (r#"{"stream": true, "model": "m""#, None),
+            (r#"{"models": "m""#, None),
+        ] {
+            let body = format!("{model}{rest}");
+            assert_eq!(model_at_once(body.as_bytes()), expected, "{body}");
+            if let Some(seen) = expected {
+                assert_eq!(Glance::at(body.as_bytes()).unwrap().model.as_deref(), Some(seen), "{body}");
+            }
+        }
+        for body in [
+            &b""[..],
+            b"{",
+            b"{\"model\"",
+            b"{\"model\":\"m",
+            b"{\"model\":\"m\n\"}",
+            b"{\"model\":\"\xff\"}",
+        ] {
+            assert_eq!(model_at_once(body), None, "{}", String::from_utf8_lossy(body));
         }
     }
 

@@ -33,6 +33,8 @@ use crate::reply::Failure;
 pub(crate) struct Link {
     pub(crate) peer: SocketAddr,
     pub(crate) local: SocketAddr,
+    /// The same, as clients name it.
+    pub(crate) host: Arc<str>,
     /// Where whoever serves the connection looks after its turns.
     pub(crate) desk: Arc<Desk>,
 }

@@ -6,6 +6,9 @@ use junto_llm::THROUGH;
 
 use crate::route::ClientKeyUse;
 
+/// Room for those that are added on the way: a map that grows is made anew.
+const ADDED: usize = 8;
+
 /// Headers that concern one connection only.
 const HOP_BY_HOP: [&str; 9] = [
     "connection",
@@ -55,7 +58,7 @@ fn end_to_end(headers: &HeaderMap, stays: impl Fn(&str) -> bool) -> HeaderMap {
     let passes = |name: &HeaderName| {
         !HOP_BY_HOP.contains(&name.as_str()) && !named.contains(name) && !stays(name.as_str())
     };
-    let mut passed = HeaderMap::with_capacity(headers.keys_len());
+    let mut passed = HeaderMap::with_capacity(headers.keys_len() + ADDED);
     for (name, value) in headers.iter().filter(|(name, _)| passes(name)) {
         passed.append(name, value.clone());
     }

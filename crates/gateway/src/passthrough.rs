@@ -16,6 +16,7 @@ use junto_llm::{ByteStream, Error, ErrorKind, Wire};
 use crate::aside::{Aside, When};
 use crate::call::{Call, Held};
 use crate::gateway::Gateway;
+use crate::glance::Glance;
 use crate::guard::Link;
 use crate::headers;
 use crate::note::Note;
@@ -36,14 +37,24 @@ pub(crate) fn is_possible(wire: Wire, target: &Target, asked: &str, body: &[u8])
 /// for nothing but its provider. Of a larger one note is taken as soon as it is sent.
 const MOST_KEPT: usize = 64 * 1024;
 
+/// A call that goes through before anything but its model was read of it.
+pub(crate) struct Straight<'a> {
+    /// In whose books note is to be taken of it.
+    pub(crate) gateway: &'a Gateway,
+    /// Whether it was looked through already, and is what it should be.
+    pub(crate) is_read: bool,
+}
+
 /// Sends the body on and gives the answer as it comes: its status, its headers but for those that concern one connection,
-/// and its bytes. If the provider breaks off, so does the answer: nothing is added to it. Note is taken of it for the
-/// gateway's books, if they are named.
+/// and its bytes. If the provider breaks off, so does the answer: nothing is added to it.
+///
+/// What was not read of a straight call is read while its provider has it: if it is not what it should be, the provider is
+/// left, and the client is told.
 pub(crate) async fn answer(
     call: Call,
     head: Parts,
     body: Bytes,
-    books: Option<&Gateway>,
+    straight: Option<Straight<'_>>,
 ) -> Result<Response, Failure> {
     let Some(passthrough) = call.target.provider.passthrough(call.wire) else {
         return Err(Failure::new(ErrorKind::Configuration, "the provider takes no bytes any more"));
@@ -52,8 +63,14 @@ pub(crate) async fn answer(
     let headers = headers::to_provider(&head.headers, call.target.client_key);
     let when = when(&head);
     let mut sending = passthrough.send(&path, headers, body.clone(), &call.cx);
-    let mut note = books.map(|gateway| Note {
-        gateway: gateway.clone(),
+    let first = poll!(&mut sending);
+    if straight.as_ref().is_some_and(|straight| !straight.is_read)
+        && Glance::at(&body)?.model()? != call.asked
+    {
+        return Err(Failure::new(ErrorKind::InvalidRequest, "model: is there twice, and not the same"));
+    }
+    let mut note = straight.map(|straight| Note {
+        gateway: straight.gateway.clone(),
         wire: call.wire,
         head,
         bytes: body,
@@ -61,7 +78,7 @@ pub(crate) async fn answer(
         asked: call.asked.clone(),
         meter: call.meter.clone(),
     });
-    let answer = match poll!(&mut sending) {
+    let answer = match first {
         Poll::Ready(answer) => answer?,
         Poll::Pending => {
             note = note.filter(|note| note.bytes.len() <= MOST_KEPT);

@@ -122,8 +122,10 @@ pub(crate) fn events(body: Body) -> Response {
 /// Gives a reply the wire's header with the call's id, unless it has one from the provider.
 pub(crate) fn identify(response: &mut Response, wire: Wire, call: &CallId) {
     let name = HeaderName::from_static(if wire == Wire::Anthropic { "request-id" } else { "x-request-id" });
-    if let Ok(value) = HeaderValue::try_from(format!("req_{call}")) {
-        response.headers_mut().entry(name).or_insert(value);
+    if let header::Entry::Vacant(place) = response.headers_mut().entry(name)
+        && let Ok(value) = HeaderValue::try_from(format!("req_{call}"))
+    {
+        place.insert(value);
     }
 }
 

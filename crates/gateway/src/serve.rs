@@ -128,13 +128,28 @@ impl Server {
     async fn connection(self, stream: TcpStream, peer: SocketAddr, gateway: Gateway, desk: Arc<Desk>) {
         // Without it small events would wait for the client's acknowledgement of the one before.
         let _ = stream.set_nodelay(true);
-        let link = stream.local_addr().ok().map(|local| Link { peer, local, desk });
+        let link = stream.local_addr().ok();
+        let link = link.map(|local| Link { peer, local, host: local.to_string().into(), desk });
         let Patience { head, ping, pong } = self.patience;
+        let speaks_http1 = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => return,
+            () = self.closing.cancelled() => return,
+            // Nobody else watches over a connection that has not said yet which protocol it speaks.
+            () = tokio::time::sleep(head) => return,
+            speaks_http1 = speaks_http1(&stream) => speaks_http1,
+        };
         let connection_over = self.stop.child_token();
         let _ends_streams = connection_over.clone().drop_guard();
         let mut builder = Builder::new(Streams { stop: connection_over, tasks: self.tasks.clone() });
-        builder.http1().timer(TokioTimer::new()).header_read_timeout(head);
+        // Where the end is watched for below, nobody need read for it, nor keep room for what might come.
+        let is_watched = cfg!(target_os = "linux");
+        builder.http1().timer(TokioTimer::new()).header_read_timeout(head).half_close(is_watched);
         builder.http2().timer(TokioTimer::new()).keep_alive_interval(ping).keep_alive_timeout(pong);
+        if speaks_http1 {
+            // Else it would read a few bytes to see that, and to keep them would double the room of each connection.
+            builder = builder.http1_only();
+        }
         let has_asked = AtomicBool::new(false);
         let service = service_fn(|mut request: http::Request<Incoming>| {
             has_asked.store(true, Ordering::Relaxed);
@@ -147,7 +162,7 @@ impl Server {
                 async move { Ok::<_, Infallible>(surface::answer(&gateway, request.map(Body::new)).await) },
             )
         });
-        // Nobody else watches over a connection that has not said yet which protocol it speaks.
+        // Nor over one that has said only half of it.
         let silent = async {
             tokio::time::sleep(head).await;
             if has_asked.load(Ordering::Relaxed) {
@@ -156,7 +171,7 @@ impl Server {
         };
         let (ends, watch) = ends::of(stream);
         let mut connection = pin!(builder.serve_connection(TokioIo::new(ends), service));
-        // Nor over a client that sent more than its request and then went: what serves the connection reads that when
+        // Nor over a client that sent more than its request and then went. What serves the connection reads that when
         // it has answered, and only behind it is the end.
         let mut gone = pin!(watch.gone());
         // How a connection ends is the client's business.
@@ -175,6 +190,14 @@ impl Server {
             () = gone => {}
         }
     }
+}
+
+/// Whether a connection begins with something else than the beginning of HTTP/2. Nothing is taken from it.
+async fn speaks_http1(stream: &TcpStream) -> bool {
+    let mut first = [0; 4];
+    // What was not seen is left to whoever reads it.
+    let seen = stream.peek(&mut first).await.unwrap_or(0);
+    first.get(..seen).is_some_and(|seen| !b"PRI ".starts_with(seen))
 }
 
 /// Runs the streams of an HTTP/2 connection as tasks that end with it.

@@ -337,16 +337,17 @@ impl Passthrough for HttpProvider {
     fn send<'a>(
         &'a self,
         path: &'a str,
-        headers: HeaderMap,
+        mut headers: HeaderMap,
         body: Bytes,
         cx: &'a CallCx,
     ) -> Fut<'a, Result<http::Response<ByteStream>, Error>> {
         Box::pin(async move {
             let timeouts = self.timeouts(cx);
-            let mut all = self.headers.clone();
-            all.extend(headers);
-            self.tell_the_way(cx, &mut all);
-            let answer = bounded(pin!(self.post(path, all, body)), cx, timeouts.request)
+            for (name, value) in &self.headers {
+                headers.entry(name).or_insert_with(|| value.clone());
+            }
+            self.tell_the_way(cx, &mut headers);
+            let answer = bounded(pin!(self.post(path, headers, body)), cx, timeouts.request)
                 .await
                 .map_err(|e| self.own(e))?;
             let provider = self.clone();

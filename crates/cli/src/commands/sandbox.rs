@@ -14,6 +14,7 @@ use crate::failure::{Exit, Failure};
 use crate::guard::is_in_reach;
 use crate::interrupts::{Interrupt, Interrupts};
 use crate::output::Output;
+use crate::saved;
 
 /// The command by which this program opens the door of a sandbox.
 pub(crate) const DOOR: &str = "sandbox-door";
@@ -72,6 +73,7 @@ fn described(args: &SandboxArgs, environment: &Environment) -> Sandbox {
         writable: args.writable.iter().map(|path| environment.directory().join(path)).collect(),
         // Not made absolute: some begin with `~`.
         hidden: args.hide.clone(),
+        unread: saved::private(environment),
         limits: ResourceLimits {
             processes: args.max_processes,
             memory: args.max_memory.map(|size| size.saturating_mul(MIB)),

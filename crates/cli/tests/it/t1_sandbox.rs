@@ -56,6 +56,22 @@ fn it_cannot_leave() {
 }
 
 #[test]
+fn what_is_kept_of_other_work_is_not_there_for_commands() {
+    let usual = machine();
+    let elsewhere = machine();
+    let kept = text(&elsewhere.path("kept"));
+    let elsewhere = elsewhere.with("JUNTO_STATE_DIR", &kept);
+    for (machine, root) in [(&usual, ".local/state/junto"), (&elsewhere, "kept")] {
+        for kept in ["sessions/x/journal.jsonl", "snapshots/x.git/objects/aa/b", "runs/x/log"] {
+            let path = format!("{root}/{kept}");
+            machine.write(&path, "of other work");
+            let run = sandbox(machine, &["--", "cat", &text(&machine.path(&path))]);
+            assert!(run.code != Some(0) && run.out.is_empty(), "{path}: {run:?}");
+        }
+    }
+}
+
+#[test]
 fn what_is_to_be_hidden_is_hidden_or_nothing_runs() {
     let machine = machine();
     machine.write("notes", "private");

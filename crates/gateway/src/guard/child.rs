@@ -15,8 +15,11 @@ pub(super) const REFUSAL: &str = "a command-line agent that Junto has started do
 /// pointed it here, by a setting of its own that its parent does not see; to answer would be to start its
 /// parent's work again, without an end.
 pub(super) fn is_marked(headers: &HeaderMap) -> bool {
-    let is_below = |name: &&str| headers.get_all(*name).iter().any(|depth| depth.as_bytes() != b"0");
-    MARKS.iter().any(|name| headers.contains_key(*name)) || DEPTHS.iter().any(is_below)
+    // In one pass: there are few headers, and to look for a name takes longer than to compare it.
+    headers.iter().any(|(name, value)| {
+        let is_one = |of: &[&str]| of.contains(&name.as_str());
+        is_one(&MARKS) || (is_one(&DEPTHS) && value.as_bytes() != b"0")
+    })
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ use super::Link;
 /// (HTTP/1.0, a host's own server); a browser never does.
 pub(super) fn foreign_host<B>(request: &Request<B>, link: Option<&Link>, hosts: &[String]) -> Option<String> {
     let headers = request.headers().get_all(header::HOST).iter();
+    // Most clients name it by the very address at which they reached it.
+    let headers = headers.filter(|value| link.is_none_or(|link| value.as_bytes() != link.host.as_bytes()));
     let headers = headers.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
     // HTTP/2 has it there, and so have requests to a proxy.
     let target = request.uri().authority().map(|authority| authority.as_str().to_owned());
@@ -63,7 +65,8 @@ pub(super) fn is_allowed(origin: &str, origins: &[String]) -> bool {
 
 /// Whether a browser says that a page elsewhere makes it do something. Following a link is no such thing.
 fn is_cross_site<B>(request: &Request<B>) -> bool {
-    let site = request.headers().get("sec-fetch-site").map(http::HeaderValue::as_bytes);
+    let mut headers = request.headers().iter();
+    let site = headers.find(|(name, _)| *name == "sec-fetch-site").map(|(_, site)| site.as_bytes());
     let acts = !matches!(*request.method(), Method::GET | Method::HEAD);
     acts && matches!(site, Some(b"cross-site" | b"same-site"))
 }

@@ -43,7 +43,8 @@ impl Name {
 }
 
 fn before(headers: &HeaderMap) -> Vec<&str> {
-    let told = headers.get_all(THROUGH).iter().filter_map(|way| way.to_str().ok());
+    let told = headers.iter().filter(|(name, _)| name.as_str() == THROUGH);
+    let told = told.filter_map(|(_, way)| way.to_str().ok());
     told.flat_map(|way| way.split(',')).map(str::trim).filter(|name| !name.is_empty()).collect()
 }
 

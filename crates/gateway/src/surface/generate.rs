@@ -15,14 +15,15 @@ use crate::admit::Place;
 use crate::call::{Call, Held};
 use crate::classify::is_free;
 use crate::gateway::Gateway;
-use crate::glance::Glance;
+use crate::glance::{Glance, model_at_once};
 use crate::guard::{self, Client};
+use crate::passthrough::{self, Straight};
 use crate::presumed::Presumed;
 use crate::reply::{self, Failure};
 use crate::report::{Meter, Via};
 use crate::route::Target;
 use crate::sessions::{Canned, Key, Turn, Verdict};
-use crate::{body, passthrough, translate, workdir};
+use crate::{body, translate, workdir};
 
 /// Answers one request, whatever becomes of it. `model` is the one that the path names, on wires that
 /// have it there.
@@ -92,16 +93,30 @@ async fn call(
     let cancel = cx.cancel.clone().drop_guard();
     let (head, body) = request.into_parts();
     let bytes = body::read_bytes(body, gateway.0.settings.body_limit).await?;
-    let glance = Glance::at(&bytes)?;
-    let asked = model.map_or_else(|| glance.model(), Ok)?;
-    let target = gateway.0.routes.target(&asked)?;
-    let passes = passthrough::is_possible(wire, &target, &asked, &bytes);
-    if passes && gateway.0.books.sessions.are_free(target.turns) {
+    let straight = |asked: &str| {
+        let target = gateway.0.routes.target(asked).ok()?;
+        let passes = passthrough::is_possible(wire, &target, asked, &bytes);
+        (passes && gateway.0.books.sessions.are_free(target.turns)).then_some(target)
+    };
+    let at_once = model_at_once(&bytes).filter(|_| model.is_none());
+    let at_once = at_once.and_then(|asked| Some((asked.to_owned(), straight(asked)?)));
+    let (asked, straight, is_read) = match at_once {
+        Some((asked, target)) => (asked, Some(target), false),
+        None => {
+            let glance = Glance::at(&bytes)?;
+            let asked = model.map_or_else(|| glance.model(), Ok)?;
+            let straight = straight(&asked);
+            (asked, straight, true)
+        }
+    };
+    if let Some(target) = straight {
         let permit = admitted.place.run().await.ok_or_else(|| Failure::overloaded(wire))?;
         let held = Held { _cancel: cancel, _permit: permit, _client: admitted.client };
         let call = Call { wire, target, asked, cx, held, meter };
-        return passthrough::answer(call, head, bytes, Some(gateway)).await;
+        let straight = Straight { gateway, is_read };
+        return passthrough::answer(call, head, bytes, Some(straight)).await;
     }
+    let target = gateway.0.routes.target(&asked)?;
     let body = body::json(&bytes)?;
     crate::classify(wire, &asked, &head.headers, &body).apply(&mut cx);
     let stated = cx.workdir.take();

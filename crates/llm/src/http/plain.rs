@@ -5,28 +5,28 @@
 //! connection at once. Beside a client whose connections are tasks this halves the turns of a call, which is what a
 //! gateway to a model on the same machine spends its time with.
 
-use std::pin::{Pin, pin};
+mod framing;
+mod head;
+mod link;
+
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::poll_fn;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header};
-use http_body_util::Full;
-use hyper::body::{Body as _, Incoming};
-use hyper::client::conn::TrySendError;
-use hyper::client::conn::http1::{Connection, SendRequest, handshake};
-use hyper::rt::{Read, Write};
+use http::{HeaderMap, HeaderValue, Response, Uri, header};
 use hyper::service::Service as _;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::proxy::matcher::Matcher;
-use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
+use self::framing::{Framing, Step};
+use self::head::Head;
+use self::link::{Link, Refused, closed};
 use super::{AGENT, Endpoint, HttpVersion, UNREACHED, is_loopback, network};
 use crate::{Error, ErrorKind};
 
@@ -89,127 +89,93 @@ impl Plain {
         headers.entry(header::HOST).or_insert_with(|| self.host.clone());
         headers.entry(header::ACCEPT).or_insert(HeaderValue::from_static("*/*"));
         headers.entry(header::USER_AGENT).or_insert(HeaderValue::from_static(AGENT));
-        let mut request = Request::new(Full::new(body));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = path;
-        *request.headers_mut() = headers;
+        let head = head::write(&path, &headers, body.len());
         // The other side may close a connection just when it is used again; a request of which nothing was sent goes
         // to the next one.
-        while let Some(link) = poll_fn(|cx| Poll::Ready(self.pool.take(cx))).await {
-            match link.ask(request, &self.pool).await {
-                Ok(answer) => return Ok(answer),
-                Err(mut refused) => match refused.take_message() {
-                    Some(unsent) => request = unsent,
-                    None => return Err(network(refused.into_error(), UNREACHED)),
-                },
+        while let Some(mut link) = poll_fn(|cx| Poll::Ready(self.pool.take(cx))).await {
+            match link.ask(&head, &body).await {
+                Ok(answer) => return Ok(self.answer(link, answer)),
+                Err(Refused::Unsent(_)) => {}
+                Err(Refused::Broke(error)) => return Err(network(error, UNREACHED)),
             }
         }
-        let link = Box::pin(self.connect()).await?;
-        link.ask(request, &self.pool).await.map_err(|refused| network(refused.into_error(), UNREACHED))
+        let mut link = Box::pin(self.connect()).await?;
+        let answer = link.ask(&head, &body).await;
+        answer
+            .map(|answer| self.answer(link, answer))
+            .map_err(|refused| network(refused.into_error(), UNREACHED))
     }
 
-    async fn connect(&self) -> Result<Box<Link>, Error> {
+    async fn connect(&self) -> Result<Link, Error> {
         let connected = timeout(self.patience, self.connector.call(self.base.clone())).await;
         let late = |_| Error::new(ErrorKind::Timeout, "no connection in time (connect timeout)");
         let stream = connected.map_err(late)?.map_err(|e| network(e, UNREACHED))?;
-        let (sender, connection) = handshake(stream).await.map_err(|e| network(e, UNREACHED))?;
-        Ok(Box::new(Link { sender, connection: Some(connection) }))
-    }
-}
-
-/// A connection, driven by whoever has it. It is large, and handed from the pool to a call and to its answer, so it is in a
-/// box.
-struct Link<T: Read + Write = TokioIo<TcpStream>> {
-    sender: SendRequest<Full<Bytes>>,
-    /// Gone once it is over. A request that waits in it comes back only when it is dropped: it may end before it has
-    /// looked for one.
-    connection: Option<Connection<T, Full<Bytes>>>,
-}
-
-impl<T: Read + Write + Unpin> Link<T> {
-    /// Reads and writes what can be read and written now.
-    fn drive(&mut self, cx: &mut Context<'_>) {
-        // How it ends, the answer's own bytes say.
-        self.connection.take_if(|connection| Pin::new(connection).poll(cx).is_ready());
+        Ok(Link::new(stream.into_inner()))
     }
 
-    /// Whether another request can be sent.
-    fn is_free(&mut self, cx: &mut Context<'_>) -> bool {
-        self.drive(cx);
-        self.connection.is_some() && self.sender.is_ready()
-    }
-
-    /// Sends a request, and gives the answer once its head is there.
-    async fn send(
-        &mut self,
-        request: Request<Full<Bytes>>,
-    ) -> Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>> {
-        let mut answer = pin!(self.sender.try_send_request(request));
-        let answer = poll_fn(|cx| {
-            self.drive(cx);
-            answer.as_mut().poll(cx)
-        });
-        answer.await
-    }
-}
-
-impl Link {
-    async fn ask(
-        mut self: Box<Self>,
-        request: Request<Full<Bytes>>,
-        pool: &Arc<Pool>,
-    ) -> Result<Response<Answer>, TrySendError<Request<Full<Bytes>>>> {
-        let (head, body) = self.send(request).await?.into_parts();
-        let answer = Answer { body, link: Some(self), pool: Arc::clone(pool) };
-        Ok(Response::from_parts(head, answer))
+    fn answer(&self, link: Link, head: Head) -> Response<Answer> {
+        let Head { status, headers, framing, stays } = head;
+        let answer = Answer { framing, stays, link: Some(link), pool: Arc::clone(&self.pool) };
+        let mut response = Response::new(answer);
+        *response.status_mut() = status;
+        *response.headers_mut() = headers;
+        response
     }
 }
 
 /// The bytes of an answer. Its connection is kept once all of them have come; dropped before, it is closed.
 pub(super) struct Answer {
-    body: Incoming,
-    link: Option<Box<Link>>,
+    framing: Framing,
+    stays: bool,
+    /// Gone after the end.
+    link: Option<Link>,
     pool: Arc<Pool>,
 }
 
 impl Answer {
     /// The next bytes.
-    pub(super) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, hyper::Error>>> {
+    pub(super) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         loop {
-            // To ask for bytes lets the connection read on, and what it has read is there when asked again.
-            let mut frame = Pin::new(&mut self.body).poll_frame(cx);
-            if let (Poll::Pending, Some(link)) = (&frame, &mut self.link) {
-                link.drive(cx);
-                frame = Pin::new(&mut self.body).poll_frame(cx);
-            }
-            let chunk = match frame {
-                Poll::Pending => return Poll::Pending,
-                // Trailers say nothing that concerns us.
-                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
-                    Ok(chunk) => Some(Ok(chunk)),
-                    Err(_) => continue,
-                },
-                Poll::Ready(Some(Err(error))) => {
-                    self.link = None;
-                    Some(Err(error))
+            let Some(link) = &mut self.link else { return Poll::Ready(None) };
+            let failed = match self.framing.step(&mut link.come) {
+                Ok(Step::Bytes(bytes)) => {
+                    // What is wrong behind them is told when more is asked for.
+                    let _ = self.framing.settle(&mut link.come);
+                    if self.framing.is_over() {
+                        self.keep(cx);
+                    }
+                    return Poll::Ready(Some(Ok(bytes)));
                 }
-                Poll::Ready(None) => None,
+                Ok(Step::Over) => {
+                    self.keep(cx);
+                    return Poll::Ready(None);
+                }
+                Ok(Step::More) => match ready!(link.poll_fill(cx)) {
+                    Ok(0) if self.framing.may_end() => None,
+                    Ok(0) => Some(closed()),
+                    Ok(_) => continue,
+                    Err(error) => Some(error),
+                },
+                Err(error) => Some(error),
             };
-            if chunk.is_none() || self.body.is_end_stream() {
-                self.keep(cx);
-            }
-            return Poll::Ready(chunk);
+            self.link = None;
+            return Poll::Ready(failed.map(Err));
         }
     }
 
     /// Keeps the connection for the next call, if it can be used again.
     fn keep(&mut self, cx: &mut Context<'_>) {
-        if let Some(mut link) = self.link.take()
+        if let Some(mut link) = self.link.take().filter(|_| self.stays)
             && link.is_free(cx)
         {
             self.pool.keep(link);
         }
     }
+}
+
+/// That what has come is not what HTTP says.
+fn nonsense(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the answer is not HTTP: {what}"))
 }
 
 /// Connections that nobody uses.
@@ -219,14 +185,14 @@ struct Pool(Mutex<Unused>);
 #[derive(Default)]
 struct Unused {
     /// The one that was used last, and so is least likely to be closed, at the end.
-    links: Vec<(Box<Link>, Instant)>,
+    links: Vec<(Link, Instant)>,
     /// Who sees to it that none is kept for too long. Ends when there is none, or with its runtime.
     watch: Option<AbortHandle>,
 }
 
 impl Pool {
     /// One that can be used now.
-    fn take(&self, cx: &mut Context<'_>) -> Option<Box<Link>> {
+    fn take(&self, cx: &mut Context<'_>) -> Option<Link> {
         loop {
             let (mut link, _) = self.unused().links.pop()?;
             if link.is_free(cx) {
@@ -235,7 +201,7 @@ impl Pool {
         }
     }
 
-    fn keep(self: &Arc<Self>, link: Box<Link>) {
+    fn keep(self: &Arc<Self>, link: Link) {
         let mut unused = self.unused();
         if unused.links.len() >= MOST_KEPT {
             return;
@@ -278,36 +244,4 @@ async fn watch(pool: Weak<Pool>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-
-    /// A hang guard; time goes by only while everybody waits.
-    const PATIENCE: Duration = Duration::from_mins(1);
-
-    /// The other side may close a connection that was used after it was found free, and before it is used again.
-    #[tokio::test(start_paused = true)]
-    async fn what_was_not_sent_comes_back() {
-        let (near, mut far) = tokio::io::duplex(1024);
-        let (sender, connection) = handshake(TokioIo::new(near)).await.unwrap();
-        let mut link = Link { sender, connection: Some(connection) };
-        let request = || Request::new(Full::new(Bytes::from_static(b"{}")));
-        let (far, answer) = tokio::join!(
-            async {
-                let mut heard = Vec::new();
-                while !heard.ends_with(b"{}") {
-                    assert_ne!(far.read_buf(&mut heard).await.unwrap(), 0);
-                }
-                far.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
-                far
-            },
-            link.send(request()),
-        );
-        assert!(answer.unwrap().body().is_end_stream());
-        assert!(poll_fn(|cx| Poll::Ready(link.is_free(cx))).await);
-        drop(far);
-        let answer = timeout(PATIENCE, link.send(request())).await.expect("it is over at once");
-        assert!(answer.unwrap_err().take_message().is_some());
-        assert!(!poll_fn(|cx| Poll::Ready(link.is_free(cx))).await);
-    }
-}
+mod tests;

@@ -1,0 +1,136 @@
+//! One connection, driven by whoever has it.
+
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+
+use bytes::BytesMut;
+use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
+use tokio::net::TcpStream;
+
+use super::head::{self, Head};
+
+/// How much is read at a time, and how little room is too little for it.
+const ROOM: usize = 8 * 1024;
+const LEAST_ROOM: usize = 1024;
+
+/// A connection.
+pub(super) struct Link {
+    stream: TcpStream,
+    /// What has come and nobody has taken. There is no room in it while nothing comes: of thousands of streams most are
+    /// silent at any moment.
+    pub(super) come: BytesMut,
+}
+
+/// Why a request has no answer.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// Nothing of it was sent: another connection can have it.
+    Unsent(io::Error),
+    Broke(io::Error),
+}
+
+impl Refused {
+    pub(super) fn into_error(self) -> io::Error {
+        match self {
+            Self::Unsent(error) | Self::Broke(error) => error,
+        }
+    }
+}
+
+impl Link {
+    pub(super) fn new(stream: TcpStream) -> Self {
+        Self { stream, come: BytesMut::new() }
+    }
+
+    /// Whether another request can be sent: nothing has come that nobody asked for, nor the end. It takes no call of the
+    /// system if nothing has happened.
+    pub(super) fn is_free(&mut self, cx: &mut Context<'_>) -> bool {
+        while self.come.is_empty() {
+            match self.stream.poll_read_ready(cx) {
+                Poll::Pending => return true,
+                Poll::Ready(Err(_)) => return false,
+                // It may have been so when it was last looked at, and what came then may be read.
+                Poll::Ready(Ok(())) => match self.stream.try_read(&mut [0]) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Ok(_) | Err(_) => return false,
+                },
+            }
+        }
+        false
+    }
+
+    /// Sends a request, and gives the head of the answer.
+    ///
+    /// # Errors
+    /// If the connection is closed before, or what comes is no answer.
+    pub(super) async fn ask(&mut self, head: &[u8], body: &[u8]) -> Result<Head, Refused> {
+        let (mut sent, mut broke) = (0, None);
+        poll_fn(|cx| {
+            if sent == 0 && !self.is_free(cx) {
+                return Poll::Ready(Err(Refused::Unsent(closed())));
+            }
+            while sent < head.len() + body.len() && broke.is_none() {
+                match self.poll_write(cx, [head, body], sent) {
+                    Poll::Ready(Ok(0)) => broke = Some(io::ErrorKind::WriteZero.into()),
+                    Poll::Ready(Ok(more)) => sent += more,
+                    Poll::Ready(Err(error)) if sent == 0 => {
+                        return Poll::Ready(Err(Refused::Unsent(error)));
+                    }
+                    Poll::Ready(Err(error)) => broke = Some(error),
+                    Poll::Pending => break,
+                }
+            }
+            // An answer may come before all is sent: a refusal.
+            Poll::Ready(match ready!(self.poll_head(cx)) {
+                Ok(answer) => Ok(Head { stays: answer.stays && sent == head.len() + body.len(), ..answer }),
+                Err(error) => Err(Refused::Broke(broke.take().unwrap_or(error))),
+            })
+        })
+        .await
+    }
+
+    /// Writes what is left of two pieces.
+    fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        [head, body]: [&[u8]; 2],
+        sent: usize,
+    ) -> Poll<io::Result<usize>> {
+        let body_sent = sent.saturating_sub(head.len());
+        let left = [head.get(sent..).unwrap_or_default(), body.get(body_sent..).unwrap_or_default()];
+        Pin::new(&mut self.stream).poll_write_vectored(cx, &left.map(IoSlice::new))
+    }
+
+    fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Head>> {
+        loop {
+            if let Some(head) = head::read(&mut self.come)? {
+                return Poll::Ready(Ok(head));
+            }
+            if ready!(self.poll_fill(cx))? == 0 {
+                return Poll::Ready(Err(closed()));
+            }
+        }
+    }
+
+    /// Reads what has come, and tells how much that is. Nothing is the end.
+    pub(super) fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let is_ready = self.stream.poll_read_ready(cx)?;
+        if is_ready.is_pending() {
+            if self.come.is_empty() {
+                self.come = BytesMut::new();
+            }
+            return Poll::Pending;
+        }
+        if self.come.capacity() - self.come.len() < LEAST_ROOM {
+            self.come.reserve(ROOM);
+        }
+        pin!(self.stream.read_buf(&mut self.come)).poll(cx)
+    }
+}
+
+/// That the other side has closed the connection.
+pub(super) fn closed() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed before the answer was whole")
+}

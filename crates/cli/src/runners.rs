@@ -259,6 +259,28 @@ fn endpoint(
     Ok(Some(Endpoint { url: url.clone(), key: key.transpose()? }))
 }
 
+/// Whether an agent can be asked for this model and this effort.
+///
+/// # Errors
+/// If not, or if it is configured in a way that makes no sense.
+pub(crate) fn check_wishes(
+    name: &str,
+    model: Option<&str>,
+    effort: Option<&str>,
+    config: &Config,
+) -> Result<(), Failure> {
+    let effort = effort.map(|effort| effort.to_owned().into());
+    let run = junto::runner::Invocation {
+        model,
+        effort: effort.as_ref(),
+        ..junto::runner::Invocation::new(Purpose::Work(Mode::ReadOnly))
+    };
+    let definition = definition(name, &config.runner(name))?;
+    definition.command_line(&run).map(drop).map_err(|error| {
+        Failure::usage(error.message().to_owned(), error.hint().unwrap_or("choose another, or leave it out"))
+    })
+}
+
 /// Finds out what makes no sense before anything is started.
 fn check(name: &str, cli: &Cli) -> Result<(), Failure> {
     let run = junto::runner::Invocation {

@@ -83,6 +83,14 @@ impl Agents {
         if added == 0 {
             return Err(Error::new(ErrorKind::Exists, quoted(name), "there is an agent of this name"));
         }
+        self.make_folder(name)
+    }
+
+    /// Makes the folder that is an agent's own, if it is not there any more.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn make_folder(&self, name: &str) -> Result<()> {
         let folder = self.folder(name);
         self.inner.files.make_folder(&folder).map_err(|error| Error::io(&folder, error))
     }

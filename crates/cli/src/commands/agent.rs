@@ -4,7 +4,7 @@ mod abort;
 mod setup;
 mod status;
 
-use junto::store::{Agents, NamedAgent, Store};
+use junto::store::{AgentSetup, Agents, NamedAgent, Store};
 use serde_json::{Value, json};
 
 use super::run::{Busy, Errand, kept};
@@ -47,6 +47,7 @@ fn add(args: &AddArgs, environment: &Environment, output: &Output) -> Result<Exi
     let runners = config.runner_names();
     setup::check_name(&args.name, &runners)?;
     let setup = setup::new(&args.setup, &runners, environment)?;
+    check_wishes(&setup, &config)?;
     let agents = open(environment)?;
     agents.add(&args.name, &setup, Environment::now()).map_err(|error| kept(&error))?;
     let agent = agents.get(&args.name).map_err(|error| kept(&error))?;
@@ -67,8 +68,10 @@ fn add(args: &AddArgs, environment: &Environment, output: &Output) -> Result<Exi
 fn set(args: &SetArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let agents = open(environment)?;
     let before = agents.get(&args.name).map_err(|error| kept(&error))?;
-    let runners = Config::load(environment, &[])?.runner_names();
+    let config = Config::load(environment, &[])?;
+    let runners = config.runner_names();
     let setup = setup::changed(before.setup, &args.setup, &args.unset, &runners, environment)?;
+    check_wishes(&setup, &config)?;
     let forgot = agents.set(&before.name, &setup).map_err(|error| kept(&error))?;
     let agent = agents.get(&before.name).map_err(|error| kept(&error))?;
     told(&agent, &agents, args.json, output)?;
@@ -111,6 +114,12 @@ async fn send(args: SendArgs, environment: &Environment, output: &Output) -> Res
     let busy = if later { Busy::Later } else { Busy::Queue };
     let errand = Errand { name, text, again, busy, debug, args: work };
     Box::pin(errand.run(environment, output)).await
+}
+
+/// Refuses a setup with which no run could begin.
+fn check_wishes(setup: &AgentSetup, config: &Config) -> Result<(), Failure> {
+    let AgentSetup { provider, model, effort, .. } = setup;
+    runners::check_wishes(provider, model.as_deref(), effort.as_deref(), config)
 }
 
 /// Tells how an agent is set up.

@@ -64,20 +64,25 @@ pub(crate) async fn run(
     };
     if args.json {
         let mut all = to_json(&means);
-        if let Ok((kernel, agents)) = &found {
+        if let Ok((kernel, (agents, faulty))) = &found {
             all["code"] = kernel::to_json(kernel);
             all["agents"] = agents::to_json(agents);
+            if let Some(agents) = all["agents"].as_array_mut() {
+                agents.extend(agents::faults_to_json(faulty));
+            }
         }
         output.exact(&format!("{all:#}\n"))?;
     } else {
-        let told = |(kernel, agents): &(kernel::Found, Vec<agents::Found>)| {
-            kernel::to_text(kernel) + &agents::to_text(agents)
+        let rest = match &found {
+            Ok((kernel, (agents, faulty))) => {
+                kernel::to_text(kernel) + &agents::to_text(agents) + &agents::faults_to_text(faulty)
+            }
+            Err(_) => String::new(),
         };
-        let rest = found.as_ref().map(told).unwrap_or_default();
         output.data(&(to_text(&means) + &rest))?;
     }
-    found?;
-    Ok(Exit::Done)
+    let (_, (_, faulty)) = found?;
+    agents::faults(faulty).map_or(Ok(Exit::Done), Err)
 }
 
 fn to_json(means: &Means) -> Value {

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::FusedFuture as _;
-use junto::core::{Agent, EventLog, Input, OnReject};
+use junto::core::{Agent, EventLog, Input, OnReject, Purse};
 use junto::mcp::Hub;
 use tokio_util::sync::CancellationToken;
 
@@ -57,6 +57,8 @@ struct Wish {
     args: WorkArgs,
     /// The council of agents, if it is one and flags describe it.
     council: Wanted,
+    /// What others who had the same task have left of what it may cost; absent: nobody had it.
+    purse: Option<Purse>,
 }
 
 /// What it begins with.
@@ -94,11 +96,11 @@ pub(crate) async fn run(args: RunArgs, environment: &Environment, output: &Outpu
             Some(kind) => who::of_kind(&id, &kind, environment)?,
             None => id,
         };
-        Wish { task, from: From::Session(id), args, council: Wanted::default() }
+        Wish { task, from: From::Session(id), args, council: Wanted::default(), purse: None }
     } else {
         let save = if no_save { Save::No } else { Save::Configured };
         let from = From::Nothing { kind: kind.unwrap_or(AgentKind::Native), save };
-        Wish { task, from, args, council: Wanted::default() }
+        Wish { task, from, args, council: Wanted::default(), purse: None }
     };
     Box::pin(fallback::work(wish, environment, output)).await
 }
@@ -122,7 +124,7 @@ pub(crate) async fn hired(
         None => AgentKind::Native,
     };
     let from = From::Nothing { kind, save: Save::Configured };
-    let wish = Wish { task: None, from, args, council: Wanted::default() };
+    let wish = Wish { task: None, from, args, council: Wanted::default(), purse: None };
     let job = prepare(&wish, environment, output).await?;
     let servers = job.servers.clone();
     let agent = job.start(CancellationToken::new()).await?.agent;
@@ -144,7 +146,8 @@ pub(crate) async fn resume(
     output: &Output,
 ) -> Result<Exit, Failure> {
     let (id, task) = id_and_prompt(args.id, args.prompt);
-    let wish = Wish { task, from: From::Session(id), args: args.work, council: Wanted::default() };
+    let wish =
+        Wish { task, from: From::Session(id), args: args.work, council: Wanted::default(), purse: None };
     Box::pin(work(wish, environment, output)).await
 }
 
@@ -162,7 +165,7 @@ pub(crate) async fn fork(
         return Ok(Exit::Done);
     }
     let from = From::Session(made.0);
-    let wish = Wish { task: args.prompt, from, args: args.work, council: Wanted::default() };
+    let wish = Wish { task: args.prompt, from, args: args.work, council: Wanted::default(), purse: None };
     Box::pin(work(wish, environment, output)).await
 }
 
@@ -181,7 +184,7 @@ fn id_and_prompt(id: Option<String>, prompt: Option<String>) -> (String, Option<
 /// Lets an agent work, from its task to its end.
 async fn work(wish: Wish, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
-    Box::pin(perform(&wish, environment, output, &mut interrupts)).await?.exit
+    Box::pin(perform(&wish, Clock::start(), environment, output, &mut interrupts)).await?.exit
 }
 
 /// What came of an agent's work.
@@ -192,16 +195,19 @@ struct Performed {
     log: EventLog,
     /// What it was told.
     task: Option<Input>,
+    /// What is left of what it may cost, if that is limited.
+    purse: Option<Purse>,
 }
 
-/// The same, one time.
+/// The same, one time. The clock is the command's.
 async fn perform(
     wish: &Wish,
+    clock: Clock,
     environment: &Environment,
     output: &Output,
     interrupts: &mut Interrupts,
 ) -> Result<Performed, Failure> {
-    let clock = Clock::start();
+    let clock = clock.anew();
     // Nothing has begun that would have to end.
     let job = tokio::select! {
         biased;
@@ -218,6 +224,7 @@ async fn perform(
     announce(&job, output);
     let servers = job.servers.clone();
     let (providers, kept, on_reject) = (job.providers.clone(), job.kept, job.on_reject);
+    let purse = job.purse.clone();
     let is_contest = matches!(job.begin, Begin::New(AgentKind::Contest(_)));
     let begun = Box::pin(started(job, &clock, interrupts)).await?;
     let log = begun.agent.log().clone();
@@ -238,7 +245,7 @@ async fn perform(
         output.say(&Painted::new(output.err().paint).styled(Style::DIM, &line));
     }
     let exit = end.and_then(|end| ending::ending(&end, &providers));
-    Ok(Performed { exit, log, task })
+    Ok(Performed { exit, log, task, purse })
 }
 
 /// Does some work, and says meanwhile which servers could not be started. Nobody waits for that.

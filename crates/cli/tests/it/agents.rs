@@ -33,12 +33,18 @@ case "$mode" in
 hold) cat "$here/gate" > /dev/null ;;
 crash) rmdir "$here/busy"; exit 7 ;;
 esac
+said='{"type":"assistant","session_id":"'"$session"'","message":{"id":"m-1","type":"message","role":"assistant","model":"claude-x","content":[{"type":"text","text":"I was told: '"$task"'"}],"usage":'"$usage"'}}'
+cost=0
+case "$mode" in
+begun) echo "$said"; mode=auth ;;
+dear) cost=0.9; mode=auth ;;
+esac
 if [ "$mode" = auth ]; then
   rmdir "$here/busy"
-  echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":401,"num_turns":1,"result":"Failed to authenticate. API Error: 401 invalid x-api-key","session_id":"'"$session"'","total_cost_usd":0,"usage":{"input_tokens":0,"output_tokens":0}}'
+  echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":401,"num_turns":1,"result":"Failed to authenticate. API Error: 401 invalid x-api-key","session_id":"'"$session"'","total_cost_usd":'"$cost"',"usage":{"input_tokens":0,"output_tokens":0}}'
   exit 1
 fi
-echo '{"type":"assistant","session_id":"'"$session"'","message":{"id":"m-1","type":"message","role":"assistant","model":"claude-x","content":[{"type":"text","text":"I was told: '"$task"'"}],"usage":'"$usage"'}}'
+echo "$said"
 if [ "$mode" = late ]; then rmdir "$here/busy"; exit 7; fi
 rmdir "$here/busy"
 echo '{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"I was told: '"$task"'","session_id":"'"$session"'","total_cost_usd":0.01,"usage":'"$usage"'}'

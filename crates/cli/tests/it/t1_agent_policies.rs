@@ -136,6 +136,50 @@ fn an_agent_without_a_name_gives_way_too() {
     }
 }
 
+/// It has said something when it fails.
+#[test]
+fn what_was_begun_is_not_done_again_by_another() {
+    let agents = with_spare("fallback = [\"spare\"]\n");
+    agents.mode("begun");
+    let run = agents.run(&["run", "--agent", "claude", "One."]);
+    assert_eq!((run.code, run.out.as_str()), (Some(3), "I was told: One.\n"), "{run:#?}");
+    assert!(run.err.contains("(auth)") && !run.err.contains("takes over"), "{run:#?}");
+    assert!(!agents.machine.path("spare/calls").exists());
+
+    let agents = with_spare("fallback = [\"spare\"]\n");
+    agents.run(&["agent", "add", "nex"]).ok();
+    agents.mode("begun");
+    assert_eq!(agents.send("One.").code, Some(3));
+    assert_eq!(providers(&agents), [(json!("claude"), json!("failed"))]);
+    // It waits for the one that knows what was done, and nothing else waits for it.
+    assert_eq!(agents.send("Two.").ok(), "I was told: Two.\n");
+    let status = agents.status();
+    assert_eq!(
+        (each(&status["queue"], "text"), each(&status["queue"], "attempts")),
+        (vec![json!("One.")], vec![json!(0)])
+    );
+    assert_eq!(status["queue"][0]["due"], status["suppressed"][0]["until"], "{status}");
+    assert_eq!(providers(&agents)[0], (json!("spare"), json!("completed")));
+}
+
+#[test]
+fn those_who_take_over_have_what_is_left() {
+    for named in [false, true] {
+        let agents = with_spare("fallback = [\"spare\"]\n");
+        agents.run(&["agent", "add", "nex"]).ok();
+        agents.mode("dear");
+        let who = if named { "nex" } else { "claude" };
+        let run = agents.run(&["run", "--agent", who, "--max-usd", "1", "One."]);
+        assert_eq!((run.code, run.out.as_str()), (Some(0), "I was told: One.\n"), "{run:#?}");
+        let most = |folder: &str| {
+            let calls = std::fs::read_to_string(agents.machine.path(&format!("{folder}/calls"))).unwrap();
+            let (_, after) = calls.split_once("--max-budget-usd ").unwrap();
+            after.split([' ', '|']).next().unwrap().to_owned()
+        };
+        assert_eq!((most("bin"), most("spare")), ("1".to_owned(), "0.1".to_owned()));
+    }
+}
+
 #[test]
 fn what_nobody_can_do_now_waits() {
     let agents = Agents::new();

@@ -124,6 +124,92 @@ fn a_run_waits_for_its_answer_whoever_works_on_it() {
 }
 
 #[test]
+fn a_run_prints_its_own_answer_and_no_other() {
+    let agents = Agents::new();
+    let later = |text: &str| agents.run(&["agent", "send", "nex", "--later", text]).ok();
+    later("One.");
+    let run = agents.run(&["run", "--agent", "nex", "Two."]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "I was told: Two.\n"), "{run:#?}");
+    assert!(run.err.contains("input 1 is another command's"), "{run:#?}");
+    later("Three.");
+    let events = lines(&agents.run(&["run", "--agent", "nex", "--json", "Four."]).ok());
+    let ends = of_type(&events, "input_end");
+    assert_eq!(ends.iter().map(|end| &end["text"]).collect::<Vec<_>>(), ["I was told: Four."]);
+    let tasks: Vec<String> = agents.calls().into_iter().map(|call| call.task).collect();
+    assert_eq!(tasks, ["One.", "Two.", "Three.", "Four."], "the others are done all the same");
+}
+
+#[test]
+fn an_input_that_was_not_reached_stays() {
+    for (signal, left) in [("INT", &["Two."][..]), ("TERM", &["One.", "Two."])] {
+        let agents = Agents::new();
+        agents.run(&["agent", "send", "nex", "--later", "One."]).ok();
+        agents.mode("hold");
+        let child = agents.start(&["run", "--agent", "nex", "Two."]);
+        until("the first is begun", || agents.calls().len() == 1);
+        crate::t1_interrupt::signal(&child, signal);
+        let run = ended(child);
+        assert_eq!((run.code, run.out.as_str()), (Some(130), ""), "{run:#?}");
+        assert!(run.err.contains("input 2 stays in the queue of nex"), "{run:#?}");
+        assert!(!run.err.contains("taken back"), "{run:#?}");
+        assert_eq!(each(&agents.status()["queue"], "text"), left);
+    }
+}
+
+#[test]
+fn the_time_of_a_command_counts_from_its_start() {
+    let agents = Agents::new();
+    let child = agents.start_held("One.");
+    let limit = ["run", "--agent", "nex", "--timeout", "500ms"];
+    let late = |text: &str| {
+        let told = ["at most 500ms in all", "stays in the queue of nex"];
+        agents.run(&[&limit[..], &[text]].concat()).fails(4, &told);
+    };
+    // Behind another process.
+    late("Two.");
+    agents.mode("");
+    agents.open_gate();
+    assert_eq!(ended(child).code, Some(0));
+    // And behind what another has queued, whose fault that is not.
+    agents.run(&["agent", "send", "nex", "--later", "Three."]).ok();
+    agents.mode("hold");
+    late("Four.");
+    let status = agents.status();
+    assert_eq!(
+        (each(&status["queue"], "text"), each(&status["queue"], "attempts")),
+        (vec![json!("Three."), json!("Four.")], vec![json!(0), json!(0)])
+    );
+    assert_eq!(each(&status["queue"], "state"), ["waiting", "waiting"]);
+}
+
+#[test]
+fn what_a_killed_process_had_can_be_taken_back() {
+    let agents = Agents::new();
+    let abort = |flags: &[&str]| -> Value {
+        let out = agents.run(&[&["agent", "abort", "nex", "--json"], flags].concat()).ok();
+        serde_json::from_str(&out).unwrap()
+    };
+    let mut child = agents.start_held("One.");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(agents.run(&["agent", "status", "nex"]).ok().contains("1 was cut off, and waits: One."));
+    assert_eq!(abort(&[])["waiting"], 1);
+    let told = abort(&["--all"]);
+    assert_eq!((&told["discarded"], &told["waiting"]), (&json!(1), &json!(0)));
+    agents.mode("");
+    agents.open_gate();
+    let run = agents.run(&["agent", "send", "nex"]);
+    assert!(run.code == Some(0) && run.err.contains("nothing waits for nex"), "{run:#?}");
+    assert_eq!((agents.calls().len(), &agents.status()["queue"]), (1, &json!([])));
+    // What was given up does not wait.
+    agents.mode("crash");
+    agents.send("Two.");
+    agents.run(&["agent", "send", "nex"]);
+    agents.run(&["agent", "send", "nex"]);
+    assert_eq!((&agents.status()["given_up"], &abort(&[])["waiting"]), (&json!(1), &json!(0)));
+}
+
+#[test]
 fn what_an_agent_does_can_be_stopped() {
     let agents = Agents::new();
     let idle = agents.run(&["agent", "abort", "nex"]);

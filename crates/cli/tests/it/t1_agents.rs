@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::Machine;
-use crate::agents::{Agents, each};
+use crate::agents::{Agents, each, until};
 use crate::t1_run::of_type;
 use crate::t1_sessions::lines;
 
@@ -75,6 +75,10 @@ fn what_makes_no_sense_is_told_with_what_does() {
     add(&["x", "--workspace", "gone"], &["--workspace", "a folder that exists"]);
     add(&["x", "--daily-reset", "25:00"], &["--daily-reset", "25:00"]);
     add(&["x", "--idle-timeout", "soon"], &["--idle-timeout", "30m, 8h or 2d"]);
+    add(&["x", "--provider", "codex", "--effort", "minimal"], &["codex does not think", "\"minimal\""]);
+    agents
+        .run(&["agent", "set", "nex", "--provider", "codex", "--effort", "minimal"])
+        .fails(2, &["codex does not think"]);
     for command in
         [&["status", "nxe"][..], &["send", "nxe", "Hi."], &["abort", "nxe"], &["new", "nxe"], &["set", "nxe"]]
     {
@@ -91,6 +95,8 @@ fn what_makes_no_sense_is_told_with_what_does() {
     run(&["--model", "m"], "--model does nothing");
     run(&["-C", "."], "--cwd does nothing");
     run(&["--resume"], "--resume does nothing");
+    run(&["--policy", "read-only"], "--policy does nothing");
+    agents.run(&["agent", "send", "nex", "--policy", "full", "Hi."]).fails(2, &["--policy does nothing"]);
     agents.run(&["run", "--agent", "nex", " "]).fails(2, &["there is no task"]);
     assert!(agents.calls().is_empty() && agents.status()["queue"] == json!([]));
 }
@@ -175,6 +181,53 @@ fn an_agent_gets_its_own_folder_and_others_and_what_it_is_told() {
     agents.send("Two.").ok();
     let told = std::fs::read_to_string(agents.machine.path("bin/calls")).unwrap();
     assert!(told.contains("Be-brief.\n\nBe-kind."), "{told}");
+}
+
+#[test]
+fn what_is_refused_is_not_queued() {
+    let agents = Agents::new();
+    let refused = |flags: &[&str], said: &[&str]| {
+        for command in [&["run", "--agent", "nex"][..], &["agent", "send", "nex"]] {
+            agents.run(&[command, flags, &["Hi."]].concat()).fails(2, said);
+        }
+    };
+    refused(&["--max-rounds", "3"], &["--max-rounds does nothing"]);
+    refused(&["--ask"], &["--ask does nothing"]);
+    let folder = agents.machine.path("project/inner");
+    std::fs::create_dir(&folder).unwrap();
+    agents.run(&["agent", "set", "nex", "--workspace", "inner"]).ok();
+    std::fs::remove_dir(&folder).unwrap();
+    refused(&[], &["the workspace of nex is no folder", "junto agent set nex --workspace"]);
+    assert!(agents.calls().is_empty() && agents.status()["queue"] == json!([]));
+}
+
+#[test]
+fn an_agent_has_its_own_folder_whoever_removed_it() {
+    let agents = Agents::new();
+    let own = agents.machine.path(".local/state/junto/agents/nex");
+    std::fs::remove_dir(&own).unwrap();
+    agents.send("One.").ok();
+    assert!(own.is_dir());
+}
+
+#[test]
+fn a_session_that_was_cut_off_takes_what_it_is_told_next() {
+    let agents = Agents::unnamed(Machine::new());
+    agents.mode("hold");
+    let mut child = agents.start(&["run", "--agent", "claude", "One."]);
+    until("the session is known", || {
+        let Some(call) = agents.calls().pop() else { return false };
+        agents.run(&["export", "--format", "json", "latest"]).out.contains(&call.session)
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // What the killed one left behind ends by itself.
+    agents.mode("");
+    agents.open_gate();
+    let run = agents.run(&["run", "--agent", "claude", "--resume", "latest", "Two."]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "I was told: Two.\n"), "{run:#?}");
+    let [one, two] = &agents.calls()[..] else { panic!("{:#?}", agents.calls()) };
+    assert_eq!((two.resumed(), two.task.as_str()), (Some(one.session.as_str()), "Two."));
 }
 
 #[test]

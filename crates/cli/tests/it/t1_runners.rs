@@ -139,6 +139,29 @@ fn an_agent_of_ones_own_has_its_name() {
 }
 
 #[test]
+fn an_agent_that_is_not_meant_stops_nobody() {
+    let config = "[runners.claude]\nendpoint = \"http://127.0.0.1:9\"\nkey_env = \"K\"\n\
+                  [runners.fast]\nlike = \"claude\"\n";
+    let stage = Stage::new(config);
+    let run = stage.0.run(&["run", "--kind", "fast", "--no-save", "Hi."]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "I was told: Hi.\n"), "{run:#?}");
+    assert!(!run.err.contains("variable K"), "{run:#?}");
+    let fault = "the variable K is empty or not set";
+    stage.0.run(&["run", "--kind", "claude", "Hi."]).fails(2, &[fault]);
+    // Our own could hand work to it.
+    let native = stage.0.run(&["run", "Hi."]);
+    assert!(native.err.contains(&format!("claude can be given no work: {fault}")), "{native:#?}");
+    assert!(native.err.matches("variable K").count() == 1, "{native:#?}");
+    let doctor = stage.0.run(&["doctor"]);
+    assert_eq!(doctor.code, Some(2), "{doctor:#?}");
+    for line in [&format!("  claude: CANNOT be run: {fault} (set it"), "  fast: ", "  gemini: not installed"]
+    {
+        assert!(doctor.out.contains(line), "no {line:?} in {doctor:#?}");
+    }
+    assert!(doctor.err.contains(fault), "{doctor:#?}");
+}
+
+#[test]
 fn a_version_that_would_be_misunderstood_is_not_run() {
     let stage = Stage::new("");
     let package = |version: &str| {

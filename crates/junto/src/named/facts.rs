@@ -27,6 +27,8 @@ pub struct RunFacts {
     pub class: Option<Class>,
     /// Which limit stopped it.
     pub limit: Option<String>,
+    /// Whether something was said to the user, or done with a tool.
+    pub begun: bool,
     /// Whether its program told at its end what it used.
     pub(super) told: bool,
 }
@@ -56,7 +58,17 @@ impl RunFacts {
         matches!(self.end, Some(EndReason::Failed { .. })) && self.class.is_some_and(Class::is_unavailable)
     }
 
+    /// Whether another may take its place: it failed in that way, and what it was told was not begun.
+    pub fn gives_way(&self) -> bool {
+        self.was_unavailable() && !self.begun
+    }
+
     fn take(&mut self, event: &Event, own: &AgentId, provider: &str) {
+        self.begun |= match &event.body {
+            Body::ToolCallStart { .. } => true,
+            Body::AssistantTextEnd { text, .. } => text.bytes() > 0,
+            _ => false,
+        };
         if let Body::Call { usage, cost, .. } = &event.body {
             self.cost = Some(self.cost.map_or(*cost, |sum| sum + *cost));
             if !self.told && event.agent == *own {
@@ -190,6 +202,23 @@ mod tests {
             let bodies = std::iter::once(call(10, usd(1))).chain(ends).collect();
             assert_eq!(facts(bodies, Vec::new()).await.usage, expected);
         }
+    }
+
+    #[tokio::test]
+    async fn who_has_said_or_done_something_does_not_give_way() {
+        let said = |text: &str| Body::AssistantTextEnd { of: Seq::START, text: text.into() };
+        let reasoned = Body::ReasoningEnd { of: Seq::START, text: "Hm.".into() };
+        let call = junto_llm::ToolCall::function("c-1", "Write", "{}");
+        let done = Body::ToolCallStart { call, via: junto_core::Via::Loop };
+        for (body, begun) in
+            [(said("Well"), true), (done.clone(), true), (said(""), false), (reasoned, false)]
+        {
+            let found =
+                facts(vec![body, run_end(None, Some("auth")), failed("authentication")], Vec::new()).await;
+            assert_eq!((found.begun, found.gives_way(), found.was_unavailable()), (begun, !begun, true));
+        }
+        let found = facts(vec![failed("authentication")], vec![done]).await;
+        assert!(found.begun, "what a child does is done");
     }
 
     #[tokio::test]

@@ -102,7 +102,8 @@ pub struct Finished {
     pub input: InputState,
     /// Why its conversation is over, if it is.
     pub refreshed: Option<Reason>,
-    /// Whether its provider could have answered nobody, so that another may take the same input at once.
+    /// Whether its provider could have answered nobody and had begun nothing, so that another may take the same input
+    /// at once.
     pub unavailable: bool,
     /// That its provider is set aside, if it is.
     pub suppression: Option<Suppression>,
@@ -183,11 +184,12 @@ impl NamedHost {
         Ok(Next::Run(Box::new(Plan { agent, input, provider, passed, fresh, spec })))
     }
 
-    /// Begins a run: its input is leased to it.
+    /// Begins a run: its input is leased to it. The agent has its own folder then, also if somebody removed it.
     ///
     /// # Errors
     /// If it cannot be written, or the input was taken back meanwhile.
     pub fn begin(&self, plan: Plan, now: Timestamp) -> Result<Turn> {
+        self.held.agents().make_folder(&plan.agent.name)?;
         let begin = Begin {
             input: plan.input.id,
             provider: plan.provider.clone(),
@@ -235,7 +237,7 @@ impl NamedHost {
             error: finish.result.error,
         };
         let (text, suppression) = (finish.result.text, finish.suppression);
-        let unavailable = facts.was_unavailable();
+        let unavailable = facts.gives_way();
         Ok(Finished { complete, input: state, refreshed, unavailable, suppression, text })
     }
 

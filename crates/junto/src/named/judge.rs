@@ -23,9 +23,9 @@ pub enum EndedBy {
 /// What follows from how a run of this provider ended, after so many failed ones of the same input; and why
 /// the conversation is over, if it is.
 ///
-/// That a provider cannot answer anybody is no fault of the input: it waits, uncounted, for the next provider. Everything
-/// else that fails is tried again a little later, except what would fail again. `now` is in the user's zone, in which
-/// commands name times.
+/// That a provider cannot answer anybody is no fault of the input: it waits, uncounted, for the next provider, or, if it
+/// was begun, until this one can be asked again. Everything else that fails is tried again a little later, except what
+/// would fail again. `now` is in the user's zone, in which commands name times.
 pub fn judge(
     policy: &Refresh,
     provider: &str,
@@ -37,7 +37,12 @@ pub fn judge(
     let suppression = suppression(provider, facts, now);
     let now = now.timestamp();
     let Ruling { status, class, error, fate } = rule(facts, by, attempts, now);
-    let fate = if facts.was_unavailable() { InputFate::Waits { due: now } } else { fate };
+    let fate = match (&suppression, facts.was_unavailable()) {
+        (_, true) if facts.gives_way() => InputFate::Waits { due: now },
+        // Another would do it a second time: it waits for the one that knows what was done.
+        (Some(aside), true) => InputFate::Waits { due: aside.until },
+        _ => fate,
+    };
     let overfull = (class == Some(Class::ContextLength)).then_some(Reason::Overfull);
     let over = overfull.or_else(|| refresh::after_run(policy, facts.context));
     let session = match (&over, &facts.handle) {
@@ -187,6 +192,20 @@ mod tests {
             (failed(None, ""), EndedBy::Itself, 0, RunStatus::Failed, Again { due: soon }),
             (RunFacts::default(), EndedBy::Itself, 0, RunStatus::Failed, Again { due: soon }),
             (failed(Some(Class::UsageLimit), ""), EndedBy::Itself, 2, RunStatus::Failed, Waits { due: now }),
+            (
+                RunFacts { begun: true, ..failed(Some(Class::UsageLimit), "") },
+                EndedBy::Itself,
+                2,
+                RunStatus::Failed,
+                Waits { due: at("2026-11-15T15:00:00Z") },
+            ),
+            (
+                RunFacts { begun: true, ..failed(Some(Class::Crashed), "") },
+                EndedBy::Itself,
+                0,
+                RunStatus::Failed,
+                Again { due: soon },
+            ),
             (
                 failed(Some(Class::NotInstalled), ""),
                 EndedBy::Itself,

@@ -110,7 +110,12 @@ impl Agents {
             for (run, _) in &left {
                 let update = "UPDATE runs SET status = 'failed', ended = ?2, error = ?3, class = 'crashed' WHERE id = ?1";
                 db.execute(update, params![run.id.0, micros(now), CUT_OFF])?;
-                settle(db, run.input, InputFate::Again { due: now })?;
+                // Unless somebody took it back meanwhile.
+                let select = "SELECT state = 'leased' FROM inputs WHERE id = ?1";
+                let leased = db.query_row(select, [run.input.0], |row| row.get(0)).optional()?;
+                if leased == Some(true) {
+                    settle(db, run.input, InputFate::Again { due: now })?;
+                }
             }
             Ok(Ok(left.into_iter().map(|(run, _)| run).collect()))
         })?;

@@ -5,7 +5,8 @@ use rusqlite::{OptionalExtension, Row, params};
 
 use super::database::{micros, time};
 use super::rows::{AgentInput, InputId, InputState};
-use super::{Agents, quoted};
+use super::runs::running;
+use super::{Agents, process, quoted};
 use crate::{Error, ErrorKind, Result};
 
 /// The most inputs that may wait for one agent.
@@ -85,13 +86,19 @@ impl Agents {
         self.db().write(|db| db.execute(update, params![name, micros(now)]))
     }
 
-    /// Takes everything out of the queue that waits. Says how many these are.
+    /// Takes everything out of the queue that waits, also what a process had on lease that has died. Says how many
+    /// these are.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn discard(&self, name: &str) -> Result<usize> {
-        let update = "UPDATE inputs SET state = 'cancelled' WHERE agent = ?1 AND state = 'waiting'";
-        self.db().write(|db| db.execute(update, [name]))
+        let left = self.db().read(|db| running(db, name))?;
+        let has_died = left.iter().any(|(_, process)| !process::is_alive(process));
+        // Whoever has the lock lives. It is not taken without need: another would think that somebody is at work.
+        let lock = if has_died { self.lock(name).ok() } else { None };
+        let update = "UPDATE inputs SET state = 'cancelled'
+                      WHERE agent = ?1 AND (state = 'waiting' OR ?2 AND state = 'leased')";
+        self.db().write(|db| db.execute(update, params![name, lock.is_some()]))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use junto::store::{Agents, RunId, RunStatus};
+use junto::store::{AgentInput, Agents, InputState, RunId, RunStatus};
 use serde_json::json;
 
 use super::{kept, open};
@@ -40,7 +40,15 @@ pub(super) async fn abort(
             "wait, or end that process yourself: the input is kept then",
         ));
     }
-    let waiting = agents.queue(&name).map_err(|error| kept(&error))?.len();
+    let queue = agents.queue(&name).map_err(|error| kept(&error))?;
+    let is_idle = agents.running(&name).map_err(|error| kept(&error))?.is_none();
+    // What is on lease to nobody waits, too.
+    let waits = |input: &&AgentInput| match input.state {
+        InputState::Waiting => true,
+        InputState::Leased => is_idle,
+        _ => false,
+    };
+    let waiting = queue.iter().filter(waits).count();
     if args.json {
         let run = run.as_ref().map(|run| run.id);
         let told = json!({"agent": name, "run": run, "discarded": discarded, "waiting": waiting});

@@ -181,7 +181,8 @@ fn to_text(known: &Known, agents: &Agents, suppressed: &[Suppression]) -> String
     }
     for input in queue {
         let state = match input.state {
-            InputState::Leased => "at work".to_owned(),
+            InputState::Leased if running.is_some() => "at work".to_owned(),
+            InputState::Leased => "was cut off, and waits".to_owned(),
             InputState::GivenUp => "given up".to_owned(),
             _ if input.attempts > 0 => {
                 format!("failed {} of 3 times, again from {}", input.attempts, when::minute(input.due))

@@ -21,20 +21,58 @@ pub(super) struct Found {
     probe: Probe,
 }
 
+/// A command-line agent that cannot be run as it is configured.
+pub(super) struct Faulty {
+    name: String,
+    failure: Failure,
+}
+
 /// Looks for all command-line agents that are known; those whose version is not told by how they are installed
-/// are asked for it.
+/// are asked for it. One that is configured in a way that makes no sense does not hide the others.
 ///
 /// # Errors
-/// If one is configured in a way that makes no sense.
-pub(super) async fn look(config: &Config, environment: &Environment) -> Result<Vec<Found>, Failure> {
-    let mut all = Vec::new();
+/// If nothing can be run here.
+pub(super) async fn look(
+    config: &Config,
+    environment: &Environment,
+) -> Result<(Vec<Found>, Vec<Faulty>), Failure> {
+    let (mut all, mut faulty) = (Vec::new(), Vec::new());
     for name in config.runner_names() {
-        let cli = runners::agent(&name, config, environment)?;
+        let cli = match runners::agent(&name, config, environment) {
+            Ok(cli) => cli,
+            Err(failure) => {
+                faulty.push(Faulty { name, failure });
+                continue;
+            }
+        };
         let host = runners::host(&cli, environment.directory(), environment)?;
         let probe = Probe::ask(&cli.definition, &host).await;
         all.push(Found { definition: cli.definition, probe });
     }
-    Ok(all)
+    Ok((all, faulty))
+}
+
+/// What keeps agents from being run, for people.
+pub(super) fn faults_to_text(faulty: &[Faulty]) -> String {
+    let line = |Faulty { name, failure }: &Faulty| {
+        let hint = failure.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+        format!("  {name}: CANNOT be run: {}{hint}\n", failure.errors.join("; "))
+    };
+    faulty.iter().map(line).collect()
+}
+
+/// The same for programs.
+pub(super) fn faults_to_json(faulty: &[Faulty]) -> impl Iterator<Item = Value> {
+    faulty.iter().map(|Faulty { name, failure }| json!({"name": name, "fault": failure.errors.join("; ")}))
+}
+
+/// The end of a command that found some.
+pub(super) fn faults(faulty: Vec<Faulty>) -> Option<Failure> {
+    let failures = faulty.into_iter().map(|faulty| faulty.failure);
+    failures.reduce(|mut first, other| {
+        first.errors.extend(other.errors);
+        first
+    })
 }
 
 /// For people.

@@ -42,7 +42,7 @@ pub(crate) async fn background(
         })?;
     let as_json = work.json;
     let from = From::Nothing { kind, save: Save::Configured };
-    let wish = Wish { task: None, from, args: work, council: Wanted::default() };
+    let wish = Wish { task: None, from, args: work, council: Wanted::default(), purse: None };
     let prepared = prepare(&wish, environment, output).await?;
     announce(&prepared, output);
     let (time, providers, kept) = (prepared.time, prepared.providers.clone(), prepared.kept);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use junto::council::contest::{self, Candidate, Phase, Record};
 
 use self::board::Board;
+use super::clock::Clock;
 use super::contest::{UNNAMED, Wanted, runs};
 use super::{From, Performed, Save, Wish, perform};
 use crate::args::{AgentKind, CouncilArgs, WorkArgs};
@@ -34,9 +35,11 @@ pub(crate) async fn council(
         from: From::Nothing { kind: AgentKind::Contest(kind), save: Save::Configured },
         args: WorkArgs { json: false, ..work },
         council: Wanted { args: contest, report: Some(report) },
+        purse: None,
     };
     let mut interrupts = Interrupts::listen()?;
-    let Performed { exit, .. } = Box::pin(perform(&wish, environment, output, &mut interrupts)).await?;
+    let Performed { exit, .. } =
+        Box::pin(perform(&wish, Clock::start(), environment, output, &mut interrupts)).await?;
     // One that broke off before anybody worked is not kept.
     let is_kept = |record: &Record| matches!(record.phase, Phase::Done | Phase::Failed);
     let Some(record) = board.record().filter(is_kept) else { return exit };

@@ -34,6 +34,8 @@ pub(crate) struct Drive {
     agent: Arc<dyn Agent>,
     /// The first event that is shown.
     from: Seq,
+    /// The first that can end an input it was given.
+    own: Seq,
     view: View,
     host: Host,
     output: Output,
@@ -85,6 +87,7 @@ impl Drive {
         Self {
             agent: begun.agent,
             from: begun.from,
+            own: begun.own,
             view,
             host,
             output,
@@ -257,7 +260,7 @@ impl Drive {
     /// Sees when the agent's work is over.
     fn follow(&mut self, event: &Event) {
         match &event.body {
-            Body::InputEnd { reason, .. } => {
+            Body::InputEnd { reason, .. } if event.seq >= self.own => {
                 self.open = self.open.saturating_sub(1);
                 self.is_cut = false;
                 if self.open == 0 && !self.stays {

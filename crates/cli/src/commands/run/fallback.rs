@@ -4,6 +4,7 @@ use junto::core::Input;
 use junto::named::{RunFacts, choose, suppression};
 use junto::store::{Agents, Suppression};
 
+use super::clock::Clock;
 use super::{From, Performed, Save, Wish, named::kept, perform};
 use crate::args::{AgentKind, InputForm};
 use crate::config::Config;
@@ -14,7 +15,7 @@ use crate::output::Output;
 use crate::{runners, saved};
 
 /// Lets an agent work. A command-line agent that is left alone, or fails for a reason that would fail any call, gives
-/// way to those that the configuration names, in their order.
+/// way to those that the configuration names, in their order, as long as it has said and done nothing.
 ///
 /// # Errors
 /// Whatever kept the last of them from its end.
@@ -23,13 +24,13 @@ pub(super) async fn work(
     environment: &Environment,
     output: &Output,
 ) -> Result<Exit, Failure> {
-    let mut interrupts = Interrupts::listen()?;
+    let (mut interrupts, clock) = (Interrupts::listen()?, Clock::start());
     let wanted = match &wish.from {
         // A program that speaks to it would not notice that it speaks to another.
         From::Nothing { kind: AgentKind::Cli(kind), save } if wish.args.input == InputForm::Text => {
             Wanted::read(kind, *save, environment)?
         }
-        _ => return Box::pin(perform(&wish, environment, output, &mut interrupts)).await?.exit,
+        _ => return Box::pin(perform(&wish, clock, environment, output, &mut interrupts)).await?.exit,
     };
     let mut tried: Vec<String> = Vec::new();
     let mut failed = None;
@@ -39,8 +40,8 @@ pub(super) async fn work(
         }
         wish = wish.by(&provider, wanted.kind());
         tried.push(provider.clone());
-        let performed = Box::pin(perform(&wish, environment, output, &mut interrupts)).await?;
-        let Performed { exit, log, task } = performed;
+        let performed = Box::pin(perform(&wish, clock, environment, output, &mut interrupts)).await?;
+        let Performed { exit, log, task, purse } = performed;
         let facts = RunFacts::of_log(&log, &provider).await.unwrap_or_default();
         if !facts.was_unavailable() {
             return exit;
@@ -48,7 +49,13 @@ pub(super) async fn work(
         if let Some(suppression) = suppression(&provider, &facts, &environment.here()) {
             wanted.suppress(&suppression, output)?;
         }
+        // What was said or done cannot be taken back, and would be there twice.
+        if !facts.gives_way() {
+            return exit;
+        }
         failed = Some(exit);
+        // All of them have the time and the money of one.
+        wish.purse = purse;
         // What was piped in is gone.
         wish.task = task.map(|Input { text, .. }| text);
     }

@@ -2,15 +2,17 @@
 
 mod other;
 
-use junto::core::{AgentError, AgentErrorKind, EndReason, Input};
+use std::time::Duration;
+
+use junto::core::{AgentError, AgentErrorKind, EndReason, Input, Purse};
 use junto::named::{Detail, EndedBy, Finished, NamedHost, Next, Plan, RunFacts, Turn, Unavailable};
-use junto::store::{Agents, Error, ErrorKind, InputId, InputState, MAX_ATTEMPTS, Store};
+use junto::store::{Agents, Error, ErrorKind, InputId, InputState, MAX_ATTEMPTS, NamedAgent, Store};
 use tokio_util::sync::CancellationToken;
 
 use super::clock::Clock;
 use super::contest::Wanted;
 use super::drive::End;
-use super::prepare::{Begun, prepare};
+use super::prepare::{self, Begun, prepare};
 use super::view::Form;
 use super::{From, Save, Wish, announce, driven, ending};
 use crate::args::{AgentKind, WorkArgs};
@@ -63,6 +65,8 @@ pub(super) fn check_fit(args: &WorkArgs, resume: Option<&str>, no_save: bool) ->
         ("--model", model.model.is_some(), "`junto agent set --model` sets its model"),
         ("--effort", model.effort.is_some(), "`junto agent set --effort` sets it"),
         ("--instructions", args.instructions.is_some(), "`junto agent set --instructions` sets them"),
+        // Whoever works on an input need not be the command that queued it.
+        ("--policy", args.policy.is_some(), "`junto agent set --policy` sets what it may do"),
         ("--input json", args.input == crate::args::InputForm::Json, "it takes one input at a time"),
     ];
     match unfit.into_iter().find(|(_, given, _)| *given) {
@@ -80,12 +84,19 @@ impl Errand {
     /// # Errors
     /// Whatever kept it from being queued, or the agent from its end.
     pub(crate) async fn run(self, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-        let mut interrupts = Interrupts::listen()?;
+        let (mut interrupts, clock) = (Interrupts::listen()?, Clock::start());
         let config = Config::load(environment, &[])?;
         let store = saved::open(&config, environment)?;
         let agents = store.agents().map_err(|error| kept(&error))?;
-        let name = agents.get(&self.name).map_err(|error| kept(&error))?.name;
-        let input = self.queue(&agents, &name).await?;
+        let agent = agents.get(&self.name).map_err(|error| kept(&error))?;
+        let clock = clock.at_most(self.check(&agent, environment)?);
+        let name = agent.name;
+        let input = tokio::select! {
+            biased;
+            () = interrupts.next() => return Err(Failure::interrupted()),
+            () = clock.up() => return Err(clock.failure()),
+            input = self.queue(&agents, &name) => input?,
+        };
         if self.busy == Busy::Later {
             return self.queued(&agents, &name, input, output);
         }
@@ -94,6 +105,7 @@ impl Errand {
             errand: &self,
             name,
             input,
+            clock,
             fallback,
             config,
             store,
@@ -103,6 +115,23 @@ impl Errand {
             outcome: None,
         };
         desk.work(&mut interrupts).await
+    }
+
+    /// Refuses what could not be worked on, so that nothing is queued by a command that fails. Says how long it may
+    /// take.
+    fn check(&self, agent: &NamedAgent, environment: &Environment) -> Result<Option<Duration>, Failure> {
+        let NamedAgent { name, setup, .. } = agent;
+        prepare::check_fit(&AgentKind::Cli(setup.provider.clone()), &self.args)?;
+        if self.busy == Busy::Later {
+            return Ok(None);
+        }
+        if !setup.workspace.is_dir() {
+            let message = format!("the workspace of {name} is no folder: {}", setup.workspace.display());
+            let hint = format!("`junto agent set {name} --workspace DIR` sets another");
+            return Err(Failure::usage(message, hint));
+        }
+        let there = environment.in_directory(&setup.workspace);
+        Ok(Config::load(&there, &self.args.values())?.duration("timeouts.run"))
     }
 
     /// Takes in what the agent is told.
@@ -155,6 +184,8 @@ struct Desk<'a> {
     name: String,
     /// What was queued by this command.
     input: Option<InputId>,
+    /// How long the command may take until that has ended.
+    clock: Clock,
     /// Who takes over for agents that do not say.
     fallback: Vec<String>,
     config: Config,
@@ -164,6 +195,13 @@ struct Desk<'a> {
     output: &'a Output,
     /// What came of this command's input; without one, of the last.
     outcome: Option<Result<Exit, Failure>>,
+}
+
+/// What all who work on one input have together.
+struct Means {
+    input: InputId,
+    clock: Clock,
+    purse: Option<Purse>,
 }
 
 /// Whether there is more to do.
@@ -214,19 +252,37 @@ impl Desk<'_> {
         let is_installed = |provider: &str| {
             runners::installed(&self.config, self.environment).any(|known| known == provider)
         };
+        let mut means: Option<Means> = None;
         loop {
+            if self.is_awaited() && self.clock.is_up() {
+                self.tell_that_it_stays()?;
+                self.outcome = Some(Err(self.clock.failure()));
+                return Ok(Then::Stop);
+            }
             match host.next(&is_installed, Environment::now()).map_err(|error| kept(&error))? {
                 Next::Nothing => return Ok(Then::GoOn),
                 Next::Nobody { input, unavailable } => {
-                    let failure = nobody(&self.name, input.id, &unavailable);
-                    self.outcome = Some(Err(failure));
+                    if self.is_awaited() || !self.is_others(input.id) {
+                        self.outcome = Some(Err(nobody(&self.name, input.id, &unavailable)));
+                    }
                     return Ok(Then::Stop);
                 }
                 Next::Run(plan) => {
                     let input = plan.input.id;
-                    let (then, outcome) = Box::pin(self.one(host, *plan, interrupts)).await?;
-                    if self.input.is_none_or(|own| own == input) {
+                    let means = match &mut means {
+                        Some(means) if means.input == input => means,
+                        other => {
+                            let clock = if self.is_awaited() { self.clock } else { Clock::start() };
+                            other.insert(Means { input, clock, purse: None })
+                        }
+                    };
+                    let (then, outcome) = Box::pin(self.one(host, *plan, means, interrupts)).await?;
+                    if !self.is_others(input) {
                         self.outcome = Some(outcome);
+                    } else if then == Then::Stop && self.is_awaited() {
+                        // Whatever came of that one, its own was not begun.
+                        self.tell_that_it_stays()?;
+                        self.outcome = Some(Err(outcome.err().unwrap_or_else(Failure::interrupted)));
                     }
                     if then == Then::Stop {
                         return Ok(then);
@@ -236,25 +292,47 @@ impl Desk<'_> {
         }
     }
 
+    /// Whether this command has queued something that has not come to an end yet.
+    fn is_awaited(&self) -> bool {
+        self.input.is_some() && self.outcome.is_none()
+    }
+
+    /// Whether an input is not the one that this command is about.
+    fn is_others(&self, input: InputId) -> bool {
+        self.input.is_some_and(|own| own != input)
+    }
+
     /// One run.
     async fn one(
         &self,
         host: &NamedHost,
         plan: Plan,
+        means: &mut Means,
         interrupts: &mut Interrupts,
     ) -> Result<(Then, Result<Exit, Failure>), Failure> {
         for passed in &plan.passed {
             self.output.note(&format!("{passed}; {} takes over", plan.provider));
         }
-        let clock = Clock::start();
+        let clock = means.clock.anew();
         let mut args = self.errand.args.clone();
         args.cwd = Some(plan.agent.setup.workspace.clone());
         args.model.model = plan.spec.model.clone();
-        args.policy = plan.agent.setup.mode.map(policy_of).or(args.policy);
+        args.policy = plan.agent.setup.mode.map(policy_of);
         let kind = AgentKind::Cli(plan.provider.clone());
         let from = From::Nothing { kind, save: Save::Configured };
-        let wish = Wish { task: None, from, args, council: Wanted::default() };
-        let job = prepare(&wish, self.environment, self.output).await?.for_plan(&plan);
+        let purse = means.purse.take();
+        let wish = Wish { task: None, from, args, council: Wanted::default(), purse };
+        let job = match prepare(&wish, self.environment, self.output).await {
+            Ok(job) => job.for_plan(&plan),
+            Err(failure) => {
+                self.tell_that_it_stays()?;
+                return Err(failure);
+            }
+        };
+        means.purse.clone_from(&job.purse);
+        if self.is_others(plan.input.id) {
+            self.output.note(&format!("input {} is another command's", plan.input.id.0));
+        }
         announce(&job, self.output);
         let (terms, providers) = ((clock.at_most(job.time), job.on_reject), job.providers.clone());
         let turn = host.begin(plan, Environment::now()).map_err(|error| kept(&error))?;
@@ -290,8 +368,11 @@ impl Desk<'_> {
         let log = begun.agent.log().clone();
         host.started(turn, &log).await.map_err(|error| super::drive::refused(&error))?;
         let stop = CancellationToken::new();
-        let drive = driven(begun, (args, Form::of(args)), terms, self.environment, self.output)
-            .stopped_by(stop.clone());
+        // Whoever waits for an answer gets that one, and no other.
+        let is_shown = self.errand.busy != Busy::Wait || !self.is_others(turn.plan.input.id);
+        let form = if is_shown { Form::of(args) } else { Form::Nothing };
+        let drive =
+            driven(begun, (args, form), terms, self.environment, self.output).stopped_by(stop.clone());
         let task = Input::text(turn.plan.input.text.clone());
         let aborted = async {
             host.aborted(turn.run).await;
@@ -307,6 +388,14 @@ impl Desk<'_> {
             .await
             .map_err(|error| super::view::journal(&error))?;
         let by = match &end {
+            // The time of this command is no fault of what another queued.
+            Ok(End { reason: EndReason::Limit, .. })
+                if facts.end != Some(EndReason::Limit)
+                    && self.is_others(turn.plan.input.id)
+                    && self.is_awaited() =>
+            {
+                EndedBy::Host
+            }
             Ok(end) => {
                 if end.reason == EndReason::Limit {
                     (facts.end, facts.limit) = (Some(EndReason::Limit), end.limit.clone());

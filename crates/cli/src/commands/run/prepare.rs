@@ -42,6 +42,8 @@ pub(super) struct Job {
     flags: Option<Body>,
     /// How long it may take.
     pub(super) time: Option<Duration>,
+    /// What it may spend, if that is limited.
+    pub(super) purse: Option<Purse>,
     /// Whom it may ask.
     pub(super) providers: Vec<ProviderSettings>,
     /// Whether its session is kept.
@@ -69,6 +71,8 @@ pub(super) struct Begun {
     pub(super) agent: Arc<dyn Agent>,
     /// The first of its events that is new.
     pub(super) from: Seq,
+    /// The first that can end what it is told now: before it may be the end of an input that was cut off.
+    pub(super) own: Seq,
     /// Whether it goes on with an input that was cut off.
     pub(super) goes_on: bool,
 }
@@ -96,7 +100,8 @@ impl Job {
         let begun = match self.begin {
             Begin::New(_) => {
                 let agent = Box::pin(self.workshop.start(self.spec, cancel)).await;
-                Begun { agent: agent.map_err(|error| refused(&error))?, from: Seq::START, goes_on: false }
+                let agent = agent.map_err(|error| refused(&error))?;
+                Begun { agent, from: Seq::START, own: Seq::START, goes_on: false }
             }
             Begin::Again(past) => {
                 let goes_on = past.is_cut_off();
@@ -109,7 +114,9 @@ impl Job {
                 let kept = past.into_kept(&self.args, self.asked, self.moved);
                 let from = kept.last().next();
                 let agent = Box::pin(self.workshop.resume(self.spec, kept, cancel)).await;
-                Begun { agent: agent.map_err(|error| refused(&error))?, from, goes_on }
+                let agent = agent.map_err(|error| refused(&error))?;
+                let own = if goes_on { from } else { agent.log().last().next() };
+                Begun { agent, from, own, goes_on }
             }
         };
         told.extend(self.flags.filter(|_| self.kept));
@@ -184,8 +191,9 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
         From::Nothing { .. } => config.flag("store.save"),
         From::Session(_) => true,
     };
-    let workshop = match budget(&config, &begin, output) {
-        Some(purse) => workshop.budget(Arc::new(purse)),
+    let purse = wish.purse.clone().or_else(|| budget(&config, &begin, output));
+    let workshop = match &purse {
+        Some(purse) => workshop.budget(Arc::new(purse.clone())),
         None => workshop,
     };
     let workshop = match &begin {
@@ -292,6 +300,7 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
         moved,
         flags,
         time,
+        purse,
         providers,
         kept: saves,
         line,
@@ -332,29 +341,36 @@ fn seat_model(args: &mut WorkArgs) {
     }
 }
 
-/// The command-line agent that is meant, and those that are there, to which our own may hand work. What former runs left
-/// behind is ended.
+/// The command-line agent that is meant; for those who may hand work to others, the ones that are there. What former runs
+/// left behind is ended.
+///
+/// # Errors
+/// If the one that is meant is configured in a way that makes no sense. Of the others that is told.
 fn command_line_agents(
     kind: &AgentKind,
     config: &Config,
     environment: &Environment,
     output: &Output,
 ) -> Result<Vec<(String, Cli)>, Failure> {
-    let mut names: Vec<String> = runners::installed(config, environment).collect();
-    if let AgentKind::Cli(name) = kind
-        && !names.contains(name)
-    {
-        names.push(name.clone());
-    }
+    let names: Vec<String> = match kind {
+        AgentKind::Cli(name) => vec![name.clone()],
+        AgentKind::Native | AgentKind::Contest(_) => runners::installed(config, environment).collect(),
+    };
     if names.is_empty() {
         return Ok(Vec::new());
     }
     let roster = runners::roster(environment, output);
-    let agent = |name: String| {
-        let cli = runners::agent(&name, config, environment)?;
-        Ok((name, Cli { roster: roster.clone(), ..cli }))
-    };
-    names.into_iter().map(agent).collect()
+    let mut all = Vec::new();
+    for name in names {
+        match runners::agent(&name, config, environment) {
+            Ok(cli) => all.push((name, Cli { roster: roster.clone(), ..cli })),
+            Err(failure) if *kind == AgentKind::Cli(name.clone()) => return Err(failure),
+            Err(failure) => {
+                output.warning(&format!("{name} can be given no work: {}", failure.errors.join("; ")));
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// A workshop that keeps its sessions, and snapshots of the files if they are wanted.
@@ -402,7 +418,7 @@ fn budget(config: &Config, begin: &Begin, output: &Output) -> Option<Purse> {
 }
 
 /// Refuses flags that would do nothing.
-fn check_fit(kind: &AgentKind, args: &WorkArgs) -> Result<(), Failure> {
+pub(super) fn check_fit(kind: &AgentKind, args: &WorkArgs) -> Result<(), Failure> {
     let model = &args.model;
     let of_cli = [
         ("--ask", args.ask),

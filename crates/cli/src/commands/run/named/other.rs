@@ -25,18 +25,38 @@ impl Desk<'_> {
             self.output
                 .status(&format!("process {pid} is at work with {}; input {} waits", self.name, input.0));
         }
-        let state = self.agents.input(input).map_err(|error| kept(&error))?.map(|input| input.state);
-        if !matches!(state, Some(InputState::Waiting | InputState::Leased)) {
+        if !self.waits()? {
             return self.ended(input).map(Some);
         }
         tokio::select! {
             biased;
             () = interrupts.next() => {
-                self.output.note(&format!("input {} stays in the queue of {}", input.0, self.name));
+                self.tell_that_it_stays()?;
                 Err(Failure::interrupted())
+            }
+            () = self.clock.up() => {
+                self.tell_that_it_stays()?;
+                Err(self.clock.failure())
             }
             () = tokio::time::sleep(LOOK) => Ok(None),
         }
+    }
+
+    /// Tells that this command's input was not worked on and still waits, if it does.
+    pub(super) fn tell_that_it_stays(&self) -> Result<(), Failure> {
+        if let Some(InputId(id)) = self.input
+            && self.waits()?
+        {
+            self.output.note(&format!("input {id} stays in the queue of {}", self.name));
+        }
+        Ok(())
+    }
+
+    /// Whether this command's input waits, or is being worked on.
+    fn waits(&self) -> Result<bool, Failure> {
+        let Some(input) = self.input else { return Ok(false) };
+        let input = self.agents.input(input).map_err(|error| kept(&error))?;
+        Ok(input.is_some_and(|input| matches!(input.state, InputState::Waiting | InputState::Leased)))
     }
 
     /// What came of this command's input, which this command did not work on.
@@ -58,8 +78,14 @@ impl Desk<'_> {
     /// What the last run of an input came to: its answer, or its events, and its exit code.
     fn ended(&self, input: InputId) -> Result<Exit, Failure> {
         let Some(run) = self.agents.run_on(input).map_err(|error| kept(&error))? else {
-            let message = format!("input {} was taken back", input.0);
-            return Err(Failure::new(Exit::Interrupted, message, "send it again"));
+            let (InputId(id), name) = (input, &self.name);
+            let (message, hint) = if self.waits()? {
+                let hint = format!("`junto agent send {name}` lets it work on that");
+                (format!("input {id} stays in the queue of {name}"), hint)
+            } else {
+                (format!("input {id} was taken back"), "send it again".to_owned())
+            };
+            return Err(Failure::new(Exit::Interrupted, message, hint));
         };
         if self.errand.args.json {
             self.events(&run)?;

@@ -143,8 +143,8 @@ impl CliAgent {
             let outcome = Box::pin(session.run()).await;
             ended.send_replace(Some(outcome));
         });
-        let _killed_with_us = kill.clone().drop_guard();
-        Ok(Self { abilities, log, commands, close, kill, _killed_with_us, outcome })
+        let guard = kill.clone().drop_guard();
+        Ok(Self { abilities, log, commands, close, kill, _killed_with_us: guard, outcome })
     }
 }
 

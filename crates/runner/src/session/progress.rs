@@ -74,7 +74,7 @@ impl Progress {
 
     /// Takes a text that it wrote to its end.
     fn say(&mut self, text: &str) {
-        self.said = text.to_owned();
+        text.clone_into(&mut self.said);
         self.texts.insert(digest(text));
     }
 

@@ -181,7 +181,9 @@ fn all_that_a_run_tells_is_counted_and_a_fork_of_it_not_again() {
     }
     for lives in [[&old, &fork], [&fork, &old]] {
         let scene = scene();
-        lives.into_iter().for_each(|life| scene.tell(life));
+        for life in lives {
+            scene.tell(life);
+        }
         let cost = scene.index.cost(By::Model).unwrap();
         let cost: Vec<_> = cost.iter().map(|row| (row.key.as_str(), row.calls, row.known())).collect();
         assert_eq!(cost, [("p/large", 2, Usd(320)), ("p/small", 1, Usd(1))]);

@@ -32,6 +32,12 @@ pub trait Agent: Send + Sync {
     /// of that; a second call returns the same.
     fn close(&self) -> Fut<'_, Outcome>;
 
+    /// Ends it without grace: what it runs is killed, and its log comes to its end at once. False, and nothing is done, for
+    /// agents that know no such thing; whoever does not wait for those leaves them.
+    fn kill(&self) -> bool {
+        false
+    }
+
     /// Waits until it has ended, be it by itself, and gives what [`Agent::close`] does. Events tell of the end, too,
     /// but not where the journal takes no more. Waits for ever for agents that never end by themselves.
     fn ended(&self) -> Fut<'_, Outcome> {

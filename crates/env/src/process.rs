@@ -165,6 +165,11 @@ pub trait RawProcess: Send + Sync {
     /// has ended, even if something it started still holds them. Nothing is buffered without bound: a
     /// process whose output nobody reads is made to wait. Nothing is lost if the future is dropped.
     fn output(&mut self) -> Fut<'_, Result<Option<Output>>>;
+    /// Whether its standard output is known to be at its end, as it is once [`output`](Self::output) was waited for
+    /// after that. Standard error may go on.
+    fn stdout_ended(&self) -> bool {
+        false
+    }
     /// Offers bytes, of which there is at least one, to its standard input, and waits until some are
     /// taken or there is output, so that neither side waits for the other for ever. If the future is
     /// dropped nothing was taken. That its input is not open, or that it has ended, is an error.
@@ -219,6 +224,13 @@ impl Process {
             Some(piece) => Ok(Some(piece)),
             None => self.raw.output().await,
         }
+    }
+
+    /// Whether its standard output is at its end, as far as that was seen while [`output`](Self::output) was waited for.
+    /// Standard error may go on.
+    pub fn stdout_ended(&self) -> bool {
+        let is_stdout = |piece: &Output| piece.stream == OutputStream::Stdout;
+        self.raw.stdout_ended() && !self.early.iter().any(is_stdout)
     }
 
     /// Writes to its standard input. What it says meanwhile is kept for [`output`](Self::output), so

@@ -118,7 +118,8 @@ pub enum Access {
     /// None.
     #[default]
     ReadOnly,
-    /// Those in the directories that are named, and temporary ones; none in the working directory.
+    /// Those in the directories that are named, and temporary ones; none in the working directory. A directory for
+    /// temporary files that the working directory is in is not changed either.
     Aside,
     /// Those in the working directory and in the directories for temporary files; of the former not
     /// `.git`, `.junto` and the settings of other agents.

@@ -34,7 +34,8 @@ pub struct CliAgent {
     /// Ends the session, with grace.
     close: CancellationToken,
     /// Ends the session at once.
-    _kill: DropGuard,
+    kill: CancellationToken,
+    _killed_with_us: DropGuard,
     /// Set by the session's task when all is over.
     outcome: watch::Receiver<Option<Outcome>>,
 }
@@ -142,7 +143,8 @@ impl CliAgent {
             let outcome = Box::pin(session.run()).await;
             ended.send_replace(Some(outcome));
         });
-        Ok(Self { abilities, log, commands, close, _kill: kill.drop_guard(), outcome })
+        let guard = kill.clone().drop_guard();
+        Ok(Self { abilities, log, commands, close, kill, _killed_with_us: guard, outcome })
     }
 }
 
@@ -197,6 +199,11 @@ impl Agent for CliAgent {
             self.close.cancel();
             self.ended().await
         })
+    }
+
+    fn kill(&self) -> bool {
+        self.kill.cancel();
+        true
     }
 
     fn ended(&self) -> Fut<'_, Outcome> {

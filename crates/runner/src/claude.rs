@@ -35,6 +35,8 @@ pub struct ClaudeParser {
     answer: Answer,
     model: String,
     accounts: Accounts,
+    /// Whether the model has begun to answer since the last result.
+    began: bool,
     context: Context,
     /// The limit of the account that was last told to be reached.
     limit: Option<Limit>,
@@ -174,6 +176,7 @@ impl ClaudeParser {
     fn enter(&mut self, id: &str, events: &mut Vec<CliEvent>) {
         if !id.is_empty() && self.message != id {
             id.clone_into(&mut self.message);
+            self.began = true;
             events.push(CliEvent::Turn);
         }
     }

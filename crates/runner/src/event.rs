@@ -185,6 +185,8 @@ impl Used {
                 }
                 Self::Turn(used)
             }
+            // Of a part nobody knows what it used.
+            (Self::Turn(_), Self::Untold) | (Self::Untold, Self::Turn(_)) => Self::Untold,
             (told, Self::Untold) => told,
             (_, later) => later,
         }
@@ -284,6 +286,9 @@ mod tests {
         let inputs: Vec<_> = models.iter().map(|used| (used.model.as_str(), used.usage.input)).collect();
         assert_eq!(inputs, [("a", 3), ("b", 5), ("c", 9)]);
         assert_eq!(models[0].cost, Cost::Reported(Usd(4)));
+        let cut_off = joined.clone().then(report("", Used::Untold));
+        assert_eq!(cut_off.used, Used::Untold, "of a part nobody knows what it used");
+        assert_eq!(cut_off.then(report("", Used::Turn(vec![used("a", 2)]))).used, Used::Untold);
         let later = joined.then(report("second", total(50, 5))).then(report("third", Used::Untold));
         assert_eq!((later.text.as_str(), later.used), ("third", total(50, 5)));
     }

@@ -165,6 +165,18 @@ pub fn is_missing_session(message: &str) -> bool {
     words::is_missing_session(message)
 }
 
+/// An error of a command, with how its user signs in if that is what is wrong.
+pub(crate) fn with_sign_in(error: Error, how: &str) -> Error {
+    let is_meant = Class::of(&error) == Some(Class::NotSignedIn) && !how.is_empty();
+    if is_meant { error.with_hint(how) } else { error }
+}
+
+/// The same, and what can be done in any case.
+pub(crate) fn advised(error: Error, how: &str) -> Error {
+    let error = with_sign_in(error, how);
+    if error.hint().is_some() { error } else { error.with_hint("try again, or let another agent do it") }
+}
+
 /// Until when a provider that failed so is left alone: as long as its message says, else as is usual for the
 /// class. None: it is not left alone. `now` is in the zone of whoever reads the message, which names times of
 /// the day.
@@ -289,6 +301,12 @@ mod tests {
                 Some(C::UsageLimit),
             ),
             ("", "Please set an Auth method in your settings.json", None, Some(C::NotSignedIn)),
+            (
+                "",
+                "When using Gemini API, you must specify the GEMINI_API_KEY environment variable.",
+                None,
+                Some(C::NotSignedIn),
+            ),
             ("usageLimitExceeded", "no more", None, Some(C::UsageLimit)),
             ("", "", Some(500), Some(C::Overloaded)),
             ("", "", None, None),
@@ -324,6 +342,10 @@ mod tests {
         for (message, missing) in [
             ("No conversation found with session ID: 00000000-0000-0000-0000-000000000005", true),
             ("Error: thread/resume: thread/resume failed: no rollout found for thread id 0199", true),
+            (
+                "Error: thread/resume: thread/resume failed: failed to read thread: rollout at /r.jsonl is empty",
+                true,
+            ),
             ("Error resuming session: Invalid session identifier \"x\".", true),
             (
                 "[API Error: Please ensure that the number of function response parts is equal to the number of \

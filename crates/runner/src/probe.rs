@@ -14,7 +14,7 @@ use serde::Deserialize;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use crate::{CommandLine, Definition, Home, Host, Standing, Version, environment};
+use crate::{CommandLine, Definition, Endpoint, Home, Host, Standing, Version, environment};
 
 /// How long a program may take to say its version. Gemini CLI takes seconds on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -49,6 +49,8 @@ pub enum SignIn {
     Variable(String),
     /// By an API key in this variable, which children get here.
     Key(String),
+    /// By a key for another server, which is at this address.
+    Endpoint(String),
     /// By this file.
     File(PathBuf),
     /// If so, it is in the keychain of the system.
@@ -169,6 +171,9 @@ async fn say_version(definition: &Definition, host: &Host, argv: Vec<String>) ->
 
 fn signed_in(definition: &Definition, host: &Host) -> SignIn {
     let rule = &definition.sign_in;
+    if let Some(Endpoint { url, key: Some(_) }) = &host.endpoint {
+        return SignIn::Endpoint(url.clone());
+    }
     let given = |name: &&String| host.variables.get(*name).is_some_and(|value| !value.expose().is_empty());
     if let Some(name) = rule.variables.iter().find(given) {
         return SignIn::Variable(name.clone());

@@ -14,6 +14,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
+use crate::failure::with_sign_in;
 use crate::last_message::LastMessage;
 use crate::prompt::{flatten, is_possible};
 use crate::run::{Run, Start, Step, directory};
@@ -82,6 +83,7 @@ impl CliProvider {
             account: Account::new(share, cx, &self.definition.kind),
             cancel: cx.cancel.clone(),
             provider: self.definition.kind.clone(),
+            how: self.definition.sign_in.how.clone(),
             model: request.model.unwrap_or_default(),
             warnings,
             ready: VecDeque::new(),
@@ -158,6 +160,8 @@ struct Answering {
     /// Ends the answer at once.
     cancel: CancellationToken,
     provider: String,
+    /// How its user signs in.
+    how: String,
     model: String,
     warnings: Vec<Warning>,
     /// What is to be handed out next.
@@ -232,6 +236,7 @@ impl Answering {
                     }
                 }
                 Step::Drained => self.conclude(Wait::Grace).await,
+                Step::Closed => self.conclude(Wait::Courtesy).await,
             }
         }
     }
@@ -284,10 +289,11 @@ impl Answering {
             CliEvent::Excuse(words) => self.excuse = Some(words),
             CliEvent::Report(report) => {
                 // An answer is always a session of its own.
-                let used = report.used.since(None, true).unwrap_or_default();
-                let used: Vec<ModelUse> =
-                    used.into_iter().map(|used| priced(used, Some(&self.model))).collect();
-                self.account.report(&used);
+                let told = report.used.since(None, true);
+                let is_told = told.is_some();
+                let used = told.unwrap_or_default().into_iter();
+                let used: Vec<ModelUse> = used.map(|used| priced(used, Some(&self.model))).collect();
+                self.account.report(is_told.then_some(&used[..]));
                 self.at_rest = true;
                 for used in &used {
                     let mut sum = &self.usage + &used.usage;
@@ -341,7 +347,7 @@ impl Answering {
     /// Ends in an error; the process is killed.
     fn fail(&mut self, error: Error) {
         self.run = None;
-        let error = error.with_provider(&self.provider);
+        let error = with_sign_in(error, &self.how).with_provider(&self.provider);
         self.ready.push_back(Err(if self.delivered { error.after_content() } else { error }));
     }
 

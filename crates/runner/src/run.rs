@@ -26,6 +26,10 @@ const STDERR_KEPT: usize = 2 << 10;
 /// once, and nobody notices; one that lingers is left to end by itself.
 const COURTESY: Duration = Duration::from_millis(100);
 
+/// How often one that has reported, and does not end, is looked at. Who has closed its output says nothing more, though
+/// it lives on; one that ends closes it a moment before, which is seen at one look at most.
+const LOOK: Duration = Duration::from_millis(250);
+
 /// A process that is under way. Dropping it kills everything it started.
 pub(crate) struct Run {
     process: Process,
@@ -45,6 +49,10 @@ pub(crate) struct Run {
     drained: bool,
     /// Set once it was asked to end its turn.
     interrupted: bool,
+    /// When it is looked at whether its output is closed; absent until it has reported.
+    look: Option<Instant>,
+    /// Set once its output was seen to be closed.
+    is_closed: bool,
     /// A digest of what its session has been told at the head of a prompt.
     pub(crate) told: Option<String>,
     /// After the process, so that a run is not over before its process is.
@@ -61,6 +69,8 @@ pub(crate) enum Step {
     Stalled(Stall),
     /// It will say nothing more.
     Drained,
+    /// It has reported and closed its output, and does not end.
+    Closed,
 }
 
 impl Run {
@@ -68,6 +78,9 @@ impl Run {
     pub(crate) async fn next(&mut self) -> Step {
         loop {
             if let Some(event) = self.reader.events.pop_front() {
+                if matches!(event, CliEvent::Report(_)) {
+                    self.look = Some(Instant::now() + LOOK);
+                }
                 return Step::Event(event);
             }
             if self.drained {
@@ -79,6 +92,13 @@ impl Run {
                 biased;
                 // Asked first, or a process that never stops talking would never be stopped.
                 () = reached(self.deadline) => return Step::Stalled(Stall::Hard(hard)),
+                () = reached(self.look) => {
+                    self.look = Some(Instant::now() + LOOK);
+                    let was_closed = std::mem::replace(&mut self.is_closed, self.process.stdout_ended());
+                    if was_closed {
+                        return Step::Closed;
+                    }
+                }
                 piece = exchange(&mut self.process, self.dialogue.as_mut()) => match piece {
                     Some(piece) => self.take(&piece),
                     None => self.drain(),

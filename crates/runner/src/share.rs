@@ -61,6 +61,8 @@ pub(crate) struct Account {
     used: Vec<ModelUse>,
     /// Whether it reported anything.
     reported: bool,
+    /// Whether there was something that it did not tell.
+    untold: bool,
 }
 
 impl Account {
@@ -71,13 +73,15 @@ impl Account {
             provider: provider.to_owned(),
             used: Vec::new(),
             reported: false,
+            untold: false,
         }
     }
 
-    /// The command told what it used since it last did.
-    pub(crate) fn report(&mut self, used: &[ModelUse]) {
+    /// The command told what it used since it last did, or `None` if it has ended a turn without.
+    pub(crate) fn report(&mut self, used: Option<&[ModelUse]>) {
         self.reported = true;
-        self.used.extend_from_slice(used);
+        self.untold |= used.is_none();
+        self.used.extend_from_slice(used.unwrap_or_default());
     }
 }
 
@@ -85,8 +89,9 @@ impl Drop for Account {
     /// However the answer ended: a command that told nothing of its cost had one all the same.
     fn drop(&mut self) {
         let Some(share) = self.share.take() else { return };
-        let none = if self.reported { Cost::Reported(Usd::ZERO) } else { Cost::Unknown };
-        let cost = self.used.iter().map(|used| used.cost).reduce(|sum, cost| sum + cost).unwrap_or(none);
+        let is_told = self.reported && !self.untold;
+        let known = self.used.iter().map(|used| used.cost).reduce(|sum, cost| sum + cost);
+        let cost = if is_told { known.unwrap_or(Cost::Reported(Usd::ZERO)) } else { Cost::Unknown };
         let tokens = self.used.iter().map(|used| used.usage.total).sum();
         share.settle(cost, tokens);
         let Some(tally) = &self.cx.tally else { return };
@@ -95,7 +100,7 @@ impl Drop for Account {
         for ModelUse { model, usage, cost } in &self.used {
             tally.add(entry(model, usage.clone(), *cost));
         }
-        if !self.reported {
+        if !is_told {
             let error = Error::new(ErrorKind::Aborted, "it ended before it had told what it used");
             tally.add(Entry { error: Some(error), ..entry("", Usage::default(), Cost::Unknown) });
         }

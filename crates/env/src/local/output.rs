@@ -62,6 +62,12 @@ impl Streams {
         self.sources.iter().all(|source| source.receiver.is_none())
     }
 
+    /// Whether standard output is at its end.
+    pub(super) fn stdout_ended(&self) -> bool {
+        let mut all = self.sources.iter();
+        all.all(|source| source.stream != OutputStream::Stdout || source.receiver.is_none())
+    }
+
     /// The next piece; `None` once all streams are at their end. Nothing is lost if this is dropped.
     pub(super) async fn next(&mut self) -> io::Result<Option<Output>> {
         poll_fn(|cx| self.poll_next(cx)).await

@@ -167,6 +167,10 @@ impl RawProcess for LocalProcess {
         Box::pin(async { self.next_output().await.map_err(|e| self.error(e)) })
     }
 
+    fn stdout_ended(&self) -> bool {
+        self.streams.stdout_ended()
+    }
+
     fn offer<'a>(&'a mut self, data: &'a [u8]) -> Fut<'a, Result<Offered>> {
         Box::pin(async {
             if !self.input.is_open() {

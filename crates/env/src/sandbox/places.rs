@@ -64,6 +64,8 @@ impl Places {
             temporary.iter().filter_map(|dir| dir.canonicalize().ok()).collect();
         temporary.sort();
         temporary.dedup();
+        // Or the working directory could be changed as a part of one of them.
+        temporary.retain(|dir| sandbox.access != Access::Aside || !cwd.starts_with(dir));
         let home = facts.home.as_deref();
         let mut hidden: Vec<PathBuf> = Vec::new();
         for path in &sandbox.hidden {

@@ -61,6 +61,17 @@ async fn a_caged_agent_changes_what_it_may_and_reaches_its_model() {
 }
 
 #[tokio::test]
+async fn work_among_temporary_files_is_not_changed_as_one_of_them() {
+    let folder = folders();
+    let mut guard = guard(folder.path());
+    guard.sandbox.temporary = Some(vec![folder.path().to_owned(), folder.path().join("tmp")]);
+    let (made, _) = done_in(&guard, folder.path(), Access::ReadOnly).await;
+    assert_eq!(made, ["own", "more", "tmp"]);
+    let (made, _) = done_in(&guard, folder.path(), Access::Workspace).await;
+    assert_eq!(made, ["work", "own", "more", "tmp", "outside"]);
+}
+
+#[tokio::test]
 async fn there_is_no_cage_where_nobody_wants_one() {
     let folder = folders();
     let guard = Guard { enforcement: Enforcement::Off, ..guard(folder.path()) };

@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::Errand;
-use crate::failure::Class;
+use crate::failure::{Class, advised};
 use crate::last_message::LastMessage;
 use crate::run::{Ending, Run, Start, Step, directory};
 use crate::scribe::Scribe;
@@ -71,8 +71,10 @@ struct Bill {
 }
 
 impl Bill {
-    /// Of what never ran.
-    const NOTHING: Self = Self { usage: None, cost: Cost::Reported(Usd::ZERO), context: None };
+    /// Of what never ran: it has used nothing, and that is known.
+    fn nothing() -> Self {
+        Self { usage: Some(Usage::default()), cost: Cost::Reported(Usd::ZERO), context: None }
+    }
 }
 
 enum Cut {
@@ -125,7 +127,7 @@ impl Work {
         };
         let (outcome, bill) = match &seat {
             Some(_) => self.run().await?,
-            None => (interrupted(String::new()), Bill::NOTHING),
+            None => (interrupted(String::new()), Bill::nothing()),
         };
         let (reason, text) = (outcome.reason.clone(), outcome.text.clone().into());
         self.log.commit(Body::InputEnd { reason: reason.clone(), text }).await?;
@@ -170,7 +172,8 @@ impl Work {
     /// The end of one that never began.
     async fn not_run(&self, call: &CallId, cut: Cut) -> Result<(Outcome, Bill), JournalError> {
         let ran = Ran { cut: Some(cut), ..Ran::default() };
-        Ok((self.end(call, ran, &Bill::NOTHING).await?, Bill::NOTHING))
+        let bill = Bill::nothing();
+        Ok((self.end(call, ran, &bill).await?, bill))
     }
 
     /// Books what a run used, as it says itself or wrote down. Who prints an answer and nothing else does not.
@@ -222,7 +225,7 @@ impl Work {
                 }
                 Step::Event(event) => ran.take(event, &mut scribe).await?,
                 Step::Stalled(stall) => break Some(Cut::Failed(stall.error(&self.definition.kind))),
-                Step::Drained => break None,
+                Step::Drained | Step::Closed => break None,
             }
         };
         if ran.cut.is_some() {
@@ -246,7 +249,9 @@ impl Work {
         let Ran { text, session, ending, cut, .. } = ran;
         let kind = &self.definition.kind;
         let failed = |error: &Error, text: String| {
-            (Outcome { reason: EndReason::Failed { error: EventError::from(error) }, text }, Class::of(error))
+            let class = Class::of(error);
+            let error = EventError::from(&advised(error.clone(), &self.definition.sign_in.how));
+            (Outcome { reason: EndReason::Failed { error }, text }, class)
         };
         let (outcome, class) = match (cut, &ending) {
             (Some(Cut::Failed(error)), _) => failed(&error, text),

@@ -18,11 +18,14 @@ impl ClaudeParser {
         let answered = matches!(verdict, Verdict::Done) && !words.is_empty();
         // Told once: a later result without a text of its own adds nothing.
         let last_text = std::mem::take(&mut self.answer.text);
+        let used = self.accounts.take(result, &self.model);
+        // An answer that was cut off is not counted, and was not for nothing.
+        let is_untold = std::mem::take(&mut self.began) && used.is_empty();
         events.push(CliEvent::Report(Box::new(Report {
             verdict,
             text: if answered { words.to_owned() } else { last_text },
             stop_reason: result["stop_reason"].as_str().map(str::to_owned),
-            used: Used::Turn(self.accounts.take(result, &self.model)),
+            used: if is_untold { Used::Untold } else { Used::Turn(used) },
             last: false,
         })));
     }

@@ -15,7 +15,8 @@ pub(crate) fn usage(raw: &Value) -> Option<Usage> {
     Some(Usage {
         reasoning,
         cache_read: raw["cached_input_tokens"].as_u64(),
-        cache_write: raw["cache_write_input_tokens"].as_u64(),
+        // Its vendor does not tell what was written, and it counts that as nothing.
+        cache_write: raw["cache_write_input_tokens"].as_u64().filter(|tokens| *tokens > 0),
         raw: Some(raw.clone()),
         ..Usage::new(input, output.saturating_add(apart))
     })
@@ -60,6 +61,11 @@ mod tests {
         let all = all.unwrap();
         assert_eq!((all.input, all.output, all.total), (10, 5, 15));
         assert_eq!((all.cache_read, all.cache_write, all.reasoning), (Some(4), None, Some(2)));
+        let written = |tokens: u64| {
+            usage(&json!({"input_tokens": 10, "cache_write_input_tokens": tokens, "output_tokens": 5}))
+                .unwrap()
+        };
+        assert_eq!((written(0).cache_write, written(3).cache_write), (None, Some(3)));
         let apart =
             usage(&json!({"input_tokens": 10, "output_tokens": 5, "reasoning_output_tokens": 7})).unwrap();
         assert_eq!((apart.output, apart.total), (12, 22));

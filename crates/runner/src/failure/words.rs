@@ -74,6 +74,8 @@ const PHRASES: &[(Class, &[&str])] = &[
             "sign in again",
             "log in again",
             "set an auth method",
+            "when using gemini api, you must specify",
+            "when using vertex ai, you must specify",
             "missing bearer",
             "no api key",
         ],
@@ -150,6 +152,8 @@ const CONNECTION: &[&str] = &[
 const MISSING_SESSION: &[&str] = &[
     "no conversation found with session id",
     "no rollout found",
+    // One that is there and cannot be read.
+    "thread/resume failed",
     "no session found",
     "session not found",
     "thread not found",

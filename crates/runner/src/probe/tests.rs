@@ -187,6 +187,15 @@ fn a_key_is_a_sign_in_only_where_it_is_passed() {
 }
 
 #[test]
+fn a_key_for_another_server_is_a_sign_in() {
+    let mut place = Place::new();
+    place.host.endpoint = Some(Endpoint::new("http://127.0.0.1:9"));
+    assert_eq!(place.look("codex").sign_in, SignIn::No, "it has no key");
+    place.host.endpoint = Some(Endpoint::new("http://127.0.0.1:9").with_key("k"));
+    assert_eq!(place.look("codex").sign_in, SignIn::Endpoint("http://127.0.0.1:9".to_owned()));
+}
+
+#[test]
 fn another_home_has_another_login() {
     let mut place = Place::new();
     place.write(".codex/auth.json", "{\"token\": 1}");

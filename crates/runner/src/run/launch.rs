@@ -101,6 +101,8 @@ impl Run {
             deadline: patience.hard.map(|hard| now + hard),
             drained: false,
             interrupted: false,
+            look: None,
+            is_closed: false,
             told: line.told,
             _entry: entry,
             _files: files,

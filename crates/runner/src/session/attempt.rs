@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until};
 use super::progress::Progress;
 use super::{Meant, Reply, Session};
 use crate::control::Dialogue;
-use crate::failure::{Class, is_missing_session};
+use crate::failure::{Class, advised, is_missing_session};
 use crate::run::{Ending, Run, Stall, Start, Step};
 use crate::scribe::Scribe;
 use crate::{CliEvent, RecordedTurn, Verdict};
@@ -44,6 +44,11 @@ pub(super) enum Stop {
 }
 
 impl Attempt {
+    /// Of a process that was never there: it has used nothing, and that is known.
+    pub(super) fn not_started() -> Self {
+        Self { progress: Progress::of_nothing(), ..Self::default() }
+    }
+
     /// The session that was to go on and is not there; `None` if that is not what was wrong. Nothing was done
     /// then, so that the same can be tried without it.
     pub(super) fn found_no_session(&self) -> Option<&str> {
@@ -120,6 +125,7 @@ impl Session {
                     }
                     Step::Stalled(stall) => break Stop::Stalled(stall),
                     Step::Drained => break Stop::Drained,
+                    Step::Closed => break Stop::Reported,
                 },
             }
         };
@@ -163,7 +169,11 @@ impl Session {
     pub(super) async fn judge(&self, attempt: &Attempt) -> Result<(Outcome, Option<Class>), JournalError> {
         let Attempt { stop, progress, ending } = attempt;
         let kind = &self.definition.kind;
-        let ended = |error: &Error| (EndReason::Failed { error: EventError::from(error) }, Class::of(error));
+        let how = &self.definition.sign_in.how;
+        let ended = |error: &Error| {
+            let class = Class::of(error);
+            (EndReason::Failed { error: EventError::from(&advised(error.clone(), how)) }, class)
+        };
         let interrupted = (EndReason::Interrupted, Some(Class::Cancelled));
         let (reason, class) = match (stop, progress.report.as_ref().map(|report| &report.verdict)) {
             (Stop::Killed | Stop::Closed | Stop::Overdue, _)
@@ -191,7 +201,10 @@ impl Session {
             }
             (_, Some(Verdict::Failed(error))) => ended(error),
             (_, None) => match ending {
-                Some(ending) => crashed(&ending.without_result(kind, progress.excuse.as_deref())),
+                Some(ending) => match ending.without_result(kind, progress.excuse.as_deref()) {
+                    error if Class::of(&error) == Some(Class::Crashed) => crashed(&error),
+                    error => ended(&error),
+                },
                 None => crashed(&Class::Crashed.error(format!("{kind} was killed"))),
             },
         };
@@ -213,12 +226,8 @@ async fn steer(run: &mut Run, scribe: &Scribe<'_>, input: Input, reply: Reply) -
     Ok(())
 }
 
-/// The end of a process that told no result: of its own making, unless its last words say otherwise.
+/// The end of a process that told no result, and not why.
 fn crashed(error: &Error) -> (EndReason, Option<Class>) {
-    let class = Class::of(error);
-    let error = match class {
-        Some(Class::Crashed) => EventError::from(&AgentError::new(AgentErrorKind::Process, error.message())),
-        _ => EventError::from(error),
-    };
-    (EndReason::Failed { error }, class)
+    let told = AgentError::new(AgentErrorKind::Process, error.message());
+    (EndReason::Failed { error: EventError::from(&told) }, Class::of(error))
 }

@@ -78,7 +78,7 @@ impl Session {
         };
         let run = match run {
             Ok(run) => run,
-            Err(error) => return Ok(failed(&error, Some(Attempt::default()))),
+            Err(error) => return Ok(failed(&error, Some(Attempt::not_started()))),
         };
         let attempt = self.follow(run, call, before).await?;
         let cost = if attempt.found_no_session().is_some() {
@@ -95,7 +95,7 @@ impl Session {
 
 fn never_started() -> Told {
     let outcome = Outcome { reason: EndReason::Interrupted, text: String::new() };
-    Told { outcome, class: Some(Class::Cancelled), attempt: Some(Attempt::default()) }
+    Told { outcome, class: Some(Class::Cancelled), attempt: Some(Attempt::not_started()) }
 }
 
 fn failed(error: &Error, attempt: Option<Attempt>) -> Told {

@@ -1,11 +1,14 @@
 //! What is known of a run while it goes on.
 
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use junto_core::{Body, JournalError};
 use junto_llm::{Cost, Usage, Usd};
 
 use super::{Session, Thread};
 use crate::scribe::Scribe;
-use crate::{CliEvent, Report};
+use crate::{CliEvent, Report, Verdict};
 
 /// What is known of a run.
 #[derive(Default)]
@@ -35,6 +38,8 @@ pub(super) struct Progress {
     pub(super) changed: bool,
     /// The last text that it wrote to its end.
     said: String,
+    /// Digests of all of them.
+    texts: HashSet<u64>,
 }
 
 /// How much is known of what a run used.
@@ -54,12 +59,32 @@ impl Progress {
         Self { resumed, model, ..Self::default() }
     }
 
+    /// Of a run that did not begin.
+    pub(super) fn of_nothing() -> Self {
+        Self { books: Books::Whole, ..Self::default() }
+    }
+
     /// The answer, or what came nearest to one.
     pub(super) fn text(&self) -> &str {
         match &self.report {
             Some(report) if !report.text.is_empty() => &report.text,
             _ => &self.said,
         }
+    }
+
+    /// Takes a text that it wrote to its end.
+    fn say(&mut self, text: &str) {
+        text.clone_into(&mut self.said);
+        self.texts.insert(digest(text));
+    }
+
+    /// Whether an answer was said before it was reported. A report may have any of the texts, or all of a message whose
+    /// last part was said by itself.
+    fn has_said(&self, answer: &str) -> bool {
+        let (answer, said) = (answer.trim(), self.said.trim());
+        answer.is_empty()
+            || self.texts.contains(&digest(answer))
+            || !said.is_empty() && answer.ends_with(said)
     }
 
     /// Whether it has said its last word.
@@ -79,6 +104,13 @@ impl Progress {
             None => Cost::Unknown,
         }
     }
+}
+
+/// Tells texts apart, whatever is around them.
+fn digest(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.trim().hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Session {
@@ -120,6 +152,13 @@ impl Session {
                 self.thread.context = Some(tokens);
             }
             CliEvent::Report(report) => {
+                // Some answers are in the result only: those of a command's own commands, and one whose line was lost.
+                if matches!(report.verdict, Verdict::Done) && !progress.has_said(&report.text) {
+                    progress.say(&report.text);
+                    scribe.write(CliEvent::TextStart).await?;
+                    scribe.write(CliEvent::TextDelta(report.text.clone())).await?;
+                    scribe.write(CliEvent::TextEnd(report.text.clone())).await?;
+                }
                 self.account(&report.used, scribe, progress).await?;
                 progress.at_rest = true;
                 progress.report = Some(match progress.report.take() {
@@ -128,7 +167,7 @@ impl Session {
                 });
             }
             CliEvent::TextEnd(text) => {
-                progress.said.clone_from(&text);
+                progress.say(&text);
                 scribe.write(CliEvent::TextEnd(text)).await?;
             }
             event => scribe.write(event).await?,

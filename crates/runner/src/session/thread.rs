@@ -53,6 +53,9 @@ impl Thread {
                 "input": totals.input, "cached_input": totals.cache_read,
                 "output": totals.output, "reasoning": totals.reasoning,
             });
+            if let Some(written) = totals.cache_write {
+                data["totals"]["cache_write"] = json!(written);
+            }
         }
         if let Some(context) = self.context {
             data["context"] = json!(context);
@@ -68,6 +71,7 @@ fn usage(totals: &Value) -> Option<Usage> {
     let count = |field: &str| totals[field].as_u64();
     Some(Usage {
         cache_read: count("cached_input"),
+        cache_write: count("cache_write"),
         reasoning: count("reasoning"),
         ..Usage::new(count("input")?, count("output")?)
     })
@@ -81,7 +85,9 @@ mod tests {
     fn a_handle_brings_back_what_is_known() {
         let claude = Definition::shipped("claude").unwrap();
         let totals = Usage { cache_read: Some(5), reasoning: Some(1), ..Usage::new(20, 3) };
+        let written = Usage { cache_write: Some(7), ..totals.clone() };
         for thread in [
+            Thread { id: Some("a".to_owned()), totals: Some(written), ..Thread::default() },
             Thread { id: Some("a".to_owned()), ..Thread::default() },
             Thread {
                 id: Some("a".to_owned()),

@@ -18,6 +18,7 @@ mod t0_rollout;
 mod t1_agent;
 mod t1_agent_ends;
 mod t1_agent_faults;
+mod t1_agent_told;
 mod t1_background;
 mod t1_codex;
 mod t1_provider;

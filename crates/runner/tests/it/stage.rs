@@ -49,14 +49,19 @@ impl Stage {
     /// A `codex` whose program is a shell script. It runs in the stage's directory, and finds the recordings of
     /// the real one in `$RECORDINGS`.
     pub(crate) fn codex(script: &str) -> Self {
+        Self::scripted("codex", script)
+    }
+
+    /// The same for any kind.
+    pub(crate) fn scripted(kind: &str, script: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let env = Arc::new(LocalEnvironment::new(folder.path()).unwrap());
-        let program = folder.path().join("fake-codex");
-        let recordings = junto_testkit::recording("codex/plain");
+        let program = folder.path().join("fake");
+        let recordings = junto_testkit::recording(&format!("{kind}/plain"));
         let recordings = recordings.parent().unwrap().to_str().unwrap();
         std::fs::write(&program, format!("#!/bin/sh\nRECORDINGS='{recordings}'\n{script}\n")).unwrap();
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
-        let mut definition = Definition::shipped("codex").unwrap();
+        let mut definition = Definition::shipped(kind).unwrap();
         definition.command.splice(..1, [program.to_str().unwrap().to_owned()]);
         // The script would play its part for whoever asks.
         definition.versions.ask.clear();

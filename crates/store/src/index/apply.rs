@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use junto_core::Prefix;
-use junto_llm::{Cost, LeafCall, SessionId};
+use junto_llm::{Cost, LeafCall, SessionId, Usage};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 
 use super::note::{Change, Note};
@@ -184,6 +184,13 @@ fn write(tables: &mut Tables<'_>, note: &Note) -> rusqlite::Result<()> {
             let made = Made { calls, prefix: prefix.as_ref(), council: council.as_deref() };
             book(tables, id, who, note.seq, at, made)?;
         }
+        Change::Untold { id } => {
+            let Answering { kind, model } = answering(tables, session, agent)?;
+            let (usage, cost) = (Usage::default(), Cost::Unknown);
+            let calls = &[LeafCall { provider: kind, model, usage, cost }];
+            let who = Caller { session: Some(session), agent: Some(agent), source: "", client: None, turn };
+            book(tables, id, who, note.seq, at, Made { calls, prefix: None, council: None })?;
+        }
         Change::Configured { model, workdir } => {
             if note.is_root() {
                 run(
@@ -213,6 +220,22 @@ fn write(tables: &mut Tables<'_>, note: &Note) -> rusqlite::Result<()> {
         }
     }
     Ok(())
+}
+
+/// What answers for an agent, as far as its session tells.
+#[derive(Default)]
+struct Answering {
+    kind: String,
+    /// Empty if it is not known.
+    model: String,
+}
+
+fn answering(tables: &mut Tables<'_>, session: &str, agent: &str) -> rusqlite::Result<Answering> {
+    let found = tables
+        .prepare("SELECT kind, ifnull(model, '') FROM runs WHERE session = ?1 AND agent = ?2")?
+        .query_row([session, agent], |row| Ok(Answering { kind: row.get(0)?, model: row.get(1)? }))
+        .optional()?;
+    Ok(found.unwrap_or_default())
 }
 
 /// Who made a call.
@@ -266,7 +289,7 @@ pub(super) fn book(
         "INSERT INTO calls (id, leaf, session, place, agent, source, client, turn, at, provider, model, input,
             output, total, reasoning, cache_read, cache_write, basis, cost, prefix, council)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)
-         ON CONFLICT DO UPDATE SET session = ?3, place = ?4 WHERE ?3 < session",
+         ON CONFLICT DO UPDATE SET session = ?3 WHERE ?3 < session",
     )?;
     for (leaf, LeafCall { provider, model, usage, cost }) in calls.iter().enumerate() {
         let (basis, nano) = match cost {

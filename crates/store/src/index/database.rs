@@ -12,7 +12,7 @@ use rustix::fs::{FlockOperation, flock};
 use crate::{Error, ErrorKind, Result};
 
 /// The version of the tables. One of another version is made anew.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 const TABLES: &str = include_str!("schema.sql");
 /// How long the log may get before it is worked into the tables, in bytes.
 const LONG_LOG: u64 = 1024 * 1024;

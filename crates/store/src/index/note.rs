@@ -63,6 +63,10 @@ pub(crate) enum Change {
         id: String,
         minutes: String,
     },
+    /// A command has ended, and nobody knows all that it used.
+    Untold {
+        id: String,
+    },
     Configured {
         model: Option<String>,
         workdir: Option<String>,
@@ -109,6 +113,7 @@ impl Note {
             Body::Deliberation { minutes } => {
                 Change::Deliberated { id: call_id(event, ""), minutes: masked(minutes, redact).to_string() }
             }
+            Body::RunEnd { billing: None, .. } => Change::Untold { id: call_id(event, "") },
             Body::Configured { change } => {
                 // One that is meant from another is not known here.
                 let workdir = change.workdir.as_ref().filter(|workdir| workdir.is_absolute());
@@ -152,7 +157,8 @@ pub(crate) fn masked(minutes: &Value, redact: &Redactor) -> Value {
 }
 
 /// Names a call the same in every journal that holds it: a session that was forked off another begins with
-/// copies of the other's events, and nothing may be paid twice.
+/// copies of the other's events, and nothing may be paid twice. What one run of a command tells of several models, or
+/// several times, has one name, and is told apart by its place.
 fn call_id(event: &Event, model: &str) -> String {
     match &event.corr {
         Some(CallId(id)) => id.clone(),

@@ -48,12 +48,13 @@ CREATE TABLE turns (
 ) WITHOUT ROWID;
 
 CREATE TABLE calls (
-    -- Names the call wherever it is written down, and which of the calls that were made for it this is.
+    -- Names the call wherever it is written down, and which of the calls that were made for it this is. All that one
+    -- run of a command-line agent tells has one name, and several places.
     id          TEXT NOT NULL,
     leaf        INTEGER NOT NULL,
     -- The session whose journal it is from; absent for one from the book.
     session     TEXT,
-    -- The place in that journal, or in the book.
+    -- The place in that journal, or in the book. It is the same in the journal of a fork.
     place       INTEGER NOT NULL,
     -- Who made it: an agent of the session, or something that is none.
     agent       TEXT,
@@ -77,7 +78,7 @@ CREATE TABLE calls (
     prefix      TEXT,
     -- The council whose answer it was made for.
     council     TEXT,
-    PRIMARY KEY (id, leaf)
+    PRIMARY KEY (id, place, leaf)
 ) WITHOUT ROWID;
 CREATE INDEX calls_session ON calls (session, place, leaf);
 CREATE INDEX calls_at ON calls (at);

@@ -9,9 +9,10 @@ use serde_json::Value;
 /// One model call. It is no sum of others.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CallRow {
-    /// Names the call. Calls that were made for one answer share it.
+    /// Names the call. Calls that were made for one answer share it, and so does all that one run of a command-line agent
+    /// told of its calls.
     pub id: String,
-    /// Which of these it is, from 0.
+    /// Which of those that were told at once it is, from 0.
     pub leaf: u64,
     /// The session it was made in; absent for one that was made outside of sessions.
     #[serde(skip_serializing_if = "Option::is_none")]

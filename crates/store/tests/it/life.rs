@@ -74,6 +74,11 @@ pub(crate) fn body_input_end() -> Body {
     Body::InputEnd { reason: EndReason::Done, text: "Done.".into() }
 }
 
+/// The end of a command that says so much of what it used.
+pub(crate) fn body_run_end(billing: Option<Usage>) -> Body {
+    Body::RunEnd { context: None, billing, exit: Some(0), class: None, session: None }
+}
+
 pub(crate) fn body_end() -> Body {
     Body::SessionEnd { reason: EndReason::Done, usage: Usage::default(), cost: Cost::Unknown }
 }

@@ -5,7 +5,7 @@ use junto_llm::{CallId, Cost, LeafCall, SessionId, Usage, Usd};
 use junto_store::{By, CallFilter, Filter, Index, Options, Redactor, Standing, Store};
 use serde_json::json;
 
-use crate::life::{Life, body_call, body_fork, body_input, body_input_end, body_start, second};
+use crate::life::{Life, body_call, body_fork, body_input, body_input_end, body_run_end, body_start, second};
 
 struct Scene {
     _root: tempfile::TempDir,
@@ -155,6 +155,63 @@ fn an_answer_of_several_calls_has_a_row_for_each() {
     assert_eq!(rows, [(0, "m1", 10, Cost::Estimated(Usd(1))), (1, "m2", 20, Cost::Unknown)]);
     let cost = scene.index.cost(By::Session).unwrap();
     assert_eq!((cost.len(), cost[0].usage.input, cost[0].known(), cost[0].unknown), (1, 30, Usd(1), 1));
+}
+
+/// A run of a command-line agent tells under one name what each of its models used, and that again with every result.
+#[test]
+fn all_that_a_run_tells_is_counted_and_a_fork_of_it_not_again() {
+    let mut old = Life::new("01-old", "/project", 0);
+    old.push(body_input("Go"));
+    for (model, cost) in [("small", 1), ("large", 20), ("large", 300)] {
+        let mut told = body_call(Usage::new(10, 1), Cost::Reported(Usd(cost)));
+        if let Body::Call { model: name, .. } = &mut told {
+            model.clone_into(name);
+        }
+        old.push_of(None, Some("run-1"), told);
+    }
+    // Whatever the clock says.
+    for event in &mut old.events[2..] {
+        event.at = second(2);
+    }
+    old.push_of(None, Some("run-1"), body_run_end(Some(Usage::new(30, 3)))).push(body_input_end());
+    let mut fork = Life::new("02-fork", "/project", 1000);
+    fork.events[0].body = body_fork(&old.session);
+    for event in &old.events[1..] {
+        fork.push_of(None, event.corr.as_ref().map(|call| call.0.as_str()), event.body.clone());
+    }
+    for lives in [[&old, &fork], [&fork, &old]] {
+        let scene = scene();
+        for life in lives {
+            scene.tell(life);
+        }
+        let cost = scene.index.cost(By::Model).unwrap();
+        let cost: Vec<_> = cost.iter().map(|row| (row.key.as_str(), row.calls, row.known())).collect();
+        assert_eq!(cost, [("p/large", 2, Usd(320)), ("p/small", 1, Usd(1))]);
+        let rows = scene.index.sessions(&Filter::default()).unwrap();
+        let spent: Vec<_> = rows.iter().map(|row| (row.id.0.as_str(), row.spent.known())).collect();
+        assert_eq!(spent, [("02-fork", Usd(0)), ("01-old", Usd(321))]);
+    }
+}
+
+#[test]
+fn a_run_that_does_not_tell_what_it_used_costs_nobody_knows_what() {
+    let scene = scene();
+    let mut life = Life::new("s1", "/project", 0);
+    life.push(body_input("Go")).push_of(None, Some("run-1"), body_run_end(None)).push(body_input_end());
+    scene.tell(&life);
+    let spent = |scene: &Scene| {
+        let spent = scene.index.sessions(&Filter::default()).unwrap().remove(0).spent;
+        (spent.calls, spent.unknown, spent.cost())
+    };
+    assert_eq!(spent(&scene), (1, 1, Cost::Unknown));
+    let cost = scene.index.cost(By::Model).unwrap();
+    assert_eq!((cost[0].key.as_str(), cost[0].unknown), ("junto/m", 1));
+    // What is known of it is told beside what is not.
+    let told = body_call(Usage::new(10, 1), Cost::Reported(Usd(5)));
+    life.push(body_input("More")).push_of(None, Some("run-2"), told);
+    life.push_of(None, Some("run-2"), body_run_end(None)).push(body_input_end());
+    scene.tell(&life);
+    assert_eq!(spent(&scene), (3, 2, Cost::Unknown));
 }
 
 #[test]

@@ -113,6 +113,7 @@ pub(super) fn to_json(all: &[Found]) -> Value {
             .collect();
         let (signed_in, by) = match &probe.sign_in {
             SignIn::Variable(name) | SignIn::Key(name) => (json!(true), json!(name)),
+            SignIn::Endpoint(url) => (json!(true), json!(url)),
             SignIn::File(path) => (json!(true), json!(path)),
             SignIn::Keychain => (Value::Null, json!("keychain")),
             SignIn::No => (json!(false), Value::Null),
@@ -151,6 +152,7 @@ fn state(definition: &Definition, probe: &Probe) -> String {
     let sign_in = match &probe.sign_in {
         SignIn::Variable(name) => format!("signed in by {name}"),
         SignIn::Key(name) => format!("has the key in {name}"),
+        SignIn::Endpoint(url) => format!("has a key for {url}"),
         SignIn::File(path) => format!("signed in by {}", path.display()),
         SignIn::Keychain => "perhaps signed in by the keychain".to_owned(),
         SignIn::No => match definition.sign_in.how.as_str() {

@@ -10,7 +10,7 @@ use junto::core::{
     Subscription,
 };
 use junto::named::EndedBy;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::clock::Clock;
@@ -116,7 +116,7 @@ impl Drive {
 
     /// Works until the agent has ended and everything it started with it, and what it did is shown. Without a task
     /// the agent works on what standard input says until that ends. An interrupt ends what it is doing; a second
-    /// one does not wait for that.
+    /// one does not wait for that: an agent that can be killed is, and tells its end.
     ///
     /// This is the one place that waits, and nothing that it does in between makes it wait for anybody but the
     /// journal.
@@ -131,6 +131,7 @@ impl Drive {
     ) -> Result<End, Failure> {
         let agent = Arc::clone(&self.agent);
         let (mut events, mut own_end) = (agent.log().subscribe(self.from), agent.ended());
+        let mut killed: Option<Instant> = None;
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         self.output.be_patient();
@@ -146,10 +147,17 @@ impl Drive {
             tokio::select! {
                 biased;
                 interrupt = interrupts.who() => {
-                    if self.interrupted {
+                    if !self.interrupted {
+                        self.interrupt(interrupt);
+                    } else if lives && killed.is_none() && self.agent.kill() {
+                        killed = Some(Instant::now());
+                    } else {
                         return Err(Failure::interrupted());
                     }
-                    self.interrupt(interrupt);
+                }
+                // What is killed has an end to tell, and no time for anything else.
+                () = sleep_until(killed.map_or_else(Instant::now, |at| at + PATIENCE)), if killed.is_some() => {
+                    return Err(Failure::interrupted());
                 }
                 () = self.stop.cancelled(), if !self.stopped => {
                     self.stopped = true;

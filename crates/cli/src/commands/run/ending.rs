@@ -23,7 +23,8 @@ pub(super) fn ending(end: &End, providers: &[ProviderSettings]) -> Result<Exit, 
         EndReason::Limit => Err(Failure::new(
             Exit::Limit,
             format!("stopped at a limit: {}", end.limit.as_deref().unwrap_or("it may go no further")),
-            "raise --max-turns, --max-rounds, --max-usd, --max-tokens or --timeout, or give a smaller task",
+            "raise --max-turns, --max-usd or --timeout (for Junto's own agent also --max-rounds and --max-tokens), or \
+             give a smaller task",
         )),
         EndReason::Failed { error } => Err(failed(error, providers)),
     }

@@ -32,6 +32,10 @@ impl Agent for Hired {
         })
     }
 
+    fn kill(&self) -> bool {
+        self.agent.kill()
+    }
+
     fn ended(&self) -> Fut<'_, Outcome> {
         self.agent.ended()
     }

@@ -63,6 +63,19 @@ pub(crate) struct View {
     since: Option<(Usage, Cost)>,
     /// Whether the last model call has not led to a tool call yet.
     asked: bool,
+    /// The tools of a run that tells of its model calls in the end only.
+    run: Run,
+}
+
+/// The tools of an input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Run {
+    /// How many are running.
+    running: u32,
+    /// How often one began while none was running.
+    rounds: u32,
+    /// How many rounds the model calls before them tell of.
+    counted: u32,
 }
 
 /// Why an answer is not what the model would have said.
@@ -141,6 +154,7 @@ impl View {
             rounds: 0,
             since: None,
             asked: false,
+            run: Run::default(),
         }
     }
 
@@ -262,7 +276,23 @@ impl View {
                 self.short = None;
             }
             Body::Warning { code, .. } => self.short = Short::told_by(code).or(self.short),
-            Body::ToolCallEnd { .. } if std::mem::take(&mut self.asked) => self.rounds += 1,
+            Body::UserInput { .. } => self.run = Run::default(),
+            Body::ToolCallStart { .. } => {
+                self.run.rounds += u32::from(self.run.running == 0);
+                self.run.running += 1;
+            }
+            Body::ToolCallEnd { .. } => {
+                self.run.running = self.run.running.saturating_sub(1);
+                if std::mem::take(&mut self.asked) {
+                    self.rounds += 1;
+                    self.run.counted += 1;
+                }
+            }
+            // A command told of its tools before its calls.
+            Body::RunEnd { .. } => {
+                self.rounds += self.run.rounds.saturating_sub(self.run.counted);
+                self.run = Run::default();
+            }
             Body::TurnLimit { limit, .. } => self.limit = Some(limit.clone()),
             _ => {}
         }

@@ -1,6 +1,7 @@
 //! The heads of requests and answers.
 
 use std::io;
+use std::mem::MaybeUninit;
 
 use bytes::{Buf as _, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -44,9 +45,11 @@ pub(super) struct Head {
 /// If that is no head.
 pub(super) fn read(come: &mut BytesMut) -> io::Result<Option<Head>> {
     loop {
-        let mut fields = [httparse::EMPTY_HEADER; MOST_LINES];
-        let mut parsed = httparse::Response::new(&mut fields);
-        let status = parsed.parse(come).map_err(|error| nonsense(&error.to_string()))?;
+        let mut fields = [const { MaybeUninit::uninit() }; MOST_LINES];
+        let mut parsed = httparse::Response::new(&mut []);
+        let strict = httparse::ParserConfig::default();
+        let status = strict.parse_response_with_uninit_headers(&mut parsed, come, &mut fields);
+        let status = status.map_err(|error| nonsense(&error.to_string()))?;
         let httparse::Status::Complete(length) = status else {
             return if come.len() <= LARGEST { Ok(None) } else { Err(nonsense("its head is too large")) };
         };

@@ -105,7 +105,9 @@ impl Link {
 
     fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Head>> {
         loop {
-            if let Some(head) = head::read(&mut self.come)? {
+            if !self.come.is_empty()
+                && let Some(head) = head::read(&mut self.come)?
+            {
                 return Poll::Ready(Ok(head));
             }
             if ready!(self.poll_fill(cx))? == 0 {

@@ -206,12 +206,11 @@ impl Lists {
             (Some("eval"), Some(texts)) => self.line(&texts.join(" "), depth),
             (Some("trap"), Some(texts)) => self.line(texts.first().unwrap_or(&""), depth),
             (Some("read"), _) => self.any |= option(&['a']),
-            (Some("declare" | "typeset" | "local" | "export" | "readonly"), Some(texts)) => {
-                if option(&['a', 'A']) {
-                    let name =
-                        |text: &&str| text.split(['=', '[', '+']).next().unwrap_or_default().to_owned();
-                    self.names.extend(texts.iter().map(name));
-                }
+            (Some("declare" | "typeset" | "local" | "export" | "readonly"), Some(texts))
+                if option(&['a', 'A']) =>
+            {
+                let name = |text: &&str| text.split(['=', '[', '+']).next().unwrap_or_default().to_owned();
+                self.names.extend(texts.iter().map(name));
             }
             (None | Some("." | "eval" | "trap" | "mapfile" | "readarray" | "source"), _)
             | (Some("declare" | "typeset" | "local" | "export" | "readonly"), None) => self.any = true,

@@ -131,6 +131,10 @@ pub const SETTINGS: &[&str] = &[
 pub const SETTINGS_FILES: &[&str] =
     &[".aider.conf.yml", ".envrc", ".gitmodules", ".mcp.json", "opencode.json"];
 
+/// What makes a directory a repository by itself, without a `.git` in it: git obeys the settings there as it does those
+/// of any other.
+pub const BARE_REPOSITORY: &[&str] = &["HEAD", "commondir", "config", "hooks", "objects", "refs"];
+
 /// Whether a name fits a pattern of these lists, in any case.
 pub fn fits(pattern: &str, name: &str) -> bool {
     let name = name.to_ascii_lowercase();

@@ -10,7 +10,7 @@ use junto_env::{
     SandboxedEnvironment, follow_links,
 };
 use junto_kernel::sandbox_for_kernels;
-use junto_policy::{By, Confined, Explanation, Judge, Links, Mode, Place, Rules};
+use junto_policy::{By, Confined, Explanation, Finds, Judge, Links, Mode, Place, Rules};
 
 /// The directories for temporary files where nobody says which they are.
 const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
@@ -199,6 +199,7 @@ impl Guard {
             home: facts.home.clone(),
             confined: Confined { files: enforces.writes && enforces.secrets, network: enforces.network },
             links: Links::new(follow_links),
+            finds: Finds::new(|path| path.symlink_metadata().is_ok()),
         };
         Judge::new(self.mode, place, self.rules.clone())
     }

@@ -5,6 +5,7 @@ mod editors;
 mod files;
 mod finders;
 mod git;
+mod hex;
 mod network;
 mod options;
 mod programs;

@@ -331,7 +331,7 @@ impl Bench<'_> {
                 }
             }
         }
-        if steps.len() == before && !seen.words.is_empty() {
+        if steps.len() == before && (!seen.words.is_empty() || seen.asides.is_empty()) {
             let why = "it changes nothing by itself".to_owned();
             let step = Step { what: what.clone(), answer: Answer::Allow, by: By::Mode(self.mode), why };
             steps.push(Judged { step, about: about(), hold: harmless });

@@ -85,7 +85,10 @@ fn is_below(names: &[Cow<'_, str>], start: &str) -> bool {
 fn below<'n, 'p>(mut names: &'n [Cow<'p, str>], start: &str) -> Option<&'n [Cow<'p, str>]> {
     for wanted in start.split('/').filter(|name| !name.is_empty()) {
         let (name, rest) = names.split_first()?;
-        if name != wanted && !meets(name, wanted) {
+        // Where more follows, a pattern without letters means every directory that is there.
+        let any =
+            || !rest.is_empty() && !wanted.starts_with('.') && is_pattern(name) && overlap(name, wanted);
+        if name != wanted && !meets(name, wanted) && !any() {
             return None;
         }
         names = rest;
@@ -95,7 +98,7 @@ fn below<'n, 'p>(mut names: &'n [Cow<'p, str>], start: &str) -> Option<&'n [Cow<
 
 /// Whether everything below a path includes where keys are kept.
 pub(crate) fn holds_secrets(path: &Path, place: &Place) -> bool {
-    if is_secret(path, place) {
+    if is_secret(path, place) || is_open(path) {
         return true;
     }
     // Where the working directory is, whoever works there has chosen it.
@@ -117,7 +120,43 @@ pub(crate) fn holds_secrets(path: &Path, place: &Place) -> bool {
 
 /// Whether a file of the system holds nothing, so that reading and writing it means nothing.
 pub(crate) fn is_harmless(path: &Path) -> bool {
-    HARMLESS.iter().any(|harmless| path == Path::new(harmless)) || path.starts_with("/dev/fd")
+    HARMLESS.iter().any(|harmless| path == Path::new(harmless))
+        || path == Path::new("/dev/fd")
+        || is_open(path) && !is_pattern(&path.to_string_lossy())
+}
+
+/// Whether a path is, or may be, another name for a file that is open by then. What was opened has been judged, but it
+/// may be a directory.
+pub(crate) fn is_open(path: &Path) -> bool {
+    let may_be =
+        |name: &Cow<'_, str>, wanted: &str| name == wanted || is_pattern(name) && overlap(name, wanted);
+    match names(path).as_slice() {
+        [dev, name] => {
+            may_be(dev, "dev") && ["stdin", "stdout", "stderr"].iter().any(|own| may_be(name, own))
+        }
+        [dev, fd, _] => may_be(dev, "dev") && may_be(fd, "fd"),
+        _ => false,
+    }
+}
+
+/// Whether a path, as it is written, goes on behind a file that is open: where that leads is known only when it runs.
+pub(crate) fn leads_through_open(path: &Path) -> bool {
+    let mut at = PathBuf::from("/");
+    for component in path.components() {
+        let up = component == Component::ParentDir;
+        if !matches!(component, Component::Normal(_)) && !up {
+            continue;
+        }
+        if is_open(&at) || up && at == Path::new("/dev/fd") {
+            return true;
+        }
+        if up {
+            at.pop();
+        } else {
+            at.push(component);
+        }
+    }
+    false
 }
 
 /// Whether a path is where `workspace` lets write.
@@ -132,6 +171,12 @@ pub(crate) fn is_inside(path: &Path, place: &Place) -> bool {
 pub(crate) fn guarded(path: &Path, place: &Place) -> Option<&'static str> {
     let below = path.strip_prefix(&place.workdir).ok()?;
     let names = names(below);
+    // Without a `.git`, git takes a directory for a repository that has this and little more.
+    if names.first().is_some_and(|name| meets(name, "HEAD"))
+        && place.is_repository(&place.workdir) == Some(false)
+    {
+        return Some("HEAD");
+    }
     names.iter().find_map(|name| {
         let name = name.to_lowercase();
         SETTINGS.iter().chain(SETTINGS_FILES).find(|guarded| meets(&name, guarded)).copied()

@@ -18,6 +18,40 @@ pub struct Place {
     pub confined: Confined,
     /// Where paths in a shell line lead.
     pub links: Links,
+    /// What is there.
+    pub finds: Finds,
+}
+
+impl Place {
+    /// Whether a directory holds a repository, in `.git`; nothing, if nobody can look. An empty one is none, and git then
+    /// takes the directory itself for one, if it looks like that.
+    pub(crate) fn is_repository(&self, dir: &Path) -> Option<bool> {
+        let there = |name: &str| self.finds.any(&dir.join(name));
+        Some(there(".git/HEAD")? || there(".git")? && !there(".git/.")?)
+    }
+}
+
+/// Tells whether something is at a path. Without it nothing is known of that.
+#[derive(Clone, Default)]
+pub struct Finds(Option<Arc<Find>>);
+
+type Find = dyn Fn(&Path) -> bool + Send + Sync;
+
+impl Finds {
+    /// Asks `find` whether something is at an absolute path.
+    pub fn new(find: impl Fn(&Path) -> bool + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(find)))
+    }
+
+    pub(crate) fn any(&self, path: &Path) -> Option<bool> {
+        self.0.as_ref().map(|find| find(path))
+    }
+}
+
+impl fmt::Debug for Finds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Finds(looked for)" } else { "Finds(not known)" })
+    }
 }
 
 /// Tells where a path leads through the links that are there. Without it paths are taken as they are written.

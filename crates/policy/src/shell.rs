@@ -16,6 +16,7 @@ mod word;
 
 pub(crate) use characters::{look_alike, suspicious};
 pub(crate) use compound::is_name;
+pub(crate) use simple::declares;
 pub(crate) use word::{Piece, Word};
 
 /// The longest line that is read.
@@ -72,6 +73,8 @@ pub(crate) struct Assignment {
     pub(crate) name: String,
     /// The value, if it is one word and all of it.
     pub(crate) value: Option<Word>,
+    /// Whether it is `(…)`, whose words have been read.
+    pub(crate) list: bool,
 }
 
 /// A redirection to or from a file.

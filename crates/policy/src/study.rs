@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::Place;
 use crate::deed::{Deed, Seen, Target};
-use crate::paths::{is_harmless, normal};
+use crate::paths::{is_harmless, leads_through_open, normal};
 use crate::shell::{self, Function, Piece, Script, Simple, Way, Word};
-use crate::variables::{self, Values};
+use crate::variables::{self, Lists, Values};
 
 /// How deep lines may stand in lines (`bash -c "bash -c …"`).
 const DEEPEST: usize = 6;
@@ -30,6 +30,8 @@ pub(crate) struct Study<'p> {
     traps: bool,
     /// The values that variables take in this line.
     variables: Values,
+    /// Which of them may be lists.
+    lists: Lists,
     pub(crate) seen: Vec<Seen>,
     depth: usize,
 }
@@ -44,6 +46,7 @@ pub(crate) fn study(line: &str, cwd: &Path, place: &Place) -> Vec<Seen> {
         links: false,
         traps: false,
         variables: Values::default(),
+        lists: Lists::default(),
         seen: Vec::new(),
         depth: 0,
     };
@@ -84,6 +87,7 @@ impl Study<'_> {
 
     fn script(&mut self, script: &Script) {
         self.variables = variables::values(script);
+        self.lists.note(script);
         let says = |name: &str| {
             let is = |word: &Word| word.text().is_some_and(|text| text.rsplit('/').next() == Some(name));
             script.commands.iter().any(|simple| simple.words.iter().any(is))
@@ -115,7 +119,7 @@ impl Study<'_> {
             if !self.variables.is_number(evaluated) {
                 let name = &evaluated.name;
                 let why = "arithmetic evaluates a text that is not known before it runs".to_owned();
-                let asides = vec![Deed::Opaque(why)];
+                let asides = vec![Deed::Hidden(why)];
                 self.seen.push(Seen { shown: format!("$(({name}))"), asides, ..Seen::default() });
             }
         }
@@ -147,8 +151,16 @@ impl Study<'_> {
         for name in names {
             asides.extend(variables::effect(name).map(Deed::Opaque));
         }
+        for assignment in &simple.assignments {
+            let runs = variables::runs(&assignment.name, assignment.value.as_ref());
+            asides.extend(runs.filter(|runs| !asides.contains(runs)));
+        }
+        if shell::declares(simple) {
+            asides.extend(self.lists.declared(simple));
+        }
         if simple.words.is_empty() {
-            if !asides.is_empty() {
+            // What somebody thinks to be a text may be more for the shell.
+            if !asides.is_empty() || !simple.assignments.iter().all(variables::is_plain) {
                 let shown = described(simple);
                 self.seen.push(Seen { shown, asides, ..Seen::default() });
             }
@@ -226,7 +238,14 @@ impl Study<'_> {
         if self.links {
             return unknown();
         }
+        // A substitution is a pipe, whatever its name is.
+        if word.source().starts_with(['<', '>']) && word.text() == Some("/dev/fd/63") {
+            return Target::OneOf(Vec::new());
+        }
         let Some(written) = self.paths(word) else { return unknown() };
+        if written.iter().any(|path| leads_through_open(path)) {
+            return unknown();
+        }
         let mut paths: Vec<PathBuf> = written.iter().map(|path| normal(path)).collect();
         for path in &written {
             if let Some(real) = follow(path)

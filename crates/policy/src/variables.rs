@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use crate::deed::Deed;
 use crate::glob::component_fits;
-use crate::shell::{Evaluated, Piece, Script, Simple, Word};
+use crate::shell::{self, Assignment, Evaluated, Piece, Script, Simple, Word};
 
 /// Names of variables that change which programs run, or what they run. A `*` stands for any letters.
 const POWERFUL: &[&str] = &[
@@ -81,10 +82,12 @@ const POWERFUL: &[&str] = &[
     "RUBY*",
     "RUSTC*",
     "RUSTDOC*",
+    "RUSTUP_*",
     "SSH_*",
     "SSL_*",
     "SUDO_*",
     "TAR_*",
+    "TEXTDOMAIN*",
     "TMOUT",
     "VISUAL",
     "XDG_*",
@@ -106,6 +109,144 @@ const HARMLESS: &[&str] = &["NODE_ENV", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFF
 pub(crate) fn effect(name: &str) -> Option<String> {
     (is_any(POWERFUL, name) && !is_any(HARMLESS, name))
         .then(|| format!("it sets {name}, which changes what programs do"))
+}
+
+/// Variables that the shell makes numbers, in some version or other: whatever text they get is evaluated at once, and
+/// that can run commands.
+const EVALUATED: [&str; 14] = [
+    "BASHPID",
+    "BASH_MONOSECONDS",
+    "BASH_SUBSHELL",
+    "EPOCHREALTIME",
+    "EPOCHSECONDS",
+    "EUID",
+    "HISTCMD",
+    "LINENO",
+    "OPTIND",
+    "PPID",
+    "RANDOM",
+    "SECONDS",
+    "SRANDOM",
+    "UID",
+];
+/// Variables whose text the shell runs or expands, or that say which commands names mean.
+const RUN: &[&str] = &["BASH_*", "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS4"];
+
+/// What the shell runs because a variable gets a text; without one, because it gets some that is not known.
+pub(crate) fn runs(name: &str, value: Option<&Word>) -> Option<Deed> {
+    if EVALUATED.contains(&name) {
+        let harmless = value.is_some_and(is_number);
+        return (!harmless)
+            .then(|| Deed::Hidden(format!("what {name} is set to is evaluated as arithmetic")));
+    }
+    is_any(RUN, name).then(|| Deed::Hidden(format!("the shell runs or expands what {name} is set to")))
+}
+
+/// Whether a text can only be a number.
+fn is_number(value: &Word) -> bool {
+    value.pieces().iter().all(|piece| match piece {
+        Piece::Number => true,
+        Piece::Text(text) => text.bytes().all(|c| c.is_ascii_digit() || c == b'-'),
+        _ => false,
+    })
+}
+
+/// Whether a variable gets a text that is in the line, and nothing that a shell could take for more.
+pub(crate) fn is_plain(assignment: &Assignment) -> bool {
+    let plain = |piece: &Piece| match piece {
+        Piece::Text(text) => !text.contains(['$', '`', '[', '(']),
+        Piece::Glob(_) | Piece::Home | Piece::Number | Piece::OneOf(_) => true,
+        Piece::Variable { .. } | Piece::Unknown { .. } => false,
+    };
+    assignment.value.as_ref().is_some_and(|value| value.pieces().iter().all(plain))
+}
+
+/// Variables that are lists without anybody's doing, or when some commands have run. A `*` stands for any letters.
+const LISTS: &[&str] =
+    &["BASH*", "COMP*", "COPROC", "DIRSTACK", "FUNCNAME", "GROUPS", "MAPFILE", "PIPESTATUS"];
+
+/// How deep lines in lines are looked into for lists.
+const DEEPEST: usize = 6;
+
+/// Which variables may be lists. What a declaration gives to one of these is expanded once more, if it stands in
+/// parentheses.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lists {
+    /// Whether any may be.
+    any: bool,
+    names: Vec<String>,
+}
+
+impl Lists {
+    /// Notes what a line makes lists.
+    pub(crate) fn note(&mut self, script: &Script) {
+        self.script(script, 0);
+    }
+
+    fn script(&mut self, script: &Script, depth: usize) {
+        for simple in &script.commands {
+            // Of what gets no single value, some get several.
+            let several = simple.assignments.iter().filter(|assignment| assignment.value.is_none());
+            self.names.extend(several.map(|assignment| assignment.name.clone()));
+            self.command(&simple.words, depth);
+        }
+    }
+
+    fn command(&mut self, words: &[Word], depth: usize) {
+        let runs = |word: &&Word| matches!(word.text(), Some("command" | "builtin" | "-p" | "--"));
+        let mut words = words.iter().skip_while(runs);
+        let Some(first) = words.next() else { return };
+        let words: Vec<&Word> = words.collect();
+        let texts: Option<Vec<&str>> = words.iter().map(|word| word.text()).collect();
+        let option = |letters: &[char]| {
+            let is = |text: &str| text.starts_with('-') && text.contains(letters);
+            words.iter().any(|word| word.text().is_none_or(is))
+        };
+        match (first.text(), texts) {
+            (Some("eval"), Some(texts)) => self.line(&texts.join(" "), depth),
+            (Some("trap"), Some(texts)) => self.line(texts.first().unwrap_or(&""), depth),
+            (Some("read"), _) => self.any |= option(&['a']),
+            (Some("declare" | "typeset" | "local" | "export" | "readonly"), Some(texts))
+                if option(&['a', 'A']) =>
+            {
+                let name = |text: &&str| text.split(['=', '[', '+']).next().unwrap_or_default().to_owned();
+                self.names.extend(texts.iter().map(name));
+            }
+            (None | Some("." | "eval" | "trap" | "mapfile" | "readarray" | "source"), _)
+            | (Some("declare" | "typeset" | "local" | "export" | "readonly"), None) => self.any = true,
+            _ => {}
+        }
+    }
+
+    fn line(&mut self, line: &str, depth: usize) {
+        match shell::read(line) {
+            Ok(script) if depth < DEEPEST => self.script(&script, depth + 1),
+            _ => self.any = true,
+        }
+    }
+
+    fn may_have(&self, name: &str) -> bool {
+        self.any || is_any(LISTS, name) || self.names.iter().any(|own| own == name)
+    }
+
+    /// What the shell runs because a declaration gives a list a text.
+    pub(crate) fn declared(&self, simple: &Simple) -> Option<Deed> {
+        let listing =
+            |word: &Word| word.text().is_none_or(|text| text.starts_with('-') && text.contains(['a', 'A']));
+        let listing = simple.words.iter().any(listing);
+        let opens = |assignment: &&Assignment| {
+            !assignment.list
+                && (listing || self.may_have(&assignment.name))
+                && assignment.value.as_ref().is_none_or(|value| match value.pieces().first() {
+                    Some(Piece::Text(text)) => text.starts_with('('),
+                    Some(Piece::Variable { .. } | Piece::Unknown { .. } | Piece::OneOf(_)) => true,
+                    None | Some(Piece::Glob(_) | Piece::Home | Piece::Number) => false,
+                })
+        };
+        simple.assignments.iter().find(opens).map(|assignment| {
+            Deed::Hidden(format!("what {} is set to may be expanded once more", assignment.name))
+        })
+    }
 }
 
 /// Builtins that give variables values which are not in the line, or run something that may.
@@ -172,18 +313,11 @@ impl Values {
 
     /// Whether a variable can only be a number, so that evaluating it runs nothing that somebody put there.
     pub(crate) fn is_number(&self, evaluated: &Evaluated) -> bool {
-        let number = |value: &Word| {
-            value.pieces().iter().all(|piece| match piece {
-                Piece::Number => true,
-                Piece::Text(text) => text.bytes().all(|c| c.is_ascii_digit() || c == b'-'),
-                _ => false,
-            })
-        };
         let name = evaluated.name.as_str();
         if NUMBERS.contains(&name) {
             return self.leaves(name);
         }
-        evaluated.assigned && self.of(name).is_some_and(|values| values.iter().all(number))
+        evaluated.assigned && self.of(name).is_some_and(|values| values.iter().all(is_number))
     }
 }
 

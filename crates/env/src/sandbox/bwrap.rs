@@ -16,7 +16,7 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use super::foreign::Own;
 use super::landlock::Rules;
-use super::places::{Places, SETTINGS, SETTINGS_FILES, is_device};
+use super::places::{Places, SETTINGS, SETTINGS_FILES, is_device, posing};
 use super::standin::StandIn;
 use crate::local::{Launch, MARK};
 use crate::variables::Variables;
@@ -216,7 +216,7 @@ impl Plan {
             walls.bind("--bind", dir, dir);
         }
         for root in places.roots() {
-            for name in SETTINGS {
+            for name in SETTINGS.iter().chain(posing(root)) {
                 stand_ins.extend(StandIn::at(&root.join(name))?);
             }
         }
@@ -224,7 +224,8 @@ impl Plan {
         // A command has its queues where nothing is missing.
         let stay_empty = self.message_queues && !stand_ins.is_empty() && forbid_queues(bwrap.as_raw());
         for root in places.roots() {
-            for settings in SETTINGS.iter().chain(SETTINGS_FILES).map(|name| root.join(name)) {
+            let names = SETTINGS.iter().chain(SETTINGS_FILES).chain(posing(root));
+            for settings in names.map(|name| root.join(name)) {
                 if settings.exists() && !(stay_empty && empty().any(|empty| empty == settings)) {
                     walls.bind("--ro-bind", &settings, &settings);
                 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::confinement::Confinement;
-use super::places::{Places, SETTINGS};
+use super::places::{BARE_REPOSITORY, Places, SETTINGS};
 use super::{Access, Gap, Means, Network, ResourceLimits, Sandbox, standin};
 use crate::local::{Streams, Veil};
 use crate::survivors::Survivor;
@@ -109,6 +109,7 @@ impl SandboxedEnvironment {
 /// there without one.
 pub fn sweep(facts: &EnvFacts) {
     standin::sweep(facts.cwd.as_path(), SETTINGS);
+    standin::sweep(facts.cwd.as_path(), BARE_REPOSITORY);
 }
 
 /// Does something, unless it may not be.

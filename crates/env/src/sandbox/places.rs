@@ -11,12 +11,13 @@ use nix::unistd::{AccessFlags, access, geteuid};
 
 use super::foreign::Foreign;
 use super::known::Known;
+use super::standin::StandIn;
 use super::{Access, Sandbox, secrets};
 use crate::{EnvFacts, Error, ErrorKind, RealPath, Result, follow_links};
 
 /// What tools that work in a directory keep there and obey. Directories are kept also from being made, files where
 /// they are there.
-pub(super) use crate::sensitive::{SETTINGS, SETTINGS_FILES};
+pub(super) use crate::sensitive::{BARE_REPOSITORY, SETTINGS, SETTINGS_FILES};
 
 /// Where everybody makes temporary files.
 const TEMPORARY: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
@@ -216,7 +217,8 @@ impl Places {
         let within = |dir: &&PathBuf| path.as_path() != dir.as_path() && path.as_path().starts_with(dir);
         if let Some(root) = self.roots.iter().find(within) {
             let first = path.as_path().strip_prefix(root).ok().and_then(|below| below.iter().next());
-            let settings = SETTINGS.iter().chain(SETTINGS_FILES).any(|name| first == Some(OsStr::new(name)));
+            let mut names = SETTINGS.iter().chain(SETTINGS_FILES).chain(posing(root));
+            let settings = names.any(|name| first == Some(OsStr::new(name)));
             if settings {
                 return Err(denied(path, "this sandbox keeps the settings of tools as they are"));
             }
@@ -231,6 +233,28 @@ impl Places {
         };
         Err(denied(path, &format!("this sandbox changes {only}")))
     }
+}
+
+/// What must stay as it is in a directory, so that no command makes a repository of the directory itself: without a
+/// `.git` of its own, git would obey it. To keep one thing from being made that every repository has is enough, and
+/// nobody misses these.
+pub(super) fn posing(root: &Path) -> &'static [&'static str] {
+    const HEAD: &[&str] = &["HEAD"];
+    // One of them can be elsewhere, if another says so.
+    const REFS: &[&str] = &["refs", "commondir"];
+    const OBJECTS: &[&str] = &["objects", "commondir"];
+    let is_repository = |dir: &Path| {
+        let git = dir.join(".git");
+        git.is_file() || git.join("HEAD").symlink_metadata().is_ok()
+    };
+    if is_repository(root) {
+        return &[];
+    }
+    // Within a repository, `HEAD` is what commands call its state, and must not be a file as well.
+    let within = root.ancestors().skip(1).any(is_repository);
+    let ways = if within { [REFS, OBJECTS, HEAD] } else { [HEAD, REFS, OBJECTS] };
+    let is_free = |name: &&str| StandIn::is_free(&root.join(name));
+    ways.into_iter().find(|names| names.iter().all(is_free)).unwrap_or(BARE_REPOSITORY)
 }
 
 /// The path that is meant: from `~`, or from the working directory.

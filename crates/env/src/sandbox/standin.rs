@@ -61,6 +61,11 @@ impl StandIn {
         Err(io::Error::other(format!("{} cannot be kept as it is: it comes and goes", path.display())))
     }
 
+    /// Whether nothing is at a path but perhaps one of these.
+    pub(super) fn is_free(path: &Path) -> bool {
+        is_ours(path) != Some(false)
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

@@ -8,6 +8,7 @@ mod search_trees;
 mod support;
 mod t0_wrappers;
 mod t1_background;
+mod t1_bare_repository;
 mod t1_exec;
 mod t1_local;
 mod t1_plain;

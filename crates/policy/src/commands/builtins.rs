@@ -66,7 +66,7 @@ pub(super) fn trap(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
 /// `alias` gives names another meaning.
 pub(super) fn alias(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
     if words.iter().any(|word| word.text().is_none_or(|text| text.contains('='))) {
-        deeds.push(Deed::Opaque("it gives names another meaning".to_owned()));
+        deeds.push(Deed::Hidden("it gives names another meaning".to_owned()));
     }
 }
 
@@ -74,7 +74,7 @@ pub(super) fn alias(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed
 pub(super) fn hash(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
     let plain = |word: &Word| word.text().is_some_and(|text| text == "-r" || is_name(text));
     if !words.iter().all(plain) {
-        deeds.push(Deed::Opaque("it gives names another meaning".to_owned()));
+        deeds.push(Deed::Hidden("it gives names another meaning".to_owned()));
     }
 }
 
@@ -92,8 +92,8 @@ pub(super) fn test(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>
 fn name(word: &Word, deeds: &mut Vec<Deed>) {
     match word.text() {
         Some(text) if !text.contains('[') => {}
-        Some(_) => deeds.push(Deed::Opaque("it evaluates a subscript".to_owned())),
-        None => deeds.push(Deed::Opaque("it may evaluate a subscript".to_owned())),
+        Some(_) => deeds.push(Deed::Hidden("it evaluates a subscript".to_owned())),
+        None => deeds.push(Deed::Hidden("it may evaluate a subscript".to_owned())),
     }
 }
 
@@ -102,8 +102,11 @@ pub(super) fn names(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed
     for word in words {
         match word.text() {
             Some(text) if text.starts_with('-') => {}
-            Some(text) if is_name(text) => deeds.extend(variables::effect(text).map(Deed::Opaque)),
-            _ => deeds.push(Deed::Opaque("it evaluates the name of a variable".to_owned())),
+            Some(text) if is_name(text) => {
+                deeds.extend(variables::effect(text).map(Deed::Opaque));
+                deeds.extend(variables::runs(text, None));
+            }
+            _ => deeds.push(Deed::Hidden("it evaluates the name of a variable".to_owned())),
         }
     }
 }
@@ -111,7 +114,7 @@ pub(super) fn names(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed
 /// A value that becomes several words leaves some to be names.
 fn unsure(given: &super::options::Given, deeds: &mut Vec<Deed>) {
     if given.doubtful {
-        deeds.push(Deed::Opaque("it may evaluate the name of a variable".to_owned()));
+        deeds.push(Deed::Hidden("it may evaluate the name of a variable".to_owned()));
     }
 }
 
@@ -154,7 +157,7 @@ pub(super) fn wait(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
     // The number of what was started last is no option.
     let number = |word: &Word| word.source() == "$!" || word.text().is_some();
     if given.doubtful && !words.iter().all(number) {
-        deeds.push(Deed::Opaque("it may evaluate the name of a variable".to_owned()));
+        deeds.push(Deed::Hidden("it may evaluate the name of a variable".to_owned()));
     }
 }
 
@@ -165,13 +168,13 @@ pub(super) fn printf(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed
             names(study, std::slice::from_ref(variable), deeds);
         }
         [first, ..] if first.beginning().starts_with("-v") => {
-            deeds.push(Deed::Opaque("it evaluates the name of a variable".to_owned()));
+            deeds.push(Deed::Hidden("it evaluates the name of a variable".to_owned()));
         }
         // A format that is not known may be this option, if what follows may be such a name.
         [first, rest @ ..] if first.text().is_none() && first.may_be_option() => {
             let harmless = |word: &Word| word.text().is_some_and(|text| !text.contains('['));
             if first.splits() || !rest.first().is_none_or(harmless) {
-                deeds.push(Deed::Opaque("it may evaluate the name of a variable".to_owned()));
+                deeds.push(Deed::Hidden("it may evaluate the name of a variable".to_owned()));
             }
         }
         _ => {}
@@ -190,7 +193,7 @@ pub(super) fn evaluates(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<
         })
     };
     if !words.iter().all(plain) || words.iter().any(|word| word.beginning().contains(char::is_lowercase)) {
-        deeds.push(Deed::Opaque("arithmetic evaluates the text of variables".to_owned()));
+        deeds.push(Deed::Hidden("arithmetic evaluates the text of variables".to_owned()));
     }
 }
 
@@ -201,18 +204,20 @@ pub(super) fn declare(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<De
             // Reference to another variable, and values that are evaluated.
             Some(text) if text.starts_with(['-', '+']) => {
                 if text.contains(['n', 'i']) {
-                    deeds.push(Deed::Opaque("it declares variables whose text is evaluated".to_owned()));
+                    deeds.push(Deed::Hidden("it declares variables whose text is evaluated".to_owned()));
                 }
             }
             Some(text) => {
                 let name = text.strip_suffix('=').unwrap_or(text);
                 if is_name(name) {
                     deeds.extend(variables::effect(name).map(Deed::Opaque));
+                    // Here it gets no text, or one that is looked at there.
+                    deeds.extend(variables::runs(name, Some(&Word::default())));
                 } else {
-                    deeds.push(Deed::Opaque("it evaluates the name of a variable".to_owned()));
+                    deeds.push(Deed::Hidden("it evaluates the name of a variable".to_owned()));
                 }
             }
-            None => deeds.push(Deed::Opaque("it sets variables that are known only when it runs".to_owned())),
+            None => deeds.push(Deed::Hidden("it sets variables that are known only when it runs".to_owned())),
         }
     }
 }
@@ -224,8 +229,13 @@ pub(super) fn set(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
         let harmless = match word.text() {
             Some("--") => return,
             Some("-o" | "+o" | "-eo" | "-euo" | "-uo" | "-exo" | "-euxo" | "-ueo") => {
-                words.next().and_then(Word::text).is_none_or(|name| {
-                    matches!(name, "pipefail" | "errexit" | "nounset" | "xtrace" | "noclobber" | "verbose")
+                words.next().is_none_or(|name| {
+                    name.text().is_some_and(|name| {
+                        matches!(
+                            name,
+                            "pipefail" | "errexit" | "nounset" | "xtrace" | "noclobber" | "verbose"
+                        )
+                    })
                 })
             }
             Some(text) if text.starts_with(['-', '+']) => text.chars().skip(1).all(|c| "euxvCf".contains(c)),
@@ -233,9 +243,20 @@ pub(super) fn set(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
             None => false,
         };
         if !harmless {
-            deeds.push(Deed::Opaque("it changes how the shell reads what follows".to_owned()));
+            deeds.push(changed(word));
         }
     }
+}
+
+/// What comes of an option that changes how the shell reads what follows. History and aliases make other commands of what
+/// is read.
+fn changed(word: &Word) -> Deed {
+    let why = "it changes how the shell reads what follows".to_owned();
+    let other = |text: &str| {
+        matches!(text, "expand_aliases" | "histexpand" | "history" | "posix")
+            || text.starts_with(['-', '+']) && text.contains(['H', 'o'])
+    };
+    if word.text().is_none_or(other) { Deed::Hidden(why) } else { Deed::Opaque(why) }
 }
 
 /// `shopt`: what only makes patterns match more or less.
@@ -243,7 +264,11 @@ pub(super) fn shopt(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed
     // Not what makes patterns vanish, or match names in any case.
     const HARMLESS: [&str; 8] =
         ["-s", "-u", "-q", "-p", "failglob", "globstar", "nocasematch", "inherit_errexit"];
-    if !words.iter().all(|word| word.text().is_some_and(|text| HARMLESS.contains(&text))) {
-        deeds.push(Deed::Opaque("it changes how the shell reads what follows".to_owned()));
-    }
+    let harmless = |word: &&Word| word.text().is_some_and(|text| HARMLESS.contains(&text));
+    deeds.extend(words.iter().filter(|word| !harmless(word)).map(changed));
+}
+
+/// Builtins that run or load what is not looked at here.
+pub(super) fn hidden(_study: &mut Study<'_>, _words: &[Word], deeds: &mut Vec<Deed>) {
+    deeds.push(Deed::Hidden("it makes the shell run what is not read here".to_owned()));
 }

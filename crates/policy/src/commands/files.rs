@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::done;
 use super::options::{Given, read};
 use crate::deed::{Deed, Target};
-use crate::paths::guarded;
+use crate::paths::{guarded, is_open};
 use crate::shell::Word;
 use crate::study::Study;
 
@@ -36,10 +36,16 @@ pub(super) fn copied(
     }
     for directory in last.into_iter().chain(into) {
         let directory = study.target(directory);
+        deeds.extend(open(&directory));
         for source in sources {
             landed(study, &directory, &study.target(source), all, deeds);
         }
     }
+}
+
+/// What is put into a file that is open by then: that may be a directory, and any.
+fn open(directory: &Target) -> Option<Deed> {
+    super::is_one(directory, is_open).then(|| Deed::Write(Target::Unknown("what is open there".to_owned())))
 }
 
 /// What something that is put into a directory becomes there, if that matters: settings keep their names.
@@ -75,6 +81,7 @@ pub(super) fn link(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
         _ => (given.operands.as_slice(), None),
     };
     deeds.extend(last.into_iter().chain(into.iter().copied()).map(|word| Deed::Write(study.named(word))));
+    deeds.extend(last.into_iter().chain(into.iter().copied()).filter_map(|word| open(&study.named(word))));
     let places: Vec<PathBuf> = last
         .into_iter()
         .chain(into)
@@ -151,6 +158,7 @@ pub(super) fn mktemp(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed
     deeds.extend(given.unclear("mktemp", MKTEMP).map(Deed::Opaque));
     let places: Vec<&Word> = given.values('t').chain(given.values('o')).collect();
     deeds.extend(places.iter().map(|word| Deed::Write(study.target(word))));
+    deeds.extend(places.iter().filter_map(|word| open(&study.target(word))));
     if given.values('v').any(|suffix| suffix.text().is_none_or(|text| text.contains('/'))) {
         deeds.push(Deed::Write(Target::Unknown("--suffix".to_owned())));
     }
@@ -240,6 +248,7 @@ fn unpacked(study: &Study<'_>, told: Vec<Target>, deeds: &mut Vec<Deed>) {
     let told = if told.is_empty() { vec![study.target(&Word::known("."))] } else { told };
     for target in told {
         let among_settings = super::is_one(&target, |path| study.place.workdir.starts_with(path));
+        deeds.extend(open(&target));
         deeds.push(Deed::Write(target));
         if among_settings {
             deeds.push(Deed::Write(Target::Unknown("whatever the archive holds".to_owned())));

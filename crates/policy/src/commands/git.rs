@@ -1,6 +1,7 @@
 //! `git`: which of its subcommands only look.
 
 use super::options::read;
+use crate::Place;
 use crate::deed::{Deed, Target};
 use crate::shell::Word;
 use crate::study::Study;
@@ -128,7 +129,9 @@ pub(super) fn git(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) 
             Some(
                 "--no-pager" | "-P" | "--no-optional-locks" | "--literal-pathspecs" | "--no-replace-objects",
             ) => at += 1,
-            Some("--version" | "--help") => return,
+            Some("--version") => return,
+            // With a word behind it, the settings say which program shows the manual.
+            Some("--help") if words.len() == at + 1 => return,
             Some("-C") => {
                 // It looks there, so it does not stay where it was.
                 let target = words.get(at + 1).map(|word| study.target(word));
@@ -157,6 +160,8 @@ pub(super) fn git(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) 
     // The settings of another repository, or of what looks like one, may make git run something.
     if study.cwd.as_deref().is_none_or(|places| places.iter().any(|place| *place != study.place.workdir)) {
         deeds.push(Deed::Opaque("git obeys the settings of wherever it is".to_owned()));
+    } else if poses(study.place) {
+        deeds.push(Deed::Opaque("git obeys settings that anybody may have put there".to_owned()));
     }
     let rest = words.get(at + 1..).unwrap_or_default();
     match words.get(at).map(Word::text) {
@@ -167,6 +172,22 @@ pub(super) fn git(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) 
         Some(Some(subcommand)) => self::subcommand(study, subcommand, rest, deeds),
     }
     study.cwd = here;
+}
+
+/// Whether what git takes for the repository around the working directory is none that is kept from commands: a directory
+/// that only looks like one, or one among temporary files.
+fn poses(place: &Place) -> bool {
+    for dir in place.workdir.ancestors() {
+        match place.is_repository(dir) {
+            None => return false,
+            Some(true) => {
+                return dir != place.workdir && place.temp.iter().any(|temp| dir.starts_with(temp));
+            }
+            Some(false) if place.finds.any(&dir.join("HEAD")) == Some(true) => return true,
+            Some(false) => {}
+        }
+    }
+    false
 }
 
 fn subcommand(study: &mut Study<'_>, subcommand: &str, words: &[Word], deeds: &mut Vec<Deed>) {

@@ -50,7 +50,8 @@ fn matter(options: &str) -> bool {
 /// directory to write to; `r` reads its value; `g` has a pattern of files that are read; `e` has the expression as
 /// its value, `f` a file with expressions; `2` has two values, of which it reads the second, and `A` two that do not matter. `E` makes an expression
 /// needless; `x` runs something; `n` reaches out; `i` writes the operands, `I` too, with an attached value for
-/// copies; `d` goes into directories; `l` only lists. These have no value of their own.
+/// copies; `d` goes into directories; `l` only lists. These have no value of their own. `m` has one, and `M` one only if
+/// that is attached, which say how many words are taken at once.
 ///
 /// `@:x` means operands that begin so, and `*` that all other options are harmless.
 pub(super) fn read(options: &str, words: &[Word]) -> Given {
@@ -153,7 +154,7 @@ fn long<'w>(options: &str, word: &Word, words: &mut impl Iterator<Item = &'w Wor
         given.odd.get_or_insert_with(|| format!("--{name}"));
     }
     // Of several that it may be, those come first that matter most.
-    effects.sort_by_key(|effect| matches!(effect, 'v' | ' ' | 'o'));
+    effects.sort_by_key(|effect| matches!(effect, 'v' | 'm' | 'M' | ' ' | 'o'));
     for effect in effects {
         let value = match (takes_value(effect), &attached) {
             (_, Some(value)) => Some(value.clone()),
@@ -193,7 +194,7 @@ fn short<'w>(options: &str, word: &Word, words: &mut impl Iterator<Item = &'w Wo
             let before = format!("-{}", letters.get(..at + letter.len_utf8()).unwrap_or_default());
             word.without(&before).filter(|rest| rest.text() != Some(""))
         };
-        if matches!(effect, 'o' | 'I') {
+        if matches!(effect, 'o' | 'I' | 'M') {
             given.found.push((effect, attached()));
             return;
         }
@@ -213,7 +214,7 @@ fn short<'w>(options: &str, word: &Word, words: &mut impl Iterator<Item = &'w Wo
 }
 
 fn takes_value(effect: char) -> bool {
-    matches!(effect, 'v' | 'w' | 't' | 'r' | 'g' | 'e' | 'f' | '2' | 'A')
+    matches!(effect, 'v' | 'm' | 'w' | 't' | 'r' | 'g' | 'e' | 'f' | '2' | 'A')
 }
 
 #[cfg(test)]

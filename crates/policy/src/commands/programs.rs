@@ -2,11 +2,11 @@
 
 use crate::shell::Word;
 
-/// Programs that may be asked for their version.
+/// Programs that may be asked for their version. Not those that run another for that, which the project chooses: `cargo`
+/// and `rustc` of rustup by `rust-toolchain.toml`, `yarn` by `.yarnrc`, `pnpm` by `package.json`, `go` by `go.mod`.
 pub(super) const VERSIONED: &[&str] = &[
-    "bash", "bun", "cargo", "clang", "cmake", "deno", "docker", "g++", "gcc", "gh", "go", "java", "javac",
-    "make", "node", "npm", "npx", "perl", "php", "pip", "pip3", "pnpm", "podman", "python", "python3",
-    "ruby", "rustc", "rustup", "tsc", "uv", "yarn",
+    "bash", "bun", "clang", "cmake", "deno", "docker", "g++", "gcc", "gh", "java", "javac", "make", "node",
+    "npm", "npx", "perl", "php", "pip", "pip3", "podman", "python", "python3", "ruby", "tsc", "uv",
 ];
 
 /// Which subcommands reach out, of programs that else only run.

@@ -1,7 +1,7 @@
 //! The table of commands.
 
 use super::{Does, Spec, Special};
-use super::{builtins, editors, files, finders, git, network, wrappers};
+use super::{builtins, editors, files, finders, git, hex, network, wrappers};
 
 /// The entry of a command.
 pub(super) fn find(name: &str) -> Option<&'static Spec> {
@@ -60,7 +60,7 @@ static TABLE: &[Spec] = &[
     ),
     command("batch", Does::Beyond("runs commands later"), ""),
     command("bg", Does::Nothing, "*"),
-    command("bind", Does::Runs, ""),
+    special("bind", builtins::hidden),
     command("break", Does::Nothing, "*"),
     command("brew", Does::Beyond("installs packages"), ""),
     special("builtin", wrappers::builtin),
@@ -106,8 +106,8 @@ static TABLE: &[Spec] = &[
         "-123iz --check-order --nocheck-order --output-delimiter:v --total --zero-terminated --help --version",
     ),
     special("command", wrappers::command),
-    command("compgen", Does::Runs, ""),
-    command("complete", Does::Runs, ""),
+    special("compgen", builtins::hidden),
+    special("complete", builtins::hidden),
     command("composer", Does::Runs, ""),
     command("conda", Does::Runs, ""),
     command("continue", Does::Nothing, "*"),
@@ -164,7 +164,7 @@ static TABLE: &[Spec] = &[
     ),
     command("echo", Does::Nothing, "*"),
     special("egrep", finders::grep),
-    command("enable", Does::Runs, ""),
+    special("enable", builtins::hidden),
     special("env", wrappers::env),
     special("eval", builtins::eval),
     special("exec", wrappers::exec),
@@ -174,7 +174,7 @@ static TABLE: &[Spec] = &[
     command("expr", Does::Nothing, "*"),
     command("factor", Does::Nothing, "*"),
     command("false", Does::Nothing, "*"),
-    command("fc", Does::Runs, ""),
+    special("fc", builtins::hidden),
     special("fd", finders::fd),
     special("fdfind", finders::fd),
     command("fdisk", Does::Beyond("changes disks"), ""),
@@ -235,7 +235,7 @@ static TABLE: &[Spec] = &[
     ),
     special("ionice", wrappers::ionice),
     command("iptables", Does::Beyond("changes the network"), ""),
-    command("jobs", Does::Runs, ""),
+    special("jobs", builtins::hidden),
     command(
         "join",
         Does::Reads,
@@ -525,7 +525,7 @@ static TABLE: &[Spec] = &[
     command("whois", Does::Reaches, ""),
     special("xargs", wrappers::xargs),
     command("xdg-open", Does::Beyond("lets other programs act"), ""),
-    command("xxd", Does::Converts, "-abCdeEiprRtu -l:v -s:v -c:v -g:v -n:v -o:v"),
+    special("xxd", hex::xxd),
     command("xzcat", Does::Reads, "-qv -T:v --quiet --verbose --threads:v"),
     command("yarn", Does::Runs, ""),
     command("yes", Does::Nothing, "*"),

@@ -173,6 +173,11 @@ pub(super) fn env(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) 
     while let Some((word, after)) = rest.split_first().filter(|(word, _)| is_assignment(word)) {
         let name = word.beginning().split('=').next().unwrap_or_default();
         deeds.extend(variables::effect(name).map(Deed::Opaque));
+        deeds.extend(variables::runs(name, word.without(&format!("{name}=")).as_ref()));
+        if !is_name(name) {
+            // A function is handed to a shell under such a name.
+            deeds.push(Deed::Hidden(format!("`{name}` is no name of a plain variable")));
+        }
         if word.splits() {
             return unsure(deeds);
         }
@@ -185,12 +190,13 @@ pub(super) fn env(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) 
     study.inner(rest);
 }
 
+/// Whether a word before a command is a variable. Programs, unlike the shell, take any name.
 fn is_assignment(word: &Word) -> bool {
-    word.beginning().split_once('=').is_some_and(|(name, _)| is_name(name))
+    word.beginning().contains('=')
 }
 
-const XARGS: &str = "-0prtxo -a:r -d:v -E:v -e:o -I:e -i:I -J:e -L:v -l:o -n:v -P:v -R:v -s:v -S:v --null --arg-file:r --delimiter:v \
-                     --max-lines:o --max-args:v --max-procs:v --max-chars:v --no-run-if-empty --verbose --exit --interactive \
+const XARGS: &str = "-0prtxo -a:r -d:v -E:v -e:o -I:e -i:I -J:e -L:m -l:M -n:m -P:v -R:v -s:v -S:v --null --arg-file:r --delimiter:v \
+                     --max-lines:M --max-args:m --max-procs:v --max-chars:v --no-run-if-empty --verbose --exit --interactive \
                      --open-tty --replace:I --show-limits --version --help";
 
 /// `xargs`: the command gets words from elsewhere.
@@ -217,7 +223,9 @@ pub(super) fn xargs(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>
                 word.text().is_some_and(|text| !replaced.is_empty() && !text.contains(replaced))
             };
             let seen = |word: &Word| if known(word) { word.clone() } else { Word::unknown(word.source()) };
-            rest.iter().map(seen).collect()
+            // Of these options the last holds; with the others, the words come at the end.
+            let several = (given.has('m') || given.has('M')).then(|| Word::unknown("…"));
+            rest.iter().map(seen).chain(several).collect()
         }
         None => rest.iter().cloned().chain([Word::unknown("…")]).collect(),
     };
@@ -319,12 +327,15 @@ fn text(study: &mut Study<'_>, line: &Word, dialect: Dialect, deeds: &mut Vec<De
     study.cwd = here;
 }
 
-const WATCH: &str = "-bcdegprtwx -n:v -q:v --beep --color --differences:o --errexit --chgexit --precise --no-title --no-wrap --exec \
+const WATCH: &str = "-bcegprtw -x:l -d:o -n:v -q:v --beep --color --differences:o --errexit --chgexit --precise --no-title --no-wrap --exec:l \
                      --interval:v --equexit:v";
 
 /// `watch` runs its words as a line, unless it is told not to.
 pub(super) fn watch(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
     let Some(inner) = behind(study, "watch", WATCH, words, deeds) else { return };
+    if leading(WATCH, words).0.has('l') {
+        return study.inner(inner);
+    }
     let texts: Option<Vec<&str>> = inner.iter().map(Word::text).collect();
     match texts {
         Some(texts) => text(study, &Word::known(&texts.join(" ")), Dialect::Other, deeds),

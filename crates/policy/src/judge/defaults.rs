@@ -62,10 +62,15 @@ impl Bench<'_> {
             Ground::Command(command) if what.is_empty() => command.to_owned(),
             Ground::Command(command) => format!("{what} ({command})"),
         };
-        if let Deed::Read(Target::OneOf(paths)) | Deed::Write(Target::OneOf(paths)) = deed
-            && paths.iter().all(|path| is_harmless(path))
-        {
-            return None;
+        match deed {
+            Deed::Read(Target::OneOf(paths)) | Deed::Write(Target::OneOf(paths))
+                if paths.iter().all(|path| is_harmless(path)) =>
+            {
+                return None;
+            }
+            // Pipes have nothing below them.
+            Deed::ReadAll(Target::OneOf(paths)) if paths.is_empty() => return None,
+            _ => {}
         }
         let judged = |answer: Answer, by: By, why: String| {
             let hold = if matches!(by, By::Rule(_)) { Hold::Ruled } else { Hold::Held };

@@ -78,7 +78,7 @@ impl Reader<'_, '_> {
         let name = name.to_owned();
         self.at += self.rest().len() - after.len() + 1;
         let value = Some(Word::new(vec![Piece::Number], &name));
-        let assignments = vec![Assignment { name: name.clone(), value }];
+        let assignments = vec![Assignment { name: name.clone(), value, list: false }];
         self.found(Simple { assignments, ..Simple::default() })?;
         Ok(Some(name))
     }

@@ -139,10 +139,10 @@ impl Reader<'_, '_> {
         let mut assignments = Vec::new();
         // What is typed may choose none of them.
         if through.words.is_empty() || through.selects {
-            assignments.push(Assignment { name: through.name.clone(), value: None });
+            assignments.push(Assignment { name: through.name.clone(), value: None, list: false });
         }
         for word in through.words {
-            assignments.push(Assignment { name: through.name.clone(), value: Some(word) });
+            assignments.push(Assignment { name: through.name.clone(), value: Some(word), list: false });
         }
         // Its body runs only with a value.
         self.assigned.push(through.name);
@@ -222,7 +222,9 @@ impl Reader<'_, '_> {
         self.at += "coproc".len();
         self.blanks();
         if !self.compound() {
-            self.name()?;
+            // Its name is that of a list, with two numbers.
+            let assignments = vec![Assignment { name: self.name()?, value: None, list: true }];
+            self.found(Simple { assignments, ..Simple::default() })?;
             self.blanks();
         }
         // A simple command is read in one way here and in another within a substitution.

@@ -242,7 +242,8 @@ impl Reader<'_, '_> {
             }
             Some(b'[') => return Err(Unclear::new("`$[`, the old arithmetic")),
             Some(b'\'') if !quoted => pieces.push(Piece::Text(self.escaped()?)),
-            Some(b'"') if !quoted => self.double_quoted(pieces)?,
+            // What it says in another language comes from a file, and is expanded then.
+            Some(b'"') if !quoted => return Err(Unclear::new("`$\"`, a text that is translated")),
             Some(c) if c.is_ascii_alphabetic() || c == b'_' => {
                 let rest = self.rest();
                 let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
@@ -343,7 +344,7 @@ impl Reader<'_, '_> {
     fn operated(&mut self, name: &str, quoted: bool) -> Read {
         if self.take(":=") || self.take("=") {
             // It assigns.
-            let assignments = vec![Assignment { name: name.to_owned(), value: None }];
+            let assignments = vec![Assignment { name: name.to_owned(), value: None, list: false }];
             self.found(Simple { assignments, ..Simple::default() })?;
         } else if self.peek() == Some(b':') && !matches!(self.peek_at(1), Some(b'-' | b'+' | b'?')) {
             self.at += 1;
@@ -367,6 +368,10 @@ impl Reader<'_, '_> {
                 Some(b'\'') if quoted => return Err(Unclear::new("a quote in an expansion")),
                 Some(b'\'') => drop(self.single_quoted()?),
                 Some(b'"') => self.double_quoted(&mut Vec::new())?,
+                // Also within double quotes.
+                Some(b'$') if self.peek_at(1) == Some(b'"') => {
+                    return Err(Unclear::new("`$\"`, a text that is translated"));
+                }
                 Some(b'$' | b'`') => self.dollar_or_backquote(&mut Vec::new(), quoted)?,
                 Some(b'<' | b'>' | b'{' | b'\n') => {
                     return Err(Unclear::new("an expansion that is not plain"));

@@ -39,7 +39,7 @@ impl Reader<'_, '_> {
                     return self.function_body(name);
                 }
                 Some(_) => {
-                    let declares = simple.words.first().and_then(Word::text).is_some_and(is_declaration);
+                    let declares = declares(&simple);
                     if (simple.words.is_empty() || declares)
                         && let Some(assignment) = self.assignment()?
                     {
@@ -58,7 +58,7 @@ impl Reader<'_, '_> {
         }
         // With a command they hold for that only, and where a redirection fails not at all.
         if simple.redirections.is_empty() {
-            let declares = simple.words.first().and_then(Word::text).is_some_and(is_declaration);
+            let declares = declares(&simple);
             let declared = simple.words.iter().filter_map(|word| word.text()?.strip_suffix('='));
             self.assigned.extend(declared.filter(|_| declares).map(str::to_owned));
             let plain = simple.assignments.iter().filter(|_| simple.words.is_empty());
@@ -100,14 +100,14 @@ impl Reader<'_, '_> {
             if !matches!(self.peek(), None | Some(b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')')) {
                 return Err(Unclear::new("a list that goes on"));
             }
-            return Ok(Some(Assignment { name, value: None }));
+            return Ok(Some(Assignment { name, value: None, list: true }));
         }
         let value = match self.peek() {
             None | Some(b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')') => Word::default(),
             Some(b'<' | b'>') if self.peek_at(1) != Some(b'(') => Word::default(),
             Some(_) => self.assigned_word()?,
         };
-        Ok(Some(Assignment { name, value: whole.then_some(value) }))
+        Ok(Some(Assignment { name, value: whole.then_some(value), list: false }))
     }
 
     /// Whether the brackets that have begun belong to an assignment and not to a pattern.
@@ -200,8 +200,11 @@ impl Reader<'_, '_> {
     }
 }
 
-fn is_declaration(name: &str) -> bool {
-    DECLARATIONS.contains(&name)
+/// Whether the words of a command are assignments. With quotes in its name they are words like any other, of which an
+/// expansion makes several.
+pub(crate) fn declares(simple: &Simple) -> bool {
+    let plain = |name: &&Word| name.text() == Some(name.source());
+    simple.words.first().filter(plain).and_then(Word::text).is_some_and(|name| DECLARATIONS.contains(&name))
 }
 
 /// `2`, `-` or `2-`: another name for an open file.

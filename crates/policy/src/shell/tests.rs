@@ -91,9 +91,9 @@ fn commands_are_seen_wherever_they_stand() {
         ("echo a#b #c", "echo a#b"),
         ("! a | b", "a | b"),
         ("time -p a; time b", "a | b"),
-        ("coproc { a b; }; coproc c { d; }; coproc (e)", "a b | d | e"),
+        ("coproc { a b; }; coproc c { d; }; coproc (e)", "a b | c= | d | e"),
         ("a \\\n b", "a b"),
-        ("$'a\\'b' $'\\x41' $\"c\"", "a'b A c"),
+        ("$'a\\'b' $'\\x41' \"c\"", "a'b A c"),
         ("$x ${y} $1 \"$@\"", "$x $y ? ?"),
         ("a $# $? $$ ${@} ${#} ${?}", "a 0 0 0 ? ? ?"),
         ("a ${x[@]} ${x[*]} $'\\101'", "a ? ? A"),
@@ -189,6 +189,11 @@ fn what_is_not_understood_is_refused() {
         "!",
         "a $(b <<E\nE)",
         "cat <<E \"\nE\n\"\nE\n",
+        "echo $\"a\"",
+        "echo ${x:-$\"a\"}",
+        "echo \"${x:-$\"a\"}\"",
+        "echo \"$(echo $\"a\")\"",
+        "[[ a == $\"a\" ]]",
     ] {
         assert!(read(line).is_err(), "{line}: {}", seen(line));
     }

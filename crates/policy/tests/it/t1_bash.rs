@@ -34,7 +34,7 @@ export PATH=/nonexistent
 "#;
 
 /// The names of the commands that bash ran.
-fn ran(line: &str) -> Vec<String> {
+pub(crate) fn ran(line: &str) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     let output = Command::new("/bin/bash")
         .args(["--noprofile", "--norc", "-c", &format!("{PRELUDE}\neval \"$0\"\n"), line])

@@ -170,9 +170,11 @@ pub(super) fn env(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) 
     for place in given.values('e') {
         study.go(Some(place));
     }
+    let mut names = Vec::new();
     while let Some((word, after)) = rest.split_first().filter(|(word, _)| is_assignment(word)) {
         let name = word.beginning().split('=').next().unwrap_or_default();
         deeds.extend(variables::effect(name).map(Deed::Opaque));
+        names.extend(variables::is_open(name).then(|| name.to_owned()));
         if word.splits() {
             return unsure(deeds);
         }
@@ -182,7 +184,10 @@ pub(super) fn env(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) 
     {
         return unsure(deeds);
     }
+    let before = study.given.len();
+    study.given.extend(names);
     study.inner(rest);
+    study.given.truncate(before);
 }
 
 fn is_assignment(word: &Word) -> bool {

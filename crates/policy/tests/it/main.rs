@@ -7,4 +7,5 @@ mod t0_fuzz;
 mod t0_lines;
 mod t0_proposals;
 mod t0_rules;
+mod t0_siblings;
 mod t1_bash;

@@ -69,7 +69,7 @@ pub use head_tail::HeadTail;
 pub use jobs::{JobId, Jobs, Origin};
 pub use kind::Kind;
 #[cfg(target_os = "linux")]
-pub use local::{LocalBuilder, LocalEnvironment, follow_links, left};
+pub use local::{LocalBuilder, LocalEnvironment, entries, follow_links, left};
 pub use path::RealPath;
 pub use process::{
     CommandSpec, Exit, Offered, Output, OutputStream, Process, Program, RawProcess, Stdin, TerminalSize,

@@ -32,7 +32,7 @@ use self::mark::Mark;
 pub(crate) use self::mark::VARIABLE as MARK;
 use self::process::LocalProcess;
 use self::pty::Wanted;
-pub use self::resolve::follow_links;
+pub use self::resolve::{entries, follow_links};
 pub(crate) use self::search::Veil;
 use crate::survivors::Survivor;
 use crate::variables::{self, Inherit, Variables};

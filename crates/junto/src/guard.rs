@@ -1,5 +1,7 @@
 //! What agents may do, and what the kernel keeps them from: a mode, rules and a sandbox put together.
 
+use std::ffi::OsString;
+use std::fs::FileType;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -7,10 +9,10 @@ use junto_core::{Action, Leash, Policy, Rule, Verdict};
 use junto_env::sandbox::sweep;
 use junto_env::{
     Access, Error, ErrorKind, ExecutionEnvironment, Gap, LocalBuilder, Means, Network, Sandbox,
-    SandboxedEnvironment, follow_links,
+    SandboxedEnvironment, entries, follow_links,
 };
 use junto_kernel::sandbox_for_kernels;
-use junto_policy::{By, Confined, Explanation, Finds, Judge, Links, Mode, Place, Rules};
+use junto_policy::{By, Confined, Entry, Explanation, Finds, Judge, Links, Mode, Place, Rules};
 
 /// The directories for temporary files where nobody says which they are.
 const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
@@ -198,7 +200,7 @@ impl Guard {
             ),
             home: facts.home.clone(),
             confined: Confined { files: enforces.writes && enforces.secrets, network: enforces.network },
-            links: Links::new(follow_links),
+            links: Links::new(follow_links).listed(listed),
             finds: Finds::new(|path| path.symlink_metadata().is_ok()),
         };
         Judge::new(self.mode, place, self.rules.clone())
@@ -224,6 +226,16 @@ fn with_real(directories: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
         .flat_map(|dir| [follow_links(&dir).filter(|real| *real != dir), Some(dir)])
         .flatten()
         .collect()
+}
+
+/// What is in a directory, for patterns of the shell that may mean a link.
+fn listed(directory: &Path) -> Vec<(OsString, Entry)> {
+    let kind = |kind: FileType| match kind {
+        kind if kind.is_symlink() => Entry::Link,
+        kind if kind.is_dir() => Entry::Directory,
+        _ => Entry::Other,
+    };
+    entries(directory).into_iter().map(|(name, of)| (name, kind(of))).collect()
 }
 
 /// A judge that does not ask about pages of the web, unless a rule says so.

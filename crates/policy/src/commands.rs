@@ -33,6 +33,8 @@ enum Does {
     Reads,
     /// It reads them and everything below them; without any, the directory it is in.
     ReadsAll,
+    /// It reads them and what is below them.
+    Compares,
     /// The first is an expression, unless an option gave it; it reads the others.
     Searches,
     /// It creates or changes them.
@@ -131,6 +133,7 @@ fn plain(study: &mut Study, spec: &Spec, words: &[Word], deeds: &mut Vec<Deed>) 
             deeds.extend(known.map(Deed::Read));
         }
         Does::Reads => deeds.extend(files(operands).into_iter().map(read)),
+        Does::Compares => deeds.extend(files(operands).into_iter().map(Deed::ReadAll)),
         Does::ReadsAll => {
             let here = [Word::known(".")];
             let operands = if operands.is_empty() { &here[..] } else { operands };
@@ -146,7 +149,9 @@ fn plain(study: &mut Study, spec: &Spec, words: &[Word], deeds: &mut Vec<Deed>) 
         Does::Removes => deeds.extend(operands.iter().map(|word| Deed::Remove(study.entry(word)))),
         Does::Copies | Does::Moves => {
             let into: Vec<Word> = given.values('t').cloned().collect();
-            files::copied(study, matches!(spec.does, Does::Moves), given.has('d'), &into, operands, deeds);
+            let moves = matches!(spec.does, Does::Moves);
+            files::copied(study, moves, given.has('d'), &into, operands, deeds);
+            files::linked(study, moves || given.has('d'), given.has('K'), &into, operands);
         }
         Does::Converts => {
             let unsure = operands.first().is_some_and(Word::splits);
@@ -178,6 +183,11 @@ fn done(study: &Study, name: &str, given: &Given, deeds: &mut Vec<Deed>) {
         match effect {
             'w' | 't' => deeds.push(Deed::Write(target())),
             'r' | 'f' | '2' => deeds.push(Deed::Read(target())),
+            'R' => deeds.push(Deed::ReadAll(target())),
+            'L' => {
+                deeds.push(Deed::Read(target()));
+                deeds.push(Deed::Read(Target::Unknown("the files of a list".to_owned())));
+            }
             'x' => deeds.push(Deed::Opaque(format!("an option lets `{name}` run something else"))),
             'n' => deeds.push(Deed::Net(None)),
             // It matters only where it chooses files that hold keys.

@@ -49,4 +49,6 @@ pub(crate) struct Seen {
     /// What happens beside it: redirections, variables that change what programs do. No rule about the
     /// command allows this.
     pub(crate) asides: Vec<Deed>,
+    /// Variables that it is given and that are not known to change nothing.
+    pub(crate) given: Vec<String>,
 }

@@ -301,7 +301,9 @@ impl Bench<'_> {
     /// Judges a command: the command itself, and what happens beside it.
     fn seen(&self, seen: &Seen, steps: &mut Vec<Judged>) {
         let what = format!("run {}", seen.shown);
-        let about = || if seen.words.is_empty() { About::Other } else { About::Command(seen.words.clone()) };
+        // With variables that may change what it does, a rule about the command would not be enough.
+        let ruleless = seen.words.is_empty() || !seen.given.is_empty();
+        let about = || if ruleless { About::Other } else { About::Command(seen.words.clone()) };
         let ruled = self.ruled_command(&seen.words);
         let before = steps.len();
         let mut due = Due::None;
@@ -338,6 +340,14 @@ impl Bench<'_> {
         }
         for deed in &seen.asides {
             steps.extend(self.deed(deed, Due::None, Ground::Command(&what)));
+        }
+        // A rule is about a command as it is known, and not about what a variable makes of it.
+        let by_rule = |judged: &Judged| judged.hold == Hold::Ruled && judged.step.answer == Answer::Allow;
+        if self.mode != Mode::ReadOnly && steps.iter().skip(before).any(by_rule) {
+            for name in &seen.given {
+                let why = format!("it sets {name}, which may change what the program does");
+                steps.extend(self.deed(&Deed::Opaque(why), Due::None, Ground::Command(&what)));
+            }
         }
     }
 }

@@ -23,6 +23,6 @@ mod variables;
 pub use explanation::{By, Explanation, Step};
 pub use judge::Judge;
 pub use mode::{Mode, UnknownMode};
-pub use place::{Confined, Finds, Links, Place};
+pub use place::{Confined, Entry, Finds, Links, Place};
 pub use rule::{Answer, Origin, PolicyRule, RuleError};
 pub use rules::Rules;

@@ -34,13 +34,18 @@ impl Pattern {
     /// Reads a pattern.
     ///
     /// # Errors
-    /// If it is empty, matches every command, or has an open quote.
+    /// If it is empty, matches every command, has an open quote, or what can be no word of a command.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let mut words = Vec::new();
         let mut word: Option<Vec<Option<char>>> = None;
         let mut quote = None;
         let mut chars = text.chars();
         while let Some(c) = chars.next() {
+            if quote.is_none() && is_sign(c, word.as_deref()) {
+                return Err(format!(
+                    "a rule is about one command and its words, and `{c}` is for lines of them; in quotes it is a word"
+                ));
+            }
             match (quote, c) {
                 (Some(open), c) if c == open => quote = None,
                 (Some('"') | None, '\\') => {
@@ -66,6 +71,9 @@ impl Pattern {
             .collect();
         match words.first() {
             None => Err("an empty pattern".to_owned()),
+            Some(PatternWord::One(first)) if assigns(first) => {
+                Err("variables before a command are no words of it; leave them out".to_owned())
+            }
             Some(PatternWord::One(first)) if first.iter().any(Option::is_some) => {
                 Ok(Self { text: text.to_owned(), words })
             }
@@ -100,6 +108,24 @@ impl Pattern {
         }
         fit(&self.words, words)
     }
+}
+
+/// Whether the shell would read a character as more than a part of a word, where it stands so far.
+fn is_sign(c: char, word: Option<&[Option<char>]>) -> bool {
+    let digits = |word: &[Option<char>]| word.iter().all(|c| c.is_some_and(|c| c.is_ascii_digit()));
+    match c {
+        '|' | '&' | ';' => word.is_none(),
+        '<' | '>' => word.is_none_or(digits),
+        '`' => true,
+        '(' => word.is_none_or(|word| word.last() == Some(&Some('$'))),
+        _ => false,
+    }
+}
+
+/// Whether a first word gives a variable a value, as far as it is no program.
+fn assigns(word: &[Option<char>]) -> bool {
+    let name: Option<String> = word.iter().take_while(|c| **c != Some('=')).copied().collect();
+    word.contains(&Some('=')) && name.is_some_and(|name| crate::shell::is_name(&name))
 }
 
 fn fit(pattern: &[PatternWord], words: &[Word]) -> Fit {
@@ -177,7 +203,7 @@ fn chars_fit(pattern: &[Option<char>], text: &str) -> bool {
 
 /// The word as a pattern has it: in quotes where it would mean something else.
 fn quoted(word: &str) -> String {
-    let plain = |c: char| !c.is_whitespace() && !matches!(c, '*' | '"' | '\'' | '\\');
+    let plain = |c: char| !c.is_whitespace() && !"*\"'\\|&;<>()$`".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }

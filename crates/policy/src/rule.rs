@@ -91,9 +91,12 @@ impl Subject {
         Ok(match key {
             "tool" => Self::Tool(Glob::word(pattern).map_err(wrong)?),
             "command" => Self::Command(Pattern::read(pattern).map_err(wrong)?),
-            "read" => Self::Read(Glob::path(pattern).map_err(wrong)?),
-            "write" => Self::Write(Glob::path(pattern).map_err(wrong)?),
-            "net" => Self::Net(Glob::word(&pattern.to_ascii_lowercase()).map_err(wrong)?),
+            "read" => Self::Read(meant_path(pattern).and_then(Glob::path).map_err(wrong)?),
+            "write" => Self::Write(meant_path(pattern).and_then(Glob::path).map_err(wrong)?),
+            "net" => {
+                let host = meant_host(pattern).map_err(wrong)?;
+                Self::Net(Glob::word(&host.to_ascii_lowercase()).map_err(wrong)?)
+            }
             _ => {
                 let near = nearest(key, Self::KEYS);
                 let near = near.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
@@ -263,6 +266,40 @@ impl std::error::Error for RuleError {}
 
 fn notation(line: &str) -> String {
     format!("`{}` is no rule; one looks like: allow command \"cargo test *\"", line.trim())
+}
+
+/// A pattern of paths, if it can mean one: what a shell would make of it is nothing here.
+fn meant_path(pattern: &str) -> Result<&str, String> {
+    if pattern.starts_with('~') && pattern != "~" && !pattern.starts_with("~/") {
+        return Err(format!(
+            "only `~/` is a home; write the path of another, or `./{pattern}` for a file of that name"
+        ));
+    }
+    if pattern.starts_with('$') {
+        return Err("variables mean nothing here; write the path, or `~/` for the home".to_owned());
+    }
+    if pattern.starts_with("file:") {
+        return Err("it is a path, and no address".to_owned());
+    }
+    Ok(pattern)
+}
+
+/// A pattern of hosts, if it can mean one: no address has more of it than the name.
+fn meant_host(pattern: &str) -> Result<&str, String> {
+    let name = pattern.split_once("://").map_or(pattern, |(_, rest)| rest);
+    let name = name.split('/').next().unwrap_or_default();
+    let name = name.rsplit_once('@').map_or(name, |(_, name)| name);
+    let port = |(host, port): (&str, &str)| {
+        !host.contains(':') && port.bytes().all(|c| c.is_ascii_digit() || c == b'*')
+    };
+    let name = match name.rsplit_once(':') {
+        Some(both) if port(both) => both.0,
+        _ => name,
+    };
+    if name == pattern || pattern.starts_with('[') {
+        return Ok(pattern);
+    }
+    Err(format!("it is the name of a host, and nothing else of an address; write {}", quote(name)))
 }
 
 /// The text in quotes, as TOML and the one-line notation have it.

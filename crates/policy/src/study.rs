@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::Place;
 use crate::deed::{Deed, Seen, Target};
+use crate::glob::is_pattern;
 use crate::paths::{is_harmless, leads_through_open, normal};
+use crate::place::Patience;
 use crate::shell::{self, Function, Piece, Script, Simple, Way, Word};
 use crate::variables::{self, Lists, Values};
 
@@ -26,6 +28,16 @@ pub(crate) struct Study<'p> {
     forgets: bool,
     /// Whether something in the line makes links, so that a path may lead anywhere.
     links: bool,
+    /// Places into which the line puts what may be a link, and whether they may be one themselves.
+    linked: Vec<(PathBuf, bool)>,
+    /// How much is still looked up to find links.
+    pub(crate) patience: Patience,
+    /// Whether a command may run again, after those behind it.
+    repeats: bool,
+    /// Variables that are given to the next command, of those that are not known to change nothing.
+    pub(crate) given: Vec<String>,
+    /// The same, to all that follow.
+    pub(crate) exported: Vec<String>,
     /// Whether something in the line runs between the commands, and may set variables.
     traps: bool,
     /// The values that variables take in this line.
@@ -38,19 +50,32 @@ pub(crate) struct Study<'p> {
 
 /// Every command of a line, and what it does.
 pub(crate) fn study(line: &str, cwd: &Path, place: &Place) -> Vec<Seen> {
-    let mut study = Study {
-        place,
-        cwd: Some(vec![cwd.to_owned()]),
-        functions: Vec::new(),
-        forgets: false,
-        links: false,
-        traps: false,
-        variables: Values::default(),
-        lists: Lists::default(),
-        seen: Vec::new(),
-        depth: 0,
+    let once = |links: bool, linked: Vec<(PathBuf, bool)>, exported: Vec<String>| {
+        let mut study = Study {
+            place,
+            cwd: Some(vec![cwd.to_owned()]),
+            functions: Vec::new(),
+            forgets: false,
+            links,
+            linked,
+            patience: Patience::default(),
+            repeats: false,
+            given: Vec::new(),
+            exported,
+            traps: false,
+            variables: Values::default(),
+            lists: Lists::default(),
+            seen: Vec::new(),
+            depth: 0,
+        };
+        study.line(line);
+        study
     };
-    study.line(line);
+    let study = once(false, Vec::new(), Vec::new());
+    // What runs again comes behind all of the line.
+    if study.repeats && !(study.linked.is_empty() && study.exported.is_empty()) {
+        return once(study.links, study.linked, study.exported).seen;
+    }
     study.seen
 }
 
@@ -95,6 +120,7 @@ impl Study<'_> {
         self.forgets |= says("unset");
         self.links |= says("ln");
         self.traps |= says("trap");
+        self.repeats |= self.traps || script.commands.iter().any(|simple| simple.again);
         self.variables.unseen |= self.traps;
         if script.commands.iter().any(|simple| simple.again && moves(simple)) {
             // It may run again after it has gone elsewhere.
@@ -166,7 +192,11 @@ impl Study<'_> {
             }
             return;
         }
+        let before = self.given.len();
+        let given = simple.assignments.iter().map(|assignment| &assignment.name);
+        self.given.extend(given.filter(|name| variables::is_open(name)).cloned());
         self.command(&simple.words, asides);
+        self.given.truncate(before);
     }
 
     /// Studies a command, which stands by itself or inside another one.
@@ -175,11 +205,16 @@ impl Study<'_> {
         let at = self.seen.len();
         let source: Vec<&str> = words.iter().map(Word::source).collect();
         let shown = shown(&source.join(" "));
-        self.seen.push(Seen { words: words.to_vec(), shown, deeds: Vec::new(), asides });
+        let mut given = self.exported.clone();
+        given.extend(self.given.iter().cloned());
+        self.seen.push(Seen { words: words.to_vec(), shown, deeds: Vec::new(), asides, given });
         let mut deeds = Vec::new();
         match first.text() {
             None => deeds.push(Deed::Opaque("the name of the command is known only when it runs".to_owned())),
-            Some(name) if !self.forgets && self.functions.iter().any(|function| function == name) => {}
+            // What it is given its commands are given.
+            Some(name) if !self.forgets && self.functions.iter().any(|function| function == name) => {
+                self.exported.extend_from_slice(&self.given);
+            }
             Some(name) => self.program(name, words.get(1..).unwrap_or_default(), &mut deeds),
         }
         if let Some(seen) = self.seen.get_mut(at) {
@@ -222,18 +257,23 @@ impl Study<'_> {
 
     /// The files that a word names, and those that they lead to.
     pub(crate) fn target(&self, word: &Word) -> Target {
-        self.followed(word, |path| self.place.links.follow(path))
+        self.followed(word, |path| Some(path), |path| self.place.links.follow(path))
     }
 
     /// The same for what acts on a link itself, and not on what it leads to.
     pub(crate) fn entry(&self, word: &Word) -> Target {
-        self.followed(word, |path| match (path.parent(), path.file_name()) {
+        self.followed(word, Path::parent, |path| match (path.parent(), path.file_name()) {
             (Some(above), Some(name)) => Some(self.place.links.follow(above)?.join(name)),
             _ => self.place.links.follow(path),
         })
     }
 
-    fn followed(&self, word: &Word, follow: impl Fn(&Path) -> Option<PathBuf>) -> Target {
+    fn followed(
+        &self,
+        word: &Word,
+        through: impl Fn(&Path) -> Option<&Path>,
+        follow: impl Fn(&Path) -> Option<PathBuf>,
+    ) -> Target {
         let unknown = || Target::Unknown(word.source().to_owned());
         if self.links {
             return unknown();
@@ -247,15 +287,66 @@ impl Study<'_> {
             return unknown();
         }
         let mut paths: Vec<PathBuf> = written.iter().map(|path| normal(path)).collect();
+        if paths.iter().filter_map(|path| through(path)).any(|path| self.is_linked(path)) {
+            return unknown();
+        }
         for path in &written {
-            if let Some(real) = follow(path)
-                && !paths.contains(&real)
-                && !is_harmless(&normal(path))
-            {
-                paths.push(real);
+            let Some(real) = self.elsewhere(path, &follow) else { return unknown() };
+            for real in real {
+                if !paths.contains(&real) {
+                    paths.push(real);
+                }
             }
         }
         Target::OneOf(paths)
+    }
+
+    /// Where else a path leads through the links that are there, and those that a pattern in it stands for. None if
+    /// they are too many.
+    fn elsewhere(&self, path: &Path, follow: impl Fn(&Path) -> Option<PathBuf>) -> Option<Vec<PathBuf>> {
+        let mut found = vec![path.to_owned()];
+        if is_pattern(&path.to_string_lossy()) {
+            found.extend(self.place.links.expanded(path, &self.patience)?);
+        }
+        let leads = |path: PathBuf| {
+            let written = normal(&path);
+            if is_harmless(&written) { None } else { follow(&path).filter(|real| *real != written) }
+        };
+        Some(found.into_iter().filter_map(leads).collect())
+    }
+
+    /// Where something that is written under this path ends up, if that is elsewhere; unknown, if it cannot be told.
+    pub(crate) fn written_to(&self, path: &Path) -> Option<Target> {
+        let real = self.elsewhere(path, |path| self.place.links.follow(path));
+        match real {
+            None => Some(Target::Unknown(path.display().to_string())),
+            Some(real) if real.is_empty() => None,
+            Some(real) => Some(Target::OneOf(real)),
+        }
+    }
+
+    /// Whether the line may have put a link there.
+    fn is_linked(&self, path: &Path) -> bool {
+        self.linked.iter().any(|(place, itself)| path.starts_with(place) && (*itself || path != place))
+    }
+
+    /// Keeps in mind that there may be links below a place, or that it may be one itself.
+    pub(crate) fn link(&mut self, place: &Target, itself: bool) {
+        match place {
+            Target::OneOf(paths) => self.linked.extend(paths.iter().map(|path| (path.clone(), itself))),
+            Target::Unknown(_) => self.links = true,
+        }
+    }
+
+    /// Whether there may be a link at or below what a word names.
+    pub(crate) fn may_hold_links(&self, word: &Word) -> bool {
+        let Target::OneOf(paths) = self.target(word) else { return true };
+        paths.iter().any(|path| {
+            let pattern = path.ancestors().filter(|path| is_pattern(&path.to_string_lossy())).last();
+            let whole = pattern.and_then(Path::parent).unwrap_or(path);
+            self.place.links.follow(path).is_some_and(|real| real != *path)
+                || self.place.links.below(whole, &self.patience, |_| false) == Some(true)
+        })
     }
 
     /// The same, by their names: without regard to where links may lead.

@@ -45,6 +45,7 @@ const POWERFUL: &[&str] = &[
     "CC",
     "CDPATH",
     "COMPILER_PATH",
+    "CURL_*",
     "CXX",
     "DOCKER_*",
     "DYLD_*",
@@ -55,20 +56,25 @@ const POWERFUL: &[&str] = &[
     "GIT_*",
     "GLOBIGNORE",
     "GREP_*",
+    "GH_*",
     "HIST*",
     "IFS",
     "INPUTRC",
     "JAVA_*",
     "KUBECONFIG",
     "LD",
+    "KUBECTL_*",
     "LD_*",
     "LESS*",
     "LINKER",
+    "LOCALDOMAIN",
     "LUA_*",
+    "MAGIC",
     "MAIL*",
     "MAKE*",
     "MANROFFOPT",
     "NODE_*",
+    "OPENSSL_*",
     "OPTIND",
     "PERL*",
     "POSIXLY_CORRECT",
@@ -84,12 +90,15 @@ const POWERFUL: &[&str] = &[
     "RUSTDOC*",
     "RUSTUP_*",
     "SSH_*",
+    "SSLKEYLOGFILE",
     "SSL_*",
     "SUDO_*",
+    "TAPE",
     "TAR_*",
     "TEXTDOMAIN*",
     "TMOUT",
     "VISUAL",
+    "WGETRC",
     "XDG_*",
     "_*",
     "npm_*",
@@ -104,6 +113,44 @@ const POWERFUL: &[&str] = &[
 ];
 /// Those of them that only say how something is printed.
 const HARMLESS: &[&str] = &["NODE_ENV", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "CARGO_TERM_*", "_"];
+
+/// Variables that change nothing of what any program does to the world: how it prints, where it listens, how loud it is.
+const PLAIN: &[&str] = &[
+    "APP_ENV",
+    "CARGO_TERM_*",
+    "CI",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "COLORTERM",
+    "COLUMNS",
+    "DEBUG",
+    "FORCE_COLOR",
+    "LANG",
+    "LC_*",
+    "LINES",
+    "LOG_LEVEL",
+    "NODE_ENV",
+    "NO_COLOR",
+    "PORT",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONHASHSEED",
+    "PYTHONUNBUFFERED",
+    "RACK_ENV",
+    "RAILS_ENV",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "RUST_TEST_THREADS",
+    "SOURCE_DATE_EPOCH",
+    "TERM",
+    "TZ",
+    "VERBOSE",
+];
+
+/// Whether it is not known of a variable what it changes, so that a command which a rule allows may be another with it.
+pub(crate) fn is_open(name: &str) -> bool {
+    let powerful = is_any(POWERFUL, name) && !is_any(HARMLESS, name);
+    !powerful && !is_any(PLAIN, name)
+}
 
 /// What setting a variable does to the commands after it, in words.
 pub(crate) fn effect(name: &str) -> Option<String> {

@@ -51,6 +51,12 @@ pub fn follow_links(path: &Path) -> Option<PathBuf> {
     resolve(path.to_str()?, Path::new("/"), None).ok().map(|real| real.as_path().to_owned())
 }
 
+/// What is in a directory, and of which kind each is; nothing, if it cannot be read.
+pub fn entries(directory: &Path) -> Vec<(OsString, fs::FileType)> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(|entry| Some((entry.file_name(), entry.file_type().ok()?))).collect()
+}
+
 fn expand_home(path: &str, home: Option<&Path>) -> Result<PathBuf> {
     let Some(rest) = path.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/')) else {
         return Ok(PathBuf::from(path));
@@ -160,6 +166,22 @@ mod tests {
         check("dir/file/x", Err(ErrorKind::WrongKind));
         check("a\0b", Err(ErrorKind::Io));
         check(&"x".repeat(300), Err(ErrorKind::Io));
+    }
+
+    #[test]
+    fn what_is_in_a_directory() {
+        let (_temp, root) = place();
+        let mut found: Vec<_> = entries(&root.join("dir"))
+            .into_iter()
+            .map(|(name, kind)| (name.into_string().unwrap(), kind.is_symlink(), kind.is_dir()))
+            .collect();
+        found.sort();
+        let found: Vec<_> = found.iter().map(|(name, link, dir)| (name.as_str(), *link, *dir)).collect();
+        assert_eq!(
+            found,
+            [("file", false, false), ("self", true, false), ("sub", false, true), ("up", true, false)]
+        );
+        assert!(entries(&root.join("dir/file")).is_empty() && entries(&root.join("none")).is_empty());
     }
 
     #[test]

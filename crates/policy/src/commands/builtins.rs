@@ -222,6 +222,19 @@ pub(super) fn declare(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<De
     }
 }
 
+/// `export` gives its variables to all that follows.
+pub(super) fn export(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    let names = words.iter().map(|word| word.beginning().split('=').next().unwrap_or_default());
+    study.exported.extend(names.filter(|name| is_name(name) && variables::is_open(name)).map(str::to_owned));
+    declare(study, words, deeds);
+}
+
+/// `declare` and its like, which with an option are `export`.
+pub(super) fn typeset(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    let exports = |word: &Word| word.beginning().starts_with('-') && word.beginning().contains('x');
+    if words.iter().any(exports) { export(study, words, deeds) } else { declare(study, words, deeds) }
+}
+
 /// `set`: the options that only make a script stricter or louder, and parameters after `--`.
 pub(super) fn set(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
     let mut words = words.iter();

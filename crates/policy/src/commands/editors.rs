@@ -1,9 +1,33 @@
-//! `sed` and `awk`, whose scripts can write files and run programs.
+//! `sed`, `awk` and `jq`, whose scripts can read and write files and run programs.
 
 use super::options::{leading, read};
+use super::{Does, Spec};
 use crate::deed::{Deed, Target};
 use crate::shell::{Word, is_name};
 use crate::study::Study;
+
+const JQ: &str = "-cCeijMnrRsSah -f:f -L:r --from-file:f --arg:A --argjson:A --slurpfile:2 --rawfile:2 --indent:v --tab --args \
+                  --jsonargs --compact-output --null-input --raw-input --raw-output --raw-output0 --join-output --ascii-output \
+                  --sort-keys --slurp --stream --seq --color-output --monochrome-output --exit-status --unbuffered --help --version";
+
+/// `jq`: a program can begin with modules, which are files that it names itself.
+pub(super) fn jq(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    super::plain(study, &Spec { name: "jq", does: Does::Searches, options: JQ }, words, deeds);
+    let given = read(JQ, words);
+    let program = given.operands.first().filter(|_| !given.has('f'));
+    if given.has('f') || program.is_some_and(may_import) {
+        deeds.push(Deed::Read(Target::Unknown("what a program of `jq` imports".to_owned())));
+    }
+}
+
+/// Whether a program of `jq` may name modules. They stand before everything else but remarks.
+fn may_import(program: &Word) -> bool {
+    let beginning = program.beginning().trim_start();
+    match program.text() {
+        Some(_) => ["#", "import", "include", "module"].iter().any(|word| beginning.starts_with(word)),
+        None => beginning.is_empty() || beginning.starts_with(['#', 'i', 'm']),
+    }
+}
 
 const SED: &str = "-nErsuz -e:e -f:f -i:I -l:v --quiet --silent --regexp-extended --separate --unbuffered --null-data --posix --debug \
                    --sandbox --follow-symlinks --expression:e --file:f --in-place:I --line-length:v --version --help";

@@ -29,6 +29,10 @@ pub(super) fn copied(
         (false, false) => Deed::Read(target),
     };
     deeds.extend(sources.iter().map(|word| away(study.target(word))));
+    // Under another name it can be read by who may not read it under this.
+    if moves {
+        deeds.extend(sources.iter().map(|word| Deed::ReadAll(study.entry(word))));
+    }
     deeds.extend(last.map(|word| Deed::Write(study.target(word))));
     // Where the last may be none, the one before it is the last.
     if last.is_some_and(Word::breaks) {
@@ -38,7 +42,7 @@ pub(super) fn copied(
         let directory = study.target(directory);
         deeds.extend(open(&directory));
         for source in sources {
-            landed(study, &directory, &study.target(source), all, deeds);
+            landed(study, &directory, &study.target(source), moves, all, deeds);
         }
     }
 }
@@ -48,15 +52,43 @@ fn open(directory: &Target) -> Option<Deed> {
     super::is_one(directory, is_open).then(|| Deed::Write(Target::Unknown("what is open there".to_owned())))
 }
 
-/// What something that is put into a directory becomes there, if that matters: settings keep their names.
-fn landed(study: &Study<'_>, directory: &Target, source: &Target, all: bool, deeds: &mut Vec<Deed>) {
+/// Keeps in mind where copying or moving may have put links: those that it is told to keep, or that are among what it
+/// takes as it is.
+pub(super) fn linked(study: &mut Study<'_>, whole: bool, keeps: bool, into: &[Word], operands: &[Word]) {
+    let (sources, last) = match operands.split_last() {
+        Some((last, sources)) if into.is_empty() => (sources, Some(last)),
+        _ => (operands, None),
+    };
+    if !keeps && !(whole && sources.iter().any(|word| study.may_hold_links(word))) {
+        return;
+    }
+    let places: Vec<Target> = last.into_iter().chain(into).map(|word| study.named(word)).collect();
+    for place in &places {
+        study.link(place, true);
+    }
+}
+
+/// What something that is put into a directory becomes there, if that matters: settings keep their names, and what is
+/// copied onto a link goes where that leads.
+fn landed(
+    study: &Study<'_>,
+    directory: &Target,
+    source: &Target,
+    moves: bool,
+    all: bool,
+    deeds: &mut Vec<Deed>,
+) {
     let (Target::OneOf(directories), Target::OneOf(sources)) = (directory, source) else { return };
     let there = |source: &PathBuf| {
         let name = source.file_name().map(PathBuf::from).unwrap_or_default();
         directories.iter().map(move |directory| directory.join(&name)).collect::<Vec<_>>()
     };
     let settings = |path: &PathBuf| guarded(path, study.place).is_some();
-    let landed: Vec<PathBuf> = sources.iter().flat_map(there).filter(settings).collect();
+    let mut landed: Vec<PathBuf> = sources.iter().flat_map(there).collect();
+    if !moves {
+        deeds.extend(landed.iter().filter_map(|path| study.written_to(path)).map(Deed::Write));
+    }
+    landed.retain(settings);
     if !landed.is_empty() {
         deeds.push(Deed::Write(Target::OneOf(landed)));
     }
@@ -68,8 +100,8 @@ fn landed(study: &Study<'_>, directory: &Target, source: &Target, all: bool, dee
     }
 }
 
-const LN: &str = "-bfinrsvLPTF -S:v -t:t --backup:o --force --interactive --logical --no-dereference --no-target-directory --physical \
-                  --relative --suffix:v --symbolic --target-directory:t --verbose";
+const LN: &str = "-bfinrvLPTF -s:E -S:v -t:t --backup:o --force --interactive --logical --no-dereference --no-target-directory --physical \
+                  --relative --suffix:v --symbolic:E --target-directory:t --verbose";
 
 /// `ln`: what is written through the link is written where it leads.
 pub(super) fn link(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
@@ -104,6 +136,10 @@ pub(super) fn link(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
             if !paths.is_empty() && text.split('/').any(|part| part == "..") {
                 deeds.push(Deed::Write(Target::OneOf(paths)));
             }
+        }
+        // One that is the file itself can be read by who may not read it under its name.
+        if !given.has('E') {
+            deeds.push(Deed::Read(source.clone()));
         }
         deeds.push(Deed::Write(source));
     }
@@ -180,9 +216,9 @@ pub(super) fn mktemp(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed
     }
 }
 
-const TAR: &str = "-tvzjJakmpswOSUWihnl -x:d -c:i -r:i -u:i -A:i -d:l -f:e -C:t -T:r -X:r -I:x -F:x -g:w -P:E -V:v -b:v -H:v -K:v -N:v \
+const TAR: &str = "-tvzjJakmpswOSUWihnl -x:d -c:i -r:i -u:i -A:i -d:l -f:e -C:t -T:L -X:r -I:x -F:x -g:w -P:E -V:v -b:v -H:v -K:v -N:v \
                    --list --extract:d --get:d --create:i --append:i --update:i --delete:i --catenate:i --concatenate:i \
-                   --file:e --directory:t --files-from:r --exclude-from:r --exclude:v --use-compress-program:x --to-command:x \
+                   --file:e --directory:t --files-from:L --exclude-from:r --exclude:v --use-compress-program:x --to-command:x \
                    --checkpoint-action:x --info-script:x --new-volume-script:x --rsh-command:x --rmt-command:x --remove-files:x \
                    --listed-incremental:w --index-file:w --strip-components:v --transform:v --xform:v --one-top-level:o \
                    --format:v --owner:v --group:v --mode:v --mtime:v --sort:v --gzip --bzip2 --xz --zstd --verbose --totals \
@@ -211,16 +247,20 @@ pub(super) fn tar(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) 
     }
     deeds.extend(given.values('w').map(|word| Deed::Write(study.target(word))));
     deeds.extend(given.values('r').map(|word| Deed::Read(study.target(word))));
+    deeds.extend(given.values('L').map(|word| Deed::Read(study.target(word))));
     if only_reads {
         return;
     }
+    // A list names files, and also directories to go to.
+    let listed = given.has('L').then(|| Target::Unknown("the files of a list".to_owned()));
     let told: Vec<Target> =
         given.values('t').chain(given.values('o')).map(|word| study.target(word)).collect();
     if !extracts {
         deeds.extend(given.operands.iter().map(|word| Deed::ReadAll(study.target(word))));
-        deeds.extend(told.into_iter().map(Deed::ReadAll));
+        deeds.extend(told.into_iter().chain(listed).map(Deed::ReadAll));
         return;
     }
+    deeds.extend(listed.map(Deed::Write));
     unpacked(study, told, deeds);
     if given.has('E') {
         deeds.push(Deed::Write(Target::Unknown("whatever the archive names".to_owned())));
@@ -244,9 +284,11 @@ fn dashed(words: &[Word]) -> Vec<Word> {
 }
 
 /// What comes out of an archive is not known: where settings are kept it may be settings.
-fn unpacked(study: &Study<'_>, told: Vec<Target>, deeds: &mut Vec<Deed>) {
+fn unpacked(study: &mut Study<'_>, told: Vec<Target>, deeds: &mut Vec<Deed>) {
     let told = if told.is_empty() { vec![study.target(&Word::known("."))] } else { told };
     for target in told {
+        // There may be links in it.
+        study.link(&target, false);
         let among_settings = super::is_one(&target, |path| study.place.workdir.starts_with(path));
         deeds.extend(open(&target));
         deeds.push(Deed::Write(target));

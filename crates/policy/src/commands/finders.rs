@@ -2,7 +2,8 @@
 
 use super::done;
 use super::options::read;
-use crate::deed::{Deed, Target};
+use crate::deed::{Deed, Seen, Target};
+use crate::paths::guarded;
 use crate::shell::{Piece, Word};
 use crate::study::Study;
 
@@ -115,7 +116,13 @@ pub(super) fn find(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
                 }
                 runs = true;
                 let here = matches!(action, "-exec" | "-ok");
+                let at = study.seen.len();
                 study.inner(&found(command, if here { &starts } else { &[] }));
+                if let [start] = starts.as_slice()
+                    && !is_plain(study, start)
+                {
+                    may_be_others(study.seen.get_mut(at..).unwrap_or_default());
+                }
                 rest = after.get(end + 1..).unwrap_or_default();
             }
             Some("-delete") => deeds.extend(targets.iter().cloned().map(Deed::Remove)),
@@ -125,6 +132,7 @@ pub(super) fn find(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
             }
             Some("-files0-from") => {
                 deeds.extend(after.first().map(|file| Deed::Read(study.target(file))));
+                targets.push(Target::Unknown("the files of a list".to_owned()));
                 valued = true;
             }
             Some(text) if VALUED.contains(&text) || text.starts_with("-newer") => valued = true,
@@ -140,6 +148,23 @@ pub(super) fn find(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
     } else {
         let known = targets.into_iter().filter(|target| matches!(target, Target::OneOf(_)));
         deeds.extend(known.map(Deed::Read));
+    }
+}
+
+/// Whether all that is found is plain files and directories: no link that leads elsewhere, and nothing that others obey.
+fn is_plain(study: &Study<'_>, start: &Word) -> bool {
+    let Target::OneOf(paths) = study.target(start) else { return false };
+    let obeyed = |name: &str| guarded(&study.place.workdir.join(name), study.place).is_some();
+    paths.iter().all(|path| match study.place.links.below(path, &study.patience, obeyed) {
+        Some(odd) => !odd,
+        None => path.starts_with(&study.place.workdir) && *path != study.place.workdir,
+    })
+}
+
+/// What is written to something that is found, or gets its name, may be written elsewhere.
+fn may_be_others(all: &mut [Seen]) {
+    for seen in all.iter_mut().filter(|seen| seen.deeds.iter().any(|deed| matches!(deed, Deed::Write(_)))) {
+        seen.deeds.push(Deed::Write(Target::Unknown("{}".to_owned())));
     }
 }
 
@@ -204,10 +229,10 @@ pub(super) fn fd(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
     }
 }
 
-const GREP: &str = "-EFGPiywxvcLlqsbHhnTUazoIuZV -e:e -f:f -r:d -R:d -A:v -B:v -C:v -m:v -d:v -D:v -# --regexp:e --file:f \
+const GREP: &str = "-EFGPiywxvcLlqsbHhnTUazoIuZV -e:e -f:f -r:d -R:d -A:v -B:v -C:v -m:v -d:D -D:v -# --regexp:e --file:f \
                     --recursive:d --dereference-recursive:d --max-count:v --include:g --exclude:v --exclude-dir:v --exclude-from:r \
                     --color:o --colour:o --label:v --after-context:v --before-context:v --context:v --binary-files:v --devices:v \
-                    --directories:v --extended-regexp --fixed-strings --basic-regexp --perl-regexp --ignore-case --no-ignore-case \
+                    --directories:D --extended-regexp --fixed-strings --basic-regexp --perl-regexp --ignore-case --no-ignore-case \
                     --invert-match --word-regexp --line-regexp --count --files-without-match --files-with-matches --only-matching \
                     --quiet --silent --no-messages --byte-offset --with-filename --no-filename --line-number --initial-tab \
                     --null --null-data --text --line-buffered --binary --group-separator:v --no-group-separator --help --version";
@@ -231,6 +256,15 @@ const RG: &str = "-FiswxvclLqnNHIopPSuUa0.VhR -e:e -f:f -z:x -A:v -B:v -C:v -g:g
                   --glob-case-insensitive --one-file-system --crlf --max-columns-preview --include-zero --no-require-git --version \
                   --help -L";
 
+const AG: &str = "-acilLnQsuvwz0HUfS -A:v -B:v -C:v -g:e -G:g -m:v -p:r --pager:x --path-to-ignore:r --ignore:v --depth:v --hidden \
+                  --ignore-case --literal --nocolor --color --nogroup --nonumbers --count --files-with-matches --word-regexp \
+                  --smart-case --vimgrep --column";
+
+/// `ag`.
+pub(super) fn ag(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    search(study, "ag", AG, words, deeds);
+}
+
 /// `rg`.
 pub(super) fn rg(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
     search(study, "rg", RG, words, deeds);
@@ -241,7 +275,9 @@ fn search(study: &mut Study<'_>, name: &str, options: &str, words: &[Word], deed
     deeds.extend(given.unclear(name, options).map(Deed::Opaque));
     done(study, name, &given, deeds);
     let expression = given.has('e') || given.has('f') || given.has('E');
-    let all = name == "rg" || given.has('d');
+    // Of what it can do with directories, all but these is to go into them.
+    let goes = |word: &Word| !matches!(word.text(), Some("read" | "skip"));
+    let all = name != "grep" || given.has('d') || given.values('D').any(goes);
     let read = if all { Deed::ReadAll } else { Deed::Read };
     // A word before that may be none, so that any may be the expression; they are files for sure.
     let unsure = given.operands.first().is_some_and(Word::splits);

@@ -193,7 +193,7 @@ fn poses(place: &Place) -> bool {
 fn subcommand(study: &mut Study<'_>, subcommand: &str, words: &[Word], deeds: &mut Vec<Deed>) {
     if let Ok(at) = LOOKING.binary_search_by(|(name, _)| (*name).cmp(subcommand)) {
         let options = LOOKING.get(at).map_or("", |(_, options)| options);
-        return look(study, options, words, deeds);
+        return look(study, subcommand, options, words, deeds);
     }
     if lists(subcommand, words) {
         return;
@@ -206,12 +206,20 @@ fn subcommand(study: &mut Study<'_>, subcommand: &str, words: &[Word], deeds: &m
     deeds.push(Deed::Write(study.target(&Word::known(".git"))));
 }
 
-fn look(study: &mut Study<'_>, options: &str, words: &[Word], deeds: &mut Vec<Deed>) {
+fn look(study: &mut Study<'_>, subcommand: &str, options: &str, words: &[Word], deeds: &mut Vec<Deed>) {
     let given = read(options, words);
     deeds.extend(given.unclear("git", options).map(Deed::Opaque));
     super::done(study, "git", &given, deeds);
+    // These go into directories, `diff` also into some that are outside of the repository.
+    let whole = matches!(subcommand, "diff" | "grep");
+    let read = if whole { Deed::ReadAll } else { Deed::Read };
+    let among_paths =
+        words.iter().position(|word| word.text() == Some("--")).is_some_and(|at| at + 1 < words.len());
+    if subcommand == "grep" && !among_paths {
+        deeds.push(Deed::ReadAll(study.target(&Word::known("."))));
+    }
     for word in &given.operands {
-        deeds.push(Deed::Read(study.target(word)));
+        deeds.push(read(study.target(word)));
         // `HEAD:path` names a file, too.
         if let Some((_, path)) = word.text().and_then(|text| text.split_once(':')) {
             deeds.push(Deed::Read(study.target(&Word::known(path))));

@@ -7,7 +7,7 @@ use crate::study::Study;
 
 /// Options of `curl` that add nothing to where it reaches and what it reads.
 const CURL: &str = "-o:w --output:w -O:i --remote-name:i -H:e --header:e -X:v --request:v -A:v --user-agent:v -m:v --max-time:v \
-                    --connect-timeout:v --retry:v --retry-delay:v -d:e --data:e --data-raw:v --json:e -w:e --write-out:e \
+                    --connect-timeout:v --retry:v --retry-delay:v -d:e --data:e --data-raw:v --json:e -w:f --write-out:f \
                     --output-dir:t -D:w --dump-header:w -c:w --cookie-jar:w";
 /// Its flags of that kind.
 const CURL_FLAGS: [&str; 15] = [
@@ -53,9 +53,16 @@ pub(super) fn curl(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
             ('w' | 't', Some(file)) if file.text() != Some("-") => {
                 deeds.push(Deed::Write(study.target(file)));
             }
-            ('i', _) => deeds.push(Deed::Write(study.target(&Word::known(".")))),
+            ('i', _) => {
+                let places: Vec<&Word> = given.values('t').collect();
+                fetched(study, &places, &given.operands, deeds);
+            }
+            // What is printed can go into files.
+            ('f', Some(value)) if value.text().is_none_or(|text| text.contains("%output")) => {
+                deeds.push(Deed::Write(Target::Unknown(value.source().to_owned())));
+            }
             // `@file` sends a file.
-            ('e', Some(value)) if value.text().is_none_or(|text| text.starts_with('@')) => {
+            ('e' | 'f', Some(value)) if value.text().is_none_or(|text| text.starts_with('@')) => {
                 let file = value.without("@");
                 deeds.push(Deed::Read(
                     file.map_or(Target::Unknown(value.source().to_owned()), |file| study.target(&file)),
@@ -65,7 +72,43 @@ pub(super) fn curl(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
             _ => {}
         }
     }
+    // Files of this machine have addresses, too.
+    let files = given.operands.iter().filter_map(|word| Some((word, scheme(word.beginning())?)));
+    for (word, _) in files.filter(|(_, scheme)| scheme.eq_ignore_ascii_case("file")) {
+        let path =
+            word.text().and_then(|text| text.get(text.find("//").map_or("file:".len(), |at| at + 2)..));
+        let path = path.and_then(|path| path.find('/').and_then(|at| path.get(at..)));
+        let plain = path.filter(|path| !path.contains(['%', '{', '[', '?', '#']));
+        deeds.push(Deed::Read(match plain {
+            Some(path) => study.target(&Word::known(path)),
+            None => Target::Unknown(word.source().to_owned()),
+        }));
+    }
     reach(&given.operands, deeds);
+}
+
+/// Files that are fetched under the names that they have there.
+fn fetched(study: &Study<'_>, places: &[&Word], addresses: &[Word], deeds: &mut Vec<Deed>) {
+    let here = Word::known(".");
+    let places = if places.is_empty() { vec![&here] } else { places.to_vec() };
+    for place in places {
+        deeds.push(Deed::Write(study.target(place)));
+        for address in addresses {
+            let name = address.text().and_then(|text| text.split(['?', '#']).next()?.rsplit('/').next());
+            let name = name.filter(|name| !name.contains(['%', '{', '[', '\\']));
+            deeds.push(Deed::Write(match (place.text(), name) {
+                (Some(place), Some(name)) => study.target(&Word::known(&format!("{place}/{name}"))),
+                _ => Target::Unknown(address.source().to_owned()),
+            }));
+        }
+    }
+}
+
+/// The scheme of an address, if it has one: what stands before a colon and a slash.
+fn scheme(address: &str) -> Option<&str> {
+    let (scheme, rest) = address.split_once(':')?;
+    let letters = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    (rest.starts_with('/') && scheme.chars().all(letters)).then_some(scheme)
 }
 
 /// `wget`: it writes where it is.
@@ -87,8 +130,9 @@ pub(super) fn wget(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
             }
         }
     }
-    if !told {
-        deeds.push(Deed::Write(study.target(&Word::known("."))));
+    let places: Vec<&Word> = given.values('t').collect();
+    if !told || !places.is_empty() {
+        fetched(study, &places, &given.operands, deeds);
     }
     reach(&given.operands, deeds);
 }
@@ -103,7 +147,12 @@ fn reach(addresses: &[Word], deeds: &mut Vec<Deed>) {
 /// The host in an address, if it is known for sure.
 fn host(word: &Word) -> Option<String> {
     let text = word.beginning();
-    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let rest = match scheme(text) {
+        None => text,
+        // By other ways something else is done there, or here.
+        Some(scheme) if !["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web)) => return None,
+        Some(_) => text.split_once("://")?.1,
+    };
     let whole = word.text().is_some() || rest.contains(['/', '?']);
     let authority = rest.split(['/', '?', '#']).next()?;
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
@@ -132,6 +181,13 @@ mod tests {
             ("http://example.org@evil.net/", Some("evil.net")),
             ("http://evil.net\\@example.org/", None),
             ("http://{a,b}.org/", None),
+            ("HTTP://example.org", Some("example.org")),
+            ("example.org:8080/x", Some("example.org")),
+            ("file://localhost/etc/passwd", None),
+            ("file:/etc/passwd", None),
+            ("http:/example.org", None),
+            ("gopher://example.org/x", None),
+            ("ftp://example.org/x", None),
             ("", None),
         ] {
             assert_eq!(host(&Word::known(address)).as_deref(), expected, "{address}");

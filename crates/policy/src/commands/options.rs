@@ -47,11 +47,11 @@ fn matter(options: &str) -> bool {
 /// flags, `--all` is one, `-#` a number; and `-o:w` or `--output:w` says with a letter what it does:
 ///
 /// `v` has a value that does not matter, `o` one only if that is attached; `w` writes its value; `t` names the
-/// directory to write to; `r` reads its value; `g` has a pattern of files that are read; `e` has the expression as
+/// directory to write to; `r` reads its value, `R` also everything below it, `L` also the files that are named in it; `D` has what is done with directories; `g` has a pattern of files that are read; `e` has the expression as
 /// its value, `f` a file with expressions; `2` has two values, of which it reads the second, and `A` two that do not matter. `E` makes an expression
 /// needless; `x` runs something; `n` reaches out; `i` writes the operands, `I` too, with an attached value for
-/// copies; `d` goes into directories; `l` only lists. These have no value of their own. `m` has one, and `M` one only if
-/// that is attached, which say how many words are taken at once.
+/// copies; `d` goes into directories; `K` keeps links as they are; `l` only lists. These have no value of their own. `m`
+/// has one, and `M` one only if that is attached, which say how many words are taken at once.
 ///
 /// `@:x` means operands that begin so, and `*` that all other options are harmless.
 pub(super) fn read(options: &str, words: &[Word]) -> Given {
@@ -214,7 +214,7 @@ fn short<'w>(options: &str, word: &Word, words: &mut impl Iterator<Item = &'w Wo
 }
 
 fn takes_value(effect: char) -> bool {
-    matches!(effect, 'v' | 'm' | 'w' | 't' | 'r' | 'g' | 'e' | 'f' | '2' | 'A')
+    matches!(effect, 'v' | 'm' | 'w' | 't' | 'r' | 'R' | 'L' | 'D' | 'g' | 'e' | 'f' | '2' | 'A')
 }
 
 #[cfg(test)]

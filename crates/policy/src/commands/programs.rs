@@ -50,6 +50,7 @@ pub(super) fn reaches(name: &str, words: &[Word]) -> bool {
 const RUNNING: &[&str] = &[
     "at",
     "batch",
+    "bwrap",
     "capsh",
     "catchsegv",
     "chroot",
@@ -118,13 +119,17 @@ const WITH_SUBCOMMANDS: &[&str] = &[
     "git",
     "go",
     "gradle",
+    "hatch",
     "helm",
     "make",
+    "mamba",
     "mix",
     "mvn",
     "npm",
+    "pdm",
     "pip",
     "pip3",
+    "pipenv",
     "pnpm",
     "poetry",
     "rustup",
@@ -378,9 +383,28 @@ pub(crate) fn proposable(words: &[Word]) -> Option<Vec<&str>> {
     let subcommand = words.get(1)?.text()?;
     let plain = subcommand.starts_with(|c: char| c.is_ascii_alphabetic())
         && subcommand.chars().all(|c| c.is_ascii_alphanumeric() || "-_:.".contains(c));
-    // These run what comes after them.
-    let runs = matches!(subcommand, "exec" | "x" | "dlx" | "run-script" | "config" | "tool" | "eval");
-    (plain && !runs).then(|| vec![name, subcommand])
+    (plain && !runs_the_rest(short, subcommand)).then(|| vec![name, subcommand])
+}
+
+/// Whether a subcommand runs what comes after it, or what an option of it says.
+fn runs_the_rest(name: &str, subcommand: &str) -> bool {
+    let of_all = matches!(subcommand, "exec" | "dlx" | "run-script" | "config" | "tool" | "eval");
+    let of_one = match name {
+        "bun" | "npm" => matches!(subcommand, "create" | "init" | "x"),
+        "pnpm" | "yarn" => matches!(subcommand, "create" | "init"),
+        "conda" | "go" | "hatch" | "mamba" | "pdm" | "pipenv" | "poetry" | "rustup" | "uv" => {
+            subcommand == "run"
+        }
+        "gh" => matches!(subcommand, "alias" | "extension"),
+        "git" => matches!(
+            subcommand,
+            "bisect" | "difftool" | "filter-branch" | "for-each-repo" | "mergetool" | "rebase" | "submodule"
+        ),
+        "mix" => matches!(subcommand, "cmd" | "do" | "run"),
+        "mvn" => subcommand.starts_with("exec:"),
+        _ => false,
+    };
+    of_all || of_one
 }
 
 #[cfg(test)]
@@ -396,6 +420,21 @@ mod tests {
             ("just build", Some("just")),
             ("npm run build", Some("npm run")),
             ("npm exec x", None),
+            ("npm x y", None),
+            ("make x", Some("make x")),
+            ("cargo run", Some("cargo run")),
+            ("uv run x", None),
+            ("uv sync", Some("uv sync")),
+            ("poetry run x", None),
+            ("pipenv run x", None),
+            ("rustup run nightly x", None),
+            ("conda run x", None),
+            ("go run x", None),
+            ("git rebase -x y", None),
+            ("git bisect run x", None),
+            ("git submodule foreach x", None),
+            ("mvn exec:exec", None),
+            ("bwrap x", None),
             ("cargo --config x test", None),
             ("rm -rf z", None),
             ("sudo ls", None),

@@ -32,11 +32,7 @@ static TABLE: &[Spec] = &[
     command(":", Does::Nothing, "*"),
     special("[", builtins::test),
     command("ack", Does::Runs, ""),
-    command(
-        "ag",
-        Does::ReadsAll,
-        "-acilLnQsuvwz0HUfS -A:v -B:v -C:v -g:v -G:g -m:v -p:r --pager:x --path-to-ignore:r --ignore:v --depth:v --hidden --ignore-case --literal --nocolor --color --nogroup --nonumbers --count --files-with-matches --word-regexp --smart-case --vimgrep --column",
-    ),
+    special("ag", finders::ag),
     special("alias", builtins::alias),
     command("apk", Does::Beyond("installs packages"), ""),
     command("apt", Does::Beyond("installs packages"), ""),
@@ -114,7 +110,7 @@ static TABLE: &[Spec] = &[
     command(
         "cp",
         Does::Copies,
-        "-bfHiLnPuvxTZ -l:x -s:x -t:t -r:d -R:d -a:d -d -p -S:v --archive:d --recursive:d --target-directory:t --suffix:v --backup:o --force --interactive --link:x --no-clobber --no-dereference --dereference --no-target-directory --parents --preserve:o --no-preserve:v --remove-destination --reflink:o --sparse:v --symbolic-link:x --update:o --verbose --one-file-system --strip-trailing-slashes --attributes-only --help --version",
+        "-bfHiLnuvxTZ -P:K -l:x -s:x -t:t -r:d -R:d -a:d -d:K -p -S:v --archive:d --recursive:d --target-directory:t --suffix:v --backup:o --force --interactive --link:x --no-clobber --no-dereference:K --dereference --no-target-directory --parents:x --preserve:o --no-preserve:v --remove-destination --reflink:o --sparse:v --symbolic-link:x --update:o --verbose --one-file-system --strip-trailing-slashes --attributes-only --help --version",
     ),
     command("crontab", Does::Beyond("runs commands later"), ""),
     command("csplit", Does::Runs, ""),
@@ -131,7 +127,7 @@ static TABLE: &[Spec] = &[
         "-u -R -I:o -s:x -f:r -r:r -d:v -j:l -v:v --set:x --file:r --reference:r --date:v --iso-8601:o --rfc-3339:v --rfc-email --utc --universal --debug --help --version",
     ),
     special("dd", files::dd),
-    special("declare", builtins::declare),
+    special("declare", builtins::typeset),
     command("deno", Does::Runs, ""),
     command(
         "df",
@@ -140,8 +136,8 @@ static TABLE: &[Spec] = &[
     ),
     command(
         "diff",
-        Does::Reads,
-        "-abBcdeEiNnpqstTuwyZ -r:d -U:v -C:v -D:v -F:v -I:v -L:v -l:x -x:v -X:r -S:v -W:v -# --recursive:d --unified:o --context:o --label:v --ignore-matching-lines:v --exclude:v --exclude-from:r --from-file:r --to-file:r --brief --report-identical-files --side-by-side --width:v --suppress-common-lines --ignore-all-space --ignore-space-change --ignore-blank-lines --ignore-case --ignore-tab-expansion --ignore-trailing-space --strip-trailing-cr --text --color:o --new-file --unidirectional-new-file --minimal --show-c-function --show-function-line:v --paginate:x --no-dereference --normal --ed --rcs --expand-tabs --initial-tab --starting-file:v --help --version",
+        Does::Compares,
+        "-abBcdeEiNnpqstTuwyZ -r:d -U:v -C:v -D:v -F:v -I:v -L:v -l:x -x:v -X:r -S:v -W:v -# --recursive:d --unified:o --context:o --label:v --ignore-matching-lines:v --exclude:v --exclude-from:r --from-file:R --to-file:R --brief --report-identical-files --side-by-side --width:v --suppress-common-lines --ignore-all-space --ignore-space-change --ignore-blank-lines --ignore-case --ignore-tab-expansion --ignore-trailing-space --strip-trailing-cr --text --color:o --new-file --unidirectional-new-file --minimal --show-c-function --show-function-line:v --paginate:x --no-dereference --normal --ed --rcs --expand-tabs --initial-tab --starting-file:v --help --version",
     ),
     command(
         "diff3",
@@ -170,7 +166,7 @@ static TABLE: &[Spec] = &[
     special("exec", wrappers::exec),
     command("exit", Does::Nothing, "*"),
     command("expand", Does::Reads, "-i -t:v -# --tabs:v --initial --help --version"),
-    special("export", builtins::declare),
+    special("export", builtins::export),
     command("expr", Does::Nothing, "*"),
     command("factor", Does::Nothing, "*"),
     command("false", Does::Nothing, "*"),
@@ -241,11 +237,7 @@ static TABLE: &[Spec] = &[
         Does::Reads,
         "-iz -t:v -j:v -1:v -2:v -o:v -a:v -v:v -e:v --ignore-case --check-order --nocheck-order --header --zero-terminated --help --version",
     ),
-    command(
-        "jq",
-        Does::Searches,
-        "-cCeijMnrRsSah -f:f -L:r --from-file:f --arg:A --argjson:A --slurpfile:2 --rawfile:2 --indent:v --tab --args --jsonargs --compact-output --null-input --raw-input --raw-output --raw-output0 --join-output --ascii-output --sort-keys --slurp --stream --seq --color-output --monochrome-output --exit-status --unbuffered --help --version",
-    ),
+    special("jq", editors::jq),
     command("kill", Does::Runs, ""),
     special("ksh", wrappers::other_shell),
     command("kubectl", Does::Reaches, ""),
@@ -257,7 +249,7 @@ static TABLE: &[Spec] = &[
     ),
     special("let", builtins::evaluates),
     special("ln", files::link),
-    special("local", builtins::declare),
+    special("local", builtins::typeset),
     command("locale", Does::Nothing, "*"),
     command("logname", Does::Nothing, "*"),
     command(
@@ -381,7 +373,7 @@ static TABLE: &[Spec] = &[
     command("screen", Does::Beyond("leaves programs running outside"), ""),
     command(
         "sdiff",
-        Does::Reads,
+        Does::Compares,
         "-abBdEHilstwWZ -o:w -I:v -w:v --output:w --diff-program:x --width:v --suppress-common-lines --ignore-case --ignore-all-space --text --minimal --help --version",
     ),
     special("sed", editors::sed),
@@ -415,7 +407,7 @@ static TABLE: &[Spec] = &[
     command(
         "sort",
         Does::Reads,
-        "-bcCdfgGhiMmnrRsuVz -o:w -T:w -k:v -t:v -S:v --output:w --compress-program:x --temporary-directory:w --key:v --field-separator:v --buffer-size:v --files0-from:r --random-source:r --batch-size:v --parallel:v --ignore-leading-blanks --dictionary-order --ignore-case --general-numeric-sort --human-numeric-sort --ignore-nonprinting --month-sort --numeric-sort --random-sort --reverse --sort:v --version-sort --check:o --merge --stable --unique --zero-terminated --debug --help --version",
+        "-bcCdfgGhiMmnrRsuVz -o:w -T:w -k:v -t:v -S:v --output:w --compress-program:x --temporary-directory:w --key:v --field-separator:v --buffer-size:v --files0-from:L --random-source:r --batch-size:v --parallel:v --ignore-leading-blanks --dictionary-order --ignore-case --general-numeric-sort --human-numeric-sort --ignore-nonprinting --month-sort --numeric-sort --random-sort --reverse --sort:v --version-sort --check:o --merge --stable --unique --zero-terminated --debug --help --version",
     ),
     special("source", builtins::source),
     command("split", Does::Runs, ""),
@@ -481,7 +473,7 @@ static TABLE: &[Spec] = &[
     command("tsort", Does::Reads, "--help --version"),
     command("tty", Does::Nothing, "*"),
     command("type", Does::Nothing, "*"),
-    special("typeset", builtins::declare),
+    special("typeset", builtins::typeset),
     command("ulimit", Does::Nothing, "*"),
     command("umask", Does::Nothing, "*"),
     command("umount", Does::Beyond("changes what is mounted"), ""),
@@ -511,7 +503,7 @@ static TABLE: &[Spec] = &[
     command(
         "wc",
         Does::Reads,
-        "-cmlLw --files0-from:r --bytes --chars --lines --max-line-length --words --total:v --help --version",
+        "-cmlLw --files0-from:L --bytes --chars --lines --max-line-length --words --total:v --help --version",
     ),
     special("wget", network::wget),
     command("whereis", Does::Nothing, "*"),
@@ -553,7 +545,7 @@ mod tests {
             for option in spec.options.split_whitespace().filter(|option| *option != "*") {
                 let (name, effect) = option.split_once(':').unwrap_or((option, "v"));
                 assert!(name.starts_with(['-', '@', '+']), "{} {option}", spec.name);
-                assert!("vowtrgef2AExniIdl".contains(effect), "{} {option}", spec.name);
+                assert!("vowtrRLgef2AExniIdKl".contains(effect), "{} {option}", spec.name);
                 assert!(
                     !option.contains(':') || name.starts_with("--") || name.len() == 2 || name.len() == 1
                 );

@@ -170,6 +170,7 @@ pub(super) fn env(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) 
     for place in given.values('e') {
         study.go(Some(place));
     }
+    let mut names = Vec::new();
     while let Some((word, after)) = rest.split_first().filter(|(word, _)| is_assignment(word)) {
         let name = word.beginning().split('=').next().unwrap_or_default();
         deeds.extend(variables::effect(name).map(Deed::Opaque));
@@ -178,6 +179,7 @@ pub(super) fn env(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) 
             // A function is handed to a shell under such a name.
             deeds.push(Deed::Hidden(format!("`{name}` is no name of a plain variable")));
         }
+        names.extend(variables::is_open(name).then(|| name.to_owned()));
         if word.splits() {
             return unsure(deeds);
         }
@@ -187,7 +189,10 @@ pub(super) fn env(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) 
     {
         return unsure(deeds);
     }
+    let before = study.given.len();
+    study.given.extend(names);
     study.inner(rest);
+    study.given.truncate(before);
 }
 
 /// Whether a word before a command is a variable. Programs, unlike the shell, take any name.

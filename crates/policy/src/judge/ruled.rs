@@ -1,5 +1,6 @@
 //! What the rules say.
 
+use std::cell::LazyCell;
 use std::path::Path;
 
 use super::Bench;
@@ -46,14 +47,17 @@ impl Bench<'_> {
         if words.is_empty() {
             return None;
         }
-        let bare = bare(words);
+        let readings = LazyCell::new(|| readings(words));
         let answers = self.rules.iter().filter_map(|compiled| {
             let Subject::Command(pattern) = &compiled.rule.subject else { return None };
             let exact = pattern.fits(words);
-            let fit = match (&bare, compiled.rule.answer) {
-                // A name with a path may be another program of that name.
-                (Some(bare), Answer::Ask | Answer::Deny) => exact.max(pattern.fits(bare)),
-                _ => exact,
+            let fit = match compiled.rule.answer {
+                Answer::Allow => exact,
+                // A name with a path may be another program of that name, and options stand before subcommands.
+                Answer::Ask | Answer::Deny => {
+                    let fits = readings.iter().map(|(most, words)| pattern.fits(words).min(*most));
+                    fits.fold(exact, Fit::max)
+                }
             };
             answer(&compiled.rule, fit)
         });
@@ -132,33 +136,115 @@ pub(super) fn has_pattern(path: &Path) -> bool {
     is_pattern(&path.to_string_lossy())
 }
 
-/// The same command by its bare name, and without git's options before the subcommand.
-fn bare(words: &[Word]) -> Option<Vec<Word>> {
-    let (first, rest) = words.split_first()?;
-    let name = first.text()?;
+/// How many words are looked at to find a subcommand.
+const MOST_OPTIONS: usize = 16;
+
+/// Options before a subcommand that have a value in the next word, and those that have none.
+const LEADING: &[(&str, &[&str], &[&str])] = &[
+    (
+        "cargo",
+        &["--color", "--config", "--manifest-path", "-C", "-Z"],
+        &["--frozen", "--locked", "--offline", "--quiet", "--verbose", "-q", "-v", "-vv"],
+    ),
+    (
+        "docker",
+        &["--config", "--context", "--host", "--log-level", "-H", "-c", "-l"],
+        &["--debug", "--tls", "-D"],
+    ),
+    (
+        "git",
+        &[
+            "--attr-source",
+            "--config-env",
+            "--exec-path",
+            "--git-dir",
+            "--namespace",
+            "--super-prefix",
+            "--work-tree",
+            "-C",
+            "-c",
+        ],
+        &[
+            "--bare",
+            "--literal-pathspecs",
+            "--no-optional-locks",
+            "--no-pager",
+            "--no-replace-objects",
+            "--paginate",
+            "-P",
+            "-p",
+        ],
+    ),
+    (
+        "kubectl",
+        &[
+            "--as",
+            "--as-group",
+            "--cluster",
+            "--context",
+            "--kubeconfig",
+            "--namespace",
+            "--request-timeout",
+            "--server",
+            "--token",
+            "--user",
+            "-n",
+            "-s",
+            "-v",
+        ],
+        &[],
+    ),
+    ("npm", &["--prefix", "--registry", "--workspace", "-w"], &["--silent", "-g", "-s"]),
+];
+
+/// The same command as other words: by its bare name, and without options before the subcommand. Of an option that is
+/// not known, the next word may be the value; then the command is only perhaps that one.
+fn readings(words: &[Word]) -> Vec<(Fit, Vec<Word>)> {
+    let Some((first, rest)) = words.split_first() else { return Vec::new() };
+    let Some(name) = first.text() else { return Vec::new() };
     let short = name.rsplit('/').next().unwrap_or(name);
-    let mut rest = rest;
-    if matches!(short, "git" | "cargo" | "npm" | "docker" | "kubectl") {
-        while let Some((option, after)) = rest.split_first() {
-            let text = option.text().unwrap_or_default();
-            if !text.starts_with(['-', '+']) {
-                break;
+    let known = LEADING.iter().find(|(own, ..)| *own == short);
+    let mut readings = Vec::new();
+    // How sure it is that the words go on at each place.
+    let mut from = vec![Fit::No; rest.len() + 3];
+    if let Some(start) = from.first_mut() {
+        *start = Fit::Yes;
+    }
+    for at in 0..=rest.len() {
+        let fit = from.get(at).copied().unwrap_or(Fit::No);
+        if fit == Fit::No {
+            continue;
+        }
+        // Without a subcommand there are no options before it.
+        let bare = at > 0 && (at < rest.len() || known.is_some());
+        if bare || at == 0 && short != name {
+            let after = rest.get(at..).unwrap_or_default();
+            readings.push((fit, std::iter::once(Word::known(short)).chain(after.iter().cloned()).collect()));
+        }
+        let Some(option) = rest.get(at) else { break };
+        let beginning = option.beginning();
+        if !beginning.starts_with(['-', '+']) {
+            continue;
+        }
+        if at >= MOST_OPTIONS {
+            readings.push((Fit::Perhaps, vec![Word::known(short), Word::unknown("…")]));
+            break;
+        }
+        let whole = option.text().unwrap_or_default();
+        // How sure it is that it has no value in the next word, and that it has one.
+        let (alone, valued) = match known {
+            _ if beginning.starts_with("--") && beginning.contains('=') => (Fit::Yes, Fit::No),
+            Some((_, valued, _)) if valued.contains(&whole) => (Fit::No, Fit::Yes),
+            Some((_, _, flags)) if flags.contains(&whole) => (Fit::Yes, Fit::No),
+            Some(_) if beginning.starts_with('+') => (Fit::Yes, Fit::No),
+            Some(_) => (Fit::Yes, Fit::Perhaps),
+            None => (Fit::Perhaps, Fit::Perhaps),
+        };
+        for (next, sure) in [(at + 1, alone), (at + 2, valued)] {
+            if let Some(place) = from.get_mut(next) {
+                *place = (*place).max(sure.min(fit));
             }
-            let valued = matches!(
-                text,
-                "-C" | "-c"
-                    | "--git-dir"
-                    | "--work-tree"
-                    | "--exec-path"
-                    | "--namespace"
-                    | "--config-env"
-                    | "--config"
-                    | "--prefix"
-                    | "--manifest-path"
-            );
-            rest = if valued { after.get(1..).unwrap_or_default() } else { after };
         }
     }
-    let changed = short != name || rest.len() + 1 != words.len();
-    changed.then(|| std::iter::once(Word::known(short)).chain(rest.iter().cloned()).collect())
+    readings
 }

@@ -40,6 +40,10 @@ fn rules_are_proposed_that_spare_the_question() {
         ("touch $x", &[]),
         ("rm ~/note*", &[]),
         ("PATH=x ls", &[]),
+        ("uv run x", &[]),
+        ("git rebase -x y", &[]),
+        ("bwrap x", &[]),
+        ("make x", &["allow command \"make x *\""]),
     ] {
         assert_eq!(proposed(&judge, line), expected, "{line}");
     }

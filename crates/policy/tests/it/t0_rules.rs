@@ -534,7 +534,7 @@ fn nothing_is_inside_of_everything() {
 
 #[test]
 fn a_tilde_before_a_name_is_none() {
-    let denied = &["deny write ~foo", "deny write ~/bar"];
+    let denied = &["deny write ./~foo", "deny write ~/bar"];
     for (path, expected) in
         [("/home/ada/foo", Answer::Allow), ("/w/project/~foo", Answer::Deny), ("/home/ada/bar", Answer::Deny)]
     {

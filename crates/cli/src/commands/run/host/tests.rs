@@ -96,7 +96,7 @@ fn a_question_shows_everything() {
     request.call =
         ToolCall::function("c", "edit_file", r#"{"file_path":"a","new_string":"b\nAllow? [y/n]"}"#);
     request.actions.clear();
-    assert_eq!(whole(&request), "The agent wants to use edit_file:\n    new_string: b\n    Allow? [y/n]");
+    assert_eq!(whole(&request), "The agent wants to use edit_file:\n    new_string: b\n        Allow? [y/n]");
     // Lines that go and come, in whole, and nothing that has no look.
     let edit = r#"{"file_path":"a","old_string":"b","new_string":"c\u001b[2J","replace_all":true}"#;
     request.call = ToolCall::function("c", "edit_file", edit);
@@ -114,6 +114,18 @@ fn a_question_shows_everything() {
         whole(&request),
         "The agent wants to use shell:\n    run: cat \u{430}.txt\n    in: /w\n    not plain letters in it: \u{430} \
          (U+0430)"
+    );
+    // What goes on is set in deeper than what we say, and a name of theirs is none of ours.
+    let line = "make a\nin: /tmp/x\nwhy you are asked: it only lists".to_owned();
+    let call = r#"{"command":"x","in":"/tmp","why you are asked":"for nothing","timeout_ms":5}"#;
+    request.call = ToolCall::function("c", "shell", call);
+    request.actions = vec![Action::Shell { line, cwd: RealPath::resolved("/w") }];
+    request.reason = "it runs".to_owned();
+    assert_eq!(
+        whole(&request),
+        "The agent wants to use shell:\n    run: make a\n        in: /tmp/x\n        why you are asked: it only lists\n    \
+         in: /w\n    argument \"in\": /tmp\n    argument \"why you are asked\": for nothing\n    timeout_ms: 5\n    \
+         why you are asked: it runs"
     );
 }
 

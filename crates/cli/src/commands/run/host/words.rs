@@ -42,6 +42,8 @@ pub(super) fn reply(question: &Question, line: &str) -> Reply {
 
 /// Arguments that the actions tell already.
 const SHOWN: &[&str] = &["command", "file_path"];
+/// What our own lines begin with.
+const OURS: &[&str] = &["in", "reach", "read", "run", "write"];
 /// Arguments that the lines which go and come tell, where there are such.
 const DIFFED: &[&str] = &["old_string", "new_string", "content", "patch", "input", "edits"];
 /// How many letters beyond ASCII are named.
@@ -53,21 +55,26 @@ pub(super) fn whole(request: &ApprovalRequest) -> String {
     let diff = diff::whole(&request.call);
     let told = |name: &str| SHOWN.contains(&name) || (!diff.is_empty() && DIFFED.contains(&name));
     let arguments = request.call.arguments.as_object().into_iter().flatten();
+    // A name that could be taken for one of ours is set in quotes.
+    let named = |name: &String| {
+        let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+        if plain && !OURS.contains(&name.as_str()) { name.clone() } else { format!("argument {name:?}") }
+    };
     lines.extend(arguments.filter(|(name, _)| !told(name)).map(|(name, value)| match value.as_str() {
-        Some(text) => format!("{name}: {text}"),
-        None => format!("{name}: {value}"),
+        Some(text) => format!("{}: {text}", named(name)),
+        None => format!("{}: {value}", named(name)),
     }));
     lines.extend(diff.into_iter().map(|line| match line {
         Line::Removed(text) => format!("- {text}"),
         Line::Added(text) => format!("+ {text}"),
-        Line::Remark(text) => text,
+        Line::Remark(text) => format!("*** {text}"),
     }));
     if !request.reason.is_empty() {
         lines.push(format!("why you are asked: {}", request.reason));
     }
     let name = visible(&request.call.name).replace('\n', " ");
-    // Set in, so that nothing in there can pass for a line of ours.
-    let lines = lines.iter().map(|line| format!("\n    {}", visible(line).replace('\n', "\n    ")));
+    // Set in, and deeper where one goes on, so that nothing in there can pass for a line of ours.
+    let lines = lines.iter().map(|line| format!("\n    {}", visible(line).replace('\n', "\n        ")));
     format!("The agent wants to use {name}:{}", lines.collect::<String>())
 }
 

@@ -100,14 +100,14 @@ async fn call(
     };
     let at_once = model_at_once(&bytes).filter(|_| model.is_none());
     let at_once = at_once.and_then(|asked| Some((asked.to_owned(), straight(asked)?)));
-    let (asked, straight, is_read) = match at_once {
-        Some((asked, target)) => (asked, Some(target), false),
-        None => {
-            let glance = Glance::at(&bytes)?;
-            let asked = model.map_or_else(|| glance.model(), Ok)?;
-            let straight = straight(&asked);
-            (asked, straight, true)
-        }
+    let is_read = at_once.is_none();
+    let (asked, straight) = if let Some((asked, target)) = at_once {
+        (asked, Some(target))
+    } else {
+        let glance = Glance::at(&bytes)?;
+        let asked = model.map_or_else(|| glance.model(), Ok)?;
+        let straight = straight(&asked);
+        (asked, straight)
     };
     if let Some(target) = straight {
         let permit = admitted.place.run().await.ok_or_else(|| Failure::overloaded(wire))?;

@@ -115,6 +115,13 @@ fn a_question_shows_everything() {
         "The agent wants to use shell:\n    run: cat \u{430}.txt\n    in: /w\n    not plain letters in it: \u{430} \
          (U+0430)"
     );
+    // A cell is shown once.
+    request.call = ToolCall::function("c", "execute_code", r#"{"code":"x = 1\nx","other":"y"}"#);
+    request.actions = vec![Action::Code { code: "x = 1\nx".to_owned() }];
+    assert_eq!(
+        whole(&request),
+        "The agent wants to use execute_code:\n    run code: x = 1\n    x\n    other: y"
+    );
 }
 
 #[tokio::test]

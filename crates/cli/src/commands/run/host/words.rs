@@ -52,8 +52,16 @@ pub(super) fn whole(request: &ApprovalRequest) -> String {
     let mut lines: Vec<String> = request.actions.iter().flat_map(action).collect();
     let diff = diff::whole(&request.call);
     let told = |name: &str| SHOWN.contains(&name) || (!diff.is_empty() && DIFFED.contains(&name));
+    // A cell, or a line of one.
+    let is_action = |value: &str| {
+        request.actions.iter().any(|action| match action {
+            Action::Code { code: text } | Action::Shell { line: text, .. } => text == value,
+            _ => false,
+        })
+    };
     let arguments = request.call.arguments.as_object().into_iter().flatten();
-    lines.extend(arguments.filter(|(name, _)| !told(name)).map(|(name, value)| match value.as_str() {
+    let untold = arguments.filter(|(name, value)| !told(name) && !value.as_str().is_some_and(is_action));
+    lines.extend(untold.map(|(name, value)| match value.as_str() {
         Some(text) => format!("{name}: {text}"),
         None => format!("{name}: {value}"),
     }));

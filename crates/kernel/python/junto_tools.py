@@ -432,7 +432,7 @@ _LONG_NUMBER = re.compile("[0-9]{19}")
 
 def _whole(digits):
     if not -(1 << 63) <= int(digits) < 1 << 64:
-        raise OverflowError("%s does not fit into 64 bits, and cannot be passed to a tool: pass it as a text" % digits)
+        raise ToolsUnavailable("%s does not fit into 64 bits, so no tool can be given it: pass it as a text" % digits)
 
 
 def is_rounded(data):

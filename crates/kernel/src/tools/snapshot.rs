@@ -97,7 +97,7 @@ fn without_secrets(made: &mut Map<String, Value>, is_secret: &SecretIn) -> Vec<S
         values.retain(|value| {
             let bytes =
                 value.get("pickled").and_then(Value::as_str).and_then(|text| STANDARD.decode(text).ok());
-            let found = bytes.is_some_and(|bytes| texts(&bytes).any(|text| is_secret(text)));
+            let found = bytes.is_some_and(|bytes| texts(&bytes).any(is_secret));
             secret.extend(found.then(|| names_of(value)).into_iter().flatten());
             !found
         });

@@ -80,5 +80,7 @@ pub use junto_env::sensitive;
 pub use junto_llm::Fut;
 /// The name that was probably meant, for messages about unknown ones.
 pub use junto_llm::names::nearest;
+/// How large a picture is, for those who pass some on.
+pub use junto_llm::tokens::picture_size;
 /// What the contracts of tools speak of, for the crates that know this one and no model.
 pub use junto_llm::{CallId, Media, ToolCall, ToolCallKind, ToolKind, ToolSpec};

@@ -8,7 +8,9 @@ use std::time::Duration;
 use junto_agent::{Past, SessionConfig};
 use junto_core::{AgentError, AgentErrorKind, Companion};
 use junto_env::ExecutionEnvironment;
-use junto_kernel::{CodeRoom, CodeSetup, Interpreter, Meaning, Resumption, RunFolder, earlier_cells};
+use junto_kernel::{
+    CodeRoom, CodeSetup, Course, Interpreter, Meaning, Resumption, RunFolder, SecretIn, earlier_cells,
+};
 
 use crate::workshop::MakeRoom;
 
@@ -128,7 +130,8 @@ impl Code {
         let resumption = match (self.state, &file) {
             (KernelState::Replay, _) => Resumption::Replay { cells },
             (KernelState::Snapshot, Some(file)) if had_cells => {
-                Resumption::Snapshot { file: file.clone(), had_cells }
+                let course = place.past.map(|past| Course::of(past.events(), past.rewinds_to()));
+                Resumption::Snapshot { file: file.clone(), course: course.unwrap_or_default() }
             }
             _ => Resumption::Fresh { had_cells },
         };
@@ -140,6 +143,7 @@ impl Code {
             meaning: self.meaning.clone(),
             resumption,
             snapshot: file.filter(|_| self.state == KernelState::Snapshot),
+            secret: place.secret.clone(),
             ..CodeSetup::new(
                 self.interpreter.clone(),
                 env,
@@ -156,6 +160,8 @@ pub(crate) struct Place<'a> {
     pub(crate) make_room: Option<&'a MakeRoom>,
     /// The session's folder, if it is kept.
     pub(crate) folder: Option<PathBuf>,
+    /// Finds secrets that are not kept beside it.
+    pub(crate) secret: Option<Arc<SecretIn>>,
     /// How many agents are above it.
     pub(crate) depth: u8,
     /// What was before, if it is brought back.

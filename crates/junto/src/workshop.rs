@@ -18,6 +18,7 @@ use junto_core::{
 };
 use junto_council::contest::Contest;
 use junto_env::{ExecutionEnvironment, LocalBuilder};
+use junto_kernel::SecretIn;
 use junto_llm::catalog::Catalog;
 use junto_llm::{Allowance, Budget, Request, SessionId, Unlimited, retry};
 use junto_runner::CliAgent;
@@ -341,7 +342,9 @@ impl Workshop {
         // Also for one whose parent said where it works: whoever insists on a sandbox means all kernels.
         let make_room = self.0.make_room.as_ref();
         let folder = self.0.store.as_ref().and_then(|store| store.folder(&session).ok());
-        Place { make_room, folder, depth: parent.depth, past }
+        let secret =
+            self.0.store.clone().map(|store| -> Arc<SecretIn> { Arc::new(move |text| store.masks(text)) });
+        Place { make_room, folder, secret, depth: parent.depth, past }
     }
 
     /// The tools that come and go; not for an agent whose parent said where it works: they act elsewhere.

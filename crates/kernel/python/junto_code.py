@@ -22,7 +22,8 @@ ROOTS = ("mcptools", "gentools")
 def install():
     """Makes the modules importable."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.append(_Finder())
+        # Before what looks into folders: the project may have one of that name.
+        sys.meta_path.insert(0, _Finder())
 
 
 class Tool(types.ModuleType):
@@ -71,6 +72,11 @@ class Tool(types.ModuleType):
     def _given(self, outcome):
         junto_tools.checked(outcome)
         if not self._typed or outcome.data is None:
+            return outcome.output
+        if junto_tools.is_rounded(outcome.data):
+            warnings.warn(
+                "what %s gave has a number that does not fit into 64 bits: this is its text" % self.__name__, stacklevel=3
+            )
             return outcome.output
         import junto_types
 

@@ -5,7 +5,9 @@ What differs from a kernel as it comes:
 - what processes and libraries write to the descriptors 1 and 2 is read before Python goes on writing, and
   before a cell is over, so that it stands where it belongs and in the cell it belongs to,
 - whoever writes faster than the other side reads waits, and nothing is dropped,
-- what is published at once has a limit,
+- what is published at once has a limit, and is JSON that everybody can read,
+- streams that code has put away or closed are back for the next cell,
+- `exit()` and `quit()` raise, and the kernel lives,
 - an interrupt is for one cell, and is heeded by its code: also one that comes before the code has begun.
 """
 
@@ -13,6 +15,7 @@ import asyncio
 import codecs
 import contextlib
 import faulthandler
+import functools
 import io
 import json
 import os
@@ -21,6 +24,8 @@ import signal
 import sys
 import tempfile
 import threading
+import time
+import warnings
 
 import junto_watch
 
@@ -31,8 +36,15 @@ WAITING = 1 << 18
 MESSAGES = 64
 # The most bytes of one message that is no stream.
 LARGEST = 24 << 20
+# How deep JSON may be nested that the other side reads, and the whole numbers that stay what they are there.
+DEEPEST = 100
+LEAST, MOST = -(1 << 63), (1 << 64) - 1
 # How many bytes are read at once of what processes write.
 READ = 1 << 16
+# The signals that end the process, and that code may send itself.
+DEADLY = (signal.SIGKILL, signal.SIGTERM, signal.SIGABRT)
+# How long what was printed last may take to be written, in seconds.
+LAST_WORDS = 0.1
 # How long after an interrupt, and after each other, the main thread is woken, in seconds.
 NUDGES = (0.002, 0.01, 0.05, 0.1, 0.2, 0.5)
 
@@ -217,6 +229,8 @@ class Interrupts:
             if threading.current_thread() is not threading.main_thread():
                 return show_traceback(*args, **kwargs)
             with self.deferred():
+                # They are flushed before it is published.
+                put_back(*shell.kernel.streams)
                 return show_traceback(*args, **kwargs)
 
         shell.run_code, shell.showtraceback = run, show
@@ -229,8 +243,15 @@ def kernel_classes():
     from ipykernel.iostream import IOPubThread, OutStream
     from ipykernel.ipkernel import IPythonKernel
     from ipykernel.kernelapp import IPKernelApp
+    from IPython.core.autocall import ZMQExitAutocall
 
     capture = Capture()
+
+    def leave(self, code=None):
+        """As `sys.exit`: the kernel itself would end under the next cell."""
+        raise SystemExit(code)
+
+    ZMQExitAutocall.__call__ = leave
 
     class Publisher(IOPubThread):
         """Without the port that forks would connect to: they write to the descriptors, as processes do."""
@@ -315,6 +336,10 @@ def kernel_classes():
                 if self.waiting >= WAITING:
                     self.send()
 
+        def close(self):
+            """It belongs to the kernel, whose next cell writes here, too."""
+            self.flush()
+
         def flush(self):
             if self.is_elsewhere():
                 return
@@ -365,6 +390,8 @@ def kernel_classes():
 
         def start(self):
             super().start()
+            self.streams = (sys.stdout, sys.stderr)
+            flush_before_the_end(*self.streams)
             self.interrupts = Interrupts()
             self.interrupts.watch(self.shell)
             signal.signal(signal.SIGINT, self.interrupts.note)
@@ -389,6 +416,13 @@ def kernel_classes():
                 await super().execute_request(stream, ident, parent)
             finally:
                 self.interrupts.end()
+
+        async def do_execute(self, *args, **kwargs):
+            try:
+                return await super().do_execute(*args, **kwargs)
+            finally:
+                # What calls this flushes them, and without that there is no answer.
+                put_back(*self.streams)
 
         async def interrupt_request(self, stream, ident, parent):
             cell = parent["content"].get("cell")
@@ -416,6 +450,99 @@ def kernel_classes():
             """It would tell the key to everybody who can read files."""
 
     return capture, Stream, Kernel, App
+
+
+def put_back(stdout, stderr):
+    """Has streams in their places again in whose place is something that cannot be flushed: None, or a closed file."""
+    for name, own in (("stdout", stdout), ("stderr", stderr)):
+        try:
+            stream = getattr(sys, name)
+            stream.flush()
+            usable = not getattr(stream, "closed", False)
+        except Exception:
+            usable = False
+        if not usable:
+            setattr(sys, name, own)
+
+
+def flush_before_the_end(*streams):
+    """Has what was printed published before code ends the process in a way that lets nothing else run."""
+
+    own = os.getpid()
+
+    def flushing(function, ends=lambda *_: True):
+        @functools.wraps(function)
+        def flushed(*args, **kwargs):
+            if os.getpid() == own and ends(*args, **kwargs):
+                for stream in streams:
+                    stream.flush()
+                # A thread of ZeroMQ's writes it, which cannot be waited for.
+                time.sleep(LAST_WORDS)
+            return function(*args, **kwargs)
+
+        return flushed
+
+    os._exit = flushing(os._exit)
+    os.abort = flushing(os.abort)
+    # Not for an interrupt, which waits for nobody.
+    os.kill = flushing(os.kill, lambda process=None, number=None: process == own and number in DEADLY)
+
+
+def readable(pack):
+    """Packs messages so that the other side can read them: texts that are none, vast numbers, and depth are told as text."""
+
+    def packed(content):
+        if isinstance(content, dict) and not is_plain(content.get("data")):
+            content = dict(content, data=as_text(content["data"]))
+        try:
+            data = pack(content)
+            data.decode()
+        except UnicodeError:
+            data = pack(spelled(content))
+        return data
+
+    return packed
+
+
+def is_plain(value):
+    """Whether the other side reads this as what it is."""
+    level = [value]
+    for _ in range(DEEPEST):
+        below = []
+        for value in level:
+            if isinstance(value, dict):
+                below.extend(value.values())
+            elif isinstance(value, (list, tuple)):
+                below.extend(value)
+            elif isinstance(value, int) and not LEAST <= value <= MOST:
+                return False
+        if not below:
+            return True
+        # What is there twice is looked at once: something may contain itself, and that often.
+        level = list({id(value): value for value in below}.values())
+    return False
+
+
+def as_text(data):
+    """What is displayed, with those forms as text that are not plain."""
+    less = {kind: value for kind, value in data.items() if is_plain(value)}
+    for kind in data.keys() - less.keys():
+        try:
+            less["text/plain"] = json.dumps(data[kind], ensure_ascii=False)
+        except (RecursionError, TypeError, ValueError) as error:
+            less["text/plain"] = f"[{kind} that cannot be shown: {type(error).__name__}: {error}]"
+    return less
+
+
+def spelled(value):
+    """The same, with letters spelled out that no text may have: those of file names that are not UTF-8, for instance."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, dict):
+        return {spelled(key): spelled(below) for key, below in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [spelled(below) for below in value]
+    return value
 
 
 def bounded(pack):
@@ -492,13 +619,17 @@ def main():
     for name, number in given["numbers"].items():
         setattr(app, f"{name}_port", number)
     app.session.key = given["key"].encode()
-    app.session.pack = bounded(app.session.pack)
+    app.session.pack = bounded(readable(app.session.pack))
     app.initialize([])
     faulthandler.enable(file=crash)
+    # Said of every `SystemExit`; there is no way out of here.
+    warnings.filterwarnings("ignore", message="To exit: use")
 
     def finish(*_):
         for original in (sys.__stdout__, sys.__stderr__):
-            original.flush()
+            # Code may have closed it.
+            with contextlib.suppress(Exception):
+                original.flush()
         capture.finish()
 
     app.shell.events.register("post_execute", finish)

@@ -17,9 +17,12 @@ import threading
 import junto_tools
 
 TOOL = "cell_shell"
-SHELLS = ("/bin/sh", "/bin/bash", "/usr/bin/sh", "/usr/bin/bash", "sh", "bash")
+# By their whole paths: what is only called like one may be anything.
+SHELLS = ("/bin/sh", "/bin/bash", "/usr/bin/sh", "/usr/bin/bash")
 
 _kernel = os.getpid()
+# Where programs are that a line names without saying where.
+_usual = os.environ.get("PATH", os.defpath)
 # What this thread may start next without being asked again: it was asked for just before.
 _granted = threading.local()
 # Scripts that were asked for and that another thread will start, by their arguments.
@@ -36,6 +39,11 @@ def install(shell=None):
     import pty
 
     pty.spawn = _forgetting(pty.spawn)
+    if hasattr(os, "posix_spawnp"):
+        import posix
+
+        # What is told of both is the same, and only this one searches.
+        os.posix_spawnp = posix.posix_spawnp = _searching_spawn(os.posix_spawnp)
     if shell is not None:
         _install_in(shell)
     sys.addaudithook(_hook)
@@ -64,14 +72,14 @@ def _hook(event, arguments):
 def _on_system(command):
     line = os.fsdecode(command)
     if not _is_granted(["-c", line]):
-        ask(line)
+        ask(_with_path(line, None))
 
 
-def _on_popen(executable, arguments, cwd, _env):
+def _on_popen(executable, arguments, cwd, env):
     argv = _texts(arguments)
     if _is_granted(argv[1:]) or _is_script(argv):
         return
-    ask(_shown(executable, argv), cwd)
+    ask(_shown(executable, _found(executable, env, cwd), argv, env), cwd)
 
 
 def _on_exec(path, arguments, env):
@@ -80,15 +88,15 @@ def _on_exec(path, arguments, env):
         _on_spawn("/proc/self/fd/%d" % path if isinstance(path, int) else path, arguments, env)
 
 
-def _on_spawn(path, arguments, _env):
+def _on_spawn(path, arguments, env):
     argv = _texts(arguments)
     if not _is_granted(argv[1:]):
-        ask(_shown(path, argv))
+        ask(_shown(path, _here(path), argv, env))
 
 
 def _on_pty(argv):
     argv = _texts((argv,) if isinstance(argv, str) else argv)
-    ask(_shown(argv[0], argv))
+    ask(_shown(argv[0], _found(argv[0], None), argv, None))
     # The child starts it.
     _granted.rest = argv[1:]
 
@@ -108,12 +116,57 @@ def _texts(arguments):
     return [os.fsdecode(argument) for argument in arguments]
 
 
-def _shown(program, argv):
-    """A program and its arguments as a line. What runs is the program, whatever it is told that its name is."""
+def _shown(program, path, argv, env):
+    """A program and its arguments as a line. What runs is what is at the path, whatever it is told that its name is."""
+    if path in SHELLS and len(argv) == 3 and argv[1] == "-c":
+        return _with_path(argv[2], env)
+    return shlex.join([_named(program, path), *argv[1:]])
+
+
+def _here(program):
+    """The path of a program that is not searched for."""
     program = os.fsdecode(program)
-    if program in SHELLS and len(argv) == 3 and argv[1] == "-c":
-        return argv[2]
-    return shlex.join([program, *argv[1:]])
+    return program if "/" in program else "./" + program
+
+
+def _found(program, env, cwd=None):
+    """The path of a program that is searched for where its environment says; if it is nowhere, its name."""
+    program = os.fsdecode(program)
+    if "/" not in program:
+        for folder in _path(env).split(os.pathsep):
+            path = _here(os.path.join(folder, program))
+            # Where it starts, not where it is started from.
+            there = os.path.join(os.fsdecode(cwd) if cwd is not None else "", path)
+            if os.path.isfile(there) and os.access(there, os.X_OK):
+                return path
+    return program
+
+
+def _path(env):
+    try:
+        return os.pathsep.join(os.get_exec_path(env))
+    except (TypeError, ValueError):
+        # No environment in which anything could be started.
+        return ""
+
+
+def _named(program, path):
+    """A program as it was named, where that says which one it is; else its path."""
+    program = os.fsdecode(program)
+    try:
+        usual = os.path.isabs(path) and os.path.samefile(path, _found(program, {"PATH": _usual}))
+    except OSError:
+        usual = False
+    return program if usual or path == program else path
+
+
+def _with_path(line, env):
+    """A line of a shell, with where it finds its programs if that is not where they are looked for otherwise."""
+    path = _path(env)
+    # What comes behind hides nothing.
+    if path in (_usual, os.defpath) or path.startswith(_usual + os.pathsep):
+        return line
+    return "export PATH=%s; %s" % (shlex.quote(path), line)
 
 
 def _is_granted(rest):
@@ -137,9 +190,22 @@ def _asking_spawn(spawn):
     @functools.wraps(spawn)
     def asking(mode, file, arguments, env, function):
         argv = _texts(arguments)
-        ask(_shown(file, argv))
+        searches = function.__name__ in ("execvp", "execvpe")
+        ask(_shown(file, _found(file, env) if searches else _here(file), argv, env))
         with _grant(argv[1:]):
             return spawn(mode, file, arguments, env, function)
+
+    return asking
+
+
+def _searching_spawn(spawn):
+    @functools.wraps(spawn)
+    def asking(path, argv, env, **kwargs):
+        texts = _texts(argv)
+        # It searches where this process does, whatever the other one is given.
+        ask(_shown(path, _found(path, None), texts, env))
+        with _grant(texts[1:]):
+            return spawn(path, argv, env, **kwargs)
 
     return asking
 
@@ -172,7 +238,7 @@ def _install_in(shell):
 def _asking_system(system):
     @functools.wraps(system)
     def asking(line):
-        ask(line)
+        ask(_with_path(line, None))
         with _grant(["-c", line]):
             return system(line)
 
@@ -194,8 +260,10 @@ def _asking_script(shebang):
 
 def _script_line(argv, cell):
     """What a script magic runs: for a shell the cell itself, else a program that gets it on its input."""
-    if len(argv) == 1 and argv[0] in SHELLS:
-        return cell
+    path = _found(argv[0], None)
+    if len(argv) == 1 and path in SHELLS:
+        return _with_path(cell, None)
+    argv = [_named(argv[0], path), *argv[1:]]
     end = "END"
     while end in cell:
         end += "_"

@@ -1,7 +1,8 @@
 """Keeps the variables of a kernel, and brings them back into another.
 
 Modules are kept by their names, functions and classes that a cell has defined by their sources, everything else
-pickled. What can be kept in none of these ways is named.
+pickled: variables that have something in common in one piece, so that they have it in common again. What can be kept
+in none of these ways is named.
 """
 
 import ast
@@ -100,24 +101,74 @@ class _Pickler(pickle.Pickler):
     def __init__(self, into, most):
         super().__init__(into)
         self._most = most
+        # What was met that can be changed, held so that nothing else comes to be in its place.
+        self.met = {}
 
     def reducer_override(self, value):
         if _bytes(value) > self._most:
             raise OverflowError("too large to be kept")
         return NotImplemented
 
+    def persistent_id(self, value):
+        if _can_change(value):
+            self.met[id(value)] = value
+
+
+def _can_change(value):
+    """Whether a change of this is seen by everything that has it."""
+    if isinstance(value, (list, dict, set, bytearray)):
+        return True
+    if isinstance(value, (type, types.FunctionType, types.ModuleType)):
+        return False
+    kind = type(value)
+    return kind.__dictoffset__ != 0 or hasattr(kind, "__array_interface__")
+
 
 def _pickled(value, most):
+    """The value as bytes, and what of it can be changed."""
     if _bytes(value) > most:
         raise OverflowError("too large to be kept")
     into = _Room(most)
-    _Pickler(into, most).dump(value)
-    return into.getvalue()
+    pickler = _Pickler(into, most)
+    pickler.dump(value)
+    return into.getvalue(), pickler.met
+
+
+class _Groups:
+    """Variables, those together that have something in common."""
+
+    def __init__(self):
+        self.groups = []
+        self._of = {}
+
+    def add(self, name, value, data, met):
+        group = {"names": {name: value}, "data": data, "met": dict(met)}
+        others = {id(other): other for other in map(self._of.get, met) if other is not None}
+        for other in others.values():
+            group["names"] = {**other["names"], **group["names"]}
+            group["met"].update(other["met"])
+            group["data"] = None
+            self.groups.remove(other)
+        self.groups.append(group)
+        self._of.update(dict.fromkeys(group["met"], group))
+
+    def kept(self, most):
+        """Each with its names and its bytes; those of which no bytes can be made have none."""
+        for group in self.groups:
+            names, data = group["names"], group["data"]
+            if len(names) > 1:
+                try:
+                    data = _pickled(names, most)[0]
+                    pickle.loads(data)
+                except Exception:
+                    data = None
+            yield list(names), data
 
 
 def save(most):
     """Tells the host everything that can be kept in so many bytes."""
-    modules, sources, values, left = {}, {}, {}, []
+    modules, sources, values, left = {}, {}, [], []
+    groups = _Groups()
     room = most
     for name, value in _wanted(_shell()):
         try:
@@ -129,20 +180,29 @@ def save(most):
                 if value.__name__ != name or source.startswith((" ", "\t")):
                     left.append(name)
                     continue
-                kept, text = sources, source
+                size = len(source)
             else:
-                data = _pickled(value, room)
+                data, met = _pickled({name: value}, room)
                 pickle.loads(data)
-                kept, text = values, base64.b64encode(data).decode("ascii")
+                # As it is told, in base64.
+                size = (len(data) + 2) // 3 * 4
         except Exception:
             left.append(name)
             continue
-        if len(text) > room:
+        if size > room:
             left.append(name)
             continue
-        room -= len(text)
-        kept[name] = text
-    _tell({"junto_snapshot": 1, "modules": modules, "sources": sources, "values": values, "left": left})
+        room -= size
+        if source is not None:
+            sources[name] = source
+        else:
+            groups.add(name, value, data, met)
+    for names, data in groups.kept(most):
+        if data is None:
+            left.extend(names)
+        else:
+            values.append({"names": names, "pickled": base64.b64encode(data).decode("ascii")})
+    _tell({"junto_snapshot": 2, "modules": modules, "sources": sources, "values": values, "left": left})
 
 
 def take(piece):
@@ -155,27 +215,48 @@ def load():
     kept = json.loads("".join(_taken))
     _taken.clear()
     shell = _shell()
-    left = list(kept["left"])
-
-    def bring(part, make):
-        for name, what in kept[part].items():
-            try:
-                make(name, what)
-            except Exception:
-                left.append(name)
+    left = set(kept["left"])
 
     def module(name, what):
         shell.user_ns[name] = importlib.import_module(what)
 
-    def source(name, what):
+    def source(what):
         # As a cell of its own, so that its source is known again.
-        result = shell.run_cell(what, store_history=False, silent=True)
-        result.raise_error()
+        cell = shell.transform_cell(what)
+        code = shell.compile(cell, shell.compile.cache(cell, shell.execution_count, raw_code=what), "exec")
+        exec(code, shell.user_global_ns, shell.user_ns)
 
-    def value(name, what):
-        shell.user_ns[name] = pickle.loads(base64.b64decode(what))
+    def value(what):
+        shell.user_ns.update(pickle.loads(base64.b64decode(what)))
 
-    bring("modules", module)
-    bring("sources", source)
-    bring("values", value)
-    _tell({"junto_restored": left})
+    for name, what in kept["modules"].items():
+        try:
+            module(name, what)
+        except Exception:
+            left.add(name)
+    # Each may need others: a value its class, a class a decorator, a function what its defaults are.
+    values = [(value, each["names"], each["pickled"]) for each in kept["values"]]
+    waiting = values + [(source, [name], what) for name, what in kept["sources"].items()]
+    while waiting:
+        failed = []
+        for make, names, what in waiting:
+            try:
+                make(what)
+            except (Exception, SystemExit):
+                failed.append((make, names, what))
+        if len(failed) == len(waiting):
+            left.update(name for _, names, _ in failed for name in names)
+            break
+        waiting = failed
+    for make, names, what in values:
+        # What a decorator has changed that was run again.
+        if left.isdisjoint(names) and _differs(shell.user_ns, names, what):
+            make(what)
+    _tell({"junto_restored": sorted(left)})
+
+
+def _differs(space, names, what):
+    try:
+        return pickle.dumps({name: space[name] for name in names}) != base64.b64decode(what)
+    except Exception:
+        return True

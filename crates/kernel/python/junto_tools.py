@@ -18,6 +18,7 @@ import itertools
 import json
 import os
 import queue
+import re
 import socket
 import sys
 import threading
@@ -419,7 +420,28 @@ def _taken(reply):
 
 def _line(message):
     text = json.dumps(message, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_plain)
+    if _LONG_NUMBER.search(text):
+        # Read on the way, it would become another number.
+        json.loads(text, parse_int=_whole)
     return text.encode() + b"\n"
+
+
+# As many digits as it takes not to fit.
+_LONG_NUMBER = re.compile("[0-9]{19}")
+
+
+def _whole(digits):
+    if not -(1 << 63) <= int(digits) < 1 << 64:
+        raise ToolsUnavailable("%s does not fit into 64 bits, so no tool can be given it: pass it as a text" % digits)
+
+
+def is_rounded(data):
+    """Whether there is a whole number in what a tool gave that does not fit into 64 bits, and so is another one here."""
+    if isinstance(data, dict):
+        return any(is_rounded(value) for value in data.values())
+    if isinstance(data, list):
+        return any(is_rounded(value) for value in data)
+    return isinstance(data, float) and data.is_integer() and abs(data) >= 1 << 63
 
 
 def _plain(value):

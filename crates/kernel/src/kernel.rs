@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::cell::{Cell, CellEnd, Clock, Hold, Ran};
 pub use self::output::{Output, Piece};
+pub(crate) use self::pieces::is_bare;
 use self::start::Live;
 use crate::{Error, ErrorKind, Python};
 
@@ -242,7 +243,8 @@ impl Shared {
             let driven = drive::run(&mut live, &cell, self.setup.grace, false, &leave, &mut said).await;
             if driven.end != CellEnd::Done {
                 live.close(Duration::ZERO).await;
-                return Err(Error::new(ErrorKind::Start, said.message(&driven.end)));
+                let message = life::hinted(said.message(&driven.end), self.setup.memory.is_some());
+                return Err(Error::new(ErrorKind::Start, message));
             }
         }
         Ok(live)

@@ -91,8 +91,9 @@ pub use python::{Maker, Python, Standing};
 pub use shim::{PYTHON_CLIENT, PYTHON_MODULES, START_UP};
 pub use socket::{Limits, ToolSocket};
 pub use tools::{
-    CodeRoom, CodeSetup, EXECUTE_CODE, EarlierCell, FIND_CODE_TOOLS, IMAGE_MARK, Interpreter, KERNEL_FRESH,
-    KERNEL_LOST, NO_OUTPUT, RESET_KERNEL, Resumption, RunFolder, STATE_LOST, earlier_cells, is_call_of,
+    CodeRoom, CodeSetup, Course, EXECUTE_CODE, EarlierCell, FIND_CODE_TOOLS, IMAGE_MARK, Interpreter,
+    KERNEL_FRESH, KERNEL_LOST, NO_OUTPUT, RESET_KERNEL, Resumption, RunFolder, STATE_LOST, SecretIn,
+    earlier_cells, is_call_of,
 };
 
 /// The environment variable that tells a child where the socket is.

@@ -23,6 +23,7 @@ mod heard;
 mod host;
 mod images;
 mod past;
+mod pickled;
 mod prompt;
 mod replay;
 mod reset;
@@ -40,7 +41,7 @@ use junto_env::ExecutionEnvironment;
 use crate::Meaning;
 
 pub use host::is_call_of;
-pub use past::{EarlierCell, Resumption, earlier_cells};
+pub use past::{Course, EarlierCell, Resumption, earlier_cells};
 pub use room::CodeRoom;
 pub use run_folder::RunFolder;
 
@@ -73,6 +74,9 @@ pub const STATE_LOST: &str =
 
 /// How long a kernel that was asked to stop may take before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// Says whether there is a secret in a text that is going to be kept.
+pub type SecretIn = dyn Fn(&[u8]) -> bool + Send + Sync;
 
 /// Which Python is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,6 +112,8 @@ pub struct CodeSetup {
     pub resumption: Resumption,
     /// The file in which picklable variables are kept at the end of each input; absent: they are not.
     pub snapshot: Option<PathBuf>,
+    /// Finds secrets: variables with one in them are not kept; absent: they are.
+    pub secret: Option<Arc<SecretIn>>,
 }
 
 impl CodeSetup {
@@ -130,6 +136,7 @@ impl CodeSetup {
             meaning: None,
             resumption: Resumption::default(),
             snapshot: None,
+            secret: None,
         }
     }
 }

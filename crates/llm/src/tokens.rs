@@ -22,6 +22,8 @@ mod vocabulary;
 use serde::Serialize;
 use serde_json::Value;
 
+pub use self::picture_size::of as picture_size;
+
 use self::family::{Family, Frame, Schema, Tally};
 use self::media::Paper;
 use self::vocabulary::{O200K, Scratch};

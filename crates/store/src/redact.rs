@@ -103,6 +103,13 @@ impl Redactor {
         Self { known: None }
     }
 
+    /// Whether there is a secret in a text.
+    pub(crate) fn finds(&self, text: &[u8]) -> bool {
+        let mut masked = text.to_vec();
+        self.mask(&mut masked);
+        masked != text
+    }
+
     /// Takes the secrets out of a text, be it plain or JSON.
     pub(crate) fn mask(&self, text: &mut [u8]) {
         self.mask_part(text, None, End::Closed);

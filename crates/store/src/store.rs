@@ -124,6 +124,11 @@ impl Store {
         Ok(Self { inner: Arc::new(Inner { root, options, files, index }) })
     }
 
+    /// Whether there is something in a text that is masked where it is kept.
+    pub fn masks(&self, text: &[u8]) -> bool {
+        self.inner.options.redact.finds(text)
+    }
+
     /// The folder.
     pub fn root(&self) -> &Path {
         &self.inner.root

@@ -108,6 +108,27 @@ fn images_are_saved_shown_and_seen_by_the_model() {
     assert!(seen.contains(PNG) && seen.contains("drawn"), "{seen}");
 }
 
+/// An image that a provider refuses would be refused with every request after it, also when the session is resumed.
+#[test]
+fn an_image_that_is_another_or_none_ends_no_session() {
+    let code = "from IPython.display import display\nimport base64\n\
+        jpeg = b'\\xff\\xd8\\xff\\xc0\\0\\x0b\\x08\\0\\x10\\0\\x10\\x01\\x01\\x11\\0\\xff\\xd9'\n\
+        for data in (jpeg, b'', b'no picture'):\n    \
+            display({'image/png': base64.b64encode(data).decode()}, raw=True)";
+    let steps = [cell(code), Step::text("First."), Step::text("Second.")];
+    // Where such a picture is refused.
+    let stage = with_python(Stage::new(&SETUPS[0], Play::of(steps)));
+    let said = outputs(&work(&stage, &["--policy", "full"])).concat();
+    assert!(
+        said.contains(".jpg]") && said.contains("[an image with nothing in it, said to be image/png]"),
+        "{said}"
+    );
+    assert!(said.contains("not shown: it is no image, though it was said to be image/png]"), "{said}");
+    stage.machine.run(&["resume", "latest", "Go on."]).ok();
+    let seen = stage.requests().last().unwrap().body.to_string();
+    assert_eq!((seen.matches("image/jpeg").count(), seen.matches("\"image/png\"").count()), (1, 0), "{seen}");
+}
+
 #[test]
 fn code_calls_tools_that_are_asked_about_while_its_time_stands_still() {
     let code = "import junto_tools\nt = junto_tools.connect()\n\

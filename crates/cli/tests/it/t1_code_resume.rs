@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::stage::Stage;
 use crate::t1_code::{cell, outputs, stage, work};
 use crate::t1_commands::Session;
-use crate::t1_interrupt::start;
+use crate::t1_interrupt::{signal, start};
 use crate::t1_run::of_type;
 use crate::t1_sessions::lines;
 
@@ -249,6 +249,131 @@ fn cells_from_before_a_fresh_start_are_not_run_again() {
     assert_eq!(warnings.len(), 1, "{events:?}");
     assert_eq!(outputs(&again(&stage, "replay")), ["1\n"]);
     assert_eq!(ran(&stage), "abb");
+}
+
+#[test]
+fn a_snapshot_brings_back_what_needs_each_other() {
+    let stage = stage([
+        cell("from dataclasses import dataclass\n@dataclass\nclass D:\n    x: int\n\nd = D(4)\nn = 5"),
+        cell("k = [1]\ndef f(x=k):\n    return x\n\na = [1]\nb = {'of': a}"),
+        Step::text("First."),
+        cell("a.append(2)\nprint(d, D(1), n, f(), b)"),
+        Step::text("Second."),
+    ]);
+    let events = resumed(&stage, "snapshot");
+    assert_eq!(outputs(&events), ["D(x=4) D(x=1) 5 [1] {'of': [1, 2]}\n"]);
+    assert!(
+        of_type(&events, "warning").iter().all(|warning| warning["code"] != "kernel_fresh"),
+        "{events:?}"
+    );
+}
+
+/// What is said of a snapshot that is not of the last cell.
+const NOT_LAST: &str =
+    "[the variables that were kept are not those after the last cell: those of earlier cells are gone]\n";
+
+/// A cell that tells which variables there are.
+fn looks() -> Step {
+    cell("print([name for name in 'xyz' if name in globals()])")
+}
+
+#[test]
+fn a_snapshot_of_before_a_cell_of_a_killed_session_is_not_brought_back() {
+    let waits = "import time\nopen('waits', 'w').close()\nwhile True: time.sleep(0.01)";
+    let steps = [
+        cell("x = 1"),
+        Step::text("First."),
+        cell("x = 2; z = 3"),
+        cell(waits),
+        looks(),
+        Step::text("Third."),
+    ];
+    let stage = stage(steps);
+    work(&stage, &["--policy", "full", "--code-resume", "snapshot"]);
+    let args = ["resume", "--json", "--input", "json", "latest", "Go on."];
+    let mut session = Session::of(start(&stage.machine, &args));
+    assert_eq!(cell_end(&mut session)["is_error"], false);
+    let waiting = stage.machine.path("project/waits");
+    while !waiting.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    signal(&session.child, "KILL");
+    session.child.wait().unwrap();
+    let said = outputs(&again(&stage, "snapshot"));
+    assert_eq!(said.last(), Some(&format!("{NOT_LAST}[]\n")), "{said:?}");
+}
+
+#[test]
+fn variables_of_a_turn_that_was_rewound_do_not_come_back() {
+    let stage = stage([
+        cell("x = 1"),
+        Step::text("First."),
+        cell("y = 2"),
+        Step::text("Second."),
+        looks(),
+        Step::text("Third."),
+    ]);
+    work(&stage, &["--policy", "full", "--code-resume", "snapshot"]);
+    assert_eq!(outputs(&again(&stage, "snapshot")), ["[no output]"]);
+    stage.machine.run(&["rewind", "latest", "--to", "1"]).ok();
+    assert_eq!(outputs(&again(&stage, "snapshot")), [format!("{NOT_LAST}[]\n")]);
+}
+
+#[test]
+fn a_snapshot_from_before_a_resume_without_one_is_not_brought_back() {
+    let stage = stage([
+        cell("x = 1"),
+        Step::text("First."),
+        cell("x = 5"),
+        Step::text("Second."),
+        looks(),
+        Step::text("Third."),
+        looks(),
+        Step::text("Fourth."),
+    ]);
+    work(&stage, &["--policy", "full", "--code-resume", "snapshot"]);
+    assert_eq!(outputs(&again(&stage, "replay")), ["[no output]"]);
+    assert_eq!(outputs(&again(&stage, "snapshot")), [format!("{NOT_LAST}[]\n")]);
+    // That one was kept.
+    assert_eq!(outputs(&again(&stage, "snapshot")), ["[]\n"]);
+}
+
+/// The journal has a mask in the place of a key, and the snapshot has nothing of it.
+#[test]
+fn variables_with_a_secret_in_them_are_not_kept() {
+    // With a length that looks like a letter where it is pickled.
+    let key = format!("sk-ant-api03-{}", "a1B2".repeat(24));
+    let steps = || {
+        vec![
+            cell(&format!(
+                "key = '{key}'\ndef ask(key='{key}'):\n    return key\n\nx = 1\nheld = [b'{key}']"
+            )),
+            Step::text("First."),
+            cell("print('key' in globals(), 'ask' in globals(), 'held' in globals(), x)"),
+            Step::text("Second."),
+        ]
+    };
+    let kept = |stage: &Stage| {
+        let sessions = std::fs::read_dir(stage.machine.path(".local/state/junto/sessions")).unwrap();
+        let files = sessions.flatten().map(|session| session.path().join("kernel.json"));
+        let text = files.map(|file| std::fs::read_to_string(file).unwrap()).collect::<String>();
+        let kept: Value = serde_json::from_str(&text).unwrap();
+        (text.contains(&key), kept["secret"].clone())
+    };
+    let masked = stage(steps());
+    work(&masked, &["--policy", "full", "--code-resume", "snapshot"]);
+    assert_eq!(kept(&masked), (false, json!(["ask", "key", "held"])));
+    let said = outputs(&again(&masked, "snapshot")).concat();
+    assert!(
+        said.contains("but for ask, key, held, which is not kept, because there is a secret in it"),
+        "{said}"
+    );
+    assert!(said.ends_with("False False False 1\n"), "{said}");
+    let mut open = stage(steps());
+    open.machine = open.machine.with("JUNTO_REDACT", "false");
+    work(&open, &["--policy", "full", "--code-resume", "snapshot"]);
+    assert_eq!(kept(&open), (true, json!([])));
+    assert_eq!(outputs(&again(&open, "snapshot")), ["True True True 1\n"]);
 }
 
 #[test]

@@ -35,11 +35,11 @@ pub(super) struct Life {
 }
 
 impl Life {
-    /// Waits until a process says a word, as a line of its own, and watches it from then on.
+    /// Waits until a process says a word, as a line of its own, and watches it from then on. Its memory may have a limit.
     ///
     /// # Errors
     /// If it ends before, with what it said instead.
-    pub(super) async fn begin(mut process: Process, word: &str) -> Result<Self, Error> {
+    pub(super) async fn begin(mut process: Process, word: &str, limited: bool) -> Result<Self, Error> {
         let mut said = Tail::default();
         while !said.has_line(word) {
             match process.output().await {
@@ -47,7 +47,7 @@ impl Life {
                 Ok(None) => {
                     let exit = process.close(Duration::ZERO).await;
                     let exit = exit.map_or_else(|e| e.to_string(), |exit| exit.to_string());
-                    return Err(Error::new(ErrorKind::Start, not_ready(&said.text(), &exit)));
+                    return Err(Error::new(ErrorKind::Start, not_ready(&said.text(), &exit, limited)));
                 }
                 Err(e) => {
                     return Err(Error::new(ErrorKind::Start, format!("the kernel does not start: {e}")));
@@ -111,14 +111,26 @@ async fn watch_over(
     let _ = process.close(Duration::ZERO).await;
 }
 
-fn not_ready(said: &str, exit: &str) -> String {
+/// By which it is known that there was no room.
+const NO_ROOM: [&str; 3] = ["MemoryError", "can't start new thread", "failed to map segment"];
+const RAISE: &str = "it may have too little memory: raise the limit (`code.memory`)";
+
+/// What went wrong as a kernel with a limit started, with what may help.
+pub(super) fn hinted(what: String, limited: bool) -> String {
+    // What it fails with then may be anything.
+    if limited { format!("{RAISE}; {what}") } else { what }
+}
+
+fn not_ready(said: &str, exit: &str, limited: bool) -> String {
     let said = said.trim();
     let is_there = |signs: &[&str]| signs.iter().any(|sign| said.contains(sign));
     // Libraries that find no room are told as failed imports, too.
-    let hint = if is_there(&["MemoryError", "can't start new thread", "failed to map segment"]) {
-        "it may have too little memory: raise the limit"
+    let hint = if is_there(&NO_ROOM) {
+        RAISE
     } else if is_there(&["ModuleNotFoundError", "ImportError", "SyntaxError"]) {
         BROKEN
+    } else if limited {
+        RAISE
     } else {
         "see whether this Python can import `ipykernel`"
     };

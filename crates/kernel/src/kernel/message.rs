@@ -75,6 +75,8 @@ pub(super) struct Message {
     /// The request because of which it was said; empty if there is none.
     pub(super) parent: String,
     pub(super) content: Value,
+    /// Why the content cannot be read, if it cannot; then there is none.
+    pub(super) unread: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -103,8 +105,16 @@ impl Message {
         let broken = |_| invalid("it sent a message that is no JSON");
         let header: Header = serde_json::from_slice(header).map_err(broken)?;
         let parent: Header = serde_json::from_slice(parent).map_err(broken)?;
-        let content = serde_json::from_slice(content).map_err(broken)?;
-        Ok(Self { kind: header.msg_type, parent: parent.msg_id, content })
+        // Of something odd that code has said its kernel does not die.
+        let lossy = |_| serde_json::from_str(&String::from_utf8_lossy(content));
+        let content: Result<Value, _> = serde_json::from_slice(content).or_else(lossy);
+        let unread = content.as_ref().err().map(ToString::to_string);
+        Ok(Self {
+            kind: header.msg_type,
+            parent: parent.msg_id,
+            content: content.unwrap_or_default(),
+            unread,
+        })
     }
 
     /// A text of the content.
@@ -129,6 +139,23 @@ mod tests {
         parts[6].push(b' ');
         assert!(Message::read(&key, &parts).is_err());
         assert!(Message::read(&key, &parts[..3]).is_err());
+    }
+
+    #[test]
+    fn a_content_that_cannot_be_read_is_no_broken_message() {
+        let read = |content: &[u8]| {
+            let key = Key("key".to_owned());
+            let header = br#"{"msg_type":"stream"}"#.as_slice();
+            let signature = key.sign(&[header, b"{}", b"{}", content]).into_bytes();
+            let parts = [DELIMITER, &signature, header, b"{}", b"{}", content].map(<[u8]>::to_vec);
+            Message::read(&key, &parts).unwrap()
+        };
+        let message = read(b"{\"text\":\"a\xff\"}");
+        assert_eq!((message.text("text"), message.unread.as_deref()), ("a\u{fffd}", None));
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        let message = read(deep.as_bytes());
+        assert_eq!((message.kind.as_str(), message.content), ("stream", Value::Null));
+        assert!(message.unread.unwrap().contains("recursion"));
     }
 
     /// From RFC 4231, the second test.

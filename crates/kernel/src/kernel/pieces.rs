@@ -10,27 +10,39 @@ use super::output::Piece;
 /// Pictures that are sent in base64.
 const PICTURES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
 const SVG: &str = "image/svg+xml";
-/// Texts, the best first.
+/// Texts, the best first; the first one only if it says anything.
 const TEXTS: &[&str] = &["text/plain", "text/markdown", "text/latex"];
 
 /// The pieces of a message that says something; none of one that does not.
 pub(super) fn of(message: &Message) -> Vec<Piece> {
     match message.kind.as_str() {
+        "error" => vec![error(message)],
+        "stream" | "execute_result" | "display_data" | "update_display_data" if message.unread.is_some() => {
+            vec![Piece::Display { text: unread(message) }]
+        }
         "stream" => {
             let text = message.text("text").to_owned();
             vec![if message.text("name") == "stderr" { Piece::Stderr(text) } else { Piece::Stdout(text) }]
         }
         "execute_result" => displayed(message, |text| Piece::Result { text }, true),
         "display_data" | "update_display_data" => displayed(message, |text| Piece::Display { text }, false),
-        "error" => vec![error(message)],
         _ => Vec::new(),
     }
+}
+
+/// That something was said which cannot be read.
+fn unread(message: &Message) -> String {
+    let why = message.unread.as_deref().unwrap_or_default();
+    format!("[something was said here that cannot be read: {why}]")
 }
 
 /// An exception, as it is published and as it is answered.
 pub(super) fn error(message: &Message) -> Piece {
     let lines = message.content.get("traceback").and_then(Value::as_array);
     let lines: Vec<&str> = lines.into_iter().flatten().filter_map(Value::as_str).collect();
+    if message.unread.is_some() {
+        return Piece::Error { name: String::new(), value: String::new(), traceback: unread(message) };
+    }
     Piece::Error {
         name: message.text("ename").to_owned(),
         value: message.text("evalue").to_owned(),
@@ -41,7 +53,7 @@ pub(super) fn error(message: &Message) -> Piece {
 /// Something in all its forms. A picture needs no text beside it, unless it is a result.
 fn displayed(message: &Message, text: impl Fn(String) -> Piece, is_result: bool) -> Vec<Piece> {
     let Some(data) = message.content.get("data").and_then(Value::as_object) else { return Vec::new() };
-    let mut pieces: Vec<Piece> = PICTURES.iter().filter_map(|kind| picture(data, kind)).collect();
+    let mut pieces: Vec<Piece> = PICTURES.iter().filter_map(|kind| picture(data, kind, &text)).collect();
     if pieces.is_empty() {
         pieces.extend(
             joined(data, SVG).map(|svg| Piece::Image { media_type: SVG.to_owned(), bytes: svg.into_bytes() }),
@@ -51,15 +63,21 @@ fn displayed(message: &Message, text: impl Fn(String) -> Piece, is_result: bool)
     pieces.extend(joined(data, "text/html").map(Piece::Html));
     pieces.extend(data.get("application/json").cloned().map(Piece::Json));
     if is_result || !shown {
-        pieces.extend(TEXTS.iter().find_map(|kind| joined(data, kind)).map(text));
+        let mut texts: Vec<String> = TEXTS.iter().filter_map(|kind| joined(data, kind)).collect();
+        if texts.len() > 1 && texts.first().is_some_and(|plain| is_bare(plain)) {
+            texts.remove(0);
+        }
+        pieces.extend(texts.into_iter().next().map(text));
     }
     pieces
 }
 
-fn picture(data: &Map<String, Value>, kind: &str) -> Option<Piece> {
-    let text: String = joined(data, kind)?.chars().filter(|c| !c.is_ascii_whitespace()).collect();
-    let bytes = STANDARD.decode(text).ok()?;
-    Some(Piece::Image { media_type: kind.to_owned(), bytes })
+fn picture(data: &Map<String, Value>, kind: &str, text: impl Fn(String) -> Piece) -> Option<Piece> {
+    let encoded: String = joined(data, kind)?.chars().filter(|c| !c.is_ascii_whitespace()).collect();
+    Some(match STANDARD.decode(encoded) {
+        Ok(bytes) => Piece::Image { media_type: kind.to_owned(), bytes },
+        Err(error) => text(format!("[an image that cannot be read: {kind}, which is no base64: {error}]")),
+    })
 }
 
 /// A text, which may be given as lines.
@@ -69,6 +87,23 @@ fn joined(data: &Map<String, Value>, kind: &str) -> Option<String> {
         Value::Array(lines) => Some(lines.iter().filter_map(Value::as_str).collect()),
         _ => None,
     }
+}
+
+/// Whether a text is what Python says of an object that has no words for itself: `<package.Class object at 0x7f…>`.
+pub(crate) fn is_bare(text: &str) -> bool {
+    let inside = text.trim().strip_prefix('<').and_then(|text| text.strip_suffix('>'));
+    inside.is_some_and(|text| {
+        let (class, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let is_class = !class.is_empty() && class.chars().all(|c| c.is_alphanumeric() || "._".contains(c));
+        let address = rest.strip_prefix("object").unwrap_or(rest).trim_start();
+        is_class && !rest.is_empty() && (address.is_empty() || is_address(address))
+    })
+}
+
+/// Whether this is `at 0x7f…`.
+fn is_address(text: &str) -> bool {
+    let digits = text.strip_prefix("at 0x");
+    digits.is_some_and(|digits| digits.chars().all(|c| c.is_ascii_hexdigit()))
 }
 
 /// A text without the sequences that colour it.
@@ -89,7 +124,7 @@ mod tests {
     use serde_json::json;
 
     fn said(kind: &str, content: Value) -> Vec<Piece> {
-        of(&Message { kind: kind.to_owned(), parent: String::new(), content })
+        of(&Message { kind: kind.to_owned(), parent: String::new(), content, unread: None })
     }
 
     #[test]
@@ -116,7 +151,16 @@ mod tests {
                 json!({"data": {"application/json": [1], "text/plain": "<JSON>"}}),
                 vec![Piece::Json(json!([1])), Piece::Display { text: text("<JSON>") }],
             ),
-            ("display_data", json!({"data": {"image/png": "not base64!"}}), vec![]),
+            (
+                "display_data",
+                json!({"data": {"text/plain": "<IPython.core.display.Markdown object>", "text/markdown": "**b**"}}),
+                vec![Piece::Display { text: text("**b**") }],
+            ),
+            (
+                "display_data",
+                json!({"data": {"text/plain": "told", "text/markdown": "**b**"}}),
+                vec![Piece::Display { text: text("told") }],
+            ),
             (
                 "error",
                 json!({"ename": "E", "evalue": "v", "traceback": ["\u{1b}[31mE\u{1b}[0m", "\u{1b}[0;31mv"]}),
@@ -127,5 +171,29 @@ mod tests {
         for (kind, content, expected) in cases {
             assert_eq!(said(kind, content.clone()), expected, "{kind} {content}");
         }
+        let broken = said("display_data", json!({"data": {"image/png": "not base64!"}}));
+        assert!(
+            matches!(broken.as_slice(), [Piece::Display { text }] if text.contains("no base64")),
+            "{broken:?}"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_in_its_place() {
+        let said = |kind: &str| {
+            let unread = Some("recursion limit exceeded".to_owned());
+            of(&Message { kind: kind.to_owned(), parent: String::new(), content: Value::Null, unread })
+        };
+        let told = |text: &str| text.contains("cannot be read: recursion limit");
+        for kind in ["stream", "execute_result", "display_data"] {
+            let pieces = said(kind);
+            assert!(matches!(pieces.as_slice(), [Piece::Display { text }] if told(text)), "{pieces:?}");
+        }
+        let pieces = said("error");
+        assert!(
+            matches!(pieces.as_slice(), [Piece::Error { traceback, .. }] if told(traceback)),
+            "{pieces:?}"
+        );
+        assert_eq!(said("status"), []);
     }
 }

@@ -90,7 +90,7 @@ async fn launch(setup: &KernelSetup) -> Result<Live, Error> {
         let mut process = setup.env.spawn(command.clone()).await.map_err(not_started)?;
         // One that has ended already tells why, below.
         let _ = process.write(format!("{given}\n").as_bytes()).await;
-        match Life::begin(process, &ready).await {
+        match Life::begin(process, &ready, setup.memory.is_some()).await {
             Err(e) if !is_last && e.to_string().contains(UNBUILT) => {}
             begun => break begun.map_err(|e| distrusted(setup, e))?,
         }

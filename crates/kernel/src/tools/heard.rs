@@ -3,8 +3,9 @@
 use junto_core::{Fut, Media, Spool, ToolCx, ToolOutcome};
 
 use super::host::Running;
-use super::images::{self, Images};
+use super::images::{self, Images, Look};
 use super::{IMAGE_MARK, NO_OUTPUT};
+use crate::kernel::is_bare;
 use crate::{CellEnd, Output, Piece, Ran};
 
 /// What stands before what earlier cells have said.
@@ -13,12 +14,19 @@ const STRAYS: &str = "[said since the cell before by what it left running:]";
 const TOO_LONG: &str = "[the cell took too long and was ended; what it said until then is above]";
 const INTERRUPTED: &str = "[interrupted; what it said until then is above]";
 
-/// Whether the output of a cell that failed says that it did not come to its end. A session that stopped waiting for it,
-/// or was cut off, says so in words of its own, which begin like ours.
+/// How the words begin in which a session says it that stopped waiting, or was cut off, and a cell that found no kernel.
+const CUT_OFF: [&str; 3] = [
+    "interrupted before it was done",
+    "interrupted, may have run",
+    "interrupted before the kernel was there",
+];
+
+/// Whether the output of a cell that failed says that it did not come to its end.
 pub(super) fn was_cut_short(output: &str) -> bool {
     let own = output.rsplit_once(STRAYS).map_or(output, |(own, _)| own);
     let last = own.trim_end().lines().last().unwrap_or_default();
-    last == TOO_LONG || last.trim_start_matches('[').starts_with("interrupted")
+    let plain = last.trim_start_matches('[');
+    last == TOO_LONG || last == INTERRUPTED || CUT_OFF.iter().any(|words| plain.starts_with(words))
 }
 
 /// What a cell says, in the order in which it came.
@@ -80,9 +88,17 @@ impl<'a> Heard<'a> {
         if self.images > images::MOST_SAVED {
             return;
         }
-        let (_, seen) = images::kind(&media_type);
-        if seen && self.shown.len() < images::MOST_SHOWN && bytes.len() <= images::LARGEST_SHOWN {
-            self.shown.push(Media { media_type: Some(media_type.clone()), ..Media::bytes(bytes.clone()) });
+        if bytes.is_empty() {
+            return self.line(&format!("[an image with nothing in it, said to be {media_type}]")).await;
+        }
+        let Look { media_type, shown } = Look::at(&media_type, &bytes);
+        match &shown {
+            Ok(()) if self.shown.len() < images::MOST_SHOWN => {
+                self.shown
+                    .push(Media { media_type: Some(media_type.clone()), ..Media::bytes(bytes.clone()) });
+            }
+            Ok(()) | Err(None) => {}
+            Err(Some(why)) => self.line(&format!("[the next image is saved and not shown: {why}]")).await,
         }
         match self.folder.save(&media_type, &bytes).await {
             Ok(path) => self.line(&format!("{IMAGE_MARK}{}]", path.display())).await,
@@ -150,31 +166,18 @@ impl Output for Heard<'_> {
     }
 }
 
-/// Whether a text is what Python says of an object that has no words for itself: `<package.Class object at 0x7f…>`.
-fn is_bare(text: &str) -> bool {
-    let inside = text.trim().strip_prefix('<').and_then(|text| text.strip_suffix('>'));
-    inside.is_some_and(|text| {
-        let (class, rest) = text.split_once(' ').unwrap_or((text, ""));
-        let is_class = !class.is_empty() && class.chars().all(|c| c.is_alphanumeric() || "._".contains(c));
-        let address = rest.strip_prefix("object").unwrap_or(rest).trim_start();
-        is_class && !rest.is_empty() && (address.is_empty() || is_address(address))
-    })
-}
-
-/// Whether this is `at 0x7f…`.
-fn is_address(text: &str) -> bool {
-    let digits = text.strip_prefix("at 0x");
-    digits.is_some_and(|digits| digits.chars().all(|c| c.is_ascii_hexdigit()))
-}
-
 /// How a cell ended, in words; none if it went well, or the traceback tells.
 fn words(end: &CellEnd) -> Option<String> {
     Some(match end {
         CellEnd::Done | CellEnd::Failed => return None,
         CellEnd::TimedOut { .. } => TOO_LONG.to_owned(),
         CellEnd::Interrupted { .. } => INTERRUPTED.to_owned(),
-        CellEnd::Died { why, .. } if why.is_empty() => "[the kernel died]".to_owned(),
-        CellEnd::Died { why, .. } => format!("[the kernel died: {why}]"),
+        CellEnd::Died { status, why } => {
+            let known = status.code.is_some() || status.signal.is_some();
+            let how = if known { format!(" ({status})") } else { String::new() };
+            let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+            format!("[the kernel died{how}{why}]")
+        }
         CellEnd::OutOfMemory => "[the cell wanted more memory than it may have]".to_owned(),
     })
 }
@@ -201,6 +204,24 @@ mod tests {
         let ran = Ran { end: CellEnd::Done, state_lost: false, strays: String::new(), took: Duration::ZERO };
         let outcome = heard.finish(&ran).await;
         outcome.output.text(u64::MAX).await.unwrap()
+    }
+
+    #[test]
+    fn how_a_kernel_died_is_told_as_far_as_it_is_known() {
+        let check = |code: Option<i32>, signal: Option<i32>, why: &str, expected: &str| {
+            let end = CellEnd::Died { status: junto_env::Exit { code, signal }, why: why.to_owned() };
+            assert_eq!(words(&end).as_deref(), Some(expected));
+        };
+        check(Some(7), None, "", "[the kernel died (exit 7)]");
+        check(None, Some(11), "Segmentation fault", "[the kernel died (signal 11): Segmentation fault]");
+        check(None, None, "it has hung up", "[the kernel died: it has hung up]");
+        check(None, None, "", "[the kernel died]");
+    }
+
+    #[tokio::test]
+    async fn an_image_that_no_model_can_be_shown_is_told() {
+        let image = |bytes: &[u8]| Piece::Image { media_type: "image/png".to_owned(), bytes: bytes.to_vec() };
+        assert_eq!(heard(&[image(b"")]).await, "[an image with nothing in it, said to be image/png]\n");
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use junto_env::ExecutionEnvironment;
+use junto_env::{ExecutionEnvironment, Kind};
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 use rustix::io::Errno;
 use tokio::io::AsyncWriteExt as _;
@@ -12,8 +12,10 @@ use uuid::Uuid;
 
 /// What a model is shown at most, of one cell.
 pub(super) const MOST_SHOWN: usize = 8;
-/// The largest image that a model is shown.
-pub(super) const LARGEST_SHOWN: usize = 4 * 1024 * 1024;
+/// The largest image that a model is shown. Anthropic takes 5 MiB in base64, the others more.
+const LARGEST_SHOWN: usize = 5 * 1024 * 1024 / 4 * 3;
+/// The longest side of one, in pixels.
+const LONGEST_SIDE: u32 = 8000;
 /// How many images of one cell are saved.
 pub(super) const MOST_SAVED: usize = 100;
 
@@ -27,9 +29,68 @@ const KINDS: &[(&str, &str, bool)] = &[
 ];
 
 /// How a file with such an image ends, and whether models see it.
-pub(super) fn kind(media_type: &str) -> (&'static str, bool) {
+fn kind(media_type: &str) -> (&'static str, bool) {
     let known = KINDS.iter().find(|(known, ..)| *known == media_type);
     known.map_or(("bin", false), |(_, ending, seen)| (ending, *seen))
+}
+
+/// What was displayed as an image.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Look {
+    /// What it is by its bytes, whatever was said of it.
+    pub(super) media_type: String,
+    /// Whether a model is shown it; if not, why, unless that is known of its kind. One that a provider refuses would
+    /// stay in the conversation, and be refused with every request after it.
+    pub(super) shown: Result<(), Option<String>>,
+}
+
+impl Look {
+    /// Looks at bytes of which it was said that they are of a type.
+    pub(super) fn at(said: &str, bytes: &[u8]) -> Self {
+        if !kind(said).1 {
+            // It is a text, or unknown.
+            return Self { media_type: said.to_owned(), shown: Err(None) };
+        }
+        let not =
+            |media_type: &str, why: String| Self { media_type: media_type.to_owned(), shown: Err(Some(why)) };
+        let media_type = match Kind::of(bytes) {
+            Kind::Image(media_type) if kind(media_type).1 => media_type,
+            Kind::Image(media_type) => {
+                return not(media_type, format!("it is of a type that is not shown, {media_type}"));
+            }
+            Kind::Text | Kind::Binary(_) => {
+                return not("", format!("it is no image, though it was said to be {said}"));
+            }
+        };
+        if bytes.len() > LARGEST_SHOWN {
+            return not(
+                media_type,
+                format!("it has {} bytes, and {LARGEST_SHOWN} at most are shown", bytes.len()),
+            );
+        }
+        match junto_core::picture_size(bytes) {
+            Some((width, height)) if width > 0 && height > 0 && is_whole(media_type, bytes) => {
+                if width.max(height) > LONGEST_SIDE {
+                    let why = format!(
+                        "it has {width} x {height} pixels, and {LONGEST_SIDE} a side at most are shown"
+                    );
+                    return not(media_type, why);
+                }
+                Self { media_type: media_type.to_owned(), shown: Ok(()) }
+            }
+            _ => not(media_type, format!("it begins like one of {media_type}, but is broken")),
+        }
+    }
+}
+
+/// Whether the end of an image is there, as far as its kind says where that is.
+fn is_whole(media_type: &str, bytes: &[u8]) -> bool {
+    let has = |end: &[u8]| bytes.windows(end.len()).rev().any(|part| part == end);
+    match media_type {
+        "image/png" => has(b"IEND"),
+        "image/jpeg" => has(b"\xff\xd9"),
+        _ => true,
+    }
 }
 
 /// The folder for images, as it was before any code could change it. Cells may write where it is, and what they put in
@@ -134,6 +195,40 @@ mod tests {
         }
         let env = LocalEnvironment::new(dir.path().join("work")).unwrap();
         (dir, env)
+    }
+
+    /// A JPEG with nothing in it but its size.
+    fn jpeg(width: u16) -> Vec<u8> {
+        let mut jpeg = b"\xff\xd8\xff\xc0\0\x0b\x08\0\x10".to_vec();
+        jpeg.extend(width.to_be_bytes());
+        jpeg.extend(b"\x01\x01\x11\0\xff\xd9");
+        jpeg
+    }
+
+    #[test]
+    fn an_image_is_what_its_bytes_say_and_shown_if_no_provider_refuses_it() {
+        let check = |said: &str, bytes: &[u8], media_type: &str, why: Option<&str>| {
+            let look = Look::at(said, bytes);
+            assert_eq!(look.media_type, media_type, "{look:?}");
+            match (look.shown, why) {
+                (Ok(()), None) => {}
+                (Err(told), Some(why)) => assert!(told.unwrap_or_default().contains(why), "{why}"),
+                (shown, why) => panic!("{shown:?} and not {why:?}"),
+            }
+        };
+        let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0 IEND".as_slice();
+        check("image/png", png, "image/png", None);
+        check("image/png", &jpeg(16), "image/jpeg", None);
+        check("image/jpeg", png, "image/png", None);
+        check("image/png", b"", "", Some("no image, though it was said to be image/png"));
+        check("image/png", b"some text", "", Some("no image"));
+        check("image/png", png.strip_suffix(b" IEND").unwrap(), "image/png", Some("broken"));
+        check("image/png", png.get(..12).unwrap(), "image/png", Some("broken"));
+        check("image/png", &jpeg(8001), "image/jpeg", Some("8001 x 16 pixels"));
+        let mut large = png.to_vec();
+        large.resize(LARGEST_SHOWN + 1, 0);
+        check("image/png", &large, "image/png", Some("bytes"));
+        check("image/svg+xml", b"<svg/>", "image/svg+xml", Some(""));
     }
 
     #[tokio::test]

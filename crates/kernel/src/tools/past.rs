@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use junto_core::{Body, Event};
+use junto_core::{Body, Event, Seq};
 use serde_json::json;
 
 use super::snapshot::Kept;
@@ -31,9 +31,46 @@ pub enum Resumption {
     Snapshot {
         /// The file that has them.
         file: PathBuf,
-        /// Whether cells were run before.
-        had_cells: bool,
+        /// By which it is known whether they are those of the last cell.
+        course: Course,
     },
+}
+
+/// Which cell was the last of those that made a session's state, as the session went on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Course {
+    /// From where on it was which.
+    changes: Vec<(Seq, Option<Seq>)>,
+    /// Where the journal ends.
+    end: Seq,
+    /// The last one of those that are left.
+    last: Option<Seq>,
+}
+
+impl Course {
+    /// That of a session's own agent. What was rewound or is going to be is left out at its end, not before.
+    pub fn of(events: &[Event], rewind: Option<u32>) -> Self {
+        let mut changes: Vec<(Seq, Option<Seq>)> = Vec::new();
+        let cells = walk(events, rewind, |at, last| {
+            if changes.last().is_none_or(|(_, before)| *before != last) {
+                changes.push((at, last));
+            }
+        });
+        let end = events.last().map_or(Seq::default(), |event| event.seq);
+        Self { changes, end, last: cells.last().map(|cell| cell.start) }
+    }
+
+    /// Whether cells were run whose state is to be there.
+    pub fn had_cells(&self) -> bool {
+        self.last.is_some()
+    }
+
+    /// Whether the state is what it was when the journal had come so far.
+    fn is_as_at(&self, at: Seq) -> bool {
+        let change = self.changes.iter().rev().find(|(since, _)| *since <= at);
+        // What the journal does not have any more may have been a cell.
+        at <= self.end && change.and_then(|(_, last)| *last) == self.last
+    }
 }
 
 /// A cell that was run before a session was resumed.
@@ -64,18 +101,22 @@ impl Resumption {
         match self {
             Self::Fresh { .. } => None,
             Self::Replay { cells } => replay(room, cells).await,
-            Self::Snapshot { file, had_cells } => {
-                let Some(kept) = Kept::read(file).await else {
-                    room.begins_fresh(*had_cells);
-                    let gone = "[no variables were kept: those of earlier cells are gone]";
-                    return had_cells.then(|| gone.to_owned());
+            Self::Snapshot { file, course } => {
+                let had_cells = course.had_cells();
+                let gone = |why: &str| {
+                    room.begins_fresh(had_cells);
+                    had_cells.then(|| format!("[{why}: those of earlier cells are gone]"))
                 };
+                let Some(kept) = Kept::read(file).await else { return gone("no variables were kept") };
+                if !kept.after().is_some_and(|at| course.is_as_at(at)) {
+                    return gone("the variables that were kept are not those after the last cell");
+                }
                 let names = kept.names();
                 room.keep_variables(kept);
                 let outcome = room.call(RESTORE_VARIABLES, json!({ "names": names })).await;
                 let text = outcome.output.preview().into_owned();
                 if outcome.is_error {
-                    room.begins_fresh(*had_cells);
+                    room.begins_fresh(had_cells);
                     return Some(format!("[variables of earlier cells are gone: {text}]"));
                 }
                 Some(text).filter(|text| !text.is_empty())
@@ -161,8 +202,21 @@ async fn replay(room: &CodeRoom, cells: &[EarlierCell]) -> Option<String> {
 /// The cells of a session's own agent that made the state its kernel had: those that were allowed and started since it
 /// was fresh last, without what was rewound or is going to be. In their order.
 pub fn earlier_cells(events: &[Event], rewind: Option<u32>) -> Vec<EarlierCell> {
+    walk(events, rewind, |_, _| {}).into_iter().map(|run| run.cell).collect()
+}
+
+/// A cell, and where it was run.
+struct Run {
+    turn: u32,
+    start: Seq,
+    call: String,
+    cell: EarlierCell,
+}
+
+/// Those cells. Which one is the last is told after each event.
+fn walk(events: &[Event], rewind: Option<u32>, mut tell: impl FnMut(Seq, Option<Seq>)) -> Vec<Run> {
     let Some(own) = events.first().map(|event| &event.agent) else { return Vec::new() };
-    let mut cells: Vec<(u32, String, EarlierCell)> = Vec::new();
+    let mut cells: Vec<Run> = Vec::new();
     // The cells in which it was noticed that the kernel was another.
     let mut lost: HashSet<&str> = HashSet::new();
     for event in events.iter().filter(|event| event.agent == *own) {
@@ -171,7 +225,8 @@ pub fn earlier_cells(events: &[Event], rewind: Option<u32>) -> Vec<EarlierCell> 
                 let code = call.arguments.get("code").and_then(|code| code.as_str());
                 // Until its end is seen.
                 let cell = |code: &str| EarlierCell { code: code.to_owned(), was_cut_short: true };
-                cells.extend(code.map(|code| (event.turn, call.id.clone(), cell(code))));
+                let (turn, start) = (event.turn, event.seq);
+                cells.extend(code.map(|code| Run { turn, start, call: call.id.clone(), cell: cell(code) }));
             }
             Body::ToolCallEnd { name, is_error: false, .. } if name == RESET_KERNEL => cells.clear(),
             Body::Warning { code, .. } if code == KERNEL_LOST => {
@@ -179,13 +234,13 @@ pub fn earlier_cells(events: &[Event], rewind: Option<u32>) -> Vec<EarlierCell> 
             }
             Body::Warning { code, .. } if code == KERNEL_FRESH => {
                 let call = event.corr.as_ref().map(|call| call.0.as_str());
-                let at = cells.iter().rposition(|(_, id, _)| Some(id.as_str()) == call);
+                let at = cells.iter().rposition(|run| Some(run.call.as_str()) == call);
                 cells.drain(..at.unwrap_or_default());
             }
             Body::ToolCallEnd { name, call_id, is_error, output, .. } if name == EXECUTE_CODE => {
-                let at = cells.iter().rposition(|(_, id, _)| id == call_id);
-                if let Some((.., cell)) = at.and_then(|at| cells.get_mut(at)) {
-                    cell.was_cut_short = *is_error && heard::was_cut_short(&output.preview());
+                let at = cells.iter().rposition(|run| run.call == *call_id);
+                if let Some(run) = at.and_then(|at| cells.get_mut(at)) {
+                    run.cell.was_cut_short = *is_error && heard::was_cut_short(&output.preview());
                 }
                 if lost.contains(call_id.as_str()) {
                     // Of those before it nothing is left; what came beside it waited for its turn. Where the kernel
@@ -194,12 +249,13 @@ pub fn earlier_cells(events: &[Event], rewind: Option<u32>) -> Vec<EarlierCell> 
                     cells.drain(..gone);
                 }
             }
-            Body::Rewound { to_turn } => cells.retain(|(turn, ..)| turn <= to_turn),
+            Body::Rewound { to_turn } => cells.retain(|run| run.turn <= *to_turn),
             _ => {}
         }
+        tell(event.seq, cells.last().map(|run| run.start));
     }
-    let stays = |turn: u32| rewind.is_none_or(|to_turn| turn <= to_turn);
-    cells.into_iter().filter(|(turn, ..)| stays(*turn)).map(|(.., cell)| cell).collect()
+    cells.retain(|run| rewind.is_none_or(|to_turn| run.turn <= to_turn));
+    cells
 }
 
 #[cfg(test)]
@@ -279,6 +335,34 @@ mod tests {
     }
 
     #[test]
+    fn a_state_is_known_to_be_another_than_it_was() {
+        let numbered = |events: &[Event]| -> Vec<Event> {
+            let first = event("own", 0, json!({"type": "progress", "text": ""}));
+            let all = std::iter::once(first).chain(events.iter().cloned());
+            all.zip(1..).map(|(event, seq)| Event { seq: Seq(seq), ..event }).collect()
+        };
+        // At which events of a journal the state was what it is at its end.
+        let check = |events: &[Event], rewind: Option<u32>, expected: &[u64]| {
+            let events = numbered(events);
+            let course = Course::of(&events, rewind);
+            let same: Vec<u64> = (1..=9).filter(|at| course.is_as_at(Seq(*at))).collect();
+            assert_eq!(same, expected, "{events:?}");
+        };
+        // The ids of the calls are not told apart: some providers give the same ones again.
+        let cell = |turn| [start(turn, EXECUTE_CODE, "x"), end(turn, EXECUTE_CODE, "x", false)];
+        let [[a, b], [c, d]] = [cell(1), cell(2)];
+        let run = [a, b, c, d];
+        check(&run[..2], None, &[2, 3]);
+        check(&run, None, &[4, 5]);
+        check(&run, Some(1), &[2, 3]);
+        let rewound = event("own", 2, json!({"type": "rewound", "to_turn": 1}));
+        check(&[&run[..], &[rewound]].concat(), None, &[2, 3, 6]);
+        let reset = end(2, RESET_KERNEL, "r", false);
+        assert!(!Course::of(&numbered(&[&run[..2], &[reset]].concat()), None).had_cells());
+        assert!(Course::of(&numbered(&run), None).had_cells());
+    }
+
+    #[test]
     fn those_that_did_not_come_to_their_end_are_known() {
         let check = |output: Option<&str>, is_error: bool, expected: bool| {
             let mut events = vec![start(1, EXECUTE_CODE, "a")];
@@ -311,6 +395,7 @@ mod tests {
         // What a cell prints is no such news.
         check(Some("[interrupted; what it said until then is above]\n"), false, false);
         check(Some("[interrupted; what it said until then is above]\nNameError: x\n"), true, false);
+        check(Some("Traceback\nValueError: a\ninterrupted by hand\n"), true, false);
     }
 
     #[test]

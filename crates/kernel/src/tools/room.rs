@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use junto_core::{
-    AgentError, AgentErrorKind, Body, CallId, Companion, EventLog, Fut, Tool, ToolCall, ToolHost,
+    AgentError, AgentErrorKind, Body, CallId, Companion, EventLog, Fut, Seq, Tool, ToolCall, ToolHost,
     ToolOutcome, ToolSpec, Via,
 };
 use tokio::sync::OnceCell;
@@ -21,7 +21,7 @@ use super::images::Images;
 use super::past::{Replayed, Resumption};
 use super::replay::{ReplayCell, RestoreVariables};
 use super::reset::ResetKernel;
-use super::snapshot::{self, Kept};
+use super::snapshot::{self, Circumstances, Kept};
 use super::{CodeSetup, GRACE, KERNEL_FRESH, KERNEL_LOST, prompt};
 use crate::{
     Clock, Discovery, Error, ErrorKind, Gentools, Kernel, KernelSetup, Limits, SaveTool, ShellLeave,
@@ -325,7 +325,12 @@ impl Companion for CodeRoom {
                 return;
             };
             let mut undone = Undone { room: self, file: Some(file) };
-            let lost = snapshot::keep(kernel, file, self.is_confined()).await;
+            let circumstances = Circumstances {
+                confined: self.is_confined(),
+                after: self.session().map_or(Seq::default(), |session| session.log.last()),
+                secret: self.setup.secret.as_deref(),
+            };
+            let lost = snapshot::keep(kernel, file, circumstances).await;
             undone.file = None;
             if lost {
                 let lost = "[keeping the variables took too long, and the kernel was ended: they are gone]";

@@ -120,7 +120,12 @@ impl Library {
             "number": 7, "state": "open", "class": "bug", "labels": [{"name": "x"}], "parent": {"number": 1},
             "more": call.arguments
         });
-        let data = if call.arguments["title"] == "odd" { json!({"number": "seven"}) } else { data };
+        let data = match call.arguments["title"].as_str() {
+            Some("odd") => json!({"number": "seven"}),
+            // As it is after it was read: more than 64 bits.
+            Some("vast") => json!({"number": 1_180_591_620_717_411_303_424_f64, "state": "open"}),
+            _ => data,
+        };
         ToolOutcome { data: Some(Arc::new(data.clone())), ..ToolOutcome::ok(data.to_string()) }
     }
 }

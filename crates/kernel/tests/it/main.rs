@@ -16,6 +16,7 @@ mod t1_gate;
 mod t1_imports;
 mod t1_leave;
 mod t1_limits;
+mod t1_oddities;
 mod t1_python;
 mod t1_sandboxed;
 mod t1_stuck;

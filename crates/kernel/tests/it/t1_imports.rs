@@ -71,6 +71,43 @@ async fn any_name_is_importable_and_no_text_breaks_out() {
 }
 
 #[tokio::test]
+async fn a_folder_of_the_project_is_not_taken_for_the_tools() {
+    let reading = Reading::new().await;
+    std::fs::create_dir(reading.place.work().join("mcptools")).unwrap();
+    std::fs::write(reading.place.work().join("mcptools/__init__.py"), "raise ValueError('another')").unwrap();
+    std::fs::write(reading.place.work().join("mcptools/junto.py"), "def echo(**_): return 'another'")
+        .unwrap();
+    let code = "import sys\nsys.path.insert(0, '')\nfrom mcptools.junto import echo\necho(n=1)";
+    assert_eq!(reading.printed(code).await, "'echo {\"n\":1}'");
+    reading.end().await;
+}
+
+#[tokio::test]
+async fn a_number_that_would_become_another_on_the_way_is_refused() {
+    let reading = Reading::new().await;
+    reading.printed("from mcptools.junto import echo").await;
+    for code in
+        ["echo(n=2**70)", "echo(text=[{'a': -2**70}])", "echo(n=2**64)", "await echo.run_async(n=2**70)"]
+    {
+        let (name, value) = reading.raised(code).await;
+        assert!(name == "ToolsUnavailable" && value.contains("64 bits"), "{code}: {name}: {value}");
+    }
+    assert!(reading.library.calls.lock().unwrap().is_empty());
+    assert_eq!(reading.printed("echo(n=2**64 - 1)").await, "'echo {\"n\":18446744073709551615}'");
+    assert_eq!(
+        reading.printed("echo(text=str(2**70))").await,
+        "'echo {\"text\":\"1180591620717411303424\"}'"
+    );
+    // What came with one is given as its text.
+    reading.printed("from mcptools.git_hub import create_issue").await;
+    let code = "import warnings\nwith warnings.catch_warnings(record=True) as told:\n    \
+                warnings.simplefilter('always')\n    given = create_issue(title='vast')\n\
+                print(type(given).__name__, '64 bits' in str(told[0].message))";
+    assert_eq!(reading.printed(code).await, "str True\n");
+    reading.end().await;
+}
+
+#[tokio::test]
 async fn what_goes_wrong_raises() {
     let reading = Reading::new().await;
     let check = async |code: &str, name: &str, part: &str| {

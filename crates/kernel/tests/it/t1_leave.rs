@@ -95,6 +95,38 @@ async fn every_way_of_starting_a_program_is_asked_for_once() {
 }
 
 #[tokio::test]
+async fn what_is_only_called_like_a_program_is_shown_by_its_path() {
+    let reading = Reading::new().await;
+    let check = async |code: &str, said: &str, lines: &[&str]| check(&reading, code, said, lines).await;
+    let work = reading.place.work().canonicalize().unwrap();
+    let here = work.display();
+    let fakes = "import os, posix, subprocess\nfor name in ('sh', 'ls'):\n    \
+                 open(name, 'w').write('#!/bin/sh\\nexit 7\\n'); os.chmod(name, 0o755)";
+    check(fakes, "", &[]).await;
+    let spawned = "os.waitpid(os.posix_spawn('sh', ['sh', '-c', 'ls'], os.environ), 0)[1] >> 8";
+    check(spawned, "7", &["./sh -c ls"]).await;
+    let searched = "os.waitpid(posix.posix_spawnp('sh', ['sh', '-c', 'exit 3'], os.environ), 0)[1] >> 8";
+    check(searched, "3", &["exit 3"]).await;
+    check("os.spawnl(os.P_WAIT, 'sh', 'sh', '-c', 'ls')", "7", &["./sh -c ls"]).await;
+    let exec = "child = os.fork()\nif child == 0:\n    os.execv('sh', ['sh', '-c', 'ls'])\nos.waitpid(child, 0)[1] >> 8";
+    check(exec, "7", &["./sh -c ls"]).await;
+    let own = "own = {'PATH': os.getcwd()}\nsubprocess.run(['ls'], env=own).returncode";
+    check(own, "7", &[&format!("{here}/ls")]).await;
+    check("subprocess.run(['sh', '-c', 'ls'], env=own).returncode", "7", &[&format!("{here}/sh -c ls")])
+        .await;
+    check("subprocess.run('ls', shell=True, env=own).returncode", "7", &[&format!("export PATH={here}; ls")])
+        .await;
+    check("subprocess.run(['true'], env={**os.environ, 'X': '1'}).returncode", "0", &["true"]).await;
+    check("subprocess.run(['true'], env={}).returncode", "0", &["true"]).await;
+    check("os.environ['PATH'] += ':/opt'; os.system('exit 3') >> 8", "3", &["exit 3"]).await;
+    let changed = "before = os.environ['PATH']; os.environ['PATH'] = '.:' + before\nos.system('ls') >> 8";
+    check(changed, "7", &["export PATH=.:/usr/bin:/bin:/opt; ls"]).await;
+    check("subprocess.run(['ls']).returncode", "7", &["./ls"]).await;
+    check("os.environ['PATH'] = before", "", &[]).await;
+    reading.end().await;
+}
+
+#[tokio::test]
 async fn a_refusal_raises_and_nothing_runs() {
     let reading = Reading::new().await;
     reading.printed("import os, posix, pty, subprocess, asyncio").await;

@@ -224,7 +224,7 @@ print(json.dumps(said))
     .replace("MEETING", &MEETING.to_string());
     let said = printed(&stand, &script).await;
     assert!(said[0].as_str().unwrap().contains("nested less than 128 deep"), "{said}");
-    assert!(said[2].as_str().unwrap().contains("out of range"), "{said}");
+    assert!(said[2].as_str().unwrap().contains("does not fit into 64 bits"), "{said}");
     assert_eq!((&said[1], &said[3], &said[4]), (&json!("{\"n\":1}"), &json!("{\"n\":1}"), &json!("met")));
 }
 

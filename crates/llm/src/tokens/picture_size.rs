@@ -1,7 +1,7 @@
 //! How large a picture is, from its first bytes.
 
 /// Width and height of a PNG, JPEG, GIF or WebP picture.
-pub(super) fn of(data: &[u8]) -> Option<(u32, u32)> {
+pub fn of(data: &[u8]) -> Option<(u32, u32)> {
     match data {
         [0x89, b'P', b'N', b'G', ..] => Some((big(data, 16, 4)?, big(data, 20, 4)?)),
         [b'G', b'I', b'F', ..] => Some((little(data, 6, 2)?, little(data, 8, 2)?)),

@@ -115,6 +115,13 @@ fn a_question_shows_everything() {
         "The agent wants to use shell:\n    run: cat \u{430}.txt\n    in: /w\n    not plain letters in it: \u{430} \
          (U+0430)"
     );
+    // A cell is shown once.
+    request.call = ToolCall::function("c", "execute_code", r#"{"code":"x = 1\nx","other":"y"}"#);
+    request.actions = vec![Action::Code { code: "x = 1\nx".to_owned() }];
+    assert_eq!(
+        whole(&request),
+        "The agent wants to use execute_code:\n    run code: x = 1\n        x\n    other: y"
+    );
     // What goes on is set in deeper than what we say, and a name of theirs is none of ours.
     let line = "make a\nin: /tmp/x\nwhy you are asked: it only lists".to_owned();
     let call = r#"{"command":"x","in":"/tmp","why you are asked":"for nothing","timeout_ms":5}"#;

@@ -54,13 +54,21 @@ pub(super) fn whole(request: &ApprovalRequest) -> String {
     let mut lines: Vec<String> = request.actions.iter().flat_map(action).collect();
     let diff = diff::whole(&request.call);
     let told = |name: &str| SHOWN.contains(&name) || (!diff.is_empty() && DIFFED.contains(&name));
+    // A cell, or a line of one.
+    let is_action = |value: &str| {
+        request.actions.iter().any(|action| match action {
+            Action::Code { code: text } | Action::Shell { line: text, .. } => text == value,
+            _ => false,
+        })
+    };
     let arguments = request.call.arguments.as_object().into_iter().flatten();
     // A name that could be taken for one of ours is set in quotes.
     let named = |name: &String| {
         let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
         if plain && !OURS.contains(&name.as_str()) { name.clone() } else { format!("argument {name:?}") }
     };
-    lines.extend(arguments.filter(|(name, _)| !told(name)).map(|(name, value)| match value.as_str() {
+    let untold = arguments.filter(|(name, value)| !told(name) && !value.as_str().is_some_and(is_action));
+    lines.extend(untold.map(|(name, value)| match value.as_str() {
         Some(text) => format!("{}: {text}", named(name)),
         None => format!("{}: {value}", named(name)),
     }));

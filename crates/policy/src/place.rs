@@ -121,7 +121,9 @@ impl Links {
             let name = component.as_os_str();
             let pattern = name.to_string_lossy();
             if !is_pattern(&pattern) {
-                places.iter_mut().for_each(|place| place.push(name));
+                for place in &mut places {
+                    place.push(name);
+                }
                 continue;
             }
             // It may go on below, if the shell is told so.

@@ -26,9 +26,8 @@ pub(crate) struct Study<'p> {
     functions: Vec<String>,
     /// Whether something in the line may take functions away again.
     forgets: bool,
-    /// Whether something in the line makes links, so that a path may lead anywhere.
-    links: bool,
-    /// Places into which the line puts what may be a link, and whether they may be one themselves.
+    /// Places into which the line puts what may be a link, and whether they may be one themselves: a path there may lead
+    /// anywhere.
     linked: Vec<(PathBuf, bool)>,
     /// How much is still looked up to find links.
     pub(crate) patience: Patience,
@@ -50,13 +49,12 @@ pub(crate) struct Study<'p> {
 
 /// Every command of a line, and what it does.
 pub(crate) fn study(line: &str, cwd: &Path, place: &Place) -> Vec<Seen> {
-    let once = |links: bool, linked: Vec<(PathBuf, bool)>, exported: Vec<String>| {
+    let once = |linked: Vec<(PathBuf, bool)>, exported: Vec<String>| {
         let mut study = Study {
             place,
             cwd: Some(vec![cwd.to_owned()]),
             functions: Vec::new(),
             forgets: false,
-            links,
             linked,
             patience: Patience::default(),
             repeats: false,
@@ -71,10 +69,10 @@ pub(crate) fn study(line: &str, cwd: &Path, place: &Place) -> Vec<Seen> {
         study.line(line);
         study
     };
-    let study = once(false, Vec::new(), Vec::new());
+    let study = once(Vec::new(), Vec::new());
     // What runs again comes behind all of the line.
     if study.repeats && !(study.linked.is_empty() && study.exported.is_empty()) {
-        return once(study.links, study.linked, study.exported).seen;
+        return once(study.linked, study.exported).seen;
     }
     study.seen
 }
@@ -118,7 +116,9 @@ impl Study<'_> {
             script.commands.iter().any(|simple| simple.words.iter().any(is))
         };
         self.forgets |= says("unset");
-        self.links |= says("ln");
+        if says("ln") {
+            self.link(&Target::Unknown("ln".to_owned()), true);
+        }
         self.traps |= says("trap");
         self.repeats |= self.traps || script.commands.iter().any(|simple| simple.again);
         self.variables.unseen |= self.traps;
@@ -275,13 +275,6 @@ impl Study<'_> {
         follow: impl Fn(&Path) -> Option<PathBuf>,
     ) -> Target {
         let unknown = || Target::Unknown(word.source().to_owned());
-        if self.links {
-            return unknown();
-        }
-        // A substitution is a pipe, whatever its name is.
-        if word.source().starts_with(['<', '>']) && word.text() == Some("/dev/fd/63") {
-            return Target::OneOf(Vec::new());
-        }
         let Some(written) = self.paths(word) else { return unknown() };
         if written.iter().any(|path| leads_through_open(path)) {
             return unknown();
@@ -334,7 +327,7 @@ impl Study<'_> {
     pub(crate) fn link(&mut self, place: &Target, itself: bool) {
         match place {
             Target::OneOf(paths) => self.linked.extend(paths.iter().map(|path| (path.clone(), itself))),
-            Target::Unknown(_) => self.links = true,
+            Target::Unknown(_) => self.linked.push((PathBuf::from("/"), true)),
         }
     }
 

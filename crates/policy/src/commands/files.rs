@@ -59,7 +59,7 @@ pub(super) fn linked(study: &mut Study<'_>, whole: bool, keeps: bool, into: &[Wo
         Some((last, sources)) if into.is_empty() => (sources, Some(last)),
         _ => (operands, None),
     };
-    if !keeps && !(whole && sources.iter().any(|word| study.may_hold_links(word))) {
+    if !(keeps || whole && sources.iter().any(|word| study.may_hold_links(word))) {
         return;
     }
     let places: Vec<Target> = last.into_iter().chain(into).map(|word| study.named(word)).collect();

@@ -50,8 +50,8 @@ fn matter(options: &str) -> bool {
 /// directory to write to; `r` reads its value, `R` also everything below it, `L` also the files that are named in it; `D` has what is done with directories; `g` has a pattern of files that are read; `e` has the expression as
 /// its value, `f` a file with expressions; `2` has two values, of which it reads the second, and `A` two that do not matter. `E` makes an expression
 /// needless; `x` runs something; `n` reaches out; `i` writes the operands, `I` too, with an attached value for
-/// copies; `d` goes into directories; `K` keeps links as they are; `l` only lists. These have no value of their own. `m`
-/// has one, and `M` one only if that is attached, which say how many words are taken at once.
+/// copies; `d` goes into directories; `K` keeps links as they are; `l` only lists. These have no value of their own. `m` has one, and `M` one only if
+/// that is attached, which say how many words are taken at once.
 ///
 /// `@:x` means operands that begin so, and `*` that all other options are harmless.
 pub(super) fn read(options: &str, words: &[Word]) -> Given {

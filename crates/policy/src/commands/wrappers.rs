@@ -174,12 +174,12 @@ pub(super) fn env(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) 
     while let Some((word, after)) = rest.split_first().filter(|(word, _)| is_assignment(word)) {
         let name = word.beginning().split('=').next().unwrap_or_default();
         deeds.extend(variables::effect(name).map(Deed::Opaque));
+        names.extend(variables::is_open(name).then(|| name.to_owned()));
         deeds.extend(variables::runs(name, word.without(&format!("{name}=")).as_ref()));
         if !is_name(name) {
             // A function is handed to a shell under such a name.
             deeds.push(Deed::Hidden(format!("`{name}` is no name of a plain variable")));
         }
-        names.extend(variables::is_open(name).then(|| name.to_owned()));
         if word.splits() {
             return unsure(deeds);
         }

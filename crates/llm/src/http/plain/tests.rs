@@ -107,9 +107,9 @@ async fn a_connection_is_used_again_and_what_was_not_sent_goes_to_the_next() {
     assert_eq!(plain.pool.unused().links.len(), 1);
     // Closed while nobody uses it, and that is known.
     drop(far);
-    let known = poll_fn(|cx| match plain.pool.unused().links[0].0.is_free(cx) {
-        true => Poll::Pending,
-        false => Poll::Ready(()),
+    let known = poll_fn(|cx| {
+        let is_free = plain.pool.unused().links[0].0.is_free(cx);
+        if is_free { Poll::Pending } else { Poll::Ready(()) }
     });
     timeout(LONG, known).await.expect("it is noticed");
     let other = async {

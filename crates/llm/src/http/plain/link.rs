@@ -68,9 +68,6 @@ impl Link {
     pub(super) async fn ask(&mut self, head: &[u8], body: &[u8]) -> Result<Head, Refused> {
         let (mut sent, mut broke) = (0, None);
         poll_fn(|cx| {
-            if sent == 0 && !self.is_free(cx) {
-                return Poll::Ready(Err(Refused::Unsent(closed())));
-            }
             while sent < head.len() + body.len() && broke.is_none() {
                 match self.poll_write(cx, [head, body], sent) {
                     Poll::Ready(Ok(0)) => broke = Some(io::ErrorKind::WriteZero.into()),

@@ -1,14 +1,20 @@
 //! The copy of an answer that goes through by bytes: put aside while the bytes are handed on, and read when the client
 //! has them.
 
+mod reading;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use junto_llm::Error;
 
+pub(crate) use self::reading::Reading;
 use crate::books::Books;
 use crate::note::Note;
 use crate::tee::Tee;
+
+/// How many bytes of an answer may wait to be read by whoever has time.
+const MOST_LEFT: usize = 64 * 1024;
 
 /// When what is put aside is read.
 #[derive(Clone)]
@@ -104,6 +110,12 @@ enum Read {
 }
 
 impl Copy {
+    /// Whether nothing more comes, and little waits to be read.
+    fn can_wait(&self) -> bool {
+        let put = self.put.lock().unwrap_or_else(PoisonError::into_inner);
+        put.end.is_some() && put.chunks.iter().map(Bytes::len).sum::<usize>() <= MOST_LEFT
+    }
+
     /// Reads all that was put aside. Whoever comes while it is being read waits for it.
     fn read(&self) -> Read {
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
@@ -125,16 +137,18 @@ impl Copy {
     }
 }
 
-/// Where one connection has the copies of its answers. Whoever serves it reads them when its turn is over, and nobody
-/// else's: what other connections have put aside is no reason to wait.
+/// Where one connection has the copies of its answers. Whoever serves it reads them when its turn is over, or leaves them
+/// to whoever has time, and nobody else's: what other connections have put aside is no reason to wait.
 pub(crate) struct Desk {
     books: Arc<Books>,
+    reading: Option<Reading>,
     copies: Mutex<Vec<Arc<Copy>>>,
 }
 
 impl Desk {
-    pub(crate) fn new(books: Arc<Books>) -> Arc<Self> {
-        Arc::new(Self { books, copies: Mutex::default() })
+    /// A desk whose owner reads all by himself, or has somebody for what can wait.
+    pub(crate) fn new(books: Arc<Books>, reading: Option<Reading>) -> Arc<Self> {
+        Arc::new(Self { books, reading, copies: Mutex::default() })
     }
 
     fn lay(&self, copy: &Arc<Copy>) {
@@ -142,9 +156,12 @@ impl Desk {
         self.copies.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(copy));
     }
 
-    /// Reads what was put aside here.
+    /// Reads what was put aside here, or leaves it to whoever has time.
     pub(crate) fn read(&self) {
         self.copies.lock().unwrap_or_else(PoisonError::into_inner).retain(|copy| {
+            if copy.can_wait() && self.reading.as_ref().is_some_and(|reading| reading.take(copy)) {
+                return false;
+            }
             let read = copy.read();
             if read == Read::ToItsEnd {
                 self.books.backlog.remove(copy);
@@ -217,7 +234,7 @@ mod tests {
     #[test]
     fn it_is_read_when_somebody_looks_and_told_once() {
         let (books, told) = counting();
-        let desk = Desk::new(Arc::clone(&books));
+        let desk = Desk::new(Arc::clone(&books), None);
         let aside = answer(&books, &When::Later(Arc::clone(&desk)));
         let (one, other) = WHOLE.split_at(9);
         aside.chunk(Bytes::from_static(one));
@@ -236,7 +253,7 @@ mod tests {
     #[test]
     fn whoever_has_the_desk_reads_it_without_being_asked() {
         let (books, told) = counting();
-        let desk = Desk::new(Arc::clone(&books));
+        let desk = Desk::new(Arc::clone(&books), None);
         let aside = answer(&books, &When::Later(Arc::clone(&desk)));
         aside.chunk(Bytes::from_static(WHOLE));
         desk.read();
@@ -244,6 +261,30 @@ mod tests {
         drop(aside);
         desk.read();
         assert_eq!((told.load(Ordering::SeqCst), listed(&books)), (8, 0));
+    }
+
+    /// More answers than may wait at a time, one of which is too large to wait.
+    #[tokio::test]
+    async fn what_is_left_to_whoever_has_time_is_read_to_the_last_one() {
+        const ANSWERS: usize = 400;
+        let (books, told) = counting();
+        let (reading, done) = Reading::start(Arc::clone(&books)).unwrap();
+        let desk = Desk::new(Arc::clone(&books), Some(reading));
+        for at in 0..ANSWERS {
+            let aside = answer(&books, &When::Later(Arc::clone(&desk)));
+            if at == 0 {
+                aside.chunk(vec![b' '; MOST_LEFT].into());
+            }
+            aside.chunk(Bytes::from_static(WHOLE));
+            drop(aside);
+            desk.read();
+            if at == 0 {
+                assert_eq!((told.load(Ordering::SeqCst), listed(&books)), (8, 0), "it is read here");
+            }
+        }
+        drop(desk);
+        done.wait().await;
+        assert_eq!((told.load(Ordering::SeqCst), listed(&books)), (ANSWERS * 8, 0));
     }
 
     #[test]
@@ -258,7 +299,7 @@ mod tests {
     #[test]
     fn an_answer_that_broke_off_is_told_too() {
         let (books, told) = counting();
-        let aside = answer(&books, &When::Later(Desk::new(Arc::clone(&books))));
+        let aside = answer(&books, &When::Later(Desk::new(Arc::clone(&books), None)));
         aside.broke(Error::new(ErrorKind::Network, "cut"));
         drop(aside);
         books.catch_up();
@@ -269,7 +310,7 @@ mod tests {
     #[test]
     fn a_turn_does_not_wait_for_who_reads_what_another_connection_has_put_aside() {
         let (books, told) = counting();
-        let [desk, others] = [(); 2].map(|()| Desk::new(Arc::clone(&books)));
+        let [desk, others] = [(); 2].map(|()| Desk::new(Arc::clone(&books), None));
         let other = answer(&books, &When::Later(Arc::clone(&others)));
         other.chunk(Bytes::from_static(WHOLE));
         let reading = other.copy.reader.lock().unwrap();
@@ -294,7 +335,7 @@ mod tests {
             for worker in 0..4 {
                 let books = &books;
                 scope.spawn(move || {
-                    let desk = Desk::new(Arc::clone(books));
+                    let desk = Desk::new(Arc::clone(books), None);
                     for turn in 0..ANSWERS {
                         let aside = answer(books, &When::Later(Arc::clone(&desk)));
                         for byte in WHOLE.chunks(50) {

@@ -20,7 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::aside::Desk;
+use crate::aside::{Desk, Reading};
 use crate::gateway::Gateway;
 use crate::guard::Link;
 use crate::surface;
@@ -67,6 +67,7 @@ async fn serve_with(
     // Should this future be dropped, every task ends with it.
     let _ends_all = server.stop.clone().drop_guard();
     let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let (reading, done) = Reading::start(Arc::clone(&gateway.0.books)).unzip();
     loop {
         let accepted = tokio::select! {
             biased;
@@ -75,7 +76,7 @@ async fn serve_with(
             accepted = accept(&listener, &permits) => accepted,
         };
         if let Some((stream, peer, permit)) = accepted {
-            let desk = Desk::new(Arc::clone(&gateway.0.books));
+            let desk = Desk::new(Arc::clone(&gateway.0.books), reading.clone());
             let connection = server.clone().connection(stream, peer, gateway.clone(), Arc::clone(&desk));
             let connection = Turns::new(connection, desk);
             server.tasks.spawn(async move {
@@ -86,16 +87,11 @@ async fn serve_with(
     }
     // From here on the system refuses connections.
     drop(listener);
-    server.tasks.close();
-    tokio::select! {
-        biased;
-        () = server.tasks.wait() => return,
-        () = server.stop.cancelled() => {}
-        () = tokio::time::sleep(gateway.0.settings.grace) => {}
+    drop(reading);
+    server.end(gateway.0.settings.grace).await;
+    if let Some(done) = done {
+        done.wait().await;
     }
-    tracing::warn!(connections = server.tasks.len(), "closing connections whose answers did not finish");
-    server.stop.cancel();
-    server.tasks.wait().await;
 }
 
 async fn accept(
@@ -125,6 +121,20 @@ struct Server {
 }
 
 impl Server {
+    /// Lets running answers finish within this time.
+    async fn end(&self, grace: Duration) {
+        self.tasks.close();
+        tokio::select! {
+            biased;
+            () = self.tasks.wait() => return,
+            () = self.stop.cancelled() => {}
+            () = tokio::time::sleep(grace) => {}
+        }
+        tracing::warn!(connections = self.tasks.len(), "closing connections whose answers did not finish");
+        self.stop.cancel();
+        self.tasks.wait().await;
+    }
+
     async fn connection(self, stream: TcpStream, peer: SocketAddr, gateway: Gateway, desk: Arc<Desk>) {
         // Without it small events would wait for the client's acknowledgement of the one before.
         let _ = stream.set_nodelay(true);

@@ -118,7 +118,7 @@ mod tests {
     fn turn(future: impl Fn(usize, &Waker) -> Poll<()>) -> (usize, usize) {
         let (polls, woken) = (AtomicUsize::new(0), Arc::<Count>::default());
         let counted = poll_fn(|cx| future(polls.fetch_add(1, Ordering::SeqCst), cx.waker()));
-        let mut turns = Turns::new(counted, Desk::new(Books::for_tests(drop)));
+        let mut turns = Turns::new(counted, Desk::new(Books::for_tests(drop), None));
         let waker = Waker::from(Arc::clone(&woken));
         let _ = Pin::new(&mut turns).poll(&mut Context::from_waker(&waker));
         (polls.load(Ordering::SeqCst), woken.0.load(Ordering::SeqCst))
@@ -158,7 +158,7 @@ mod tests {
             *kept.lock().unwrap() = Some(cx.waker().clone());
             Poll::<()>::Pending
         });
-        let mut turns = Turns::new(future, Desk::new(Books::for_tests(drop)));
+        let mut turns = Turns::new(future, Desk::new(Books::for_tests(drop), None));
         let waker = Waker::from(Arc::clone(&woken));
         assert!(Pin::new(&mut turns).poll(&mut Context::from_waker(&waker)).is_pending());
         kept.lock().unwrap().take().unwrap().wake();

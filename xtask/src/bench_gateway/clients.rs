@@ -1,11 +1,11 @@
 //! Clients: processes that ask, and print what they saw.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::processors::Processors;
 use crate::Outcome;
 use crate::command::capture;
 
@@ -70,14 +70,15 @@ pub(crate) struct Streams {
 
 /// Starts clients.
 pub(crate) struct Clients {
+    on: Processors,
     program: PathBuf,
     size: u32,
 }
 
 impl Clients {
     /// Clients whose requests have so many bytes of conversation.
-    pub(crate) fn new(program: PathBuf, size: u32) -> Self {
-        Self { program, size }
+    pub(crate) fn new(on: Processors, program: PathBuf, size: u32) -> Self {
+        Self { on, program, size }
     }
 
     pub(crate) fn at_rate(&self, aim: &Aim<'_>, connections: u32, rate: u32, seconds: u32) -> Outcome<Shots> {
@@ -95,7 +96,7 @@ impl Clients {
     }
 
     fn run<T: DeserializeOwned>(&self, part: &str, aim: &Aim<'_>, flags: &[(&str, u32)]) -> Outcome<T> {
-        let mut command = Command::new(&self.program);
+        let mut command = self.on.command(&self.program)?;
         command.arg(part).args(["--to", aim.address, "--wire", aim.wire]);
         command.args(["--model", aim.model, "--key", aim.key, "--size", &self.size.to_string()]);
         for (name, value) in flags {

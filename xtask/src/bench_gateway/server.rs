@@ -48,8 +48,7 @@ impl Server {
     }
 
     /// One of the parts of the benchmark.
-    pub(crate) fn of_load(program: &Path, args: &[&str], scratch: &Path) -> Outcome<Self> {
-        let mut command = Command::new(program);
+    pub(crate) fn of_load(mut command: Command, args: &[&str], scratch: &Path) -> Outcome<Self> {
         command.args(args);
         Self::announced(command, &scratch.join(format!("{}.log", args.first().unwrap_or(&"load"))))
     }
@@ -90,13 +89,17 @@ impl Server {
     }
 
     /// Our gateway, with this model for everybody, as a user would start it.
-    pub(crate) fn gateway(junto: &Path, upstream: &str, model: &str, scratch: &Path) -> Outcome<Self> {
+    pub(crate) fn gateway(
+        mut command: Command,
+        upstream: &str,
+        model: &str,
+        scratch: &Path,
+    ) -> Outcome<Self> {
         let home = scratch.join("home");
         let config = home.join(".config/junto");
         let cannot = |e: std::io::Error| format!("cannot make a home for the gateway: {e}");
         fs::create_dir_all(&config).map_err(cannot)?;
         fs::write(config.join("config.toml"), format!("model = \"anthropic/{model}\"\n")).map_err(cannot)?;
-        let mut command = Command::new(junto);
         command.args(["gateway", "--port", "0"]).current_dir(&home).env_clear().env("HOME", &home);
         for (vendor, base) in [("ANTHROPIC", ""), ("OPENAI", "/v1")] {
             command.env(format!("{vendor}_BASE_URL"), format!("http://{upstream}{base}"));

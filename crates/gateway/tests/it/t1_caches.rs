@@ -2,7 +2,7 @@
 //! from its cache, and gets its own reasoning back as it gave it.
 
 use junto_llm::{Effort, Message, Request, ToolResult, Wire};
-use junto_twin::{Call, Play, Step, Think};
+use junto_twin::{Call, Play, Step, Think, Twin};
 use serde_json::{Value, json};
 
 use crate::support::{Stand, Way, asked, model, passing, translated, weather};
@@ -17,8 +17,8 @@ fn play() -> Play {
     Play::of([Step { think, ..Step::calls([Call::new("get_weather", json!({"city": "Ghent"}))]) }])
 }
 
-/// What the twin said of each request's input: how much it was, and how much of it was in the cache.
-async fn session(s: &Stand, surface: Wire, model: &str) -> Vec<(u64, u64)> {
+/// The twin, and what it said of each request's input: how much it was, and how much of it was in the cache.
+async fn session(s: Stand, surface: Wire, model: &str) -> (Twin, Vec<(u64, u64)>) {
     let client = s.house.client(surface);
     let rules = (0..200)
         .fold(String::new(), |rules, n| rules + &format!("Rule {n}: look twice before you answer.\n"));
@@ -38,8 +38,10 @@ async fn session(s: &Stand, surface: Wire, model: &str) -> Vec<(u64, u64)> {
             messages.push(Message::user("Go on, please."));
         }
     }
+    // A call by bytes is in the books a moment after its answer.
+    s.house.close().await;
     let told = s.reports.all().into_iter().map(|report| report.usage);
-    told.map(|usage| (usage.input, usage.cache_read.unwrap_or(0))).collect()
+    (s.twin, told.map(|usage| (usage.input, usage.cache_read.unwrap_or(0))).collect())
 }
 
 /// How many pieces of reasoning the provider got back with its own signature.
@@ -67,12 +69,12 @@ fn signed(wire: Wire, body: &Value) -> usize {
 async fn check(surface: Wire, wire: Wire) {
     let s = if surface == wire { passing(wire, play()).await } else { translated(wire, play()).await };
     let asks_for = if surface == wire { model(wire) } else { asked(surface) };
-    let calls = session(&s, surface, asks_for).await;
+    let (twin, calls) = session(s, surface, asks_for).await;
     assert_eq!(calls.len(), ROUNDS);
     let share = |(input, read): &(u64, u64)| read * 100 / input;
     let least = calls[WARM..].iter().map(share).min().unwrap();
     let (input, read) = calls.iter().fold((0, 0), |sum, call| (sum.0 + call.0, sum.1 + call.1));
-    let requests = s.twin.requests();
+    let requests = twin.requests();
     let kept = signed(wire, &requests[ROUNDS - 1].body);
     println!(
         "{surface:?} on {wire:?}: {}% of all input, {least}% at least; {kept} signatures",

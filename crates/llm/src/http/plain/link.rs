@@ -2,18 +2,18 @@
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
-use std::pin::{Pin, pin};
+use std::mem::MaybeUninit;
+use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
-use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
+use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::head::{self, Head};
 
-/// How much is read at a time, and how little room is too little for it.
+/// How much is read at a time.
 const ROOM: usize = 8 * 1024;
-const LEAST_ROOM: usize = 1024;
 
 /// A connection.
 pub(super) struct Link {
@@ -115,17 +115,17 @@ impl Link {
 
     /// Reads what has come, and tells how much that is. Nothing is the end.
     pub(super) fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let is_ready = self.stream.poll_read_ready(cx)?;
-        if is_ready.is_pending() {
+        let mut room = [MaybeUninit::uninit(); ROOM];
+        let mut room = ReadBuf::uninit(&mut room);
+        if Pin::new(&mut self.stream).poll_read(cx, &mut room)?.is_pending() {
             if self.come.is_empty() {
                 self.come = BytesMut::new();
             }
             return Poll::Pending;
         }
-        if self.come.capacity() - self.come.len() < LEAST_ROOM {
-            self.come.reserve(ROOM);
-        }
-        pin!(self.stream.read_buf(&mut self.come)).poll(cx)
+        // What comes is seldom as much as there is room: a piece of a stream is kept in as many bytes as it has.
+        self.come.extend_from_slice(room.filled());
+        Poll::Ready(Ok(room.filled().len()))
     }
 }
 

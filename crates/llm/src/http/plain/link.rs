@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 use bytes::BytesMut;
 use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
 use tokio::net::TcpStream;
+use tokio::task::coop::unconstrained;
 
 use super::head::{self, Head};
 
@@ -48,7 +49,8 @@ impl Link {
     /// system if nothing has happened.
     pub(super) fn is_free(&mut self, cx: &mut Context<'_>) -> bool {
         while self.come.is_empty() {
-            match self.stream.poll_read_ready(cx) {
+            // A task that has done much in its turn would be told that nothing has happened, whatever has.
+            match pin!(unconstrained(poll_fn(|cx| self.stream.poll_read_ready(cx)))).poll(cx) {
                 Poll::Pending => return true,
                 Poll::Ready(Err(_)) => return false,
                 // It may have been so when it was last looked at, and what came then may be read.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Wire;
+use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -118,6 +119,44 @@ async fn a_connection_is_used_again_and_what_was_not_sent_goes_to_the_next() {
         far.write_all(answer).await.unwrap();
     };
     assert_eq!(tokio::join!(other, call(&plain, b"{}")).1.unwrap().1.unwrap(), "hi");
+}
+
+/// However many they are: a task may do only so much in one turn, and is then told that nothing has happened.
+#[tokio::test]
+async fn of_a_pool_full_of_closed_connections_none_is_used() {
+    let (listener, plain) = stage().await;
+    let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
+    let other = async {
+        let mut all = Vec::new();
+        for _ in 0..MOST_KEPT {
+            all.push(listener.accept().await.unwrap().0);
+        }
+        for far in &mut all {
+            hear(far, b"{}").await;
+            far.write_all(answer).await.unwrap();
+        }
+        all
+    };
+    let calls = join_all((0..MOST_KEPT).map(|_| call(&plain, b"{}")));
+    let (all, answers) = tokio::join!(other, calls);
+    assert!(answers.into_iter().all(|answer| answer.unwrap().1.is_ok()));
+    assert_eq!(plain.pool.unused().links.len(), MOST_KEPT);
+    drop(all);
+    for n in 0..MOST_KEPT {
+        let known = poll_fn(|cx| {
+            let is_free = plain.pool.unused().links[n].0.is_free(cx);
+            if is_free { Poll::Pending } else { Poll::Ready(()) }
+        });
+        timeout(LONG, known).await.expect("it is noticed");
+    }
+    let other = async {
+        let (mut far, _) = listener.accept().await.unwrap();
+        hear(&mut far, b"{}").await;
+        far.write_all(answer).await.unwrap();
+    };
+    // Fails here and not in the end: nobody would come to the other side then.
+    let ask = async { call(&plain, b"{}").await.expect("another connection is made") };
+    assert_eq!(tokio::join!(other, ask).1.1.unwrap(), "hi");
 }
 
 #[tokio::test]

@@ -174,6 +174,45 @@ async fn a_refusal_before_all_is_sent_is_heard_and_ends_the_connection() {
     assert!(plain.pool.unused().links.is_empty());
 }
 
+/// Who has begun to answer reads on, and says the rest when it has heard all.
+#[tokio::test]
+async fn an_answer_that_begins_before_all_is_sent_ends_when_it_is() {
+    let (listener, plain) = stage().await;
+    let mut large = vec![b'x'; 32 << 20];
+    large.extend_from_slice(b"end");
+    let other = async {
+        let (mut far, _) = listener.accept().await.unwrap();
+        far.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nh\r\n").await.unwrap();
+        let heard = hear(&mut far, b"end").await;
+        assert!(heard.len() > large.len() && heard.starts_with("POST /v1 HTTP/1.1\r\n"), "{}", heard.len());
+        far.write_all(b"1\r\ni\r\n0\r\n\r\n").await.unwrap();
+        far
+    };
+    let (mut far, said) = tokio::join!(other, call(&plain, &large));
+    let (status, body) = said.unwrap();
+    assert_eq!((status, body.unwrap().as_str()), (200, "hi"));
+    // All was sent, so the connection is as good as any.
+    let again = async {
+        hear(&mut far, b"{}").await;
+        far.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi").await.unwrap();
+    };
+    assert_eq!(tokio::join!(again, call(&plain, b"{}")).1.unwrap().1.unwrap(), "hi");
+}
+
+#[tokio::test]
+async fn who_has_answered_before_all_was_sent_is_asked_nothing_more() {
+    let (listener, plain) = stage().await;
+    let large = vec![b'x'; 32 << 20];
+    let other = async {
+        let (mut far, _) = listener.accept().await.unwrap();
+        far.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi").await.unwrap();
+        far
+    };
+    let (_far, said) = tokio::join!(other, call(&plain, &large));
+    assert_eq!(said.unwrap().1.unwrap(), "hi");
+    assert!(plain.pool.unused().links.is_empty());
+}
+
 #[tokio::test]
 async fn a_connection_that_says_more_than_was_asked_is_not_kept() {
     let (listener, plain) = stage().await;

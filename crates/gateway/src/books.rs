@@ -16,6 +16,16 @@ pub(crate) type Sink = Arc<dyn Fn(CallReport) + Send + Sync>;
 /// What a call cost, if that is known.
 pub(crate) type Prices = Arc<dyn Fn(&CallReport) -> Option<Usd> + Send + Sync>;
 
+/// What a call has used.
+pub(crate) enum Spent {
+    /// What its report says.
+    Told,
+    /// That, and more: its provider has said it before it had answered, and nobody has counted the rest.
+    More,
+    /// This, since its provider has not said all.
+    Presumed(Usage),
+}
+
 /// The books of a gateway.
 pub(crate) struct Books {
     pub(crate) sink: Option<Sink>,
@@ -32,37 +42,37 @@ impl Books {
         self.backlog.read();
     }
 
-    /// Closes a call that has ended: once. What it is presumed to have used, since its provider does not say, is on the
-    /// session's budget.
+    /// Closes a call that has ended: once. What it has spent is on the session's budget.
     pub(crate) fn close(
         &self,
         report: CallReport,
         began: Option<StatusCode>,
         ticket: Option<Ticket>,
-        presumed: Option<Usage>,
+        spent: &Spent,
     ) {
-        let cost = self.cost(&report, presumed.as_ref());
+        let cost = self.cost(&report, spent);
         self.metrics.call(&report, began, cost);
         if let Some(ticket) = ticket {
-            ticket.settle(
-                outcome(&report),
-                sessions::spending(presumed.as_ref().unwrap_or(&report.usage), cost),
-            );
+            let usage = match spent {
+                Spent::Presumed(usage) => usage,
+                Spent::Told | Spent::More => &report.usage,
+            };
+            ticket.settle(outcome(&report), sessions::spending(usage, cost));
         }
         if let Some(sink) = &self.sink {
             sink(report);
         }
     }
 
-    fn cost(&self, report: &CallReport, presumed: Option<&Usage>) -> Cost {
-        match (&report.end, presumed) {
+    fn cost(&self, report: &CallReport, spent: &Spent) -> Cost {
+        match (&report.end, spent) {
             // A model may have thought for long, and nobody has seen it.
-            (CallEnd::Unread, _) => Cost::Unknown,
-            (CallEnd::Complete, _) | (_, None) if report.is_untold() => Cost::Unknown,
+            (CallEnd::Unread, _) | (_, Spent::More) => Cost::Unknown,
+            (CallEnd::Complete, _) | (_, Spent::Told) if report.is_untold() => Cost::Unknown,
             // Of what did not come to its end, what is known counts.
-            (_, Some(usage)) => self.price(&CallReport { usage: usage.clone(), ..report.clone() }),
-            (_, None) if is_nothing(&report.usage) => Cost::Estimated(Usd::ZERO),
-            (_, None) => self.price(report),
+            (_, Spent::Presumed(usage)) => self.price(&CallReport { usage: usage.clone(), ..report.clone() }),
+            (_, Spent::Told) if is_nothing(&report.usage) => Cost::Estimated(Usd::ZERO),
+            (_, Spent::Told) => self.price(report),
         }
     }
 
@@ -114,22 +124,28 @@ mod tests {
         books.sessions.latest(1).pop()
     }
 
-    /// What the provider does not say is counted, where there is a budget.
-    #[test]
-    fn what_is_not_told_is_presumed() {
+    /// A part of an answer, of one token.
+    fn hello() -> StreamEvent {
+        StreamEvent::TextDelta { id: SegmentId(0), text: "Hello".into() }
+    }
+
+    /// What the books say of the tokens and the cost of a call of nine, where there is a budget.
+    #[track_caller]
+    fn check_presumed(by: fn(Meter), expected: Option<(u64, Cost)>) {
         let request = r#"{"model":"gpt-5.5","messages":[{"role":"user","content":"Hello, world"}]}"#;
-        let presume = |meter: &Meter| {
+        let found = booked(|meter| {
             meter.presume(Presumed::new(Wire::Chat, "gpt-5.5", request.into()));
             meter.via(crate::Via::Passthrough);
             meter.began(StatusCode::OK);
-        };
-        let check = |by: fn(Meter), expected: Option<(u64, Cost)>| {
-            let found = booked(|meter| {
-                presume(&meter);
-                by(meter);
-            });
-            assert_eq!(found.map(|record| (record.tokens, record.cost)), expected);
-        };
+            by(meter);
+        });
+        assert_eq!(found.map(|record| (record.tokens, record.cost)), expected);
+    }
+
+    /// What the provider does not say is counted, where there is a budget.
+    #[test]
+    fn what_is_not_told_is_presumed() {
+        let check = check_presumed;
         let priced = Cost::Estimated(Usd(7));
         check(|meter| meter.finish(&Usage::default()), Some((9, Cost::Unknown)));
         check(|meter| meter.unread(), Some((9, Cost::Unknown)));
@@ -142,10 +158,56 @@ mod tests {
         );
         check(
             |meter| {
-                meter.hear(&StreamEvent::TextDelta { id: SegmentId(0), text: "Hello".into() });
+                meter.hear(&hello());
                 meter.fail(None, Error::new(ErrorKind::Server, "burst"));
             },
             Some((10, priced)),
+        );
+    }
+
+    /// What it says before the end is true of the request, and too little for the answer.
+    #[test]
+    fn what_is_told_before_the_end_is_not_all() {
+        let check = check_presumed;
+        let priced = Cost::Estimated(Usd(7));
+        check(
+            |meter| {
+                meter.note(&Usage::new(300, 1));
+                meter.hear(&hello());
+                meter.hear(&hello());
+            },
+            Some((302, priced)),
+        );
+        check(
+            |meter| {
+                meter.note(&Usage::new(0, 1));
+                meter.hear(&hello());
+            },
+            Some((10, priced)),
+        );
+        check(
+            |meter| {
+                meter.note(&Usage::new(300, 1));
+                meter.hear(&hello());
+                meter.finish(&Usage::new(300, 7));
+            },
+            Some((307, priced)),
+        );
+        check(
+            |meter| {
+                meter.note(&Usage::new(300, 1));
+                meter.hear(&hello());
+                meter.unread();
+            },
+            Some((301, Cost::Unknown)),
+        );
+        check(
+            |meter| {
+                meter.note(&Usage::new(300, 0));
+                meter.hear(&hello());
+                meter.fail(None, Error::new(ErrorKind::Server, "burst"));
+            },
+            Some((301, priced)),
         );
     }
 
@@ -172,7 +234,15 @@ mod tests {
                 meter.via(crate::Via::Translation);
                 meter.note(&Usage::new(3, 0));
             },
-            Some((1, 3, usd(7))),
+            Some((1, 3, Cost::Unknown)),
+        );
+        check(
+            |meter| {
+                meter.presume(Presumed::new(Wire::Chat, "gpt-5.5", "{}".into()));
+                meter.via(crate::Via::Gateway);
+                meter.hear(&StreamEvent::TextDelta { id: SegmentId(0), text: "enough".into() });
+            },
+            Some((1, 0, usd(0))),
         );
         check(|meter| meter.fail(None, Error::new(ErrorKind::Server, "burst")), None);
         check(
@@ -180,7 +250,14 @@ mod tests {
                 meter.note(&Usage::new(3, 0));
                 meter.fail(None, Error::new(ErrorKind::Server, "burst"));
             },
-            Some((0, 3, usd(7))),
+            Some((0, 3, Cost::Unknown)),
+        );
+        check(
+            |meter| {
+                meter.paid(&Usage::new(3, 4));
+                meter.fail(Some(StatusCode::BAD_GATEWAY), Error::new(ErrorKind::Server, "burst"));
+            },
+            Some((0, 7, usd(7))),
         );
         check(
             |meter| {

@@ -218,8 +218,8 @@ impl Builder {
         self
     }
 
-    /// Says what calls cost, for the budgets of sessions, the metrics and the page: of one that was broken
-    /// off, what is known of it so far; none if nobody knows.
+    /// Says what calls cost, for the budgets of sessions, the metrics and the page; none if nobody knows. Of one that did
+    /// not come to its end it is asked where a budget has it counted; else nobody knows.
     pub fn prices(mut self, prices: impl Fn(&CallReport) -> Option<Usd> + Send + Sync + 'static) -> Self {
         self.prices = Some(Arc::new(prices));
         self

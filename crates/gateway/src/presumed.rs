@@ -1,4 +1,5 @@
-//! What a call used where its provider does not say: counted here, for budgets, which would never end otherwise.
+//! What a call used where its provider does not say, or not all of it: counted here, for budgets, which would never end
+//! otherwise.
 
 use std::sync::Arc;
 
@@ -6,6 +7,8 @@ use bytes::Bytes;
 use junto_llm::wire::Incoming;
 use junto_llm::{Origin, Response, StreamEvent, Usage, Wire, tokens};
 use serde_json::Value;
+
+use crate::report::is_nothing;
 
 /// How much of an answer is kept to be counted, in bytes; no model writes so much.
 const MOST: usize = 8 * 1024 * 1024;
@@ -16,17 +19,29 @@ pub(crate) struct Presumed {
     model: String,
     request: Bytes,
     answer: String,
+    /// What the provider said before the end.
+    told: Usage,
 }
 
 impl Presumed {
     /// For a request on this wire.
     pub(crate) fn new(wire: Wire, model: &str, request: Bytes) -> Self {
-        Self { wire, model: model.to_owned(), request, answer: String::new() }
+        Self { wire, model: model.to_owned(), request, answer: String::new(), told: Usage::default() }
     }
 
     /// Whether anything was answered.
     pub(crate) fn has_heard(&self) -> bool {
-        !self.answer.is_empty()
+        !self.answer.is_empty() || !is_nothing(&self.told)
+    }
+
+    /// Takes note of what the provider says before the end: most know by then what they have read, and nothing of what they
+    /// will write.
+    pub(crate) fn hear_usage(&mut self, told: &Usage) {
+        self.told = told.clone();
+        if told.input > 0 {
+            // It need not be counted, and may be large.
+            self.request = Bytes::new();
+        }
     }
 
     /// Takes note of what is answered.
@@ -55,23 +70,30 @@ impl Presumed {
         }
     }
 
-    /// The tokens. That takes about a tenth of a second for a megabyte.
+    /// The tokens: what the provider said, and the rest as it is counted. That takes about a tenth of a second for a
+    /// megabyte.
     pub(crate) fn usage(&self) -> Usage {
+        let input = if self.told.input > 0 { self.told.input } else { self.count_request() };
+        let counted = if self.answer.is_empty() {
+            0
+        } else {
+            tokens::count_text(&self.answer, &self.model, self.wire).tokens
+        };
+        let output = self.told.output.max(counted);
+        Usage { input, output, total: input.saturating_add(output), ..self.told.clone() }
+    }
+
+    fn count_request(&self) -> u64 {
         let body: Value = serde_json::from_slice(&self.request).unwrap_or_default();
         let origin = Arc::new(Origin { wire: self.wire, provider: String::new(), model: self.model.clone() });
         // Of the path only Gemini's codec reads anything, and a model is known already.
         let incoming = Incoming { path: "/v1beta/models/any:generateContent", body: &body };
-        let input = match self.wire.codec().decode_request(incoming, &origin) {
+        let count = match self.wire.codec().decode_request(incoming, &origin) {
             Ok((request, _)) => tokens::count(&request, &self.model, self.wire),
             // What we cannot read went through by bytes.
             Err(_) => tokens::count_text(&String::from_utf8_lossy(&self.request), &self.model, self.wire),
         };
-        let output = if self.has_heard() {
-            tokens::count_text(&self.answer, &self.model, self.wire).tokens
-        } else {
-            0
-        };
-        Usage::new(input.tokens, output)
+        count.tokens
     }
 }
 
@@ -96,6 +118,13 @@ mod tests {
         assert_eq!(presumed.usage(), Usage::new(9, 3));
         presumed.hear(&StreamEvent::ReasoningDelta { id, text: " and more".into() });
         assert!(presumed.usage().output > 3);
+
+        // What is said before the end is true of the request, and too little for the answer.
+        presumed.hear_usage(&Usage { cache_read: Some(4), ..Usage::new(700, 1) });
+        let (counted, told) = (asked(request).usage().input, presumed.usage());
+        assert_ne!(counted, 700);
+        assert!((told.input, told.cache_read) == (700, Some(4)) && told.output > 3, "{told:?}");
+        assert_eq!(told.total, told.input + told.output);
 
         let mut whole = asked(request);
         let call = ToolCall::function("id", "weather", r#"{"city": "Bern"}"#);

@@ -7,7 +7,7 @@ use http::StatusCode;
 use junto_llm::{CallCx, CallId, Error, Response, SessionId, StreamEvent, Traffic, Usage, Wire};
 use tokio::time::Instant;
 
-use crate::books::Books;
+use crate::books::{Books, Spent};
 use crate::presumed::Presumed;
 use crate::sessions::Ticket;
 
@@ -39,7 +39,8 @@ pub struct CallReport {
     pub model: String,
     /// Which way it took; none if it was refused before that.
     pub via: Option<Via>,
-    /// Tokens used, as far as they are known.
+    /// Tokens used, as far as the provider has told them: of a call that did not come to its end, often what it had read and
+    /// nothing of what it wrote.
     pub usage: Usage,
     /// How it ended.
     pub end: CallEnd,
@@ -105,7 +106,9 @@ struct Notes {
     /// The status with which the answer began.
     status: Option<StatusCode>,
     ticket: Option<Ticket>,
-    /// Where somebody has to know, until the provider says what is used.
+    /// Whether the report has all that is used, and not what the provider said before it had answered.
+    is_all: bool,
+    /// Where somebody has to know, until the provider says all that is used.
     presumed: Option<Presumed>,
 }
 
@@ -124,7 +127,7 @@ impl Meter {
             began: None,
             took: Duration::ZERO,
         };
-        let notes = Notes { report, status: None, ticket: None, presumed: None };
+        let notes = Notes { report, status: None, ticket: None, is_all: false, presumed: None };
         Self(Arc::new(Open {
             books: Arc::clone(books),
             asked: Instant::now(),
@@ -193,6 +196,17 @@ impl Meter {
     pub(crate) fn note(&self, usage: &Usage) {
         self.with(|notes| {
             notes.report.usage = usage.clone();
+            if let Some(presumed) = &mut notes.presumed {
+                presumed.hear_usage(usage);
+            }
+        });
+    }
+
+    /// Takes note of all that is used, whatever becomes of the answer.
+    pub(crate) fn paid(&self, usage: &Usage) {
+        self.with(|notes| {
+            notes.report.usage = usage.clone();
+            notes.is_all = true;
             if !is_nothing(usage) {
                 notes.presumed = None;
             }
@@ -201,7 +215,7 @@ impl Meter {
 
     /// At the end of the answer.
     pub(crate) fn finish(&self, usage: &Usage) {
-        self.note(usage);
+        self.paid(usage);
         self.0.tell(CallEnd::Complete);
     }
 
@@ -225,7 +239,7 @@ impl Meter {
 impl Open {
     fn tell(&self, end: CallEnd) {
         let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Notes { report, mut status, ticket, presumed }) = notes {
+        if let Some(Notes { report, mut status, ticket, is_all, presumed }) = notes {
             let took = self.asked.elapsed();
             let mut report = CallReport { end, took, ..report };
             if matches!(report.end, CallEnd::Complete) && report.began.is_none() {
@@ -233,12 +247,14 @@ impl Open {
                 report.began = Some(took);
                 status = Some(StatusCode::OK);
             }
-            let has_used = |presumed: &Presumed| match report.end {
-                CallEnd::Failed { .. } => presumed.has_heard(),
-                _ => report.is_untold(),
+            let counts = |presumed: &Presumed| presumed.has_heard() || report.is_untold();
+            let presumed = presumed.filter(|_| report.via != Some(Via::Gateway)).filter(counts);
+            let spent = match presumed {
+                Some(presumed) => Spent::Presumed(presumed.usage()),
+                None if is_all || is_nothing(&report.usage) => Spent::Told,
+                None => Spent::More,
             };
-            let presumed = presumed.filter(has_used).map(|presumed| presumed.usage());
-            self.books.close(report, status, ticket, presumed);
+            self.books.close(report, status, ticket, &spent);
         }
     }
 }

@@ -191,7 +191,13 @@ impl Server {
             _ = connection.as_mut() => return,
             () = gone.as_mut() => return,
             () = silent => return,
-            () = self.closing.cancelled() => connection.as_mut().graceful_shutdown(),
+            () = self.closing.cancelled() => {
+                // Half of a first request would be waited for like a whole one.
+                if !has_asked.load(Ordering::Relaxed) {
+                    return;
+                }
+                connection.as_mut().graceful_shutdown();
+            }
         }
         tokio::select! {
             biased;
@@ -274,6 +280,32 @@ mod tests {
         }
         let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
         assert!(heard(patience, request).await.starts_with(b"HTTP/1.1 200 OK\r\n"));
+    }
+
+    #[tokio::test]
+    async fn closing_does_not_wait_for_one_that_has_asked_only_half() {
+        let target = Target::new("p", Arc::new(Canned::turns(1)));
+        let settings = crate::Settings { grace: 2 * LONG, ..crate::Settings::default() };
+        let gateway = Gateway::builder().route("*", target).settings(settings).build().unwrap();
+        for said in [&b""[..], b"PRI", b"POST /v1/mess", HTTP2] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let [shutdown, stop] = [(); 2].map(|()| CancellationToken::new());
+            let patience = Patience { head: 2 * LONG, ping: 2 * LONG, pong: 2 * LONG };
+            let serving = serve_with(patience, &gateway, listener, shutdown.clone(), &stop);
+            let asking = async {
+                let mut half = TcpStream::connect(address).await.unwrap();
+                half.write_all(said).await.unwrap();
+                // Who comes later and is answered shows that the first one is served.
+                let mut whole = TcpStream::connect(address).await.unwrap();
+                let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+                whole.write_all(request).await.unwrap();
+                whole.read_to_end(&mut Vec::new()).await.unwrap();
+                shutdown.cancel();
+                half
+            };
+            timeout(LONG, async { tokio::join!(serving, asking) }).await.expect("it ends at once");
+        }
     }
 
     #[tokio::test]

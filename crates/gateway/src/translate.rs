@@ -36,7 +36,7 @@ pub(crate) async fn answer(
             let codec = call.wire.codec();
             if let Some(error) = codec.failure(&response.finish_reason) {
                 // It is paid for all the same.
-                call.meter.note(&response.usage);
+                call.meter.paid(&response.usage);
                 return Err(error.into());
             }
             call.meter.finish_with(&response);

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
-use junto_gateway::{Builder, CallEnd, Gateway, SessionFile, Settings, Target};
+use http_body_util::BodyExt as _;
+use junto_gateway::{Builder, CallEnd, CallReport, Gateway, SessionFile, Settings, Target};
 use junto_llm::{Allowance, Error, ErrorKind, Message, Request, StreamEvent, Usage, Usd, Wire};
 use junto_twin::{Options, Play, Twin};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
-use crate::scripted::{Cue, Scripted, answer, shared};
-use crate::support::{House, Reports, Way, ask, model, path, post, raw, target};
+use crate::scripted::{Cue, Scripted, answer, shared, start, text};
+use crate::support::{House, Reports, SOON, Way, ask, model, path, post, raw, target};
 
 fn council(provider: &Arc<Scripted>) -> Builder {
     Gateway::builder().route("*", Target::new("council", provider.clone()).counts_turns())
@@ -207,6 +209,87 @@ async fn an_answer_without_usage_is_on_the_budget_too() {
         let refused = way.ask(&client, second_turn("hi")).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Quota, "{wire:?} {way:?}: {refused}");
         house.close().await;
+    }
+}
+
+/// The first pieces of an answer that does not end, whose provider has said at its beginning what it has read: five tokens.
+async fn leave(
+    provider: Arc<Scripted>,
+    wire: Wire,
+    budget: Option<Allowance>,
+    pieces: usize,
+) -> (Gateway, Reports) {
+    let reports = Reports::default();
+    let budget = budget.unwrap_or(Allowance::UNLIMITED);
+    let builder = Gateway::builder().route("*", Target::new("s", provider));
+    let builder = builder.settings(Settings { session_budget: budget, ..Settings::default() });
+    let price = |report: &CallReport| report.usage.total.try_into().ok().map(Usd);
+    let gateway = builder.prices(price).on_call(reports.sink()).build().unwrap();
+    let mut body = body(wire);
+    if wire != Wire::Gemini {
+        body["stream"] = true.into();
+    }
+    let mut answer = ask(&gateway, post(&path(wire, model(wire), Way::Streamed), body.to_string())).await;
+    assert_eq!(answer.status(), 200);
+    for _ in 0..pieces {
+        answer.frame().await.unwrap().unwrap();
+    }
+    drop(answer);
+    (gateway, reports)
+}
+
+/// A provider that begins a long answer: in events for any wire, and in the bytes of Anthropic's.
+fn endless() -> [(Arc<Scripted>, Vec<Wire>, usize); 2] {
+    let said = "word ".repeat(1000);
+    let mut cues = vec![start()];
+    cues.extend(text(&said));
+    cues.push(Cue::Hang);
+    let usage = json!({"input_tokens": 5, "output_tokens": 0});
+    let events = [
+        json!({"type": "message_start", "message": {
+            "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": usage,
+        }}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": said}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "more"}}),
+    ];
+    let bytes = events
+        .map(|event| Ok(format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()).into()));
+    let bytes = http::Response::builder().header("content-type", "text/event-stream").body(bytes.to_vec());
+    let by_bytes = Scripted::new([]).with_bytes(Wire::Anthropic, bytes.unwrap());
+    [(shared(cues), Wire::ALL.to_vec(), 1), (Arc::new(by_bytes), vec![Wire::Anthropic], 3)]
+}
+
+/// What a provider says at the beginning is not all: what the client has got counts, too.
+#[tokio::test]
+async fn an_answer_that_is_left_is_on_the_budget_as_far_as_it_came() {
+    for (provider, wires, pieces) in endless() {
+        for wire in wires {
+            for budget in [Allowance::tokens(900), Allowance::usd(Usd(900))] {
+                let (gateway, reports) = leave(provider.clone(), wire, Some(budget), pieces).await;
+                let refused = timeout(SOON, until_refused(&gateway, wire)).await.expect("it is not made");
+                assert_eq!(refused.0, 0, "{wire:?} {budget}");
+                let [report, ..] = &*reports.all() else { panic!("no report") };
+                let (usage, end) = (&report.usage, &report.end);
+                assert_eq!((usage.input, usage.output), (5, 0), "what was counted here was not told");
+                assert!(matches!(end, CallEnd::BrokenOff), "{end:?}");
+            }
+        }
+    }
+}
+
+/// Where nothing is counted, what it cost is not known.
+#[tokio::test]
+async fn an_answer_that_is_left_is_not_told_to_cost_what_its_beginning_does() {
+    for (provider, wires, pieces) in endless() {
+        for wire in wires {
+            let (gateway, _) = leave(provider.clone(), wire, None, pieces).await;
+            let status = http::Request::get("/status.json").body(axum::body::Body::empty()).unwrap();
+            let status = raw(ask(&gateway, status).await).await.json();
+            let session = &status["sessions"][0];
+            assert_eq!((&session["tokens"], &session["cost"]["basis"]), (&json!(5), &json!("unknown")));
+            assert_eq!(status["targets"][0]["unpriced_calls"], 1, "{wire:?}");
+        }
     }
 }
 

@@ -140,6 +140,8 @@ impl Answer {
     pub(super) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         loop {
             let Some(link) = &mut self.link else { return Poll::Ready(None) };
+            // Whoever takes no more of the request may answer all the same, but nothing else can be asked there.
+            self.stays &= !matches!(link.poll_send(cx), Poll::Ready(Err(_)));
             let failed = match self.framing.step(&mut link.come) {
                 Ok(Step::Bytes(bytes)) => {
                     // What is wrong behind them is told when more is asked for.
@@ -168,7 +170,7 @@ impl Answer {
 
     /// Keeps the connection for the next call, if it can be used again.
     fn keep(&mut self, cx: &mut Context<'_>) {
-        if let Some(mut link) = self.link.take().filter(|_| self.stays)
+        if let Some(mut link) = self.link.take().filter(|link| self.stays && link.is_sent())
             && link.is_free(cx)
         {
             self.pool.keep(link);

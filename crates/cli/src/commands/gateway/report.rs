@@ -65,9 +65,11 @@ impl Reporter {
 
     /// What is said of a call's cost.
     fn cost(&self, report: &CallReport) -> Cost {
+        // What is known of a call that did not come to its end is what its provider said at the beginning.
+        let is_all = matches!(report.end, CallEnd::Complete) || report.usage.total == 0;
         match &report.provider {
             _ if report.via == Some(Via::Gateway) => Cost::Estimated(Usd::ZERO),
-            Some(provider) if !report.is_untold() => {
+            Some(provider) if is_all && !report.is_untold() => {
                 self.catalog.cost(provider, model(report), &report.usage)
             }
             _ => Cost::Unknown,

@@ -101,6 +101,10 @@ impl Framing {
         loop {
             match chunk {
                 Chunk::Data(_) | Chunk::Over => return Ok(()),
+                // The parser takes a line without a number for a zero, and so for the last chunk.
+                Chunk::Size if come.first().is_some_and(|byte| !byte.is_ascii_hexdigit()) => {
+                    return Err(nonsense("the length of a chunk"));
+                }
                 Chunk::Size => match httparse::parse_chunk_size(come) {
                     Ok(httparse::Status::Complete((line, size))) => {
                         come.advance(line);
@@ -225,6 +229,9 @@ mod tests {
     fn what_is_no_body_is_refused_and_nothing_is_kept_without_end() {
         for nonsense in ["x\r\n", "2\r\nhello\r\n", "-1\r\n", "fffffffffffffffff\r\n", "2\r\nhi\n\r\n"] {
             read(Framing::Chunked(Chunk::Size), &[nonsense.as_bytes()]).expect_err(nonsense);
+        }
+        for unsaid in ["\r\n\r\n", " \r\n\r\n", ";x\r\n\r\n", "2\r\nhi\r\n\r\n\r\n"] {
+            read(Framing::Chunked(Chunk::Size), &[unsaid.as_bytes()]).expect_err(unsaid);
         }
         let long = vec![b'a'; LONGEST + 1];
         read(Framing::Chunked(Chunk::Size), &[b"1;", &long]).expect_err("an extension");

@@ -71,9 +71,10 @@ pub(super) fn read(come: &mut BytesMut) -> io::Result<Option<Head>> {
         }
         come.advance(length);
         let framing = Framing::of(status, &headers)?;
-        // Whoever says two lengths may mean another than we do, and what follows would be taken for the next answer.
+        // Whoever says two lengths may mean another than we do, and what follows would be taken for the next answer. The one
+        // that does not count is taken off, or whoever gets the answer would end it there.
         let is_clear = !(headers.contains_key(header::TRANSFER_ENCODING)
-            && headers.contains_key(header::CONTENT_LENGTH));
+            && headers.remove(header::CONTENT_LENGTH).is_some());
         let stays = is_clear && framing != Framing::Open && keeps(&headers, is_newer);
         return Ok(Some(Head { status, headers, framing, stays }));
     }
@@ -139,6 +140,19 @@ mod tests {
         check("1.1", "", false);
         check("1.0", "content-length: 1\r\n", false);
         check("1.0", "content-length: 1\r\nconnection: Keep-Alive\r\n", true);
+    }
+
+    #[test]
+    fn of_two_lengths_the_one_that_does_not_count_is_taken_off() {
+        let check = |headers: &str, expected: Option<&str>| {
+            let head = format!("HTTP/1.1 200 OK\r\n{headers}\r\n");
+            let head = read(&mut BytesMut::from(head.as_str())).unwrap().unwrap();
+            let length = head.headers.get(header::CONTENT_LENGTH).map(|length| length.to_str().unwrap());
+            assert_eq!(length, expected, "{headers:?}");
+        };
+        check("content-length: 5\r\n", Some("5"));
+        check("content-length: 5\r\ntransfer-encoding: chunked\r\n", None);
+        check("transfer-encoding: gzip\r\ncontent-length: 5\r\n", None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Wire;
+use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -120,6 +121,44 @@ async fn a_connection_is_used_again_and_what_was_not_sent_goes_to_the_next() {
     assert_eq!(tokio::join!(other, call(&plain, b"{}")).1.unwrap().1.unwrap(), "hi");
 }
 
+/// However many they are: a task may do only so much in one turn, and is then told that nothing has happened.
+#[tokio::test]
+async fn of_a_pool_full_of_closed_connections_none_is_used() {
+    let (listener, plain) = stage().await;
+    let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
+    let other = async {
+        let mut all = Vec::new();
+        for _ in 0..MOST_KEPT {
+            all.push(listener.accept().await.unwrap().0);
+        }
+        for far in &mut all {
+            hear(far, b"{}").await;
+            far.write_all(answer).await.unwrap();
+        }
+        all
+    };
+    let calls = join_all((0..MOST_KEPT).map(|_| call(&plain, b"{}")));
+    let (all, answers) = tokio::join!(other, calls);
+    assert!(answers.into_iter().all(|answer| answer.unwrap().1.is_ok()));
+    assert_eq!(plain.pool.unused().links.len(), MOST_KEPT);
+    drop(all);
+    for n in 0..MOST_KEPT {
+        let known = poll_fn(|cx| {
+            let is_free = plain.pool.unused().links[n].0.is_free(cx);
+            if is_free { Poll::Pending } else { Poll::Ready(()) }
+        });
+        timeout(LONG, known).await.expect("it is noticed");
+    }
+    let other = async {
+        let (mut far, _) = listener.accept().await.unwrap();
+        hear(&mut far, b"{}").await;
+        far.write_all(answer).await.unwrap();
+    };
+    // Fails here and not in the end: nobody would come to the other side then.
+    let ask = async { call(&plain, b"{}").await.expect("another connection is made") };
+    assert_eq!(tokio::join!(other, ask).1.1.unwrap(), "hi");
+}
+
 #[tokio::test]
 async fn a_refusal_before_all_is_sent_is_heard_and_ends_the_connection() {
     let (listener, plain) = stage().await;
@@ -132,6 +171,45 @@ async fn a_refusal_before_all_is_sent_is_heard_and_ends_the_connection() {
     let (_far, said) = tokio::join!(other, call(&plain, &large));
     let (status, body) = said.unwrap();
     assert_eq!((status, body.unwrap().as_str()), (413, "no"));
+    assert!(plain.pool.unused().links.is_empty());
+}
+
+/// Who has begun to answer reads on, and says the rest when it has heard all.
+#[tokio::test]
+async fn an_answer_that_begins_before_all_is_sent_ends_when_it_is() {
+    let (listener, plain) = stage().await;
+    let mut large = vec![b'x'; 32 << 20];
+    large.extend_from_slice(b"end");
+    let other = async {
+        let (mut far, _) = listener.accept().await.unwrap();
+        far.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nh\r\n").await.unwrap();
+        let heard = hear(&mut far, b"end").await;
+        assert!(heard.len() > large.len() && heard.starts_with("POST /v1 HTTP/1.1\r\n"), "{}", heard.len());
+        far.write_all(b"1\r\ni\r\n0\r\n\r\n").await.unwrap();
+        far
+    };
+    let (mut far, said) = tokio::join!(other, call(&plain, &large));
+    let (status, body) = said.unwrap();
+    assert_eq!((status, body.unwrap().as_str()), (200, "hi"));
+    // All was sent, so the connection is as good as any.
+    let again = async {
+        hear(&mut far, b"{}").await;
+        far.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi").await.unwrap();
+    };
+    assert_eq!(tokio::join!(again, call(&plain, b"{}")).1.unwrap().1.unwrap(), "hi");
+}
+
+#[tokio::test]
+async fn who_has_answered_before_all_was_sent_is_asked_nothing_more() {
+    let (listener, plain) = stage().await;
+    let large = vec![b'x'; 32 << 20];
+    let other = async {
+        let (mut far, _) = listener.accept().await.unwrap();
+        far.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi").await.unwrap();
+        far
+    };
+    let (_far, said) = tokio::join!(other, call(&plain, &large));
+    assert_eq!(said.unwrap().1.unwrap(), "hi");
     assert!(plain.pool.unused().links.is_empty());
 }
 

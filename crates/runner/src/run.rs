@@ -53,7 +53,7 @@ pub(crate) struct Run {
     look: Option<Instant>,
     /// Set once its output was seen to be closed.
     is_closed: bool,
-    /// A digest of what its session has been told at the head of a prompt.
+    /// A digest of the instructions that its session has once and for all.
     pub(crate) told: Option<String>,
     /// After the process, so that a run is not over before its process is.
     _entry: Option<Entry>,

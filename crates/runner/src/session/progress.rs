@@ -32,7 +32,7 @@ pub(super) struct Progress {
     pub(super) usage: Usage,
     pub(super) cost: Option<Cost>,
     pub(super) books: Books,
-    /// A digest of what its session has at the head of a prompt.
+    /// A digest of the instructions that its session has once and for all.
     pub(super) told: Option<String>,
     /// Whether what is kept of its session has changed.
     pub(super) changed: bool,

@@ -24,6 +24,11 @@ impl Session {
     ) -> Result<(), JournalError> {
         match used {
             Used::Turn(used) => self.book(Some(used.clone()), scribe, progress).await,
+            Used::Part(used) => {
+                self.book(Some(used.clone()), scribe, progress).await?;
+                progress.books = Books::Incomplete;
+                Ok(())
+            }
             Used::SessionTotal { .. } | Used::Untold => Ok(()),
         }
     }
@@ -43,7 +48,7 @@ impl Session {
         }
         let (before, fresh) = (self.thread.totals.as_ref(), progress.resumed.is_none());
         let (used, total) = match (progress.report.as_ref().map(|report| &report.used), &turn) {
-            (Some(Used::Turn(_)), _) | (None, None) => return Ok(()),
+            (Some(Used::Turn(_) | Used::Part(_)), _) | (None, None) => return Ok(()),
             (Some(used @ Used::SessionTotal { usage, .. }), _) => {
                 (used.since(before, fresh), Some(usage.clone()))
             }
@@ -54,7 +59,12 @@ impl Session {
         if let Some(total) = total {
             progress.changed |= self.thread.totals.replace(total.clone()) != Some(total);
         }
-        self.book(used, scribe, progress).await
+        self.book(used, scribe, progress).await?;
+        // What it counts and writes down leaves out the call that was under way, if one was.
+        if progress.was_cut_off() {
+            progress.books = Books::Incomplete;
+        }
+        Ok(())
     }
 
     /// The last turn that the command wrote down, if it does such a thing.

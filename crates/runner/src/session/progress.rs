@@ -92,6 +92,11 @@ impl Progress {
         self.report.as_ref().is_some_and(|report| report.last)
     }
 
+    /// Whether it was ended in the middle of a turn, by whomever.
+    pub(super) fn was_cut_off(&self) -> bool {
+        !matches!(&self.report, Some(Report { verdict, .. }) if !matches!(verdict, Verdict::Interrupted))
+    }
+
     /// What it used; `None` where that cannot be known.
     pub(super) fn billing(&self) -> Option<Usage> {
         (self.books == Books::Whole).then(|| self.usage.clone())

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use junto_core::{Agent, AgentSpec, Body, Command, EndReason, ResumeHandle, Seq};
+use junto_llm::Cost;
 use serde_json::json;
 
 use crate::stage::{Stage, count, handle, parent, runs_of, submit, the_end, until, warnings};
@@ -134,6 +135,26 @@ async fn it_is_interrupted_first_and_keeps_what_it_saw() {
         assert_eq!(handle(&events).unwrap().data["session"], THREAD);
         assert_eq!(count(&events, "tool_call_end"), 1);
     }
+}
+
+#[tokio::test]
+async fn what_it_writes_down_is_not_all_if_it_is_interrupted() {
+    let stage = Stage::codex_that_writes_down(
+        r#"trap 'exit 1' INT
+        head -n 2 "$RECORDINGS/plain.jsonl"
+        while :; do sleep 0.02; done"#,
+    );
+    let agent = stage.agent().await;
+    let mut reader = agent.log().subscribe(Seq::START);
+    agent.send(Command::Submit { input: "hello".into() }).await.unwrap();
+    until(&mut reader, |body| matches!(body, Body::Handle { .. })).await;
+    agent.send(Command::Interrupt).await.unwrap();
+    until(&mut reader, |body| matches!(body, Body::InputEnd { .. })).await;
+    let events = stage.end(agent).await;
+    // The call before is booked; of the one that was under way nobody knows anything.
+    assert_eq!((count(&events, "call"), runs_of(&events)[0].1), (1, None));
+    let Body::SessionEnd { usage, cost, .. } = &events.last().unwrap().body else { unreachable!() };
+    assert_eq!((usage.input, usage.output, *cost), (1000, 10, Cost::Unknown));
 }
 
 #[tokio::test]

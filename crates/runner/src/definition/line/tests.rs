@@ -220,7 +220,11 @@ fn a_session_that_keeps_to_its_first_instructions_is_told_others() {
     let fresh = |text| Invocation { instructions: Some(text), ..work(Mode::Full) };
     let of = |run| codex.command_line(&run).unwrap();
     let first = of(fresh("Be brief."));
-    assert_eq!((first.prompt_prefix.as_deref(), first.told.is_some()), (None, true), "it has them as an argument");
+    assert_eq!(
+        (first.prompt_prefix.as_deref(), first.told.is_some()),
+        (None, true),
+        "it has them as an argument"
+    );
     // A text, what the session was told before, and whether it has to be told this.
     let of_long = of(fresh(&long)).told;
     for (text, told, is_told) in [

@@ -14,7 +14,7 @@ use crate::config::{Config, RUNNERS, RunnerSettings};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::{guard, saved};
+use crate::{connect, guard, saved};
 
 /// Whether there is a command-line agent of this name.
 pub(crate) fn is_known(name: &str, config: &Config) -> bool {
@@ -149,13 +149,14 @@ fn provider(
         cli.definition.home.furnish(folder).map_err(failed)?;
         own.push(folder.clone());
     }
-    let host = if cli.definition.enforces(Mode::ReadOnly) {
+    let mut host = if cli.definition.enforces(Mode::ReadOnly) {
         host(&cli, directory, environment)?
     } else {
         let local = guard::local(directory, environment, &guard::inherit(config));
         let cage = guard::guard(config, environment).cage(local, Access::ReadOnly, own);
         cli.host(cage.map_err(|error| guard::cannot_hold(&error))?)
     };
+    host.catalog = connect::catalog(config);
     Ok(Arc::new(Answers::new(cli.definition, host)))
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use futures_util::stream::unfold;
 use junto_core::Mode;
 use junto_env::RealPath;
+use junto_llm::catalog::Catalog;
 use junto_llm::{
     CallCx, CallId, Error, ErrorKind, EventStream, Finish, FinishReason, Fut, LeafCall, Provider, Request,
     Response, SegmentId, StreamEvent, ToolChoice, Usage, Warning,
@@ -84,6 +85,7 @@ impl CliProvider {
             cancel: cx.cancel.clone(),
             provider: self.definition.kind.clone(),
             how: self.definition.sign_in.how.clone(),
+            catalog: self.host.catalog.clone(),
             model: request.model.unwrap_or_default(),
             warnings,
             ready: VecDeque::new(),
@@ -162,6 +164,8 @@ struct Answering {
     provider: String,
     /// How its user signs in.
     how: String,
+    /// What models cost, where the command does not tell it.
+    catalog: Catalog,
     model: String,
     warnings: Vec<Warning>,
     /// What is to be handed out next.
@@ -292,7 +296,8 @@ impl Answering {
                 let told = report.used.since(None, true);
                 let is_told = told.is_some();
                 let used = told.unwrap_or_default().into_iter();
-                let used: Vec<ModelUse> = used.map(|used| priced(used, Some(&self.model))).collect();
+                let used: Vec<ModelUse> =
+                    used.map(|used| priced(used, Some(&self.model), &self.catalog)).collect();
                 self.account.report(is_told.then_some(&used[..]));
                 self.at_rest = true;
                 for used in &used {

@@ -191,7 +191,7 @@ impl Work {
             turn.and_then(|turn| turn.model).or_else(|| ran.model.clone()).or_else(|| self.model.clone());
         let (mut sum, mut spent) = (Usage::default(), None);
         for used in used.unwrap_or_default() {
-            let used = priced(used, known.as_deref());
+            let used = priced(used, known.as_deref(), &self.host.catalog);
             sum += &used.usage;
             spent = Some(spent.map_or(used.cost, |spent: Cost| spent + used.cost));
             self.log.emit_for(call, booked(&self.definition.kind, used)).await?;

@@ -84,7 +84,7 @@ impl Session {
             _ => Books::Whole,
         };
         for used in used.unwrap_or_default() {
-            let used = priced(used, progress.model.as_deref());
+            let used = priced(used, progress.model.as_deref(), &self.host.catalog);
             self.totals.usage += &used.usage;
             progress.usage += &used.usage;
             progress.cost = Some(progress.cost.map_or(used.cost, |sum| sum + used.cost));
@@ -106,14 +106,14 @@ pub(crate) async fn last_turn(definition: &Definition, host: &Host, session: &st
     }
 }
 
-/// The same with the model's name, where the command does not tell it, and what its vendor takes for it, where that is
-/// not told.
-pub(crate) fn priced(mut used: ModelUse, known: Option<&str>) -> ModelUse {
+/// The same with the model's name, where the command does not tell it, and what the catalog says that it costs, where that
+/// is not told.
+pub(crate) fn priced(mut used: ModelUse, known: Option<&str>, catalog: &Catalog) -> ModelUse {
     if used.model.is_empty() {
         known.unwrap_or_default().clone_into(&mut used.model);
     }
     if used.cost == Cost::Unknown {
-        let price = Catalog::builtin().get(&used.model).and_then(|info| info.price);
+        let price = catalog.get(&used.model).and_then(|info| info.price);
         used.cost = price.map_or(Cost::Unknown, |price| price.cost(&used.usage));
     }
     used

@@ -12,6 +12,7 @@ use junto_core::{
     Subscription,
 };
 use junto_env::{LocalEnvironment, survivors};
+use junto_llm::catalog::{Catalog, ModelInfo, Price};
 use junto_llm::{Secret, Unlimited};
 use junto_runner::{CliAgent, CliProvider, Definition, Home, Host, Patience};
 use junto_testkit::fake_claude::Behaviour;
@@ -73,6 +74,14 @@ impl Stage {
         ));
         std::fs::write(stage.path().join("written.jsonl"), lines.map(line).concat()).unwrap();
         stage
+    }
+
+    /// The same, where the model `gpt-5.5` costs so many dollars for a million tokens of input, and the rest nothing.
+    pub(crate) fn at_a_price(mut self, dollars: f64) -> Self {
+        let known = Catalog::builtin().get("gpt-5.5").unwrap().clone();
+        let price = Price { input: dollars, ..Price::default() };
+        self.host.catalog = Catalog::empty().overlay(vec![ModelInfo { price: Some(price), ..known }]);
+        self
     }
 
     /// The same for any kind.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use junto_core::{Agent, AgentSpec, Body, Command, EndReason, ResumeHandle, Seq};
-use junto_llm::Cost;
+use junto_llm::{CallCx, Cost, Provider as _, Request, Usd};
 use serde_json::json;
 
 use crate::stage::{Stage, count, handle, parent, runs_of, submit, the_end, until, warnings};
@@ -135,6 +135,22 @@ async fn it_is_interrupted_first_and_keeps_what_it_saw() {
         assert_eq!(handle(&events).unwrap().data["session"], THREAD);
         assert_eq!(count(&events, "tool_call_end"), 1);
     }
+}
+
+/// Answers as it once did.
+const PLAIN: &str = r#"cat > /dev/null; cat "$RECORDINGS/plain.jsonl""#;
+
+#[tokio::test]
+async fn it_costs_what_the_host_says() {
+    let stage = Stage::codex(PLAIN).at_a_price(1000.0);
+    let spec = AgentSpec { model: Some("gpt-5.5".to_owned()), ..AgentSpec::default() };
+    let agent = stage.agent_of(spec).await.unwrap();
+    assert_eq!(submit(&agent, "hello").await, EndReason::Done);
+    let Body::SessionEnd { cost, .. } = stage.end(agent).await.last().unwrap().body else { unreachable!() };
+    assert_eq!(cost, Cost::Estimated(Usd::from_dollars(1.0)));
+    let request = Request::prompt("hello").model("gpt-5.5");
+    let response = stage.provider().complete(request, &CallCx::new()).await.unwrap();
+    assert_eq!(response.usage.calls[0].cost, cost);
 }
 
 #[tokio::test]

@@ -154,6 +154,16 @@ async fn it_costs_what_the_host_says() {
 }
 
 #[tokio::test]
+async fn an_answer_of_its_own_model_has_a_name_and_a_cost() {
+    let stage = Stage::codex_that_writes_down(r#"cat "$RECORDINGS/plain.jsonl""#).at_a_price(1000.0);
+    let response = stage.provider().complete(Request::prompt("hello"), &CallCx::new()).await.unwrap();
+    let [call] = &response.usage.calls[..] else { panic!("{response:?}") };
+    assert_eq!((response.model.as_str(), call.model.as_str()), ("gpt-5.5", "gpt-5.5"));
+    assert_eq!(call.cost, Cost::Estimated(Usd::from_dollars(1.0)));
+    assert!(response.usage.raw.as_ref().is_some_and(|raw| raw["gpt-5.5"].is_object()), "{response:?}");
+}
+
+#[tokio::test]
 async fn what_it_writes_down_is_not_all_if_it_is_interrupted() {
     let stage = Stage::codex_that_writes_down(
         r#"trap 'exit 1' INT

@@ -213,6 +213,31 @@ pub(crate) async fn doubt(
     Ok(Probe::ask(&cli.definition, &host).await.doubt(&cli.definition)?)
 }
 
+/// The limits of a session that an agent cannot be held to, as keys of the configuration, with what they are a limit of.
+pub(crate) fn unkept_limits(name: &str, config: &Config) -> Vec<(&'static str, &'static str)> {
+    let is_boundless = |definition: Definition| definition.options.max_usd.is_empty();
+    let money = definition(name, &config.runner(name)).is_ok_and(is_boundless);
+    let money = money.then_some(("limits.max_usd", "an amount of money"));
+    // They ask their models by themselves.
+    money.into_iter().chain([("limits.max_tokens", "a number of tokens")]).collect()
+}
+
+/// Refuses a budget that an agent cannot be held to.
+///
+/// # Errors
+/// If there is one.
+pub(crate) fn check_budget(name: &str, config: &Config) -> Result<(), Failure> {
+    let is_set = |key: &str| config.number(key).is_some() || config.count(key).is_some();
+    let Some((key, what)) = unkept_limits(name, config).into_iter().find(|(key, _)| is_set(key)) else {
+        return Ok(());
+    };
+    let flag = key.trim_start_matches("limits.").replace('_', "-");
+    Err(Failure::usage(
+        format!("{name} cannot be held to {what}: it asks its models by itself"),
+        format!("leave out --{flag}, and `{key}` in the configuration; or run another agent"),
+    ))
+}
+
 fn definition(name: &str, settings: &RunnerSettings) -> Result<Definition, Failure> {
     let definition = if let Some(file) = &settings.definition {
         let shown = file.display();

@@ -131,7 +131,9 @@ impl Errand {
             return Err(Failure::usage(message, hint));
         }
         let there = environment.in_directory(&setup.workspace);
-        Ok(Config::load(&there, &self.args.values())?.duration("timeouts.run"))
+        let config = Config::load(&there, &self.args.values())?;
+        runners::check_budget(&setup.provider, &config)?;
+        Ok(config.duration("timeouts.run"))
     }
 
     /// Takes in what the agent is told.

@@ -155,6 +155,9 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
     let presence = presence(&args);
     let config = terms::configuration(&there, &values, presence, output).await?;
     check_fit(&kind, &args)?;
+    if let AgentKind::Cli(name) = &kind {
+        runners::check_budget(name, &config)?;
+    }
     if let Begin::Again(past) = &begin {
         past.check(&args, &config, environment)?;
     }

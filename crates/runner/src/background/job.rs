@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use junto_core::{
-    Abilities, AgentError, AgentErrorKind, Approve, Body, EndReason, EventError, EventLog, Input,
-    JournalError, Mode, Outcome, Parent, Steer,
+    Abilities, AgentError, Approve, Body, EndReason, EventError, EventLog, Input, JournalError, Mode,
+    Outcome, Parent, Steer,
 };
 use junto_env::RealPath;
 use junto_llm::{Budget, CallId, Cost, Error, Usage, Usd};
@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::Errand;
-use crate::failure::{Class, advised};
+use crate::failure::{Class, advised, invalid};
 use crate::last_message::LastMessage;
 use crate::run::{Ending, Run, Start, Step, directory};
 use crate::scribe::Scribe;
@@ -93,13 +93,12 @@ impl Work {
         kill: CancellationToken,
     ) -> Result<Self, AgentError> {
         let Errand { definition, host, mode, model, workdir, prompt } = errand;
-        let invalid = |e: Error| AgentError::new(AgentErrorKind::Invalid, e.to_string());
-        let cwd = directory(&host, workdir.as_deref()).await.map_err(invalid)?;
-        let answer = answer_file(&definition).map_err(invalid)?;
+        let cwd = directory(&host, workdir.as_deref()).await.map_err(|e| invalid(&e))?;
+        let answer = answer_file(&definition).map_err(|e| invalid(&e))?;
         let (depth, budget) = (parent.depth, parent.budget);
         let work =
             Self { definition, host, mode, model, cwd, prompt, depth, budget, log, stop, kill, answer };
-        work.definition.command_line(&work.invocation(None)).map_err(invalid)?;
+        work.definition.command_line(&work.invocation(None)).map_err(|e| invalid(&e))?;
         let workdir = work.cwd.as_ref().unwrap_or(&work.host.env.facts().cwd).to_string();
         let start = Body::SessionStart {
             kind: work.definition.kind.clone(),

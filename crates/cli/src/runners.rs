@@ -14,7 +14,7 @@ use crate::config::{Config, RUNNERS, RunnerSettings};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::{guard, saved};
+use crate::{connect, guard, saved};
 
 /// Whether there is a command-line agent of this name.
 pub(crate) fn is_known(name: &str, config: &Config) -> bool {
@@ -149,13 +149,14 @@ fn provider(
         cli.definition.home.furnish(folder).map_err(failed)?;
         own.push(folder.clone());
     }
-    let host = if cli.definition.enforces(Mode::ReadOnly) {
+    let mut host = if cli.definition.enforces(Mode::ReadOnly) {
         host(&cli, directory, environment)?
     } else {
         let local = guard::local(directory, environment, &guard::inherit(config));
         let cage = guard::guard(config, environment).cage(local, Access::ReadOnly, own);
         cli.host(cage.map_err(|error| guard::cannot_hold(&error))?)
     };
+    host.catalog = connect::catalog(config);
     Ok(Arc::new(Answers::new(cli.definition, host)))
 }
 
@@ -210,6 +211,31 @@ pub(crate) async fn doubt(
 ) -> Result<Option<String>, Failure> {
     let host = host(cli, directory, environment)?;
     Ok(Probe::ask(&cli.definition, &host).await.doubt(&cli.definition)?)
+}
+
+/// The limits of a session that an agent cannot be held to, as keys of the configuration, with what they are a limit of.
+pub(crate) fn unkept_limits(name: &str, config: &Config) -> Vec<(&'static str, &'static str)> {
+    let is_boundless = |definition: Definition| definition.options.max_usd.is_empty();
+    let money = definition(name, &config.runner(name)).is_ok_and(is_boundless);
+    let money = money.then_some(("limits.max_usd", "an amount of money"));
+    // They ask their models by themselves.
+    money.into_iter().chain([("limits.max_tokens", "a number of tokens")]).collect()
+}
+
+/// Refuses a budget that an agent cannot be held to.
+///
+/// # Errors
+/// If there is one.
+pub(crate) fn check_budget(name: &str, config: &Config) -> Result<(), Failure> {
+    let is_set = |key: &str| config.number(key).is_some() || config.count(key).is_some();
+    let Some((key, what)) = unkept_limits(name, config).into_iter().find(|(key, _)| is_set(key)) else {
+        return Ok(());
+    };
+    let flag = key.trim_start_matches("limits.").replace('_', "-");
+    Err(Failure::usage(
+        format!("{name} cannot be held to {what}: it asks its models by itself"),
+        format!("leave out --{flag}, and `{key}` in the configuration; or run another agent"),
+    ))
 }
 
 fn definition(name: &str, settings: &RunnerSettings) -> Result<Definition, Failure> {

@@ -106,6 +106,10 @@ impl Accumulator {
             StreamEvent::Finish { reason, usage, .. } => {
                 self.response.finish_reason = reason.clone();
                 self.response.usage = usage.clone();
+                // Who does not know at the start which model answers knows it then.
+                if let ([only], true) = (&usage.calls[..], self.response.model.is_empty()) {
+                    self.response.model.clone_from(&only.model);
+                }
             }
             StreamEvent::Progress { .. }
             | StreamEvent::StepFinish { .. }

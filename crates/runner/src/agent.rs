@@ -11,6 +11,7 @@ use junto_llm::{Cost, Error, Usage};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::failure::invalid;
 use crate::run::directory;
 use crate::session::{Session, Thread, Told, Totals};
 use crate::{Definition, Host, environment};
@@ -92,13 +93,12 @@ impl CliAgent {
     ) -> Result<Self, AgentError> {
         environment::fuse(&definition, &host)
             .map_err(|e| AgentError::new(AgentErrorKind::Limit, e.message()))?;
-        let invalid = |message: String| AgentError::new(AgentErrorKind::Invalid, message);
         let path = match &spec.workdir {
             Workdir::Shared => None,
             Workdir::Path(path) => Some(path.as_path()),
         };
-        let cwd = directory(&host, path).await.map_err(|e| invalid(e.to_string()))?;
-        let host = with_wishes(host, &spec).await.map_err(|e| invalid(e.to_string()))?;
+        let cwd = directory(&host, path).await.map_err(|e| invalid(&e))?;
+        let host = with_wishes(host, &spec).await.map_err(|e| invalid(&e))?;
         let thread = spec.resume.as_ref().map(|handle| Thread::of(&definition, handle)).transpose()?;
         let abilities = abilities(&definition, &host);
 
@@ -135,7 +135,7 @@ impl CliAgent {
             },
             waiting: VecDeque::new(),
         };
-        session.check_arguments().map_err(|e| invalid(e.to_string()))?;
+        session.check_arguments().map_err(|e| invalid(&e))?;
         if let Beginning::New = beginning {
             log.emit(start).await?;
         }

@@ -142,6 +142,8 @@ pub enum Verdict {
 pub enum Used {
     /// By each model, since the report before.
     Turn(Vec<ModelUse>),
+    /// The same, and something beside it of which it does not say how much: a call that was cut off.
+    Part(Vec<ModelUse>),
     /// By the whole session until now, over all its runs.
     SessionTotal {
         /// Tokens; the input with everything cached.
@@ -154,6 +156,15 @@ pub enum Used {
 }
 
 impl Used {
+    /// By each model, since the report before. One that was `cut_off` used something that is not among it.
+    pub(crate) fn of_turn(used: Vec<ModelUse>, cut_off: bool) -> Self {
+        match (used.is_empty(), cut_off) {
+            (true, true) => Self::Untold,
+            (false, true) => Self::Part(used),
+            (_, false) => Self::Turn(used),
+        }
+    }
+
     /// What the turn used; `None` where that cannot be known. `before` is the session's total before the
     /// turn, and `fresh` whether the session began with it. A model without a name is the one that was
     /// asked for.
@@ -161,7 +172,7 @@ impl Used {
         let (total, cost) = match self {
             Self::Turn(used) => return Some(used.clone()),
             Self::SessionTotal { usage, cost } => (usage, *cost),
-            Self::Untold => return None,
+            Self::Part(_) | Self::Untold => return None,
         };
         let (usage, cost) = match before {
             // Its money is all the session's, and what that was before nobody knows.
@@ -176,21 +187,29 @@ impl Used {
     /// What both say. A total stands for what came before it in the same session.
     fn and(self, later: Self) -> Self {
         match (self, later) {
-            (Self::Turn(mut used), Self::Turn(later)) => {
-                for later in later {
-                    match used.iter_mut().find(|used| used.model == later.model) {
-                        Some(used) => *used = used.plus(&later),
-                        None => used.push(later),
-                    }
-                }
-                Self::Turn(used)
+            (Self::Turn(used), Self::Turn(later)) => Self::Turn(joined(used, later)),
+            (Self::Turn(used) | Self::Part(used), Self::Turn(later) | Self::Part(later)) => {
+                Self::Part(joined(used, later))
             }
             // Of a part nobody knows what it used.
-            (Self::Turn(_), Self::Untold) | (Self::Untold, Self::Turn(_)) => Self::Untold,
+            (Self::Turn(_) | Self::Part(_), Self::Untold) | (Self::Untold, Self::Turn(_) | Self::Part(_)) => {
+                Self::Untold
+            }
             (told, Self::Untold) => told,
             (_, later) => later,
         }
     }
+}
+
+/// What both used, by each model.
+fn joined(mut used: Vec<ModelUse>, later: Vec<ModelUse>) -> Vec<ModelUse> {
+    for later in later {
+        match used.iter_mut().find(|used| used.model == later.model) {
+            Some(used) => *used = used.plus(&later),
+            None => used.push(later),
+        }
+    }
+    used
 }
 
 /// What was added to a total. One that shrank was counted anew.
@@ -255,6 +274,7 @@ mod tests {
         assert_eq!(turn(&total(30, 3), Some((40, 1)), false), Some((30, 3, Cost::Unknown)), "counted anew");
         assert_eq!(turn(&total(30, 3), None, false), None);
         assert_eq!(Used::Untold.since(None, true), None);
+        assert_eq!(Used::Part(Vec::new()).since(None, true), None);
         assert_eq!(Used::Turn(Vec::new()).since(None, false), Some(Vec::new()));
     }
 
@@ -286,6 +306,12 @@ mod tests {
         let inputs: Vec<_> = models.iter().map(|used| (used.model.as_str(), used.usage.input)).collect();
         assert_eq!(inputs, [("a", 3), ("b", 5), ("c", 9)]);
         assert_eq!(models[0].cost, Cost::Reported(Usd(4)));
+        let part =
+            report("", Used::Part(vec![used("a", 2)])).then(report("", Used::Turn(vec![used("a", 3)])));
+        assert_eq!(
+            part.used,
+            Used::Part(vec![ModelUse { cost: Cost::Reported(Usd(4)), ..used("a", 2).plus(&used("a", 3)) }])
+        );
         let cut_off = joined.clone().then(report("", Used::Untold));
         assert_eq!(cut_off.used, Used::Untold, "of a part nobody knows what it used");
         assert_eq!(cut_off.then(report("", Used::Turn(vec![used("a", 2)]))).used, Used::Untold);

@@ -10,6 +10,7 @@ mod words;
 use std::time::Duration;
 
 use jiff::{Timestamp, Zoned};
+use junto_core::{AgentError, AgentErrorKind};
 use junto_llm::{Error, ErrorKind};
 
 /// What kept a run from an answer.
@@ -163,6 +164,15 @@ pub fn classify(kind: &str, message: &str, status: Option<u16>) -> Error {
 /// for it.
 pub fn is_missing_session(message: &str) -> bool {
     words::is_missing_session(message)
+}
+
+/// The error of what makes no sense, with what does.
+pub(crate) fn invalid(error: &Error) -> AgentError {
+    let told = AgentError::new(AgentErrorKind::Invalid, error.to_string());
+    match error.hint() {
+        Some(hint) => told.with_hint(hint),
+        None => told,
+    }
 }
 
 /// An error of a command, with how its user signs in if that is what is wrong.

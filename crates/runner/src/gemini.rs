@@ -107,12 +107,15 @@ impl GeminiParser {
 
     fn result(&mut self, value: &Value, events: &mut Vec<CliEvent>) {
         self.partial.end(events);
+        let was_asked = !self.running.any();
         self.running.end_all(events);
         let verdict = self.verdict(value, events);
         let text = std::mem::take(&mut self.answer);
         let used = used(&value["stats"], &self.model);
         // An answer that broke off is not counted, and was not for nothing.
-        let used = if used.is_empty() && !text.is_empty() { Used::Untold } else { Used::Turn(used) };
+        let cut_off =
+            was_asked && matches!(verdict, Verdict::Interrupted) || used.is_empty() && !text.is_empty();
+        let used = Used::of_turn(used, cut_off);
         let report = Report { verdict, text, stop_reason: None, used, last: true };
         events.push(CliEvent::Report(Box::new(report)));
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use std::{fmt, fs, io};
 
 use junto_env::{ExecutionEnvironment, RealPath};
+use junto_llm::catalog::Catalog;
 use junto_llm::{CallId, Effort, Secret, Usd};
 
 use crate::sweep::Roster;
@@ -41,6 +42,8 @@ pub struct Host {
     pub run_token: Option<Secret>,
     /// The most that one run may spend, if the command can be held to it.
     pub max_usd_per_child: Option<Usd>,
+    /// What models cost, where a command does not tell it.
+    pub catalog: Catalog,
     /// How hard models think; absent: as the definition says.
     pub effort: Option<Effort>,
     /// What a child is told beside its own instructions.
@@ -106,6 +109,7 @@ impl Host {
             endpoint: None,
             run_token: None,
             max_usd_per_child: Some(USUAL_SPENDING),
+            catalog: Catalog::builtin(),
             effort: None,
             instructions: None,
             directories: Vec::new(),

@@ -18,7 +18,7 @@ use crate::failure::with_sign_in;
 use crate::last_message::LastMessage;
 use crate::prompt::{flatten, is_possible};
 use crate::run::{Run, Start, Step, directory};
-use crate::session::priced;
+use crate::session::{last_turn, priced};
 use crate::share::{Account, Share};
 use crate::{CliEvent, Definition, Detail, Host, Invocation, ModelUse, Patience, Purpose, Report, Verdict};
 
@@ -83,7 +83,8 @@ impl CliProvider {
             account: Account::new(share, cx, &self.definition.kind),
             cancel: cx.cancel.clone(),
             provider: self.definition.kind.clone(),
-            how: self.definition.sign_in.how.clone(),
+            cli: self.clone(),
+            session: None,
             model: request.model.unwrap_or_default(),
             warnings,
             ready: VecDeque::new(),
@@ -160,8 +161,10 @@ struct Answering {
     /// Ends the answer at once.
     cancel: CancellationToken,
     provider: String,
-    /// How its user signs in.
-    how: String,
+    cli: CliProvider,
+    /// The command's own name for its session.
+    session: Option<String>,
+    /// Empty if nobody has told it yet.
     model: String,
     warnings: Vec<Warning>,
     /// What is to be handed out next.
@@ -218,6 +221,9 @@ impl Answering {
             };
             match step {
                 Step::Event(event) => {
+                    if matches!(event, CliEvent::Report(_)) {
+                        self.learn_model().await;
+                    }
                     self.take(event);
                     // Nobody waits for a process that has said its last word.
                     if self.report.as_ref().is_some_and(|report| report.last) {
@@ -247,6 +253,7 @@ impl Answering {
         match event {
             CliEvent::Session { id, model } => {
                 self.model = model.unwrap_or_else(|| std::mem::take(&mut self.model));
+                self.session = Some(id.clone());
                 self.start(id);
             }
             CliEvent::TextStart => {
@@ -292,7 +299,8 @@ impl Answering {
                 let told = report.used.since(None, true);
                 let is_told = told.is_some();
                 let used = told.unwrap_or_default().into_iter();
-                let used: Vec<ModelUse> = used.map(|used| priced(used, Some(&self.model))).collect();
+                let used: Vec<ModelUse> =
+                    used.map(|used| priced(used, Some(&self.model), &self.cli.host.catalog)).collect();
                 self.account.report(is_told.then_some(&used[..]));
                 self.at_rest = true;
                 for used in &used {
@@ -315,6 +323,15 @@ impl Answering {
                 });
             }
             CliEvent::Turn | CliEvent::ToolEnd { .. } | CliEvent::Plan(_) | CliEvent::Context(_) => {}
+        }
+    }
+
+    /// Looks for the name of the model where the command wrote it down, if it has not told it.
+    async fn learn_model(&mut self) {
+        if let (Some(session), true) = (&self.session, self.model.is_empty()) {
+            let turn = last_turn(&self.cli.definition, &self.cli.host, session);
+            let turn = self.cancel.run_until_cancelled(turn).await.flatten();
+            self.model = turn.and_then(|turn| turn.model).unwrap_or_default();
         }
     }
 
@@ -347,7 +364,7 @@ impl Answering {
     /// Ends in an error; the process is killed.
     fn fail(&mut self, error: Error) {
         self.run = None;
-        let error = with_sign_in(error, &self.how).with_provider(&self.provider);
+        let error = with_sign_in(error, &self.cli.definition.sign_in.how).with_provider(&self.provider);
         self.ready.push_back(Err(if self.delivered { error.after_content() } else { error }));
     }
 

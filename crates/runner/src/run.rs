@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use junto_env::{HeadTail, Output, OutputStream, Process};
+use junto_llm::Error;
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -43,6 +44,8 @@ pub(crate) struct Run {
     signal: EndSignal,
     /// When it was last heard of.
     heard: Instant,
+    /// Why it is to try again, if it said that last.
+    retried: Option<Error>,
     /// When it must have ended.
     deadline: Option<Instant>,
     /// Set once there is nothing more to read.
@@ -53,7 +56,7 @@ pub(crate) struct Run {
     look: Option<Instant>,
     /// Set once its output was seen to be closed.
     is_closed: bool,
-    /// A digest of what its session has been told at the head of a prompt.
+    /// A digest of the instructions that its session has once and for all.
     pub(crate) told: Option<String>,
     /// After the process, so that a run is not over before its process is.
     _entry: Option<Entry>,
@@ -78,6 +81,11 @@ impl Run {
     pub(crate) async fn next(&mut self) -> Step {
         loop {
             if let Some(event) = self.reader.events.pop_front() {
+                self.retried = match &event {
+                    CliEvent::Retry { error, .. } => Some(error.clone()),
+                    CliEvent::Warning { .. } => self.retried.take(),
+                    _ => None,
+                };
                 if matches!(event, CliEvent::Report(_)) {
                     self.look = Some(Instant::now() + LOOK);
                 }
@@ -103,7 +111,9 @@ impl Run {
                     Some(piece) => self.take(&piece),
                     None => self.drain(),
                 },
-                () = sleep_until(silent_until) => return Step::Stalled(Stall::Idle(self.patience.idle)),
+                () = sleep_until(silent_until) => {
+                    return Step::Stalled(Stall::Idle(self.patience.idle, self.retried.take()));
+                }
             }
         }
     }

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::account::{booked, last_turn, priced};
 pub(crate) use self::thread::Thread;
+use crate::failure::invalid;
 use crate::{Definition, Detail, Host, Invocation, Purpose};
 
 /// How many inputs may wait for their turn.
@@ -205,7 +206,7 @@ impl Session {
                 let before = self.model.replace(model);
                 self.check_arguments().map(|()| Ack::Done).map_err(|e| {
                     self.model = before;
-                    AgentError::new(AgentErrorKind::Invalid, e.to_string())
+                    invalid(&e)
                 })
             }
             Command::Configure { .. } => Err(AgentError::unsupported("change more than its model")),

@@ -4,7 +4,7 @@ mod abort;
 mod setup;
 mod status;
 
-use junto::store::{AgentSetup, Agents, NamedAgent, Store};
+use junto::store::{AgentInput, AgentRun, AgentSetup, Agents, InputState, NamedAgent, Store};
 use serde_json::{Value, json};
 
 use super::run::{Busy, Errand, kept};
@@ -131,6 +131,16 @@ fn told(agent: &NamedAgent, agents: &Agents, as_json: bool, output: &Output) -> 
 fn to_json(agent: &NamedAgent, agents: &Agents) -> Value {
     let NamedAgent { name, setup, created } = agent;
     json!({"name": name, "created": created.to_string(), "folder": agents.folder(name), "setup": setup})
+}
+
+/// How many inputs of an agent wait. What is on lease to nobody does, too.
+pub(super) fn waiting(queue: &[AgentInput], running: Option<&AgentRun>) -> usize {
+    let waits = |input: &&AgentInput| match input.state {
+        InputState::Waiting => true,
+        InputState::Leased => running.is_none(),
+        _ => false,
+    };
+    queue.iter().filter(waits).count()
 }
 
 /// What is kept of agents. Makes its file if it is not there.

@@ -49,6 +49,7 @@ mod t1_run_flags;
 mod t1_run_terminal;
 mod t1_run_tools;
 mod t1_runner_ends;
+mod t1_runner_prices;
 mod t1_runners;
 mod t1_sandbox;
 mod t1_session_commands;

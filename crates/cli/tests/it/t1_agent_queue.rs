@@ -193,7 +193,10 @@ fn what_a_killed_process_had_can_be_taken_back() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(agents.run(&["agent", "status", "nex"]).ok().contains("1 was cut off, and waits: One."));
-    assert_eq!(abort(&[])["waiting"], 1);
+    assert_eq!((&abort(&[])["waiting"], &agents.status()["waiting"]), (&json!(1), &json!(1)));
+    let list = agents.run(&["agent", "list"]).ok();
+    let row: Vec<&str> = list.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row[..3], ["nex", "idle", "1"], "{list}");
     let told = abort(&["--all"]);
     assert_eq!((&told["discarded"], &told["waiting"]), (&json!(1), &json!(0)));
     agents.mode("");

@@ -205,6 +205,10 @@ fn wrong_calls_end_with_2() {
     check(&["ask", "--max-tokens", "0", "Hi."], "--max-tokens");
     check(&["run", "--kind", "claude", "--ask", "Hi."], "--ask does nothing");
     check(&["run", "--kind", "claude", "--policy", "ask", "Hi."], "--policy ask does nothing");
+    check(
+        &["run", "--kind", "codex", "--effort", "minimal", "Hi."],
+        "choose one of low, medium, high, xhigh",
+    );
     check(&["run", "--policy", "workspac", "Hi."], "workspace");
     check(&["run", "--policy", "full", "--ask", "Hi."], "--ask");
     Machine::new().run(&["run", "Hi."]).fails(2, &["no model provider is configured"]);

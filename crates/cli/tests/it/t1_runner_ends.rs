@@ -76,6 +76,26 @@ fn all_that_its_models_used_is_in_the_ledger() {
     assert_eq!((&all["total"]["calls"], &all["total"]["cost"]["usd"]), (&json!(2), &json!(0.02)));
 }
 
+/// A thread that was cut off has no total that what comes after could be told apart from.
+#[test]
+fn who_does_not_tell_what_it_used_has_answered_all_the_same() {
+    let machine = Machine::new();
+    let thread = r#"{"type":"thread.started","thread_id":"01a1dcb5-61b1-7d82-a018-db38b61aba13"}"#;
+    let said = r#"{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"Hello."}}"#;
+    let end = r#"{"type":"turn.completed","usage":{"input_tokens":1000,"output_tokens":50}}"#;
+    let script = format!(
+        "#!/bin/sh\nif [ \"$1\" = --version ]; then echo codex-cli 0.166.0; exit 0; fi\ncat >/dev/null\necho '{thread}'\n\
+         case \"$*\" in *resume*) ;; *) exit 1 ;; esac\necho '{said}'\necho '{end}'\n"
+    );
+    machine.program("bin/codex", &script);
+    let path = format!("{}:{}", text(&machine.path("bin")), usual_path());
+    let machine = machine.with("PATH", &path);
+    machine.run(&["run", "--agent", "codex", "Hi."]);
+    let run = machine.run(&["run", "--agent", "codex", "--resume", "latest", "Hi."]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "Hello.\n"), "{run:#?}");
+    assert!(run.err.contains("a model that is not named · ") && run.err.contains("cost unknown"), "{run:#?}");
+}
+
 #[test]
 fn rounds_of_its_tools_are_counted() {
     let machine = claude(&[tool("1"), tool("2"), result("Done.")].join("\n"));

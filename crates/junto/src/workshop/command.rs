@@ -49,7 +49,8 @@ impl Workshop {
         let instructions = instructions(cli, spec.instructions.as_deref(), &*env).await;
         let held = self.held(cli, spec.mode, env, &directories)?;
         let effort = spec.effort.clone().or_else(|| cli.effort.clone());
-        let host = Host { effort, instructions, directories, ..cli.host(held) };
+        let catalog = self.0.catalog.clone();
+        let host = Host { effort, instructions, directories, catalog, ..cli.host(held) };
         let model = spec.model.clone().or_else(|| cli.model.clone());
         // The environment was made for the directory, and what the host says is not said twice.
         let (effort, instructions, directories) = (None, None, Vec::new());

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use junto_core::{
-    Abilities, AgentError, AgentErrorKind, Approve, Body, EndReason, EventError, EventLog, Input,
-    JournalError, Mode, Outcome, Parent, Steer,
+    Abilities, AgentError, Approve, Body, EndReason, EventError, EventLog, Input, JournalError, Mode,
+    Outcome, Parent, Steer,
 };
 use junto_env::RealPath;
 use junto_llm::{Budget, CallId, Cost, Error, Usage, Usd};
@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::Errand;
-use crate::failure::{Class, advised};
+use crate::failure::{Class, advised, invalid};
 use crate::last_message::LastMessage;
 use crate::run::{Ending, Run, Start, Step, directory};
 use crate::scribe::Scribe;
@@ -65,7 +65,8 @@ struct Ran {
 
 /// What a run used and cost, as far as that is known.
 struct Bill {
-    usage: Option<Usage>,
+    usage: Usage,
+    is_whole: bool,
     cost: Cost,
     context: Option<u64>,
 }
@@ -73,7 +74,7 @@ struct Bill {
 impl Bill {
     /// Of what never ran: it has used nothing, and that is known.
     fn nothing() -> Self {
-        Self { usage: Some(Usage::default()), cost: Cost::Reported(Usd::ZERO), context: None }
+        Self { usage: Usage::default(), is_whole: true, cost: Cost::Reported(Usd::ZERO), context: None }
     }
 }
 
@@ -92,13 +93,12 @@ impl Work {
         kill: CancellationToken,
     ) -> Result<Self, AgentError> {
         let Errand { definition, host, mode, model, workdir, prompt } = errand;
-        let invalid = |e: Error| AgentError::new(AgentErrorKind::Invalid, e.to_string());
-        let cwd = directory(&host, workdir.as_deref()).await.map_err(invalid)?;
-        let answer = answer_file(&definition).map_err(invalid)?;
+        let cwd = directory(&host, workdir.as_deref()).await.map_err(|e| invalid(&e))?;
+        let answer = answer_file(&definition).map_err(|e| invalid(&e))?;
         let (depth, budget) = (parent.depth, parent.budget);
         let work =
             Self { definition, host, mode, model, cwd, prompt, depth, budget, log, stop, kill, answer };
-        work.definition.command_line(&work.invocation(None)).map_err(invalid)?;
+        work.definition.command_line(&work.invocation(None)).map_err(|e| invalid(&e))?;
         let workdir = work.cwd.as_ref().unwrap_or(&work.host.env.facts().cwd).to_string();
         let start = Body::SessionStart {
             kind: work.definition.kind.clone(),
@@ -131,8 +131,7 @@ impl Work {
         };
         let (reason, text) = (outcome.reason.clone(), outcome.text.clone().into());
         self.log.commit(Body::InputEnd { reason: reason.clone(), text }).await?;
-        let usage = bill.usage.unwrap_or_default();
-        self.log.commit(Body::SessionEnd { reason, usage, cost: bill.cost }).await?;
+        self.log.commit(Body::SessionEnd { reason, usage: bill.usage, cost: bill.cost }).await?;
         Ok(outcome)
     }
 
@@ -165,7 +164,7 @@ impl Work {
         };
         let ran = self.follow(run, &call).await?;
         let bill = self.book(&call, &ran).await?;
-        share.settle(bill.cost, bill.usage.as_ref().map_or(0, |usage| usage.total));
+        share.settle(bill.cost, bill.usage.total);
         Ok((self.end(&call, ran, &bill).await?, bill))
     }
 
@@ -185,18 +184,19 @@ impl Work {
         let told = ran.report.as_ref().and_then(|report| report.used.since(None, true));
         let used = told.or_else(|| turn.as_ref()?.used(None, true));
         let context = turn.as_ref().and_then(|turn| turn.context);
-        let Some(used) = used else { return Ok(Bill { usage: None, cost: Cost::Unknown, context }) };
+        // What it counts and writes down leaves out the call that was under way, if one was.
+        let is_whole = used.is_some() && !ran.was_cut_off();
         let known =
             turn.and_then(|turn| turn.model).or_else(|| ran.model.clone()).or_else(|| self.model.clone());
         let (mut sum, mut spent) = (Usage::default(), None);
-        for used in used {
-            let used = priced(used, known.as_deref());
+        for used in used.unwrap_or_default() {
+            let used = priced(used, known.as_deref(), &self.host.catalog);
             sum += &used.usage;
             spent = Some(spent.map_or(used.cost, |spent: Cost| spent + used.cost));
             self.log.emit_for(call, booked(&self.definition.kind, used)).await?;
         }
-        let cost = spent.unwrap_or(Cost::Reported(Usd::ZERO));
-        Ok(Bill { usage: Some(sum), cost, context })
+        let cost = if is_whole { spent.unwrap_or(Cost::Reported(Usd::ZERO)) } else { Cost::Unknown };
+        Ok(Bill { usage: sum, is_whole, cost, context })
     }
 
     /// Waits for the end of the process, or for its last word.
@@ -272,7 +272,7 @@ impl Work {
         };
         let end = Body::RunEnd {
             context: bill.context,
-            billing: bill.usage.clone(),
+            billing: bill.is_whole.then(|| bill.usage.clone()),
             exit: ending.and_then(|ending| ending.status()),
             class: class.map(|class| class.as_str().to_owned()),
             session,
@@ -297,6 +297,11 @@ impl Ran {
     /// Whether it says that it has answered, and has nothing to add.
     fn answered(&self) -> bool {
         self.report.as_ref().is_some_and(|report| report.last && matches!(report.verdict, Verdict::Done))
+    }
+
+    /// Whether it was ended in the middle of its turn, by whomever.
+    fn was_cut_off(&self) -> bool {
+        !matches!(&self.report, Some(Report { verdict, .. }) if !matches!(verdict, Verdict::Interrupted))
     }
 
     async fn take(&mut self, event: CliEvent, scribe: &mut Scribe<'_>) -> Result<(), JournalError> {

@@ -7,6 +7,9 @@ use super::ClaudeParser;
 use crate::fields::{list, status, text};
 use crate::{CliEvent, Report, Used, Verdict, failure};
 
+/// How a turn ended that was interrupted while the model was asked.
+const CUT_OFF: &str = "aborted_streaming";
+
 impl ClaudeParser {
     pub(super) fn report(&mut self, result: &Value, events: &mut Vec<CliEvent>) {
         if let Some(message) = denied(&result["permission_denials"]) {
@@ -19,13 +22,14 @@ impl ClaudeParser {
         // Told once: a later result without a text of its own adds nothing.
         let last_text = std::mem::take(&mut self.answer.text);
         let used = self.accounts.take(result, &self.model);
-        // An answer that was cut off is not counted, and was not for nothing.
-        let is_untold = std::mem::take(&mut self.began) && used.is_empty();
+        // A call that was cut off is not counted, and was not for nothing; the first may not have been heard of.
+        let began = std::mem::take(&mut self.began);
+        let cut_off = text(result, "terminal_reason") == CUT_OFF || began && used.is_empty();
         events.push(CliEvent::Report(Box::new(Report {
             verdict,
             text: if answered { words.to_owned() } else { last_text },
             stop_reason: result["stop_reason"].as_str().map(str::to_owned),
-            used: if is_untold { Used::Untold } else { Used::Turn(used) },
+            used: Used::of_turn(used, cut_off),
             last: false,
         })));
     }

@@ -61,7 +61,7 @@ pub struct Invocation<'a> {
     pub directories: &'a [RealPath],
     /// The session to go on with.
     pub resume: Option<&'a str>,
-    /// What that session was told at the head of a prompt, as [`CommandLine::told`] said then.
+    /// What that session was told once, as [`CommandLine::told`] said then.
     pub told: Option<&'a str>,
     /// The most model calls.
     pub max_turns: Option<u32>,
@@ -115,8 +115,8 @@ pub struct CommandLine {
     pub files: Vec<PrivateFile>,
     /// What stands before the prompt.
     pub prompt_prefix: Option<String>,
-    /// A digest of the instructions that the session has at the head of a prompt, of this one or of one before;
-    /// absent if it has none there.
+    /// A digest of the instructions that the session has once and for all, from its start or from the head of a prompt;
+    /// absent if it has none, and if it is given them with each run.
     pub told: Option<String>,
 }
 
@@ -274,18 +274,22 @@ impl Definition {
         }
         let mut text = all.join("\n\n");
         let options = &self.options;
+        let mut is_argument = false;
         if !options.instructions.is_empty() {
             if text.starts_with('-') {
                 text.insert(0, '\n');
             }
             let arguments = filled(&options.instructions, &text);
-            if arguments.iter().all(|argument| argument.len() <= LONGEST) {
+            is_argument = arguments.iter().all(|argument| argument.len() <= LONGEST);
+            if is_argument {
                 line.argv.extend(arguments);
+            }
+            if is_argument && !options.instructions_at_start {
                 return true;
             }
         }
         let place = options.instructions_file.iter().position(|argument| argument.contains("{}"));
-        if let Some(place) = place {
+        if let Some(place) = place.filter(|_| !is_argument) {
             let template = options.instructions_file.get(place).cloned().unwrap_or_default();
             let argument = line.argv.len() + place;
             line.files.push(PrivateFile { name: INSTRUCTIONS, text, argument, template });
@@ -294,7 +298,7 @@ impl Definition {
             let digest = digest(&text);
             // A session that goes on may have them already, and would have them twice.
             if run.resume.is_none() {
-                line.prompt_prefix = Some(text);
+                line.prompt_prefix = Some(text).filter(|_| !is_argument);
             } else if run.told != Some(&digest) {
                 line.prompt_prefix = Some(format!("{CHANGED}\n\n{text}"));
             }

@@ -25,6 +25,9 @@ pub struct Options {
     pub effort: Vec<String>,
     /// For instructions beside the command's own. Absent: they stand at the head of the first prompt.
     pub instructions: Vec<String>,
+    /// Whether a session keeps to the [instructions](Self::instructions) that it began with, whatever later runs are
+    /// given: others then stand at the head of a prompt.
+    pub instructions_at_start: bool,
     /// For instructions in a file, `{}` being its path: for those that are too long for an argument.
     pub instructions_file: Vec<String>,
     /// For a directory to work in beside the working directory; given once for each.

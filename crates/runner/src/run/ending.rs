@@ -9,25 +9,38 @@ use junto_llm::Error;
 use crate::failure::{self, Class};
 
 /// Which of the two clocks ran out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Stall {
-    /// It was silent for so long.
-    Idle(Duration),
+    /// It was silent for so long; the error is why it was to try again, if it had said that last.
+    Idle(Duration, Option<Error>),
     /// It took so long altogether.
     Hard(Duration),
 }
 
 impl Stall {
-    pub(crate) fn error(self, kind: &str) -> Error {
+    pub(crate) fn error(&self, kind: &str) -> Error {
         match self {
-            Self::Idle(limit) => {
-                Class::TimedOutIdle.error(format!("{kind} was silent for {limit:?} (idle timeout)"))
+            Self::Idle(limit, retried) => {
+                let message = format!("{kind} was silent for {limit:?} (idle timeout)");
+                match retried.as_ref().and_then(|error| Some((busy(error)?, error.message()))) {
+                    // Another provider may answer at once.
+                    Some((class, words)) => {
+                        class.error(format!("{message} before it tried again; the last answer was: {words}"))
+                    }
+                    None => Class::TimedOutIdle.error(message),
+                }
             }
             Self::Hard(limit) => {
                 Class::TimedOutHard.error(format!("{kind} took longer than {limit:?} (hard timeout)"))
             }
         }
     }
+}
+
+/// The class of a failure by which a provider says that it has too much to do.
+fn busy(error: &Error) -> Option<Class> {
+    use Class::{Overloaded, Quota, RateLimit, UsageLimit};
+    Class::of(error).filter(|class| matches!(class, RateLimit | UsageLimit | Quota | Overloaded))
 }
 
 /// How a process ended, and what it said on standard error.
@@ -82,7 +95,25 @@ impl fmt::Display for Ending {
 
 #[cfg(test)]
 mod tests {
+    use junto_llm::ErrorKind;
+
     use super::*;
+
+    #[test]
+    fn who_waits_for_a_provider_is_not_silent_by_itself() {
+        let stalled = |retried: Option<Error>| Stall::Idle(Duration::from_secs(9), retried).error("codex");
+        for (retried, class) in [
+            (None, Class::TimedOutIdle),
+            (Some(Class::RateLimit.error("slow down")), Class::RateLimit),
+            (Some(Class::Overloaded.error("busy")), Class::Overloaded),
+            (Some(Error::new(ErrorKind::Network, "no route")), Class::TimedOutIdle),
+        ] {
+            let error = stalled(retried);
+            assert_eq!(Class::of(&error), Some(class), "{error:?}");
+            assert!(error.message().starts_with("codex was silent for 9s (idle timeout)"), "{error:?}");
+        }
+        assert!(stalled(Some(Class::RateLimit.error("slow down"))).message().ends_with("slow down"));
+    }
 
     #[test]
     fn why_there_is_no_result() {

@@ -98,6 +98,7 @@ impl Run {
             patience,
             signal: definition.ending.signal,
             heard: now,
+            retried: None,
             deadline: patience.hard.map(|hard| now + hard),
             drained: false,
             interrupted: false,

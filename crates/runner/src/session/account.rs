@@ -24,6 +24,11 @@ impl Session {
     ) -> Result<(), JournalError> {
         match used {
             Used::Turn(used) => self.book(Some(used.clone()), scribe, progress).await,
+            Used::Part(used) => {
+                self.book(Some(used.clone()), scribe, progress).await?;
+                progress.books = Books::Incomplete;
+                Ok(())
+            }
             Used::SessionTotal { .. } | Used::Untold => Ok(()),
         }
     }
@@ -43,7 +48,7 @@ impl Session {
         }
         let (before, fresh) = (self.thread.totals.as_ref(), progress.resumed.is_none());
         let (used, total) = match (progress.report.as_ref().map(|report| &report.used), &turn) {
-            (Some(Used::Turn(_)), _) | (None, None) => return Ok(()),
+            (Some(Used::Turn(_) | Used::Part(_)), _) | (None, None) => return Ok(()),
             (Some(used @ Used::SessionTotal { usage, .. }), _) => {
                 (used.since(before, fresh), Some(usage.clone()))
             }
@@ -54,7 +59,12 @@ impl Session {
         if let Some(total) = total {
             progress.changed |= self.thread.totals.replace(total.clone()) != Some(total);
         }
-        self.book(used, scribe, progress).await
+        self.book(used, scribe, progress).await?;
+        // What it counts and writes down leaves out the call that was under way, if one was.
+        if progress.was_cut_off() {
+            progress.books = Books::Incomplete;
+        }
+        Ok(())
     }
 
     /// The last turn that the command wrote down, if it does such a thing.
@@ -74,7 +84,7 @@ impl Session {
             _ => Books::Whole,
         };
         for used in used.unwrap_or_default() {
-            let used = priced(used, progress.model.as_deref());
+            let used = priced(used, progress.model.as_deref(), &self.host.catalog);
             self.totals.usage += &used.usage;
             progress.usage += &used.usage;
             progress.cost = Some(progress.cost.map_or(used.cost, |sum| sum + used.cost));
@@ -96,14 +106,14 @@ pub(crate) async fn last_turn(definition: &Definition, host: &Host, session: &st
     }
 }
 
-/// The same with the model's name, where the command does not tell it, and what its vendor takes for it, where that is
-/// not told.
-pub(crate) fn priced(mut used: ModelUse, known: Option<&str>) -> ModelUse {
+/// The same with the model's name, where the command does not tell it, and what the catalog says that it costs, where that
+/// is not told.
+pub(crate) fn priced(mut used: ModelUse, known: Option<&str>, catalog: &Catalog) -> ModelUse {
     if used.model.is_empty() {
         known.unwrap_or_default().clone_into(&mut used.model);
     }
     if used.cost == Cost::Unknown {
-        let price = Catalog::builtin().get(&used.model).and_then(|info| info.price);
+        let price = catalog.get(&used.model).and_then(|info| info.price);
         used.cost = price.map_or(Cost::Unknown, |price| price.cost(&used.usage));
     }
     used

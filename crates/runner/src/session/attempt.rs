@@ -26,7 +26,7 @@ pub(super) struct Attempt {
 }
 
 /// Why a process is no longer waited for.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(super) enum Stop {
     /// It has nothing more to say.
     #[default]
@@ -129,7 +129,7 @@ impl Session {
                 },
             }
         };
-        let (rest, ending) = self.leave(run, stop).await;
+        let (rest, ending) = self.leave(run, &stop).await;
         for event in rest {
             self.take(event, &mut scribe, &mut progress).await?;
         }
@@ -139,7 +139,7 @@ impl Session {
     }
 
     /// Parts from a process, and gives what it still said.
-    async fn leave(&mut self, mut run: Run, stop: Stop) -> (VecDeque<CliEvent>, Option<Ending>) {
+    async fn leave(&mut self, mut run: Run, stop: &Stop) -> (VecDeque<CliEvent>, Option<Ending>) {
         // Whatever is waited for here, the session can be killed meanwhile; a run that is dropped is killed.
         let kill = self.kill.clone();
         let gone = match stop {

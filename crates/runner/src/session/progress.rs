@@ -32,7 +32,7 @@ pub(super) struct Progress {
     pub(super) usage: Usage,
     pub(super) cost: Option<Cost>,
     pub(super) books: Books,
-    /// A digest of what its session has at the head of a prompt.
+    /// A digest of the instructions that its session has once and for all.
     pub(super) told: Option<String>,
     /// Whether what is kept of its session has changed.
     pub(super) changed: bool,
@@ -90,6 +90,11 @@ impl Progress {
     /// Whether it has said its last word.
     pub(super) fn is_over(&self) -> bool {
         self.report.as_ref().is_some_and(|report| report.last)
+    }
+
+    /// Whether it was ended in the middle of a turn, by whomever.
+    pub(super) fn was_cut_off(&self) -> bool {
+        !matches!(&self.report, Some(Report { verdict, .. }) if !matches!(verdict, Verdict::Interrupted))
     }
 
     /// What it used; `None` where that cannot be known.

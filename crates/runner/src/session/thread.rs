@@ -18,7 +18,7 @@ pub(crate) struct Thread {
     pub(crate) totals: Option<Usage>,
     /// How many tokens its last model call had.
     pub(crate) context: Option<u64>,
-    /// A digest of the instructions that it has at the head of a prompt, where the command takes them there.
+    /// A digest of the instructions that it was told last, where the command is not told them with each run.
     pub(crate) told: Option<String>,
 }
 

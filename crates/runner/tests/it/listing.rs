@@ -68,9 +68,12 @@ fn report_lines(report: &Report, out: &mut String) {
         write!(out, "\n    stopped by {reason}").unwrap();
     }
     match &report.used {
-        Used::Turn(models) => {
+        Used::Turn(models) | Used::Part(models) => {
             for ModelUse { model, usage, cost } in models {
                 write!(out, "\n    used {model}: {}, {}", tokens(usage), money(*cost)).unwrap();
+            }
+            if let Used::Part(_) = &report.used {
+                write!(out, "\n    used beside that: untold").unwrap();
             }
         }
         Used::SessionTotal { usage, cost } => {

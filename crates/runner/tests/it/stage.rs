@@ -12,10 +12,11 @@ use junto_core::{
     Subscription,
 };
 use junto_env::{LocalEnvironment, survivors};
+use junto_llm::catalog::{Catalog, ModelInfo, Price};
 use junto_llm::{Secret, Unlimited};
 use junto_runner::{CliAgent, CliProvider, Definition, Home, Host, Patience};
 use junto_testkit::fake_claude::Behaviour;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 /// Longer than anything healthy takes on a busy machine.
@@ -50,6 +51,37 @@ impl Stage {
     /// the real one in `$RECORDINGS`.
     pub(crate) fn codex(script: &str) -> Self {
         Self::scripted("codex", script)
+    }
+
+    /// The same, and it writes down one call of 1000 and 10 tokens of the model `gpt-5.5` in the thread of the recording
+    /// `plain` before it does the rest.
+    pub(crate) fn codex_that_writes_down(script: &str) -> Self {
+        let tokens = json!({"input_tokens": 1000, "output_tokens": 10});
+        let info = json!({"total_token_usage": tokens, "last_token_usage": tokens});
+        let lines = [
+            ("event_msg", json!({"type": "task_started", "turn_id": "one"})),
+            ("turn_context", json!({"turn_id": "one", "model": "gpt-5.5"})),
+            ("event_msg", json!({"type": "token_count", "info": info})),
+        ];
+        let line =
+            |(kind, payload): (&str, Value)| format!("{}\n", json!({"type": kind, "payload": payload}));
+        let stage = Self::codex(&format!(
+            r#"cat > /dev/null
+            thread=$(head -n 1 "$RECORDINGS/plain.jsonl" | cut -d '"' -f 8)
+            mkdir -p "$CODEX_HOME/sessions/2026/11/15"
+            cp written.jsonl "$CODEX_HOME/sessions/2026/11/15/rollout-2026-11-15T01-02-03-$thread.jsonl"
+            {script}"#
+        ));
+        std::fs::write(stage.path().join("written.jsonl"), lines.map(line).concat()).unwrap();
+        stage
+    }
+
+    /// The same, where the model `gpt-5.5` costs so many dollars for a million tokens of input, and the rest nothing.
+    pub(crate) fn at_a_price(mut self, dollars: f64) -> Self {
+        let known = Catalog::builtin().get("gpt-5.5").unwrap().clone();
+        let price = Price { input: dollars, ..Price::default() };
+        self.host.catalog = Catalog::empty().overlay(vec![ModelInfo { price: Some(price), ..known }]);
+        self
     }
 
     /// The same for any kind.

@@ -126,4 +126,20 @@ fn an_answer_that_broke_off_was_not_for_nothing() {
     assert_eq!(reports(&events)[0].used, Used::Untold);
     let events = parse(GEMINI, &output(&[failed(json!({"message": "terminated"}))]));
     assert_eq!(reports(&events)[0].used, Used::Turn(Vec::new()));
+    let interrupted = |stats: Value| {
+        json!({"type": "result", "status": "error", "stats": stats,
+            "error": {"type": "FatalCancellationError", "message": "cancelled"}})
+    };
+    let tool = json!({"type": "tool_use", "tool_id": "t", "tool_name": "x", "parameters": {}});
+    let stats = json!({"total_tokens": 5, "input_tokens": 4, "output_tokens": 1});
+    for (lines, is_all) in [(vec![], false), (vec![tool], true)] {
+        let events = parse(GEMINI, &output(&[lines, vec![interrupted(stats.clone())]].concat()));
+        match &reports(&events)[0].used {
+            Used::Turn(used) if is_all => assert_eq!(used.len(), 1),
+            Used::Part(used) if !is_all => assert_eq!(used.len(), 1),
+            other => panic!("{other:?}"),
+        }
+    }
+    let events = parse(GEMINI, &output(&[interrupted(Value::Null)]));
+    assert_eq!(reports(&events)[0].used, Used::Untold);
 }

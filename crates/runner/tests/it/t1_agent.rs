@@ -4,7 +4,7 @@ use junto_core::{
     Ack, Agent, AgentErrorKind, AgentSpec, AskId, Body, Change, Command, Decision, Delta, EndReason, Input,
     Item, Limits, Mode, ResumeHandle, Seq, When, Workdir,
 };
-use junto_llm::{Cost, Usd};
+use junto_llm::{Cost, Effort, Usd};
 use junto_testkit::fake_claude::{Behaviour, Fault};
 use serde_json::{Value, json};
 
@@ -131,6 +131,9 @@ async fn a_specification_that_makes_no_sense_is_refused() {
         assert_eq!(error.kind(), AgentErrorKind::Invalid, "{spec:?}");
     }
     assert_eq!(stage.runs().len(), 0);
+    let spec = AgentSpec { effort: Some(Effort::Other("minimal".to_owned())), ..AgentSpec::default() };
+    let error = stage.agent_of(spec).await.err().unwrap();
+    assert_eq!(error.hint(), Some("choose one of low, medium, high, xhigh, max"));
 }
 
 #[tokio::test]

@@ -1,10 +1,12 @@
 //! Whatever the command does, the input ends once and nothing survives.
 
+use std::time::Duration;
+
 use junto_core::{Body, EndReason, Event};
 use junto_llm::{Cost, Usd};
 use junto_testkit::fake_claude::{Behaviour, Fault};
 
-use crate::stage::{Stage, count, names, the_end, the_failure, with_variable};
+use crate::stage::{Stage, count, names, runs_of, the_end, the_failure, with_variable};
 
 async fn play(behaviour: Behaviour) -> Vec<Event> {
     Stage::new(behaviour).play("hello").await
@@ -17,6 +19,18 @@ async fn a_failed_call_of_the_model() {
     assert_eq!(kind, "authentication");
     assert!(message.contains("Invalid API key"), "{message}");
     assert_eq!((count(&events, "retry"), count(&events, "assistant_text_start")), (10, 0));
+}
+
+#[tokio::test]
+async fn a_silence_that_begins_with_a_retry_is_the_providers() {
+    let recorded = std::fs::read_to_string(junto_testkit::recording("claude/err-529-exhaust2")).unwrap();
+    let retry = recorded.lines().position(|line| line.contains("api_retry")).unwrap();
+    let stage = Stage::new(Behaviour::replaying("err-529-exhaust2").then(retry + 1, Fault::Hang))
+        .with_patience(|patience| patience.idle = Duration::from_secs(3));
+    let events = stage.play("hello").await;
+    assert_eq!(runs_of(&events)[0].3.as_deref(), Some("overloaded"));
+    let (kind, message) = the_failure(&events);
+    assert!(kind == "server" && message.contains("(idle timeout)"), "{kind}: {message}");
 }
 
 #[tokio::test]

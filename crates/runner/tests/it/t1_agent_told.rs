@@ -101,9 +101,17 @@ async fn an_answer_that_was_cut_off_cost_nobody_knows_what() {
     let script = [says("m1", "Hello"), result("Hello"), says("m2", "Well"), aborted.to_owned()].join("\n");
     let events = claude(&script).play("hello").await;
     assert_eq!((end(&events), count(&events, "call")), ((None, Cost::Unknown), 1));
-    // Nothing was asked.
+    // So is what the calls before it used.
+    let used = r#"{"claude-x":{"inputTokens":10,"outputTokens":1,"costUSD":0.01}}"#;
+    let part = aborted.replace(r#""modelUsage":{}"#, &format!(r#""modelUsage":{used}"#));
+    let events = claude(&format!("{}\n{part}", says("m1", "Well"))).play("hello").await;
+    assert_eq!((end(&events), count(&events, "call")), ((None, Cost::Unknown), 1));
+    // The tools of an answer are no call.
+    let events = claude(&part.replace("aborted_streaming", "aborted_tools")).play("hello").await;
+    assert_eq!(end(&events).0, Some((10, 1)));
+    // It was asked, and nothing came yet.
     let events = claude(aborted).play("hello").await;
-    assert_eq!(end(&events), (Some((0, 0)), Cost::Reported(junto_llm::Usd::ZERO)));
+    assert_eq!(end(&events), (None, Cost::Unknown));
 }
 
 #[tokio::test]

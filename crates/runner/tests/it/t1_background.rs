@@ -82,6 +82,7 @@ async fn codex_is_not_waited_for_once_it_has_answered_and_tells_what_it_used() {
         cat "$RECORDINGS/plain.jsonl"
         exec sleep 1000"#,
     )
+    .at_a_price(1000.0)
     .with_patience(|patience| patience.grace = Duration::from_millis(200));
     let work = Errand { model: Some("gpt-5.5".to_owned()), ..errand(&stage, "hello") };
     let log = EventLog::in_memory(Arc::new(|| Timestamp::UNIX_EPOCH));
@@ -100,7 +101,7 @@ async fn codex_is_not_waited_for_once_it_has_answered_and_tells_what_it_used() {
     let (provider, model, usage, cost) = booked.unwrap();
     assert_eq!((provider.as_str(), model.as_str()), ("codex", "gpt-5.5"));
     assert!(input > 0 && (usage.input, usage.output) == (input, output), "{usage:?}");
-    assert!(matches!(cost, Cost::Estimated(usd) if *usd > Usd::ZERO), "{cost:?}");
+    assert_eq!(*cost, Cost::Estimated(Usd::from_dollars(1.0)));
     let Some(Body::SessionEnd { usage: all, cost: sum, .. }) = events.last().map(|event| &event.body) else {
         panic!("{events:#?}")
     };

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use junto_core::{Agent, AgentSpec, Body, Command, EndReason, ResumeHandle, Seq};
+use junto_llm::{CallCx, Cost, Provider as _, Request, Usd};
 use serde_json::json;
 
 use crate::stage::{Stage, count, handle, parent, runs_of, submit, the_end, until, warnings};
@@ -134,6 +135,52 @@ async fn it_is_interrupted_first_and_keeps_what_it_saw() {
         assert_eq!(handle(&events).unwrap().data["session"], THREAD);
         assert_eq!(count(&events, "tool_call_end"), 1);
     }
+}
+
+/// Answers as it once did.
+const PLAIN: &str = r#"cat > /dev/null; cat "$RECORDINGS/plain.jsonl""#;
+
+#[tokio::test]
+async fn it_costs_what_the_host_says() {
+    let stage = Stage::codex(PLAIN).at_a_price(1000.0);
+    let spec = AgentSpec { model: Some("gpt-5.5".to_owned()), ..AgentSpec::default() };
+    let agent = stage.agent_of(spec).await.unwrap();
+    assert_eq!(submit(&agent, "hello").await, EndReason::Done);
+    let Body::SessionEnd { cost, .. } = stage.end(agent).await.last().unwrap().body else { unreachable!() };
+    assert_eq!(cost, Cost::Estimated(Usd::from_dollars(1.0)));
+    let request = Request::prompt("hello").model("gpt-5.5");
+    let response = stage.provider().complete(request, &CallCx::new()).await.unwrap();
+    assert_eq!(response.usage.calls[0].cost, cost);
+}
+
+#[tokio::test]
+async fn an_answer_of_its_own_model_has_a_name_and_a_cost() {
+    let stage = Stage::codex_that_writes_down(r#"cat "$RECORDINGS/plain.jsonl""#).at_a_price(1000.0);
+    let response = stage.provider().complete(Request::prompt("hello"), &CallCx::new()).await.unwrap();
+    let [call] = &response.usage.calls[..] else { panic!("{response:?}") };
+    assert_eq!((response.model.as_str(), call.model.as_str()), ("gpt-5.5", "gpt-5.5"));
+    assert_eq!(call.cost, Cost::Estimated(Usd::from_dollars(1.0)));
+    assert!(response.usage.raw.as_ref().is_some_and(|raw| raw["gpt-5.5"].is_object()), "{response:?}");
+}
+
+#[tokio::test]
+async fn what_it_writes_down_is_not_all_if_it_is_interrupted() {
+    let stage = Stage::codex_that_writes_down(
+        r#"trap 'exit 1' INT
+        head -n 2 "$RECORDINGS/plain.jsonl"
+        while :; do sleep 0.02; done"#,
+    );
+    let agent = stage.agent().await;
+    let mut reader = agent.log().subscribe(Seq::START);
+    agent.send(Command::Submit { input: "hello".into() }).await.unwrap();
+    until(&mut reader, |body| matches!(body, Body::Handle { .. })).await;
+    agent.send(Command::Interrupt).await.unwrap();
+    until(&mut reader, |body| matches!(body, Body::InputEnd { .. })).await;
+    let events = stage.end(agent).await;
+    // The call before is booked; of the one that was under way nobody knows anything.
+    assert_eq!((count(&events, "call"), runs_of(&events)[0].1), (1, None));
+    let Body::SessionEnd { usage, cost, .. } = &events.last().unwrap().body else { unreachable!() };
+    assert_eq!((usage.input, usage.output, *cost), (1000, 10, Cost::Unknown));
 }
 
 #[tokio::test]

@@ -15,22 +15,33 @@ fn long(end: &str) -> String {
 }
 
 /// A session that goes on has them once, and learns of others.
-async fn long_instructions_reach_it(who: Who) {
+async fn instructions_reach_it(who: Who, [ostend, dover]: [String; 2]) {
     let stage = Stage::new(who);
     let told = |instructions: String, resume| Scenario {
         instructions: Some(instructions),
         resume,
         ..Scenario::new([Step::text("Fine.")])
     };
-    let first = stage.play(told(long("The fog is at Ostend."), None)).await;
+    let first = stage.play(told(ostend.clone(), None)).await;
     first.answered(&["Fine."]);
     assert!(first.last_request().contains("The fog is at Ostend."));
-    let same = stage.play(told(long("The fog is at Ostend."), Some(first.handle()))).await;
+    let same = stage.play(told(ostend, Some(first.handle()))).await;
     same.answered(&["Fine."]);
     assert_eq!(same.last_request().matches("The fog is at Ostend.").count(), 1);
-    let other = stage.play(told(long("The fog is at Dover."), Some(first.handle()))).await;
+    let other = stage.play(told(dover, Some(same.handle()))).await;
     other.answered(&["Fine."]);
-    assert!(other.last_request().contains("The fog is at Dover."));
+    assert_eq!(other.last_request().matches("The fog is at Dover.").count(), 1);
+}
+
+const FOG: [&str; 2] = ["The fog is at Ostend.", "The fog is at Dover."];
+
+async fn long_instructions_reach_it(who: Who) {
+    instructions_reach_it(who, FOG.map(long)).await;
+}
+
+async fn changed_instructions_reach_it(who: Who) {
+    instructions_reach_it(who, FOG.map(str::to_owned)).await;
+    instructions_reach_it(who, [long(FOG[0]), FOG[1].to_owned()]).await;
 }
 
 /// Codex may always write to the folder for temporary files, which this one is in, unless it is told not to.
@@ -107,6 +118,11 @@ macro_rules! by_all {
             #[tokio::test]
             async fn long_instructions_reach_it() {
                 super::long_instructions_reach_it(Who::$who).await;
+            }
+
+            #[tokio::test]
+            async fn changed_instructions_reach_it() {
+                super::changed_instructions_reach_it(Who::$who).await;
             }
 
             #[tokio::test]

@@ -68,13 +68,13 @@ pub(super) fn steered(message: &str) -> String {
     json!({"type": "assistant", "message": message, "parent_tool_use_id": null}).to_string()
 }
 
-/// The end of a turn that was interrupted.
+/// The end of a turn that was interrupted while its tools ran.
 pub(super) fn interrupted(session: &str) -> String {
     let mut end = result(session);
     end["subtype"] = json!("error_during_execution");
     end["is_error"] = json!(true);
     end["errors"] = json!(["interrupted"]);
-    end["terminal_reason"] = json!("aborted_streaming");
+    end["terminal_reason"] = json!("aborted_tools");
     end.to_string()
 }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use junto::store::{AgentInput, Agents, InputState, RunId, RunStatus};
+use junto::store::{Agents, RunId, RunStatus};
 use serde_json::json;
 
-use super::{kept, open};
+use super::{kept, open, waiting};
 use crate::args::AbortArgs;
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
@@ -41,14 +41,8 @@ pub(super) async fn abort(
         ));
     }
     let queue = agents.queue(&name).map_err(|error| kept(&error))?;
-    let is_idle = agents.running(&name).map_err(|error| kept(&error))?.is_none();
-    // What is on lease to nobody waits, too.
-    let waits = |input: &&AgentInput| match input.state {
-        InputState::Waiting => true,
-        InputState::Leased => is_idle,
-        _ => false,
-    };
-    let waiting = queue.iter().filter(waits).count();
+    let running = agents.running(&name).map_err(|error| kept(&error))?;
+    let waiting = waiting(&queue, running.as_ref());
     if args.json {
         let run = run.as_ref().map(|run| run.id);
         let told = json!({"agent": name, "run": run, "discarded": discarded, "waiting": waiting});

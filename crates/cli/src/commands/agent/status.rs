@@ -8,7 +8,7 @@ use junto::store::{
 };
 use serde_json::{Value, json};
 
-use super::{kept, open_existing, to_json};
+use super::{kept, open_existing, to_json, waiting};
 use crate::args::StatusArgs;
 use crate::commands::models::columns;
 use crate::config::duration_text;
@@ -64,7 +64,7 @@ impl Known {
             "state": self.state(),
             "health": self.health(),
             "pid": self.running.as_ref().and_then(|run| run.pid),
-            "waiting": self.count(InputState::Waiting),
+            "waiting": waiting(&self.queue, self.running.as_ref()),
             "given_up": self.count(InputState::GivenUp),
             "queue": self.queue,
             "running": self.running,
@@ -137,7 +137,7 @@ fn table(all: &[Known]) -> String {
         vec![
             known.agent.name.clone(),
             known.state().to_owned(),
-            known.count(InputState::Waiting).to_string(),
+            waiting(&known.queue, known.running.as_ref()).to_string(),
             last.map_or_else(
                 || "none yet".to_owned(),
                 |run| format!("{} {}", when::minute(run.started), run.status.as_str()),

@@ -77,6 +77,11 @@ impl Flags {
         self
     }
 
+    /// Takes out the settings of these keys.
+    pub(super) fn forget(&mut self, keys: &[(&str, &str)]) {
+        self.settings.retain(|own, _| !keys.iter().any(|(key, _)| key == own));
+    }
+
     /// As an event; none if the session remembers these already.
     pub(super) fn event(&self, remembered: &Self) -> Option<Body> {
         let data = serde_json::to_value(self).ok().filter(|_| self != remembered)?;

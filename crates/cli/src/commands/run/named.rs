@@ -131,7 +131,9 @@ impl Errand {
             return Err(Failure::usage(message, hint));
         }
         let there = environment.in_directory(&setup.workspace);
-        Ok(Config::load(&there, &self.args.values())?.duration("timeouts.run"))
+        let config = Config::load(&there, &self.args.values())?;
+        runners::check_budget(&setup.provider, &config)?;
+        Ok(config.duration("timeouts.run"))
     }
 
     /// Takes in what the agent is told.
@@ -161,8 +163,9 @@ impl Errand {
         output: &Output,
     ) -> Result<Exit, Failure> {
         let queue = agents.queue(name).map_err(|error| kept(&error))?;
-        let waiting = queue.iter().filter(|input| input.state == InputState::Waiting).count();
-        let pid = agents.running(name).map_err(|error| kept(&error))?.and_then(|run| run.pid);
+        let running = agents.running(name).map_err(|error| kept(&error))?;
+        let waiting = crate::commands::agent::waiting(&queue, running.as_ref());
+        let pid = running.and_then(|run| run.pid);
         if self.args.json {
             let told =
                 serde_json::json!({"agent": name, "input": input, "waiting": waiting, "running_pid": pid});

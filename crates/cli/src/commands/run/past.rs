@@ -15,7 +15,7 @@ use crate::config::{Config, FlagValue};
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::{connect, saved};
+use crate::{connect, runners, saved};
 
 /// A session that is gone on with. Nobody else can go on with it meanwhile.
 pub(super) struct Past {
@@ -48,16 +48,16 @@ impl Past {
         if let Some(fault) = saved::faults(&id, kept.recovery()) {
             output.warning(&fault);
         }
-        Self::of(store, kept, &config.runner_names())
+        Self::of(store, kept, &config)
     }
 
-    fn of(store: Store, kept: Kept, runners: &[String]) -> Result<Self, Failure> {
+    fn of(store: Store, kept: Kept, config: &Config) -> Result<Self, Failure> {
         let past = &kept.past;
         let kind = match past.events().first().map(|event| &event.body) {
             Some(Body::SessionStart { kind, .. }) if contest::is_kind(kind) => {
                 Err("a council of agents has no conversation".to_owned())
             }
-            Some(Body::SessionStart { kind, .. }) => AgentKind::named(kind, runners)
+            Some(Body::SessionStart { kind, .. }) => AgentKind::named(kind, &config.runner_names())
                 .ok_or_else(|| format!("its agent is of the kind {kind}, which this junto does not know")),
             _ => Err("its beginning is lost".to_owned()),
         };
@@ -66,7 +66,11 @@ impl Past {
             let message = format!("cannot go on with session {id}: {why}");
             Failure::new(Exit::Failed, message, format!("what there is of it: junto export {id}"))
         })?;
-        let flags = Flags::in_events(past.branch().into_iter());
+        let mut flags = Flags::in_events(past.branch().into_iter());
+        if let AgentKind::Cli(name) = &kind {
+            // Earlier versions kept them although they refused them.
+            flags.forget(&runners::unkept_limits(name, config));
+        }
         let (provider, model, workdir) = (past.provider(), past.model(), past.workdir());
         Ok(Self { store, kept, kind, flags, provider, model, workdir })
     }

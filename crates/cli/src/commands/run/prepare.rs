@@ -155,6 +155,10 @@ pub(super) async fn prepare(wish: &Wish, environment: &Environment, output: &Out
     let presence = presence(&args);
     let config = terms::configuration(&there, &values, presence, output).await?;
     check_fit(&kind, &args)?;
+    if let AgentKind::Cli(name) = &kind {
+        runners::check_budget(name, &config)?;
+        runners::check_wishes(name, args.model.model.as_deref(), args.model.effort.as_deref(), &config)?;
+    }
     if let Begin::Again(past) = &begin {
         past.check(&args, &config, environment)?;
     }

@@ -63,6 +63,8 @@ pub(crate) struct View {
     since: Option<(Usage, Cost)>,
     /// Whether the last model call has not led to a tool call yet.
     asked: bool,
+    /// Whether a model has said something. Of some nobody is told which, nor what they used.
+    answered: bool,
     /// The tools of a run that tells of its model calls in the end only.
     run: Run,
 }
@@ -154,6 +156,7 @@ impl View {
             rounds: 0,
             since: None,
             asked: false,
+            answered: false,
             run: Run::default(),
         }
     }
@@ -232,7 +235,8 @@ impl View {
             live.end();
         }
         let (usage, cost) = self.since.as_ref().map_or((usage, cost), |(usage, cost)| (usage, *cost));
-        let who = self.who.as_deref().unwrap_or("no model answered");
+        let nobody = if self.answered { "a model that is not named" } else { "no model answered" };
+        let who = self.who.as_deref().unwrap_or(nobody);
         let rounds = match self.rounds {
             1 => "1 round".to_owned(),
             rounds => format!("{rounds} rounds"),
@@ -275,6 +279,7 @@ impl View {
                 self.asked = true;
                 self.short = None;
             }
+            Body::AssistantTextEnd { .. } => self.answered = true,
             Body::Warning { code, .. } => self.short = Short::told_by(code).or(self.short),
             Body::UserInput { .. } => self.run = Run::default(),
             Body::ToolCallStart { .. } => {

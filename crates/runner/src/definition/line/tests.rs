@@ -214,6 +214,37 @@ fn long_instructions_are_no_argument() {
 }
 
 #[test]
+fn a_session_that_keeps_to_its_first_instructions_is_told_others() {
+    let long = "é".repeat(LONGEST / 2 + 1);
+    let codex = definition("codex");
+    let fresh = |text| Invocation { instructions: Some(text), ..work(Mode::Full) };
+    let of = |run| codex.command_line(&run).unwrap();
+    let first = of(fresh("Be brief."));
+    assert_eq!(
+        (first.prompt_prefix.as_deref(), first.told.is_some()),
+        (None, true),
+        "it has them as an argument"
+    );
+    // A text, what the session was told before, and whether it has to be told this.
+    let of_long = of(fresh(&long)).told;
+    for (text, told, is_told) in [
+        ("Be brief.", &first.told, false),
+        ("Be long.", &first.told, true),
+        ("Be brief.", &None, true),
+        ("Be brief.", &of_long, true),
+        (&long, &first.told, true),
+        (&long, &of_long, false),
+    ] {
+        let line = of(Invocation { resume: Some("id-1"), told: told.as_deref(), ..fresh(text) });
+        let prefix = is_told.then(|| format!("{CHANGED}\n\n{text}"));
+        assert_eq!(line.prompt_prefix, prefix);
+        assert_eq!(line.told, of(fresh(text)).told);
+    }
+    let claude = definition("claude").command_line(&fresh("Be brief.")).unwrap();
+    assert_eq!(claude.told, None, "it takes them from each run");
+}
+
+#[test]
 fn another_server_and_the_token() {
     let endpoint = Endpoint::new("http://127.0.0.1:1/v1").with_key("k-1");
     let token = Secret::new("t-1");

@@ -30,16 +30,25 @@ pub(super) fn lost(study: &mut Study<'_>, _words: &[Word], _deeds: &mut Vec<Deed
     study.cwd = None;
 }
 
+/// The words behind a `--`, which ends the options where there are none.
+pub(super) fn behind_dashes(words: &[Word]) -> &[Word] {
+    match words {
+        [first, rest @ ..] if first.text() == Some("--") => rest,
+        _ => words,
+    }
+}
+
 /// `source` and `.` run a file in this shell.
 pub(super) fn source(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
     study.cwd = None;
+    let words = behind_dashes(words);
     deeds.extend(words.first().map(|file| Deed::Read(study.target(file))));
     deeds.push(Deed::Opaque("it runs the commands of a file".to_owned()));
 }
 
 /// `eval` runs its words as a line.
 pub(super) fn eval(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    let texts: Option<Vec<&str>> = words.iter().map(Word::text).collect();
+    let texts: Option<Vec<&str>> = behind_dashes(words).iter().map(Word::text).collect();
     if let Some(texts) = texts {
         study.nested(&texts.join(" "));
     } else {
@@ -50,9 +59,9 @@ pub(super) fn eval(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
 
 /// `trap 'line' SIGNAL` runs a line later.
 pub(super) fn trap(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    let mut words = words.iter();
+    let mut words = behind_dashes(words).iter();
     match words.next().map(Word::text) {
-        None | Some(Some("-" | "" | "-l" | "-p" | "--")) if words.len() < 2 => {}
+        None | Some(Some("-" | "" | "-l" | "-p")) if words.len() < 2 => {}
         Some(Some(line)) if !line.starts_with('-') => {
             // By then it may be anywhere.
             let here = study.cwd.take();
@@ -120,7 +129,7 @@ fn unsure(given: &super::options::Given, deeds: &mut Vec<Deed>) {
 
 /// `getopts`: the second word is the name.
 pub(super) fn names_second(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    names(study, words.get(1..2).unwrap_or_default(), deeds);
+    names(study, behind_dashes(words).get(1..2).unwrap_or_default(), deeds);
 }
 
 /// `read`: options with values, then names.
@@ -163,10 +172,15 @@ pub(super) fn wait(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
 
 /// `printf -v NAME`.
 pub(super) fn printf(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    let mut words = words;
+    // It may be given more than once.
+    while let [first, variable, rest @ ..] = words
+        && first.text() == Some("-v")
+    {
+        names(study, std::slice::from_ref(variable), deeds);
+        words = rest;
+    }
     match words {
-        [first, variable, ..] if first.text() == Some("-v") => {
-            names(study, std::slice::from_ref(variable), deeds);
-        }
         [first, ..] if first.beginning().starts_with("-v") => {
             deeds.push(Deed::Hidden("it evaluates the name of a variable".to_owned()));
         }

@@ -1,7 +1,7 @@
 //! Words: quotes, patterns and expansions.
 
 use super::compound::is_name;
-use super::reader::{Inner, Reader};
+use super::reader::{Inner, RESERVED, Reader};
 use super::word::Piece;
 use super::{Assignment, Read, Simple, Unclear, Word};
 
@@ -52,10 +52,12 @@ impl Reader<'_, '_> {
                     }
                     return Err(Unclear::new("a parenthesis in a word"));
                 }
-                b'\\' if self.peek_at(1) == Some(b'\n') => {
-                    // Where the word goes on in the next line, it is not the word one sees.
+                b'\\' if self.continues() => {
+                    // Where the word goes on in the next line, it is not the word one sees; nor is one that means
+                    // something to bash, which knows it all the same.
+                    let reserved = RESERVED.contains(&self.text.get(start..self.at).unwrap_or_default());
                     self.at += 2;
-                    if !matches!(self.peek(), None | Some(b' ' | b'\t' | b'\n')) {
+                    if reserved || !matches!(self.peek(), None | Some(b' ' | b'\t' | b'\n')) {
                         return Err(Unclear::new("a word that goes on in the next line"));
                     }
                     break;
@@ -225,6 +227,9 @@ impl Reader<'_, '_> {
             return Ok(());
         }
         self.at += 1;
+        if self.continues() {
+            return Err(Unclear::new("an expansion that goes on in the next line"));
+        }
         match self.peek() {
             Some(b'(') if self.peek_at(1) == Some(b'(') => {
                 self.at += 2;
@@ -233,6 +238,7 @@ impl Reader<'_, '_> {
             }
             Some(b'(') => {
                 self.at += 1;
+                self.ends_here(|c| c == '(')?;
                 self.substituted()?;
                 pieces.push(Piece::Unknown { quoted });
             }
@@ -249,6 +255,7 @@ impl Reader<'_, '_> {
                 let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
                 let name = rest.get(..end).unwrap_or_default().to_owned();
                 self.at += end;
+                self.ends_here(|c| c.is_ascii_alphanumeric() || c == '_')?;
                 let assigned = self.is_assigned(&name);
                 pieces.push(Piece::Variable { name, quoted, assigned });
             }
@@ -276,6 +283,8 @@ impl Reader<'_, '_> {
                 Some('`') => break,
                 Some('\\') => match self.bump() {
                     None => return Err(Unclear::new("a backquote that does not end")),
+                    // Here the lines are joined before anything else is read, also in comments and quotes.
+                    Some('\n') => return Err(Unclear::new("backquotes that go on in the next line")),
                     Some(c @ ('`' | '\\' | '$')) => text.push(c),
                     // In double quotes this is one thing, in a here-document perhaps another.
                     Some('"') if quoted => return Err(Unclear::new("a quote in backquotes in quotes")),

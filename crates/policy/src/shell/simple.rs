@@ -166,6 +166,7 @@ impl Reader<'_, '_> {
             if !self.take(text) {
                 continue;
             }
+            self.ends_here(|c| "<>&|-(".contains(c))?;
             self.blanks();
             let way = match text {
                 "<<" | "<<-" => {

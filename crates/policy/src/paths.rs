@@ -128,8 +128,6 @@ pub(crate) fn is_harmless(path: &Path) -> bool {
 /// Whether a path is, or may be, another name for a file that is open by then. What was opened has been judged, but it
 /// may be a directory.
 pub(crate) fn is_open(path: &Path) -> bool {
-    let may_be =
-        |name: &Cow<'_, str>, wanted: &str| name == wanted || is_pattern(name) && overlap(name, wanted);
     match names(path).as_slice() {
         [dev, name] => {
             may_be(dev, "dev") && ["stdin", "stdout", "stderr"].iter().any(|own| may_be(name, own))
@@ -137,6 +135,17 @@ pub(crate) fn is_open(path: &Path) -> bool {
         [dev, fd, _] => may_be(dev, "dev") && may_be(fd, "fd"),
         _ => false,
     }
+}
+
+/// The same, by the names that a process has for its own, too.
+pub(crate) fn may_be_open(path: &Path) -> bool {
+    is_open(path)
+        || matches!(names(path).as_slice(), [proc, .., fd, _] if may_be(proc, "proc") && may_be(fd, "fd"))
+}
+
+/// Whether a name is another one, or a pattern that may stand for it.
+fn may_be(name: &str, wanted: &str) -> bool {
+    name == wanted || is_pattern(name) && overlap(name, wanted)
 }
 
 /// Whether a path, as it is written, goes on behind a file that is open: where that leads is known only when it runs.

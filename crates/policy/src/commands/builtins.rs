@@ -1,7 +1,8 @@
 //! Builtins of the shell that change what the commands after them mean.
 
-use crate::deed::Deed;
-use crate::shell::{Word, is_name};
+use crate::deed::{Deed, Target};
+use crate::paths::may_be_open;
+use crate::shell::{Piece, Word, is_name};
 use crate::study::Study;
 use crate::variables;
 
@@ -43,7 +44,25 @@ pub(super) fn source(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed
     study.cwd = None;
     let words = behind_dashes(words);
     deeds.extend(words.first().map(|file| Deed::Read(study.target(file))));
-    deeds.push(Deed::Opaque("it runs the commands of a file".to_owned()));
+    deeds.extend(words.first().map(|file| runs_file(study, file)));
+}
+
+/// What it is to run the commands of a file. What is open by then is no file but a text, which the line itself may have
+/// made.
+pub(super) fn runs_file(study: &Study<'_>, file: &Word) -> Deed {
+    // What is open has a name of its own.
+    let named = |word: &Word| {
+        let Some(Piece::Text(text)) = word.pieces().last() else { return false };
+        text.rsplit_once('/').is_some_and(|(_, name)| {
+            name.contains(char::is_alphabetic) && !matches!(name, "stdin" | "stdout" | "stderr")
+        })
+    };
+    let is_text = match study.target(file) {
+        Target::OneOf(paths) => paths.is_empty() || paths.iter().any(|path| may_be_open(path)),
+        Target::Unknown(_) => !named(file),
+    };
+    let why = "it runs the commands of a file".to_owned();
+    if is_text { Deed::Hidden(why) } else { Deed::Opaque(why) }
 }
 
 /// `eval` runs its words as a line.

@@ -10,10 +10,22 @@ use junto_core::sensitive::{
 use crate::Place;
 use crate::glob::{component_fits, is_pattern, overlap};
 
-/// Places of the system that show what other processes have, and what is in memory.
+/// Places of the system that show what other processes have, and what is in memory and on disks.
 const SECRETS_OF_PROCESSES: &[&str] = &[
+    "/dev/dm-*",
+    "/dev/hd?*",
     "/dev/kmem",
+    "/dev/loop?*",
+    "/dev/mapper/*",
+    "/dev/md?*",
     "/dev/mem",
+    "/dev/mmcblk*",
+    "/dev/nvme*",
+    "/dev/port",
+    "/dev/rdisk*",
+    "/dev/sd?*",
+    "/dev/vd?*",
+    "/dev/xvd?*",
     "/proc/*/cwd",
     "/proc/*/environ",
     "/proc/*/fd",
@@ -27,6 +39,9 @@ const SECRETS_OF_PROCESSES: &[&str] = &[
     "/proc/*/task/*/root",
     "/proc/kcore",
 ];
+
+/// Where the homes of users are, others' too.
+const HOMES: &[&str] = &["/Users/*", "/home/*", "/root"];
 
 /// Files of the system that hold nothing.
 const HARMLESS: &[&str] = &[
@@ -73,8 +88,9 @@ pub(crate) fn is_secret(path: &Path, place: &Place) -> bool {
         return true;
     }
     let home = place.home.as_deref().map(Path::to_string_lossy);
-    let at_home = home.and_then(|home| below(&names, &home));
-    at_home.is_some_and(|names| SECRETS_AT_HOME.iter().any(|secret| is_below(names, secret)))
+    let homes = home.as_deref().into_iter().chain(HOMES.iter().copied());
+    let mut at_home = homes.filter_map(|home| below(&names, home));
+    at_home.any(|names| SECRETS_AT_HOME.iter().any(|secret| is_below(names, secret)))
 }
 
 fn is_below(names: &[Cow<'_, str>], start: &str) -> bool {
@@ -113,9 +129,17 @@ pub(crate) fn holds_secrets(path: &Path, place: &Place) -> bool {
     if SECRETS_OF_SYSTEM.iter().chain(SECRETS_OF_PROCESSES).any(|secret| above(secret)) {
         return true;
     }
+    let of_home = |below: &Path| SECRETS_AT_HOME.iter().any(|secret| Path::new(secret).starts_with(below));
+    let of_others = |home: &&str| {
+        above(home)
+            || below(&names, home)
+                .is_some_and(|names| of_home(&names.iter().map(|name| &**name).collect::<PathBuf>()))
+    };
+    if HOMES.iter().any(of_others) {
+        return true;
+    }
     let Some(home) = place.home.as_deref() else { return false };
-    let Ok(below) = path.strip_prefix(home) else { return home.starts_with(path) };
-    SECRETS_AT_HOME.iter().any(|secret| Path::new(secret).starts_with(below))
+    path.strip_prefix(home).map_or_else(|_| home.starts_with(path), of_home)
 }
 
 /// Whether a file of the system holds nothing, so that reading and writing it means nothing.

@@ -193,15 +193,26 @@ fn done(study: &Study, name: &str, given: &Given, deeds: &mut Vec<Deed>) {
             // It matters only where it chooses files that hold keys.
             'g' => {
                 let files = value.as_ref().and_then(Word::text).map(|glob| glob.trim_start_matches('!'));
-                let last = files.and_then(|files| files.rsplit('/').next()).unwrap_or_default();
-                let target = study.named(&Word::known(last));
-                if !last.is_empty() && is_one(&target, |path| crate::paths::is_secret(path, study.place)) {
-                    deeds.push(Deed::Read(target));
-                }
+                deeds.extend(files.and_then(|files| chosen(study, files)));
             }
             _ => {}
         }
     }
+}
+
+/// What is read where a pattern chooses files by their names, if those may hold keys. A star at the beginning may stand
+/// for nothing, and, unlike that of the shell, for a dot.
+fn chosen(study: &Study, pattern: &str) -> Option<Deed> {
+    let last = pattern.rsplit('/').next().unwrap_or_default();
+    let bare = last.trim_start_matches(['*', '?']);
+    let dotted = format!(".{bare}");
+    let others = [bare, &dotted].into_iter().filter(|_| bare.len() < last.len());
+    std::iter::once(last)
+        .chain(others)
+        .filter(|name| name.contains(char::is_alphanumeric))
+        .map(|name| study.named(&Word::known(name)))
+        .find(|target| is_one(target, |path| crate::paths::is_secret(path, study.place)))
+        .map(Deed::Read)
 }
 
 fn is_one(target: &Target, is: impl Fn(&std::path::Path) -> bool) -> bool {

@@ -10,10 +10,22 @@ use junto_core::sensitive::{
 use crate::Place;
 use crate::glob::{component_fits, is_pattern, overlap};
 
-/// Places of the system that show what other processes have, and what is in memory.
+/// Places of the system that show what other processes have, and what is in memory and on disks.
 const SECRETS_OF_PROCESSES: &[&str] = &[
+    "/dev/dm-*",
+    "/dev/hd?*",
     "/dev/kmem",
+    "/dev/loop?*",
+    "/dev/mapper/*",
+    "/dev/md?*",
     "/dev/mem",
+    "/dev/mmcblk*",
+    "/dev/nvme*",
+    "/dev/port",
+    "/dev/rdisk*",
+    "/dev/sd?*",
+    "/dev/vd?*",
+    "/dev/xvd?*",
     "/proc/*/cwd",
     "/proc/*/environ",
     "/proc/*/fd",
@@ -27,6 +39,9 @@ const SECRETS_OF_PROCESSES: &[&str] = &[
     "/proc/*/task/*/root",
     "/proc/kcore",
 ];
+
+/// Where the homes of users are, others' too.
+const HOMES: &[&str] = &["/Users/*", "/home/*", "/root"];
 
 /// Files of the system that hold nothing.
 const HARMLESS: &[&str] = &[
@@ -73,8 +88,9 @@ pub(crate) fn is_secret(path: &Path, place: &Place) -> bool {
         return true;
     }
     let home = place.home.as_deref().map(Path::to_string_lossy);
-    let at_home = home.and_then(|home| below(&names, &home));
-    at_home.is_some_and(|names| SECRETS_AT_HOME.iter().any(|secret| is_below(names, secret)))
+    let homes = home.as_deref().into_iter().chain(HOMES.iter().copied());
+    let mut at_home = homes.filter_map(|home| below(&names, home));
+    at_home.any(|names| SECRETS_AT_HOME.iter().any(|secret| is_below(names, secret)))
 }
 
 fn is_below(names: &[Cow<'_, str>], start: &str) -> bool {
@@ -113,9 +129,17 @@ pub(crate) fn holds_secrets(path: &Path, place: &Place) -> bool {
     if SECRETS_OF_SYSTEM.iter().chain(SECRETS_OF_PROCESSES).any(|secret| above(secret)) {
         return true;
     }
+    let of_home = |below: &Path| SECRETS_AT_HOME.iter().any(|secret| Path::new(secret).starts_with(below));
+    let of_others = |home: &&str| {
+        above(home)
+            || below(&names, home)
+                .is_some_and(|names| of_home(&names.iter().map(|name| &**name).collect::<PathBuf>()))
+    };
+    if HOMES.iter().any(of_others) {
+        return true;
+    }
     let Some(home) = place.home.as_deref() else { return false };
-    let Ok(below) = path.strip_prefix(home) else { return home.starts_with(path) };
-    SECRETS_AT_HOME.iter().any(|secret| Path::new(secret).starts_with(below))
+    path.strip_prefix(home).map_or_else(|_| home.starts_with(path), of_home)
 }
 
 /// Whether a file of the system holds nothing, so that reading and writing it means nothing.
@@ -128,8 +152,6 @@ pub(crate) fn is_harmless(path: &Path) -> bool {
 /// Whether a path is, or may be, another name for a file that is open by then. What was opened has been judged, but it
 /// may be a directory.
 pub(crate) fn is_open(path: &Path) -> bool {
-    let may_be =
-        |name: &Cow<'_, str>, wanted: &str| name == wanted || is_pattern(name) && overlap(name, wanted);
     match names(path).as_slice() {
         [dev, name] => {
             may_be(dev, "dev") && ["stdin", "stdout", "stderr"].iter().any(|own| may_be(name, own))
@@ -137,6 +159,17 @@ pub(crate) fn is_open(path: &Path) -> bool {
         [dev, fd, _] => may_be(dev, "dev") && may_be(fd, "fd"),
         _ => false,
     }
+}
+
+/// The same, by the names that a process has for its own, too.
+pub(crate) fn may_be_open(path: &Path) -> bool {
+    is_open(path)
+        || matches!(names(path).as_slice(), [proc, .., fd, _] if may_be(proc, "proc") && may_be(fd, "fd"))
+}
+
+/// Whether a name is another one, or a pattern that may stand for it.
+fn may_be(name: &str, wanted: &str) -> bool {
+    name == wanted || is_pattern(name) && overlap(name, wanted)
 }
 
 /// Whether a path, as it is written, goes on behind a file that is open: where that leads is known only when it runs.

@@ -12,6 +12,7 @@ mod expansion;
 mod heredoc;
 mod reader;
 mod simple;
+mod unquoted;
 mod word;
 
 pub(crate) use characters::{look_alike, suspicious};

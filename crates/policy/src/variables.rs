@@ -244,14 +244,17 @@ impl Lists {
         let mut words = words.iter().skip_while(runs);
         let Some(first) = words.next() else { return };
         let words: Vec<&Word> = words.collect();
+        let dashes = usize::from(words.first().is_some_and(|word| word.text() == Some("--")));
         let texts: Option<Vec<&str>> = words.iter().map(|word| word.text()).collect();
         let option = |letters: &[char]| {
             let is = |text: &str| text.starts_with('-') && text.contains(letters);
             words.iter().any(|word| word.text().is_none_or(is))
         };
         match (first.text(), texts) {
-            (Some("eval"), Some(texts)) => self.line(&texts.join(" "), depth),
-            (Some("trap"), Some(texts)) => self.line(texts.first().unwrap_or(&""), depth),
+            (Some("eval"), Some(texts)) => {
+                self.line(&texts.get(dashes..).unwrap_or_default().join(" "), depth)
+            }
+            (Some("trap"), Some(texts)) => self.line(texts.get(dashes).unwrap_or(&""), depth),
             (Some("read"), _) => self.any |= option(&['a']),
             (Some("declare" | "typeset" | "local" | "export" | "readonly"), Some(texts))
                 if option(&['a', 'A']) =>

@@ -1,7 +1,8 @@
 //! Builtins of the shell that change what the commands after them mean.
 
-use crate::deed::Deed;
-use crate::shell::{Word, is_name};
+use crate::deed::{Deed, Target};
+use crate::paths::may_be_open;
+use crate::shell::{Piece, Word, is_name};
 use crate::study::Study;
 use crate::variables;
 
@@ -30,16 +31,43 @@ pub(super) fn lost(study: &mut Study<'_>, _words: &[Word], _deeds: &mut Vec<Deed
     study.cwd = None;
 }
 
+/// The words behind a `--`, which ends the options where there are none.
+pub(super) fn behind_dashes(words: &[Word]) -> &[Word] {
+    match words {
+        [first, rest @ ..] if first.text() == Some("--") => rest,
+        _ => words,
+    }
+}
+
 /// `source` and `.` run a file in this shell.
 pub(super) fn source(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
     study.cwd = None;
+    let words = behind_dashes(words);
     deeds.extend(words.first().map(|file| Deed::Read(study.target(file))));
-    deeds.push(Deed::Opaque("it runs the commands of a file".to_owned()));
+    deeds.extend(words.first().map(|file| runs_file(study, file)));
+}
+
+/// What it is to run the commands of a file. What is open by then is no file but a text, which the line itself may have
+/// made.
+pub(super) fn runs_file(study: &Study<'_>, file: &Word) -> Deed {
+    // What is open has a name of its own.
+    let named = |word: &Word| {
+        let Some(Piece::Text(text)) = word.pieces().last() else { return false };
+        text.rsplit_once('/').is_some_and(|(_, name)| {
+            name.contains(char::is_alphabetic) && !matches!(name, "stdin" | "stdout" | "stderr")
+        })
+    };
+    let is_text = match study.target(file) {
+        Target::OneOf(paths) => paths.is_empty() || paths.iter().any(|path| may_be_open(path)),
+        Target::Unknown(_) => !named(file),
+    };
+    let why = "it runs the commands of a file".to_owned();
+    if is_text { Deed::Hidden(why) } else { Deed::Opaque(why) }
 }
 
 /// `eval` runs its words as a line.
 pub(super) fn eval(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    let texts: Option<Vec<&str>> = words.iter().map(Word::text).collect();
+    let texts: Option<Vec<&str>> = behind_dashes(words).iter().map(Word::text).collect();
     if let Some(texts) = texts {
         study.nested(&texts.join(" "));
     } else {
@@ -50,9 +78,9 @@ pub(super) fn eval(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
 
 /// `trap 'line' SIGNAL` runs a line later.
 pub(super) fn trap(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    let mut words = words.iter();
+    let mut words = behind_dashes(words).iter();
     match words.next().map(Word::text) {
-        None | Some(Some("-" | "" | "-l" | "-p" | "--")) if words.len() < 2 => {}
+        None | Some(Some("-" | "" | "-l" | "-p")) if words.len() < 2 => {}
         Some(Some(line)) if !line.starts_with('-') => {
             // By then it may be anywhere.
             let here = study.cwd.take();
@@ -120,7 +148,7 @@ fn unsure(given: &super::options::Given, deeds: &mut Vec<Deed>) {
 
 /// `getopts`: the second word is the name.
 pub(super) fn names_second(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    names(study, words.get(1..2).unwrap_or_default(), deeds);
+    names(study, behind_dashes(words).get(1..2).unwrap_or_default(), deeds);
 }
 
 /// `read`: options with values, then names.
@@ -163,10 +191,15 @@ pub(super) fn wait(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
 
 /// `printf -v NAME`.
 pub(super) fn printf(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    let mut words = words;
+    // It may be given more than once.
+    while let [first, variable, rest @ ..] = words
+        && first.text() == Some("-v")
+    {
+        names(study, std::slice::from_ref(variable), deeds);
+        words = rest;
+    }
     match words {
-        [first, variable, ..] if first.text() == Some("-v") => {
-            names(study, std::slice::from_ref(variable), deeds);
-        }
         [first, ..] if first.beginning().starts_with("-v") => {
             deeds.push(Deed::Hidden("it evaluates the name of a variable".to_owned()));
         }

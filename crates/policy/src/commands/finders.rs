@@ -100,7 +100,8 @@ pub(super) fn find(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
     }
     let mut runs = false;
     let mut valued = false;
-    let mut rest = words.get(starts.len()..).unwrap_or_default();
+    let tests = words.get(starts.len()..).unwrap_or_default();
+    let mut rest = tests;
     while let Some((word, after)) = rest.split_first() {
         rest = after;
         if std::mem::take(&mut valued) && !word.splits() {
@@ -125,7 +126,17 @@ pub(super) fn find(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
                 }
                 rest = after.get(end + 1..).unwrap_or_default();
             }
-            Some("-delete") => deeds.extend(targets.iter().cloned().map(Deed::Remove)),
+            Some("-delete") => {
+                let before = tests.get(..tests.len() - after.len() - 1).unwrap_or_default();
+                let some = chooses(before);
+                // What is chosen by its name is not the working directory itself.
+                let own =
+                    |target: &Target| some && super::is_one(target, |path| *path == study.place.workdir);
+                let removed = targets.iter().map(|target| {
+                    if own(target) { Target::Unknown("{}".to_owned()) } else { target.clone() }
+                });
+                deeds.extend(removed.map(Deed::Remove));
+            }
             Some("-fprint" | "-fprint0" | "-fls" | "-fprintf") => {
                 deeds.extend(after.first().map(|file| Deed::Write(study.target(file))));
                 valued = true;
@@ -145,10 +156,48 @@ pub(super) fn find(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
     }
     if runs {
         deeds.extend(targets.into_iter().map(Deed::ReadAll));
+        deeds.extend(named(study, tests));
     } else {
         let known = targets.into_iter().filter(|target| matches!(target, Target::OneOf(_)));
         deeds.extend(known.map(Deed::Read));
     }
+}
+
+/// Whether tests before an action leave out what has another name, or something in it.
+fn chooses(tests: &[Word]) -> bool {
+    let is = |word: &Word, texts: &[&str]| word.text().is_some_and(|text| texts.contains(&text));
+    let chosen = |pair: &[Word]| match pair {
+        [test, name] => {
+            is(test, BY_NAME) && name.text().is_some_and(|name| name.contains(char::is_alphanumeric))
+        }
+        _ => false,
+    };
+    let open = tests
+        .iter()
+        .any(|word| word.text().is_none() || is(word, &["!", "-not", "-o", "-or", ",", "(", "-false"]));
+    !open && (tests.windows(2).any(chosen) || tests.iter().any(|word| is(word, &["-empty"])))
+}
+
+/// Tests for names.
+const BY_NAME: &[&str] = &["-name", "-iname", "-path", "-ipath", "-wholename"];
+
+/// What is read if files with keys are looked for by their names.
+fn named(study: &Study<'_>, tests: &[Word]) -> Vec<Deed> {
+    let of = |at: usize| tests.get(at).and_then(Word::text);
+    let mut deeds = Vec::new();
+    for (at, value) in tests.iter().enumerate().skip(1) {
+        let Some(test) = of(at - 1) else { continue };
+        // Others than these are found.
+        if at >= 2 && matches!(of(at - 2), Some("!" | "-not")) {
+            continue;
+        }
+        if BY_NAME.contains(&test) {
+            deeds.extend(value.text().and_then(|pattern| super::chosen(study, pattern)));
+        } else if test == "-samefile" {
+            deeds.push(Deed::Read(study.target(value)));
+        }
+    }
+    deeds
 }
 
 /// Whether all that is found is plain files and directories: no link that leads elsewhere, and nothing that others obey.

@@ -3,6 +3,7 @@
 use super::options::read;
 use crate::Place;
 use crate::deed::{Deed, Target};
+use crate::glob::is_pattern;
 use crate::shell::Word;
 use crate::study::Study;
 
@@ -80,7 +81,7 @@ const BLAME: &str = "-bltfnswpce -L:v -S:r -M:o -C:o --contents:r --ignore-rev:v
                      --incremental --show-name --show-number --show-email --show-stats --root --date:v --reverse --first-parent \
                      --since:v --abbrev:o --color-lines --color-by-age --progress --no-progress";
 /// Of `diff` and of all that show changes.
-const DIFF: &str = "-pusazbwWRiEFPcgmtrq -U:v -O:r -S:v -G:v -n:v -l:v -L:v -B:o -M:o -C:o -D -I:v -X:o -# --output:w --ext-diff:x \
+const DIFF: &str = "-pusazbwWRiEFPcgmtrq -U:v -O:r -S:v -G:v -n:v -l:v -L:e -B:o -M:o -C:o -D -I:v -X:o -# --output:w --ext-diff:x \
                     --textconv:x --show-signature:x --no-textconv --no-ext-diff --oneline --graph --decorate:o --no-decorate --all \
                     --branches:o --tags:o --remotes:o --stat:o --numstat --shortstat --dirstat:o --summary --name-only \
                     --name-status --patch --no-patch --raw --patch-with-stat --patch-with-raw --cached --staged --merge-base \
@@ -221,10 +222,50 @@ fn look(study: &mut Study<'_>, subcommand: &str, options: &str, words: &[Word], 
     for word in &given.operands {
         deeds.push(read(study.target(word)));
         // `HEAD:path` names a file, too.
-        if let Some((_, path)) = word.text().and_then(|text| text.split_once(':')) {
-            deeds.push(Deed::Read(study.target(&Word::known(path))));
+        deeds.extend(word.text().into_iter().flat_map(|text| behind_colons(study, text)));
+        let Some(text) = word.text().filter(|text| is_pattern(text)) else { continue };
+        // Patterns of git go through directories, and stand for names with a dot.
+        if whole {
+            deeds.push(read(study.target(&Word::known("."))));
+        }
+        deeds.extend(super::chosen(study, text));
+    }
+    // `-L 1,9:path` as well.
+    for lines in given.values('e') {
+        match lines.text() {
+            Some(text) => deeds.extend(behind_colons(study, text)),
+            None => deeds.push(Deed::Read(study.target(lines))),
         }
     }
+}
+
+/// The files that may be named behind a colon: each, because there may be colons in what is before, and in the path.
+fn behind_colons(study: &Study<'_>, text: &str) -> Vec<Deed> {
+    const MOST: usize = 8;
+    let mut paths: Vec<&str> = Vec::new();
+    for (at, _) in text.match_indices(':') {
+        if paths.len() >= MOST {
+            return vec![Deed::Unclear("a name with too many colons for git".to_owned())];
+        }
+        let path = text.get(at + 1..).unwrap_or_default();
+        // `:(top)path` and `:/path` are from the top; what is left out is not read.
+        let magic = path.strip_prefix('(').and_then(|path| path.split_once(')')).filter(|_| at == 0);
+        match magic {
+            Some((words, _)) if words.split(',').any(|word| word == "exclude") => {}
+            None if at == 0 && path.starts_with(['!', '^']) => {}
+            Some((_, path)) => paths.push(path),
+            None if at == 0 && path.starts_with('/') => paths.extend([path, path.trim_start_matches('/')]),
+            None => paths.push(path),
+        }
+    }
+    let paths = paths.into_iter().filter(|path| !path.is_empty());
+    let deeds = |path: &str| {
+        let named = Deed::Read(study.target(&Word::known(path)));
+        std::iter::once(named)
+            .chain(super::chosen(study, path).filter(|_| is_pattern(path)))
+            .collect::<Vec<_>>()
+    };
+    paths.flat_map(deeds).collect()
 }
 
 /// Whether a subcommand that can do both only lists here.
@@ -273,7 +314,11 @@ fn lists(subcommand: &str, words: &[Word]) -> bool {
         "stash" => matches!(texts.as_slice(), ["list" | "show"] | ["show", "-p"]),
         "worktree" => matches!(texts.as_slice(), ["list"] | ["list", "--porcelain"]),
         "config" => {
-            matches!(texts.as_slice(), ["--list" | "-l" | "list"] | ["--get" | "--get-all" | "get", _])
+            let scope = |text: &&str| matches!(*text, "--global" | "--local" | "--system" | "--worktree");
+            let rest: Vec<&str> = texts.into_iter().filter(|text| !scope(text)).collect();
+            matches!(rest.as_slice(), ["--list" | "-l" | "list"] | ["--get" | "--get-all" | "get", _])
+                // With nothing behind it, a key is asked for.
+                || matches!(rest.as_slice(), [key] if key.contains('.') && !key.starts_with('-'))
         }
         "reflog" => matches!(texts.as_slice(), [] | ["show"]),
         "submodule" => matches!(texts.as_slice(), ["status"]),

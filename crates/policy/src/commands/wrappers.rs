@@ -1,5 +1,6 @@
 //! Commands that run another command, which is then looked at as well.
 
+use super::builtins::runs_file;
 use super::done;
 use super::options::{leading, read};
 use crate::deed::Deed;
@@ -302,7 +303,7 @@ fn shell(study: &mut Study<'_>, words: &[Word], dialect: Dialect, deeds: &mut Ve
     }
     match words.get(at) {
         Some(line) if runs_text => text(study, line, dialect, deeds),
-        Some(_) => deeds.push(Deed::Opaque("it runs the commands of a file".to_owned())),
+        Some(file) => deeds.push(runs_file(study, file)),
         None => deeds.push(Deed::Hidden("it runs the commands that it reads".to_owned())),
     }
 }

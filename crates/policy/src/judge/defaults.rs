@@ -115,6 +115,12 @@ impl Bench<'_> {
                 }
                 _ => (Answer::Ask, "it reaches out".to_owned()),
             },
+            // The sandbox holds it, but not to the rules. What code runs is seen by nobody, here or elsewhere.
+            Deed::Hidden(why)
+                if self.confined.whole() && ground != Ground::Code && self.some_forbid_commands() =>
+            {
+                (Answer::Ask, format!("{why}; it may be what a rule is about"))
+            }
             Deed::Opaque(why) | Deed::Hidden(why) => match self.mode {
                 Mode::ReadOnly | Mode::Workspace if self.confined.whole() => {
                     (Answer::Allow, format!("the sandbox holds it, although {why}"))

@@ -72,9 +72,16 @@ impl Bench<'_> {
 
     /// Whether some rule denies or asks about what a line may do.
     pub(super) fn some_forbid(&self) -> bool {
-        self.rules.iter().any(|compiled| {
-            compiled.rule.answer > Answer::Allow && !matches!(compiled.rule.subject, Subject::Tool(_))
-        })
+        self.forbids(|subject| !matches!(subject, Subject::Tool(_)))
+    }
+
+    /// Whether some rule denies or asks about commands.
+    pub(super) fn some_forbid_commands(&self) -> bool {
+        self.forbids(|subject| matches!(subject, Subject::Command(_)))
+    }
+
+    fn forbids(&self, what: impl Fn(&Subject) -> bool) -> bool {
+        self.rules.iter().any(|compiled| compiled.rule.answer > Answer::Allow && what(&compiled.rule.subject))
     }
 }
 

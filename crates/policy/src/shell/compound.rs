@@ -19,6 +19,7 @@ impl Reader<'_, '_> {
                 self.arithmetic("))")?;
             } else {
                 self.at += 1;
+                self.ends_here(|c| c == '(')?;
                 self.block(|this| this.list(Stop::Parenthesis))?;
                 self.close()?;
             }

@@ -1,7 +1,8 @@
 //! Words: quotes, patterns and expansions.
 
 use super::compound::is_name;
-use super::reader::{Inner, Reader};
+use super::reader::{Inner, RESERVED, Reader};
+use super::unquoted::may_be_nothing;
 use super::word::Piece;
 use super::{Assignment, Read, Simple, Unclear, Word};
 
@@ -16,15 +17,15 @@ impl Reader<'_, '_> {
         self.pieces(Kind::Plain)
     }
 
-    /// Reads the value of an assignment, in which braces are plain and a tilde may follow a colon.
-    pub(super) fn assigned_word(&mut self) -> Read<Word> {
-        self.pieces(Kind::Value)
+    /// Reads the value of an assignment.
+    pub(super) fn assigned_word(&mut self, kind: Kind) -> Read<Word> {
+        self.pieces(kind)
     }
 
     fn pieces(&mut self, kind: Kind) -> Read<Word> {
         let start = self.at;
         let mut pieces = Vec::new();
-        self.tilde(&mut pieces, kind);
+        self.tilde(&mut pieces, kind)?;
         while let Some(c) = self.peek() {
             match c {
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' => break,
@@ -52,10 +53,12 @@ impl Reader<'_, '_> {
                     }
                     return Err(Unclear::new("a parenthesis in a word"));
                 }
-                b'\\' if self.peek_at(1) == Some(b'\n') => {
-                    // Where the word goes on in the next line, it is not the word one sees.
+                b'\\' if self.continues() => {
+                    // Where the word goes on in the next line, it is not the word one sees; nor is one that means
+                    // something to bash, which knows it all the same.
+                    let reserved = RESERVED.contains(&self.text.get(start..self.at).unwrap_or_default());
                     self.at += 2;
-                    if !matches!(self.peek(), None | Some(b' ' | b'\t' | b'\n')) {
+                    if reserved || !matches!(self.peek(), None | Some(b' ' | b'\t' | b'\n')) {
                         return Err(Unclear::new("a word that goes on in the next line"));
                     }
                     break;
@@ -75,13 +78,16 @@ impl Reader<'_, '_> {
                     }
                     pieces.push(Piece::Glob(char::from(c).into()));
                 }
-                b'[' => self.set(&mut pieces),
-                b'{' if matches!(kind, Kind::Plain) => self.braces(&mut pieces)?,
+                b'[' => self.set(&mut pieces)?,
+                b'{' if !matches!(kind, Kind::Value) => self.braces(&mut pieces, kind)?,
+                b'~' if pieces.last().is_some_and(may_be_nothing) => {
+                    return Err(Unclear::new("a tilde behind braces"));
+                }
                 b'~' if matches!(self.text.as_bytes().get(self.at.wrapping_sub(1)), Some(b':' | b'=')) => {
                     let before = self.text.get(start..self.at).unwrap_or_default();
                     let assigns = before.split_once('=').is_some_and(|(name, _)| is_name(name));
-                    if matches!(kind, Kind::Value) || assigns {
-                        self.tilde(&mut pieces, kind);
+                    if assigns || !matches!(kind, Kind::Plain) {
+                        self.tilde(&mut pieces, Kind::Value)?;
                     } else {
                         // Whether it stands for a home depends on who reads it.
                         self.at += 1;
@@ -95,27 +101,6 @@ impl Reader<'_, '_> {
             return Err(self.unexpected("a word"));
         }
         Ok(Word::new(pieces, self.text.get(start..self.at).unwrap_or_default()))
-    }
-
-    /// A tilde, which stands for the user's home, or for another directory that is not known.
-    fn tilde(&mut self, pieces: &mut Vec<Piece>, kind: Kind) {
-        if self.peek() != Some(b'~') {
-            return;
-        }
-        let colon = if matches!(kind, Kind::Value) { ":" } else { "" };
-        let rest = self.rest().get(1..).unwrap_or_default();
-        let ends = |c: char| c.is_whitespace() || "/;&|<>()".contains(c) || colon.contains(c);
-        let name = rest.get(..rest.find(ends).unwrap_or(rest.len())).unwrap_or_default();
-        self.at += 1;
-        if name.is_empty() {
-            pieces.push(Piece::Home);
-        } else if name.contains(['\'', '"', '\\', '$', '`']) {
-            // A quoted name is no name of a user.
-            pieces.push(Piece::Text("~".to_owned()));
-        } else {
-            self.at += name.len();
-            pieces.push(Piece::Unknown { quoted: true });
-        }
     }
 
     fn single_quoted(&mut self) -> Read<String> {
@@ -161,61 +146,6 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// `[…]`, if it ends within the word; else a plain bracket.
-    fn set(&mut self, pieces: &mut Vec<Piece>) {
-        let rest = self.rest();
-        let ends = |c: char| c.is_whitespace() || ";&|<>()'\"\\$`/".contains(c);
-        let word = rest.get(..rest.find(ends).unwrap_or(rest.len())).unwrap_or_default();
-        let inner = word.get(1..).unwrap_or_default();
-        let first = usize::from(inner.starts_with(['!', '^']));
-        let from = first + inner.get(first..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
-        match inner.get(from..).and_then(|rest| rest.find(']')) {
-            Some(end) => {
-                let length = 1 + from + end + 1;
-                pieces.push(Piece::Glob(word.get(..length).unwrap_or_default().to_owned()));
-                self.at += length;
-            }
-            // With something quoted in it, it may be a set all the same.
-            None if rest
-                .get(word.len()..)
-                .is_some_and(|next| next.starts_with(['\'', '"', '\\', '$', '`'])) =>
-            {
-                pieces.push(Piece::Unknown { quoted: false });
-                self.at += 1;
-            }
-            None => {
-                pieces.push(Piece::Text("[".to_owned()));
-                self.at += 1;
-            }
-        }
-    }
-
-    /// `{a,b}` of plain texts; `{}` and a lone brace are plain; all others are not known.
-    fn braces(&mut self, pieces: &mut Vec<Piece>) -> Read {
-        let rest = self.rest();
-        let ends = |c: char| c.is_whitespace() || ";&|<>()".contains(c);
-        let inner = rest.get(1..).unwrap_or_default();
-        let plain = |c: char| !"{}'\"\\$`*?[]~".contains(c) && !ends(c);
-        let (body, after) = inner.split_at(inner.find(|c: char| !plain(c)).unwrap_or(inner.len()));
-        if after.starts_with('}') && body.contains(',') {
-            pieces.push(Piece::OneOf(body.split(',').map(str::to_owned).collect()));
-            self.at += body.len() + 2;
-            return Ok(());
-        }
-        if after.starts_with('}') && body.contains("..") {
-            pieces.push(Piece::Unknown { quoted: false });
-            self.at += body.len() + 2;
-            return Ok(());
-        }
-        // Quotes may hold blanks and braces, so that what ends them may be far away.
-        if !rest.starts_with("{}") && (rest.contains(',') || rest.contains("..")) && rest.contains('}') {
-            return Err(Unclear::new("braces that are not plain"));
-        }
-        pieces.push(Piece::Text("{".to_owned()));
-        self.at += 1;
-        Ok(())
-    }
-
     /// Reads an expansion or a substitution, if the `$` or backquote that is next begins one.
     pub(super) fn dollar_or_backquote(&mut self, pieces: &mut Vec<Piece>, quoted: bool) -> Read {
         if self.peek() == Some(b'`') {
@@ -225,6 +155,9 @@ impl Reader<'_, '_> {
             return Ok(());
         }
         self.at += 1;
+        if self.continues() {
+            return Err(Unclear::new("an expansion that goes on in the next line"));
+        }
         match self.peek() {
             Some(b'(') if self.peek_at(1) == Some(b'(') => {
                 self.at += 2;
@@ -233,6 +166,7 @@ impl Reader<'_, '_> {
             }
             Some(b'(') => {
                 self.at += 1;
+                self.ends_here(|c| c == '(')?;
                 self.substituted()?;
                 pieces.push(Piece::Unknown { quoted });
             }
@@ -249,6 +183,7 @@ impl Reader<'_, '_> {
                 let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
                 let name = rest.get(..end).unwrap_or_default().to_owned();
                 self.at += end;
+                self.ends_here(|c| c.is_ascii_alphanumeric() || c == '_')?;
                 let assigned = self.is_assigned(&name);
                 pieces.push(Piece::Variable { name, quoted, assigned });
             }
@@ -276,6 +211,8 @@ impl Reader<'_, '_> {
                 Some('`') => break,
                 Some('\\') => match self.bump() {
                     None => return Err(Unclear::new("a backquote that does not end")),
+                    // Here the lines are joined before anything else is read, also in comments and quotes.
+                    Some('\n') => return Err(Unclear::new("backquotes that go on in the next line")),
                     Some(c @ ('`' | '\\' | '$')) => text.push(c),
                     // In double quotes this is one thing, in a here-document perhaps another.
                     Some('"') if quoted => return Err(Unclear::new("a quote in backquotes in quotes")),
@@ -432,7 +369,11 @@ impl Reader<'_, '_> {
 
 /// Where a word stands.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+pub(super) enum Kind {
+    /// Among the words of a command.
     Plain,
+    /// In an assignment, in which braces are plain and a tilde may follow a colon.
     Value,
+    /// In an assignment that is a word of `declare` and its like, in which braces make several words.
+    Declared,
 }

@@ -161,6 +161,20 @@ impl<'t, 's> Reader<'t, 's> {
         self.text.get(start..self.at).unwrap_or_default()
     }
 
+    /// Whether the line goes on in the next one: bash takes that away before it reads what is there.
+    pub(super) fn continues(&self) -> bool {
+        self.rest().starts_with("\\\n")
+    }
+
+    /// That what has begun does not go on in the next line with one of these, with which it would be another thing than
+    /// one sees.
+    pub(super) fn ends_here(&self, goes_on: impl Fn(char) -> bool) -> Read {
+        if self.continues() && self.rest().trim_start_matches("\\\n").starts_with(goes_on) {
+            return Err(Unclear::new("a sign or name that goes on in the next line"));
+        }
+        Ok(())
+    }
+
     pub(super) fn expect(&mut self, text: &str) -> Read {
         if self.take(text) { Ok(()) } else { Err(self.unexpected(text)) }
     }
@@ -177,7 +191,7 @@ impl<'t, 's> Reader<'t, 's> {
         loop {
             match self.peek() {
                 Some(b' ' | b'\t') => self.at += 1,
-                Some(b'\\') if self.peek_at(1) == Some(b'\n') => self.at += 2,
+                Some(b'\\') if self.continues() => self.at += 2,
                 _ => return,
             }
         }

@@ -1,6 +1,7 @@
 //! Simple commands: assignments, words, redirections.
 
 use super::compound::is_name;
+use super::expansion::Kind;
 use super::reader::Reader;
 use super::{Assignment, Read, Redirection, Simple, Unclear, Way, Word};
 
@@ -40,8 +41,9 @@ impl Reader<'_, '_> {
                 }
                 Some(_) => {
                     let declares = declares(&simple);
+                    let kind = if declares { Kind::Declared } else { Kind::Value };
                     if (simple.words.is_empty() || declares)
-                        && let Some(assignment) = self.assignment()?
+                        && let Some(assignment) = self.assignment(kind)?
                     {
                         if declares {
                             simple.words.push(Word::known(&format!("{}=", assignment.name)));
@@ -68,7 +70,7 @@ impl Reader<'_, '_> {
     }
 
     /// Reads `NAME=value`, if that is next.
-    fn assignment(&mut self) -> Read<Option<Assignment>> {
+    fn assignment(&mut self, kind: Kind) -> Read<Option<Assignment>> {
         let rest = self.rest();
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
         let name = rest.get(..end).unwrap_or_default();
@@ -105,7 +107,7 @@ impl Reader<'_, '_> {
         let value = match self.peek() {
             None | Some(b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')') => Word::default(),
             Some(b'<' | b'>') if self.peek_at(1) != Some(b'(') => Word::default(),
-            Some(_) => self.assigned_word()?,
+            Some(_) => self.assigned_word(kind)?,
         };
         Ok(Some(Assignment { name, value: whole.then_some(value), list: false }))
     }
@@ -166,6 +168,7 @@ impl Reader<'_, '_> {
             if !self.take(text) {
                 continue;
             }
+            self.ends_here(|c| "<>&|-(".contains(c))?;
             self.blanks();
             let way = match text {
                 "<<" | "<<-" => {

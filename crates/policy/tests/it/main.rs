@@ -11,3 +11,4 @@ mod t0_siblings;
 mod t0_unseen_code;
 mod t1_bash;
 mod t1_unseen_code;
+mod t1_words;

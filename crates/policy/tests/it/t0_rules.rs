@@ -96,7 +96,7 @@ fn in_full_only_rules_decide_and_what_may_match_is_asked_about() {
         (denied, "bash -c - 'rm x'", Deny),
         (denied, "bash - -c ls", Allow),
         (denied, "bash -O extglob -c 'rm x'", Ask),
-        (denied, "trap -- 'rm x' EXIT", Ask),
+        (denied, "trap -- 'rm x' EXIT", Deny),
         (denied, "$empty rm x", Ask),
         (&["deny command rm x"], "$empty rm x", Ask),
         (denied, "find . $x", Ask),

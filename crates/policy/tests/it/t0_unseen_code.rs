@@ -1,7 +1,7 @@
 //! Code that a line runs although it does not stand there as a command: what the shell evaluates, expands once more or
 //! gives another name, and what programs take from where they are.
 
-use junto_core::{Leash, Verdict};
+use junto_core::{Action, Leash, Verdict};
 use junto_policy::{Answer, Confined, Finds, Judge, Mode, Place};
 
 use crate::support::{confined, judge, place, rules};
@@ -274,14 +274,71 @@ fn in_full_a_denied_command_has_no_other_name() {
         "let 'a[$(touch x)]=1'",
         "watch -x touch x",
         "ls | xargs -I X -n 2 touch",
+        ". <(echo touch x)",
+        "source /dev/stdin <<< 'touch x'",
+        ". /dev/fd/3 3<<< 'touch x'",
+        ". /proc/self/fd/0 <<< 'touch x'",
+        ". /proc/thread-self/f?/0 <<< 'touch x'",
+        "echo 'touch x' | . /dev/stdin",
+        "x=/dev/stdin; . \"$x\" <<< 'touch x'",
+        ". \"$x\"",
+        "bash <(echo touch x)",
+        "bash /dev/stdin <<< 'touch x'",
+        "sh -- /dev/fd/0 <<< 'touch x'",
+        "bash \"$x\"",
+        "xargs sh <<< '-c \"touch x\"'",
     ] {
         let explained = judge.explain_line(line);
         assert_ne!(explained.answer(), Answer::Allow, "{line}\n{explained}");
     }
-    for line in ["alias", "hash ls", "hash -r", "make", "x=1; echo $((x + 1))", "shopt -s nullglob", "set -a"]
-    {
+    for line in [
+        "alias",
+        "hash ls",
+        "hash -r",
+        "make",
+        "x=1; echo $((x + 1))",
+        "shopt -s nullglob",
+        "set -a",
+        ". ./env.sh",
+        "source \"$VENV/bin/activate\"",
+        "bash build.sh",
+        "bash \"$dir/build.sh\"",
+        "sh ./x",
+    ] {
         let explained = judge.explain_line(line);
         assert_eq!(explained.answer(), Answer::Allow, "{line}\n{explained}");
+    }
+}
+
+/// The sandbox holds what is not seen, but not to the rules.
+#[test]
+fn in_a_sandbox_a_denied_command_has_no_other_name_either() {
+    let hidden = [
+        "x='touch y'; eval \"$x\"",
+        "shopt -s expand_aliases; alias x=touch; x y",
+        "echo 'touch y' | bash",
+        "hash -p /usr/bin/touch ls; ls y",
+        ". <(echo touch y)",
+        "xargs sh <<< '-c \"touch y\"'",
+    ];
+    for rule in ["deny command touch *", "ask command touch *"] {
+        for mode in [Mode::Workspace, Mode::ReadOnly] {
+            let judge = confined(mode, &rules(&[rule]));
+            for line in hidden {
+                assert_eq!(judge.explain_line(line).answer(), Answer::Ask, "{mode:?} {rule} {line}");
+            }
+            for line in ["make", "cargo test", "bash build.sh", "python3 x.py", "x=1; echo $((x + 1))"] {
+                assert_eq!(judge.explain_line(line).answer(), Answer::Allow, "{mode:?} {rule} {line}");
+            }
+            let code = Action::Code { code: "1 + 1".to_owned() };
+            assert_eq!(judge.explain(&[code]).answer(), Answer::Allow, "{mode:?} {rule}");
+        }
+    }
+    for rule in ["allow command touch *", "deny read x", "deny net *"] {
+        let judge = confined(Mode::Workspace, &rules(&[rule]));
+        for line in hidden {
+            assert_eq!(judge.explain_line(line).answer(), Answer::Allow, "{rule} {line}");
+        }
     }
 }
 

@@ -213,6 +213,34 @@ fn line() -> impl Strategy<Value = String> {
     })
 }
 
+/// A line that goes on in the next one at some places, wherever they are.
+fn joined() -> impl Strategy<Value = String> {
+    (line(), prop::collection::vec(any::<prop::sample::Index>(), 1..4)).prop_map(|(mut line, places)| {
+        for place in places {
+            line.insert_str(place.index(line.len() + 1), "\\\n");
+        }
+        line
+    })
+}
+
+/// Bits of words that are joined, expanded or quoted in odd ways.
+const BITS: [&str; 40] = [
+    "$", "\\\n", "(@)", "((x))", "{@,", "{", "}", ",", "..", "{}", "{,}", "{a,b}", "{Z..a}", "$x", "${x}",
+    "x", "_", "@", "`@`", "`# ", "'", "\"", "\"", "[", "]", "~", "=", "x=", "!", "time", "else", "]]", "[[ ",
+    " ", " ", "<<", "-E", "\nE\n", "#", "--",
+];
+
+/// Lines of such words, with a variable that runs something where it is evaluated.
+fn odd() -> impl Strategy<Value = String> {
+    let before = select(&["", "eval ", "eval -- ", "export ", "printf -v x ", "if false; then :; "][..]);
+    let bits = prop::collection::vec(select(&BITS[..]), 1..9);
+    (before, select(&[": ", "@ ", "\"", "[[ ", ""][..]), bits, select(&["", "\"", "; fi", " ]]", "`"][..]))
+        .prop_map(|(before, begins, bits, ends)| {
+            let line = format!("x='a[$(c0)]'; xx=c0 xb=c1; {before}{begins}{}{ends}", bits.concat());
+            line.replace('@', "c2")
+        })
+}
+
 /// A line with some characters put in, taken out or doubled.
 fn damaged() -> impl Strategy<Value = String> {
     let bits = [
@@ -263,11 +291,73 @@ fn commands_in_lines_of_the_grammar_are_seen() {
     assert!(commands > lines * 2, "{commands} commands in {lines} lines");
 }
 
-#[test]
-fn commands_in_damaged_lines_are_seen_too() {
+fn check_all(lines: &impl Strategy<Value = String>) {
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
         failure_persistence: None,
         ..ProptestConfig::default()
     });
-    runner.run(&damaged(), |line| check(&line).map(drop)).unwrap_or_else(|error| panic!("{error}"));
+    runner.run(lines, |line| check(&line).map(drop)).unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn commands_in_damaged_lines_are_seen_too() {
+    check_all(&damaged());
+}
+
+#[test]
+fn commands_in_lines_that_go_on_are_seen() {
+    check_all(&joined());
+}
+
+#[test]
+fn commands_in_odd_words_are_seen() {
+    check_all(&odd());
+}
+
+/// What random lines rarely hit upon.
+#[test]
+fn what_joins_lines_or_makes_words_hides_no_command() {
+    let mut runs = 0;
+    for line in [
+        "echo \"$\\\n(c0)\"",
+        "echo $\\\n(c0)",
+        "echo \"a $\\\n\\\n(c0) b\"",
+        "echo \"$(echo \"$\\\n(c0)\")\"",
+        "echo \"${x:-$\\\n(c0)}\"",
+        "echo ${x:-$\\\n(c0)}",
+        "echo \"$\\\n{x:-$(c0)}\"",
+        "[[ \"$\\\n(c0)\" ]]",
+        "[[ a =~ $\\\n(c0) ]]",
+        "x=\"$\\\n(c0)\"",
+        ": <<< \"$\\\n(c0)\"",
+        ": <<E\n$\\\n(c0)\nE",
+        "echo \"`echo \"$\\\n(c0)\"`\"",
+        "echo `# \\\n x=\"\nc0\n\"`",
+        "echo `cat <<'E'\na\\\nE\nx='\nE\nc0\n'`",
+        "x=a; xy=c0; \"$x\\\ny\"",
+        "x=; xc0=c0; $x\\\nc0",
+        "x='a[$(c0)]'; echo \"$\\\n((x))\"",
+        "x='a[$(c0)]'; echo $(\\\n(x))",
+        "x='a[$(c0)]'; (\\\n(x))",
+        "x='a[$(c0)]'; [[\\\n x -eq 0 ]]",
+        ": <<\\\n-E\nE\nc0\n-E",
+        "!\\\n c0",
+        "coproc\\\n c0; wait",
+        "if false; then :; else\\\n c0; fi",
+        "[[ a ]]\\\n && c0 ]]",
+        "x=a; xb=c0 xd=; $x{b,d}",
+        "x=a; x1=c0 x2=; $x{1..2}",
+        "echo {Z..a}c0`echo`",
+        "export x={a,c0}; $x",
+        "eval -- c0",
+        "command eval -- c0",
+        "builtin eval -- 'c0'",
+        "trap -- c0 EXIT",
+        "eval -- 'a=(1)'; declare a='($(c0))'",
+        "printf -v x -v 'a[$(c0)]' y",
+    ] {
+        runs += usize::from(ran(line).iter().any(|name| name == "c0"));
+        check(line).unwrap_or_else(|error| panic!("{error}"));
+    }
+    assert!(runs > 30, "only {runs} lines run something");
 }

@@ -17,6 +17,7 @@ import contextlib
 import faulthandler
 import functools
 import io
+import itertools
 import json
 import os
 import select
@@ -24,7 +25,6 @@ import signal
 import sys
 import tempfile
 import threading
-import time
 import warnings
 
 import junto_watch
@@ -43,8 +43,8 @@ LEAST, MOST = -(1 << 63), (1 << 64) - 1
 READ = 1 << 16
 # The signals that end the process, and that code may send itself.
 DEADLY = (signal.SIGKILL, signal.SIGTERM, signal.SIGABRT)
-# How long what was printed last may take to be written, in seconds.
-LAST_WORDS = 0.1
+# How long the other side may take to say that it has what was published last, in seconds.
+LAST_WORDS = 1
 # How long after an interrupt, and after each other, the main thread is woken, in seconds.
 NUDGES = (0.002, 0.01, 0.05, 0.1, 0.2, 0.5)
 
@@ -101,6 +101,27 @@ class Capture:
                 if event & select.POLLIN == 0:
                     poll.unregister(reader)
             self.drain()
+
+
+class LastWords:
+    """Waits until the other side has everything that was published, which threads of ZeroMQ's write."""
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+        self.numbers = itertools.count()
+        self.waiting = {}
+
+    def wait(self):
+        """Asks it to say so, behind everything else. Between cells nobody may listen."""
+        number = next(self.numbers)
+        heard = self.waiting[number] = threading.Event()
+        self.kernel.session.send(self.kernel.iopub_socket, "last_words", {"number": number})
+        heard.wait(LAST_WORDS)
+
+    def heard(self, number):
+        heard = self.waiting.pop(number, None)
+        if heard is not None:
+            heard.set()
 
 
 class Interrupts:
@@ -376,6 +397,7 @@ def kernel_classes():
 
     class Kernel(IPythonKernel):
         _supports_kernel_subshells = False
+        control_msg_types = [*IPythonKernel.control_msg_types, "heard_request"]
 
         def _publish_execute_input(self, code, parent, execution_count):
             """Whoever sent the code knows it."""
@@ -391,7 +413,8 @@ def kernel_classes():
         def start(self):
             super().start()
             self.streams = (sys.stdout, sys.stderr)
-            flush_before_the_end(*self.streams)
+            self.last_words = LastWords(self)
+            flush_before_the_end(self.last_words, *self.streams)
             self.interrupts = Interrupts()
             self.interrupts.watch(self.shell)
             signal.signal(signal.SIGINT, self.interrupts.note)
@@ -432,6 +455,9 @@ def kernel_classes():
             else:
                 self.session.send(stream, "interrupt_reply", {"status": "ok"}, parent, ident=ident)
 
+        async def heard_request(self, stream, ident, parent):
+            self.last_words.heard(parent["content"].get("number"))
+
     class App(IPKernelApp):
         def _bind_socket(self, s, port):
             if s.type in (zmq.PUB, zmq.XPUB):
@@ -465,8 +491,8 @@ def put_back(stdout, stderr):
             setattr(sys, name, own)
 
 
-def flush_before_the_end(*streams):
-    """Has what was printed published before code ends the process in a way that lets nothing else run."""
+def flush_before_the_end(last_words, *streams):
+    """Has what was printed heard before code ends the process in a way that lets nothing else run."""
 
     own = os.getpid()
 
@@ -474,10 +500,11 @@ def flush_before_the_end(*streams):
         @functools.wraps(function)
         def flushed(*args, **kwargs):
             if os.getpid() == own and ends(*args, **kwargs):
-                for stream in streams:
-                    stream.flush()
-                # A thread of ZeroMQ's writes it, which cannot be waited for.
-                time.sleep(LAST_WORDS)
+                # Code may have closed the sockets; the process ends all the same.
+                with contextlib.suppress(Exception):
+                    for stream in streams:
+                        stream.flush()
+                    last_words.wait()
             return function(*args, **kwargs)
 
         return flushed

@@ -102,7 +102,8 @@ impl Channels {
     }
 
     /// The next message; `None` if the kernel has closed a connection. Nothing is lost if the future is
-    /// dropped. What is published comes before an answer that came later.
+    /// dropped. What is published comes before an answer that came later. A kernel that is about to end is told that
+    /// everything has come that it had published.
     pub(super) async fn next(&mut self) -> io::Result<Option<(From, Message)>> {
         let (from, parts) = tokio::select! {
             biased;
@@ -111,6 +112,12 @@ impl Channels {
             parts = self.control.receive() => (From::Control, parts?),
         };
         let Some(parts) = parts else { return Ok(None) };
-        Ok(Some((from, Message::read(&self.key, &parts)?)))
+        let message = Message::read(&self.key, &parts)?;
+        if from == From::Published && message.kind == "last_words" {
+            let number = message.content.get("number").and_then(Value::as_u64);
+            let heard = Request::new(&self.key, &self.session, "heard_request", &json!({ "number": number }));
+            self.control.send_at_once(&heard.parts());
+        }
+        Ok(Some((from, message)))
     }
 }

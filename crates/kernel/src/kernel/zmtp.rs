@@ -89,11 +89,12 @@ impl Wire {
 
     /// Sends a message of several parts.
     pub(super) async fn send(&mut self, parts: &[&[u8]]) -> io::Result<()> {
-        let mut text = Vec::with_capacity(parts.iter().map(|part| part.len() + 9).sum());
-        for (index, part) in parts.iter().enumerate() {
-            frame(&mut text, if index + 1 < parts.len() { MORE } else { 0 }, part);
-        }
-        self.write.write_all(&text).await
+        self.write.write_all(&frames(parts)).await
+    }
+
+    /// Sends a small message, unless it would have to wait or nobody is there any more.
+    pub(super) fn send_at_once(&self, parts: &[&[u8]]) {
+        let _ = self.write.try_write(&frames(parts));
     }
 
     /// The next message; `None` if the other side has closed. Nothing is lost if the future is dropped.
@@ -161,6 +162,15 @@ fn header(bytes: &[u8]) -> io::Result<Option<(u8, usize, usize)>> {
     let length = usize::try_from(u64::from_be_bytes(*length)).ok().filter(|length| *length <= LARGEST);
     let length = length.ok_or_else(|| invalid("it sent a message that is too large"))?;
     Ok(Some((flags, length, 9)))
+}
+
+/// A message of several parts.
+fn frames(parts: &[&[u8]]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(parts.iter().map(|part| part.len() + 9).sum());
+    for (index, part) in parts.iter().enumerate() {
+        frame(&mut text, if index + 1 < parts.len() { MORE } else { 0 }, part);
+    }
+    text
 }
 
 fn frame(text: &mut Vec<u8>, flags: u8, body: &[u8]) {

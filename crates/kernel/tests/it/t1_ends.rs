@@ -1,6 +1,6 @@
 //! How cells and kernels end: time, interrupts, death, memory, reset, close.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use junto_kernel::{Cell, CellEnd, Clock, ErrorKind, Kernel, KernelSetup, Output, Piece};
 use tokio::sync::mpsc;
@@ -304,4 +304,23 @@ async fn twenty_kernels_run_side_by_side() {
         kernel.close().await;
     }
     assert_eq!(place.left().await, (vec![], 0));
+}
+
+/// The kernel ends by `os._exit`, which waits until what was printed is heard, as fast as by what waits for nothing.
+#[tokio::test]
+async fn death_without_a_word_is_not_waited_for() {
+    let place = Place::new();
+    let kernel = place.kernel().await;
+    let mut fastest = [Duration::MAX; 2];
+    for _ in 0..4 {
+        for (fastest, code) in fastest.iter_mut().zip(["posix._exit(1)", "os._exit(1)"]) {
+            cell(&kernel, "import os, posix").await;
+            let start = Instant::now();
+            let said = cell(&kernel, code).await;
+            *fastest = start.elapsed().min(*fastest);
+            assert!(matches!(said.end(), CellEnd::Died { .. }), "{code}: {said:?}");
+        }
+    }
+    let [bare, ours] = fastest;
+    assert!(ours < bare + Duration::from_millis(50), "{ours:?}, and {bare:?} without waiting");
 }

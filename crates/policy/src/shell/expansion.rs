@@ -25,6 +25,7 @@ impl Reader<'_, '_> {
     fn pieces(&mut self, kind: Kind) -> Read<Word> {
         let start = self.at;
         let mut pieces = Vec::new();
+        let mut assigned_home = false;
         self.tilde(&mut pieces, kind)?;
         while let Some(c) = self.peek() {
             match c {
@@ -88,6 +89,7 @@ impl Reader<'_, '_> {
                     let assigns = before.split_once('=').is_some_and(|(name, _)| is_name(name));
                     if assigns || !matches!(kind, Kind::Plain) {
                         self.tilde(&mut pieces, Kind::Value)?;
+                        assigned_home = true;
                     } else {
                         // Whether it stands for a home depends on who reads it.
                         self.at += 1;
@@ -99,6 +101,10 @@ impl Reader<'_, '_> {
         }
         if self.at == start {
             return Err(self.unexpected("a word"));
+        }
+        // The words that braces make are no assignments any more, and their tildes nothing.
+        if assigned_home && pieces.iter().any(|piece| matches!(piece, Piece::OneOf(_))) {
+            return Err(Unclear::new("a tilde and braces in what looks like an assignment"));
         }
         Ok(Word::new(pieces, self.text.get(start..self.at).unwrap_or_default()))
     }

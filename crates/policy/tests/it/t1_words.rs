@@ -131,6 +131,7 @@ fn what_makes_words_hides_no_file() {
         ("", ".[{a-,x}z]nv"),
         ("y=a; ", "of=~:\"$y\""),
         ("y=a; ", "of=~:$y"),
+        ("", "x=~/../../tmp/{a,b}"),
         ("export x={a,/etc/q}; ", "$x"),
         ("declare x=~/{a,b}; ", "$x"),
     ] {

@@ -115,13 +115,20 @@ class _Pickler(pickle.Pickler):
 
 
 def _can_change(value):
-    """Whether a change of this is seen by everything that has it."""
-    if isinstance(value, (list, dict, set, bytearray)):
-        return True
-    if isinstance(value, (type, types.FunctionType, types.ModuleType)):
+    """Whether a change of this may be seen by everything that has it: unless it is known to be a constant."""
+    if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)):
         return False
     kind = type(value)
-    return kind.__dictoffset__ != 0 or hasattr(kind, "__array_interface__")
+    return kind not in _CONSTANTS and not _is_constant(kind)
+
+
+_CONSTANTS = {type(None), type(...), type(NotImplemented), bool, int, float, complex, str, bytes, tuple, frozenset, range, slice}
+
+
+def _is_constant(kind):
+    """Whether C code says that all there is to a value of this kind is what it is hashed by, as a date or numpy's kinds."""
+    hashed = isinstance(kind.__hash__, types.WrapperDescriptorType) and kind.__hash__ is not object.__hash__
+    return hashed and kind.__dictoffset__ == 0 and not any(vars(base).get("__slots__") for base in kind.__mro__)
 
 
 def _pickled(value, most):

@@ -167,7 +167,7 @@ class _Groups:
                 try:
                     data = _pickled(names, most)[0]
                     pickle.loads(data)
-                except Exception:
+                except (Exception, SystemExit):
                     data = None
             yield list(names), data
 
@@ -193,7 +193,7 @@ def save(most):
                 pickle.loads(data)
                 # As it is told, in base64.
                 size = (len(data) + 2) // 3 * 4
-        except Exception:
+        except (Exception, SystemExit):
             left.append(name)
             continue
         if size > room:
@@ -239,7 +239,7 @@ def load():
     for name, what in kept["modules"].items():
         try:
             module(name, what)
-        except Exception:
+        except (Exception, SystemExit):
             left.add(name)
     # Each may need others: a value its class, a class a decorator, a function what its defaults are.
     values = [(value, each["names"], each["pickled"]) for each in kept["values"]]
@@ -265,5 +265,5 @@ def load():
 def _differs(space, names, what):
     try:
         return pickle.dumps({name: space[name] for name in names}) != base64.b64decode(what)
-    except Exception:
+    except (Exception, SystemExit):
         return True

@@ -359,3 +359,23 @@ del made
 "#;
     assert_eq!(snapshot(constant).await, json!([[["one"], ["other"]], []]));
 }
+
+#[tokio::test]
+async fn a_variable_that_cannot_be_brought_back_costs_no_other() {
+    let odd = r"
+class Leaving:
+    def __getstate__(self): return {'a': 1}
+    def __setstate__(self, state): raise SystemExit
+class Once:
+    left = 3
+    def __init__(self): self.a = 1
+    def __setstate__(self, state):
+        Once.left -= 1
+        if Once.left == 0: raise SystemExit
+s, y = Leaving(), 5
+shared = Once()
+one, other = [shared], [shared]
+del shared
+";
+    assert_eq!(snapshot(odd).await, json!([[["y"]], ["one", "other", "s"]]));
+}

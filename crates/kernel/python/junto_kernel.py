@@ -576,7 +576,7 @@ def readable(pack):
     """Packs messages so that the other side can read them: texts that are none, vast numbers, and depth are told as text."""
 
     def packed(content):
-        if isinstance(content, dict) and not is_plain(content.get("data")):
+        if is_shown(content) and not is_plain(content["data"]):
             content = dict(content, data=as_text(content["data"]))
         try:
             data = pack(content)
@@ -586,6 +586,11 @@ def readable(pack):
         return data
 
     return packed
+
+
+def is_shown(content):
+    """Whether this is a display or a result. What is said to widgets has data, too, of any kind, which nobody reads."""
+    return isinstance(content, dict) and "metadata" in content and isinstance(content.get("data"), dict)
 
 
 def is_plain(value):

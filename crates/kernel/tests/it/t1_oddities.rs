@@ -53,6 +53,21 @@ C()",
     assert_eq!(shown(&said), r#"{"a": 1180591620717411303424, "b": -1180591620717411303424}"#);
     let said = cell(&kernel, "display(JSON({'a': 2**64 - 1, 'b': -2**63}))").await;
     assert_eq!(said.others[0], Piece::Json(json!({"a": u64::MAX, "b": i64::MIN})));
+    // What is said to widgets is nobody's to read, and may be no dictionary.
+    for data in ["[10**400]", "[2**70]", "[d200]", "2**70", "{'a': 2**70}"] {
+        let code = format!(
+            "d200 = []\nfor _ in range(200): d200 = [d200]\nfrom comm import create_comm\n\
+             comm = create_comm('t', data={data})\ncomm.send({data})\ncomm.close()\nprint('sent')"
+        );
+        let said = cell(&kernel, &code).await;
+        assert_eq!(
+            (said.error.as_ref(), said.stdout.as_str()),
+            (None, "sent\n"),
+            "{data}: {}",
+            said.traceback
+        );
+        assert_eq!(said.others, [], "{data}");
+    }
     assert_eq!(cell(&kernel, "x").await.result.as_deref(), Some("7"));
 }
 

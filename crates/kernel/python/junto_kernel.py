@@ -13,6 +13,7 @@ What differs from a kernel as it comes:
 
 import asyncio
 import codecs
+import collections
 import contextlib
 import faulthandler
 import functools
@@ -54,8 +55,14 @@ class Capture:
 
     def __init__(self):
         self.lock = threading.RLock()
-        self.poll = select.poll()
         self.streams = {}
+        # The pipes that somebody may still write to.
+        self.readers = []
+        # What is for the streams, in its order, and whether it is being handed on.
+        self.queue = collections.deque()
+        self.busy = False
+        # Whether the process ends in the middle of that.
+        self.ending = False
 
     def add(self, stream, number):
         reader, writer = os.pipe()
@@ -64,32 +71,75 @@ class Capture:
         os.close(writer)
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self.streams[reader] = (stream, decoder)
-        self.poll.register(reader, select.POLLIN)
+        self.readers.append(reader)
 
     def drain(self):
         """Everything that was written before this was called is with the streams afterwards."""
-        with self.lock:
-            while ready := self.poll.poll(0):
-                for reader, _ in ready:
-                    self.read(reader)
+        self.say(None, "")
 
-    def read(self, reader):
-        stream, decoder = self.streams[reader]
+    def say(self, stream, text):
+        """Gives a stream a text, behind everything that was written before.
+
+        What a signal handler or a finalizer says while its thread is handing on here comes when that goes on.
+        """
+        with self.lock:
+            while self.read() and not self.busy:
+                self.hand_on()
+            self.queue.append((stream, text))
+            if not self.busy:
+                self.hand_on()
+
+    def read(self):
+        """Reads what is there, and says whether there was anything."""
+        # A poll object cannot be used while it is.
+        ready = select.select(self.readers, (), (), 0)[0]
+        for reader in ready:
+            # In one call, so that no signal handler reads more before this is in its place.
+            with contextlib.suppress(BlockingIOError):
+                self.queue.extend(zip((reader,), map(os.read, (reader,), (READ,))))
+        return bool(ready)
+
+    def hand_on(self):
+        self.busy = True
         try:
-            data = os.read(reader, READ)
-        except BlockingIOError:
-            return
-        if not data:
-            # Somebody has closed the last descriptor that writes here.
-            self.poll.unregister(reader)
-        stream.take(decoder.decode(data))
+            while self.queue:
+                self.take(*self.queue.popleft())
+        finally:
+            self.busy = False
+
+    def take(self, where, what):
+        if where in self.streams:
+            if not what and where in self.readers:
+                # Somebody has closed the last descriptor that writes here.
+                self.readers.remove(where)
+            where, decoder = self.streams[where]
+            what = decoder.decode(what)
+        if where is not None:
+            where.take(what)
+
+    def is_interrupted(self):
+        """Whether this is called by a signal handler or a finalizer that has come while its thread was handing on."""
+        with self.lock:
+            return self.busy
+
+    @contextlib.contextmanager
+    def ended(self):
+        """While the process ends: what was interrupted does not go on, and is not waited for."""
+        with self.lock:
+            self.ending = self.busy
+            self.read()
+            self.hand_on()
+        try:
+            yield
+        finally:
+            self.ending = False
 
     def finish(self):
         """At the end of a cell: what is left of a character never becomes one."""
         with self.lock:
             self.drain()
             for stream, decoder in self.streams.values():
-                stream.take(decoder.decode(b"", final=True))
+                self.say(stream, decoder.decode(b"", final=True))
                 decoder.reset()
 
     def watch(self):
@@ -106,22 +156,24 @@ class Capture:
 class LastWords:
     """Waits until the other side has everything that was published, which threads of ZeroMQ's write."""
 
-    def __init__(self, kernel):
+    def __init__(self, kernel, buffers):
         self.kernel = kernel
         self.numbers = itertools.count()
-        self.waiting = {}
+        self.known = set()
+        # Whoever waits lets go of the streams' buffers: a write may have been interrupted that has them.
+        self.told = threading.Condition(buffers)
 
     def wait(self):
         """Asks it to say so, behind everything else. Between cells nobody may listen."""
         number = next(self.numbers)
-        heard = self.waiting[number] = threading.Event()
         self.kernel.session.send(self.kernel.iopub_socket, "last_words", {"number": number})
-        heard.wait(LAST_WORDS)
+        with self.told:
+            self.told.wait_for(lambda: number in self.known, LAST_WORDS)
 
     def heard(self, number):
-        heard = self.waiting.pop(number, None)
-        if heard is not None:
-            heard.set()
+        with self.told:
+            self.known.add(number)
+            self.told.notify_all()
 
 
 class Interrupts:
@@ -267,6 +319,8 @@ def kernel_classes():
     from IPython.core.autocall import ZMQExitAutocall
 
     capture = Capture()
+    # Of the buffers of both streams.
+    buffers = threading.RLock()
 
     def leave(self, code=None):
         """As `sys.exit`: the kernel itself would end under the next cell."""
@@ -300,8 +354,7 @@ def kernel_classes():
             if self.stream.is_elsewhere():
                 self.stream.write_down(data)
             else:
-                capture.drain()
-                self.stream.take(self.decoder.decode(data))
+                capture.say(self.stream, self.decoder.decode(data))
             return len(data)
 
         def flush(self):
@@ -318,6 +371,7 @@ def kernel_classes():
         def __init__(self, session, pub_thread, name, *args, **kwargs):
             kwargs["watchfd"] = False
             super().__init__(session, pub_thread, name, *args, **kwargs)
+            self._buffer_lock = buffers
             self.number = {"stdout": 1, "stderr": 2}[name]
             self.waiting = 0
             self.buffer = Binary(self)
@@ -345,8 +399,7 @@ def kernel_classes():
             if self.is_elsewhere():
                 self.write_down(text.encode("utf-8"))
             else:
-                capture.drain()
-                self.take(text)
+                capture.say(self, text)
             return length
 
         def take(self, text):
@@ -365,14 +418,16 @@ def kernel_classes():
             if self.is_elsewhere():
                 return
             capture.drain()
-            # What is on its way already is sent before anything that comes after it.
-            if self.waiting:
+            # What is on its way already is sent before anything that comes after it; in a signal handler, when the
+            # write goes on that it has interrupted.
+            if self.waiting and not capture.is_interrupted():
                 self.send()
 
         def send(self):
             """Has everything sent, and waits until it is."""
             thread = self.pub_thread.thread if self.pub_thread else None
-            if thread is None or not thread.is_alive() or thread is threading.current_thread():
+            alive = thread is not None and thread.is_alive()
+            if capture.ending or not alive or thread is threading.current_thread():
                 self._flush()
                 return
             done = threading.Event()
@@ -413,13 +468,15 @@ def kernel_classes():
         def start(self):
             super().start()
             self.streams = (sys.stdout, sys.stderr)
-            self.last_words = LastWords(self)
-            flush_before_the_end(self.last_words, *self.streams)
+            self.last_words = LastWords(self, buffers)
+            flush_before_the_end(capture, self.last_words, *self.streams)
             self.interrupts = Interrupts()
             self.interrupts.watch(self.shell)
             signal.signal(signal.SIGINT, self.interrupts.note)
             # A loop that sleeps is woken by any signal, so that an interrupt is heeded at once.
             asyncio.get_event_loop().add_signal_handler(signal.SIGCONT, lambda: None)
+            # By each signal a byte, which nobody reads while a cell runs: a few hundred are enough, and no fault.
+            signal.set_wakeup_fd(signal.set_wakeup_fd(-1), warn_on_full_buffer=False)
             # So is a system call, which would otherwise go on after this one.
             signal.siginterrupt(signal.SIGCONT, True)
 
@@ -491,7 +548,7 @@ def put_back(stdout, stderr):
             setattr(sys, name, own)
 
 
-def flush_before_the_end(last_words, *streams):
+def flush_before_the_end(capture, last_words, *streams):
     """Has what was printed heard before code ends the process in a way that lets nothing else run."""
 
     own = os.getpid()
@@ -501,7 +558,7 @@ def flush_before_the_end(last_words, *streams):
         def flushed(*args, **kwargs):
             if os.getpid() == own and ends(*args, **kwargs):
                 # Code may have closed the sockets; the process ends all the same.
-                with contextlib.suppress(Exception):
+                with contextlib.suppress(Exception), capture.ended():
                     for stream in streams:
                         stream.flush()
                     last_words.wait()
@@ -519,7 +576,7 @@ def readable(pack):
     """Packs messages so that the other side can read them: texts that are none, vast numbers, and depth are told as text."""
 
     def packed(content):
-        if isinstance(content, dict) and not is_plain(content.get("data")):
+        if is_shown(content) and not is_plain(content["data"]):
             content = dict(content, data=as_text(content["data"]))
         try:
             data = pack(content)
@@ -529,6 +586,11 @@ def readable(pack):
         return data
 
     return packed
+
+
+def is_shown(content):
+    """Whether this is a display or a result. What is said to widgets has data, too, of any kind, which nobody reads."""
+    return isinstance(content, dict) and "metadata" in content and isinstance(content.get("data"), dict)
 
 
 def is_plain(value):

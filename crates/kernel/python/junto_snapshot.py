@@ -115,13 +115,20 @@ class _Pickler(pickle.Pickler):
 
 
 def _can_change(value):
-    """Whether a change of this is seen by everything that has it."""
-    if isinstance(value, (list, dict, set, bytearray)):
-        return True
-    if isinstance(value, (type, types.FunctionType, types.ModuleType)):
+    """Whether a change of this may be seen by everything that has it: unless it is known to be a constant."""
+    if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)):
         return False
     kind = type(value)
-    return kind.__dictoffset__ != 0 or hasattr(kind, "__array_interface__")
+    return kind not in _CONSTANTS and not _is_constant(kind)
+
+
+_CONSTANTS = {type(None), type(...), type(NotImplemented), bool, int, float, complex, str, bytes, tuple, frozenset, range, slice}
+
+
+def _is_constant(kind):
+    """Whether C code says that all there is to a value of this kind is what it is hashed by, as a date or numpy's kinds."""
+    hashed = isinstance(kind.__hash__, types.WrapperDescriptorType) and kind.__hash__ is not object.__hash__
+    return hashed and kind.__dictoffset__ == 0 and not any(vars(base).get("__slots__") for base in kind.__mro__)
 
 
 def _pickled(value, most):
@@ -160,7 +167,7 @@ class _Groups:
                 try:
                     data = _pickled(names, most)[0]
                     pickle.loads(data)
-                except Exception:
+                except (Exception, SystemExit):
                     data = None
             yield list(names), data
 
@@ -186,7 +193,7 @@ def save(most):
                 pickle.loads(data)
                 # As it is told, in base64.
                 size = (len(data) + 2) // 3 * 4
-        except Exception:
+        except (Exception, SystemExit):
             left.append(name)
             continue
         if size > room:
@@ -232,7 +239,7 @@ def load():
     for name, what in kept["modules"].items():
         try:
             module(name, what)
-        except Exception:
+        except (Exception, SystemExit):
             left.add(name)
     # Each may need others: a value its class, a class a decorator, a function what its defaults are.
     values = [(value, each["names"], each["pickled"]) for each in kept["values"]]
@@ -258,5 +265,5 @@ def load():
 def _differs(space, names, what):
     try:
         return pickle.dumps({name: space[name] for name in names}) != base64.b64decode(what)
-    except Exception:
+    except (Exception, SystemExit):
         return True

@@ -53,6 +53,21 @@ C()",
     assert_eq!(shown(&said), r#"{"a": 1180591620717411303424, "b": -1180591620717411303424}"#);
     let said = cell(&kernel, "display(JSON({'a': 2**64 - 1, 'b': -2**63}))").await;
     assert_eq!(said.others[0], Piece::Json(json!({"a": u64::MAX, "b": i64::MIN})));
+    // What is said to widgets is nobody's to read, and may be no dictionary.
+    for data in ["[10**400]", "[2**70]", "[d200]", "2**70", "{'a': 2**70}"] {
+        let code = format!(
+            "d200 = []\nfor _ in range(200): d200 = [d200]\nfrom comm import create_comm\n\
+             comm = create_comm('t', data={data})\ncomm.send({data})\ncomm.close()\nprint('sent')"
+        );
+        let said = cell(&kernel, &code).await;
+        assert_eq!(
+            (said.error.as_ref(), said.stdout.as_str()),
+            (None, "sent\n"),
+            "{data}: {}",
+            said.traceback
+        );
+        assert_eq!(said.others, [], "{data}");
+    }
     assert_eq!(cell(&kernel, "x").await.result.as_deref(), Some("7"));
 }
 
@@ -105,6 +120,69 @@ async fn exit_ends_the_cell_and_not_the_kernel() {
         assert_eq!((said.result.as_deref(), said.state_lost()), (Some("7"), false), "{code}");
     }
     assert_eq!(kernel.generation(), generation);
+}
+
+/// Signals come at every moment: also while what the cell says is on its way.
+#[tokio::test]
+async fn what_signal_handlers_and_finalizers_say_loses_and_crosses_nothing() {
+    let place = Place::new();
+    let kernel = place.kernel().await;
+    let code = "import os, signal, sys
+def say(text):
+    os.write(1, b'raw %d\\n' % say.count)
+    sys.stdout.write(f'{text} {say.count}\\n')
+    say.count += 1
+say.count = 0
+def tick(*_):
+    os.write(1, b'tick\\n')
+    sys.stdout.write('tock\\n')
+class Thing:
+    def __del__(self):
+        sys.stdout.write('gone\\n')
+before = signal.signal(signal.SIGALRM, tick)
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+try:
+    for _ in range(20000):
+        say('said')
+        thing = Thing()
+        thing.itself = thing
+finally:
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)";
+    let said = cell(&kernel, code).await;
+    assert_eq!((said.error.as_ref(), said.stderr.as_str()), (None, ""), "{}", said.traceback);
+    let (of_handlers, of_cell): (Vec<&str>, Vec<&str>) =
+        said.stdout.lines().filter(|line| *line != "gone").partition(|line| ["tick", "tock"].contains(line));
+    let expected: Vec<String> = (0..20000).flat_map(|n| [format!("raw {n}"), format!("said {n}")]).collect();
+    assert!(of_cell == expected, "{} lines of {}", of_cell.len(), expected.len());
+    assert!(of_handlers.len() > 2, "the handler was called");
+    // A handler may be called within itself.
+    let mut open = 0;
+    for line in &of_handlers {
+        open += if *line == "tick" { 1 } else { -1 };
+        assert!(open >= 0, "{of_handlers:?}");
+    }
+    assert_eq!(open, 0, "{of_handlers:?}");
+    // A handler that has everything sent, and one that ends the kernel, while it is printed.
+    let code = "signal.signal(signal.SIGALRM, lambda *_: print('x', flush=True))
+signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+for _ in range(50000): print('y' * 4)
+signal.setitimer(signal.ITIMER_REAL, 0)";
+    let said = cell(&kernel, code).await;
+    assert_eq!((said.end(), said.stderr.as_str()), (&CellEnd::Done, ""), "{}", said.traceback);
+    assert_eq!(said.stdout.matches('y').count(), 200_000);
+    let code = "import os, signal
+def leave(*_):
+    print('bye')
+    os._exit(5)
+signal.signal(signal.SIGALRM, leave)
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+while True: print('x' * 10)";
+    for _ in 0..3 {
+        let said = cell(&kernel, code).await;
+        assert!(said.stdout.ends_with("bye\n"), "{said:?}");
+        assert!(matches!(said.end(), CellEnd::Died { .. }), "{said:?}");
+    }
 }
 
 #[tokio::test]

@@ -307,3 +307,75 @@ print(json.dumps([said, kept(Large("b", bytes(500))), kept({"a": [1, "b", None]}
     let large = json!([false, false, false, false, false, false, 0]);
     assert_eq!(printed(&stand, script).await, json!([large, true, true]));
 }
+
+/// What a snapshot has of these variables: what was kept together, and what is left.
+async fn snapshot(variables: &str) -> Value {
+    let script = r#"
+import json, sys, types, junto_snapshot
+shell = types.SimpleNamespace(user_ns={}, user_ns_hidden=())
+said = []
+junto_snapshot._shell, junto_snapshot._tell = lambda: shell, said.append
+Before = set(globals())
+exec(sys.argv[1])
+shell.user_ns.update((name, value) for name, value in globals().items() if name not in Before and name[0].islower())
+junto_snapshot.save(1 << 20)
+together = sorted(sorted(each["names"]) for each in said[0]["values"])
+print(json.dumps([together, sorted(said[0]["left"])]))
+"#;
+    let mut command = python(&stand(), script);
+    command.arg(variables);
+    let output = finished(command).await;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn what_can_change_is_kept_with_whatever_shares_it_and_constants_by_themselves() {
+    let changing = r#"
+from collections import deque as Deque
+from array import array as Array
+from io import BytesIO as Bytes
+class Point:
+    __slots__ = ("x",)
+class Text(str):
+    __slots__ = ("note",)
+class Hashed:
+    __slots__ = ("x",)
+    def __hash__(self): return 7
+for n, made in enumerate([Deque([1]), Array("i", [1]), Bytes(b"x"), Point(), Text("x"), Hashed(), [1], bytearray(1)]):
+    globals()[f"a{n}"], globals()[f"b{n}"] = made, {"kept": made}
+del n, made
+"#;
+    let pairs: Vec<[String; 2]> = (0..8).map(|n| [format!("a{n}"), format!("b{n}")]).collect();
+    assert_eq!(snapshot(changing).await, json!([pairs, []]));
+    let constant = r#"
+import datetime as Dates, decimal as Decimals, re as Patterns
+from collections import namedtuple as Named
+Pair = Named("Pair", "a b")
+made = [None, ..., True, 7, 2.5, 1j, "text", b"bytes", (1, "x"), frozenset([1]), range(3), slice(3), Pair(1, 2),
+    Dates.timezone.utc, Decimals.Decimal("1.5"), Patterns.compile("x"), len, Decimals.Decimal]
+one, other = tuple(made), tuple(made)
+del made
+"#;
+    assert_eq!(snapshot(constant).await, json!([[["one"], ["other"]], []]));
+}
+
+#[tokio::test]
+async fn a_variable_that_cannot_be_brought_back_costs_no_other() {
+    let odd = r"
+class Leaving:
+    def __getstate__(self): return {'a': 1}
+    def __setstate__(self, state): raise SystemExit
+class Once:
+    left = 3
+    def __init__(self): self.a = 1
+    def __setstate__(self, state):
+        Once.left -= 1
+        if Once.left == 0: raise SystemExit
+s, y = Leaving(), 5
+shared = Once()
+one, other = [shared], [shared]
+del shared
+";
+    assert_eq!(snapshot(odd).await, json!([[["y"]], ["one", "other", "s"]]));
+}

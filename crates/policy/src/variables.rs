@@ -252,7 +252,7 @@ impl Lists {
         };
         match (first.text(), texts) {
             (Some("eval"), Some(texts)) => {
-                self.line(&texts.get(dashes..).unwrap_or_default().join(" "), depth)
+                self.line(&texts.get(dashes..).unwrap_or_default().join(" "), depth);
             }
             (Some("trap"), Some(texts)) => self.line(texts.get(dashes).unwrap_or(&""), depth),
             (Some("read"), _) => self.any |= option(&['a']),

@@ -16,7 +16,7 @@ impl Reader<'_, '_> {
         let ends = |c: char| c.is_whitespace() || "/;&|<>()".contains(c) || colon.contains(c);
         let name = rest.get(..rest.find(ends).unwrap_or(rest.len())).unwrap_or_default();
         if name.contains('{')
-            || name.contains("\\") && rest.get(name.len()..).is_some_and(|end| end.starts_with('\n'))
+            || name.contains('\\') && rest.get(name.len()..).is_some_and(|end| end.starts_with('\n'))
         {
             return Err(Unclear::new("a tilde before braces, or before a line that goes on"));
         }

@@ -36,6 +36,7 @@ mod jail;
 mod known;
 mod landlock;
 mod means;
+mod nested;
 mod places;
 mod proxy;
 mod seccomp;

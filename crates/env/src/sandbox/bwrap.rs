@@ -211,7 +211,8 @@ impl Plan {
         for own in &foreign.own {
             walls.own(own, places.is_temporary(&own.dir));
         }
-        let open: BTreeSet<&Path> = places.writable().chain(places.pinned()).collect();
+        let open: BTreeSet<&Path> =
+            places.writable().chain(places.pinned()).chain(places.above_nested()).collect();
         for dir in open.into_iter().filter(|dir| !is_device(dir) && !foreign.is_own(dir)) {
             walls.bind("--bind", dir, dir);
         }
@@ -220,15 +221,19 @@ impl Plan {
                 stand_ins.extend(StandIn::at(&root.join(name))?);
             }
         }
+        for one in places.nested().filter(|one| one.named) {
+            stand_ins.extend(StandIn::at(&one.git)?);
+        }
         let empty = || stand_ins.iter().map(StandIn::path);
         // A command has its queues where nothing is missing.
         let stay_empty = self.message_queues && !stand_ins.is_empty() && forbid_queues(bwrap.as_raw());
-        for root in places.roots() {
+        let kept = places.roots().flat_map(|root| {
             let names = SETTINGS.iter().chain(SETTINGS_FILES).chain(posing(root));
-            for settings in names.map(|name| root.join(name)) {
-                if settings.exists() && !(stay_empty && empty().any(|empty| empty == settings)) {
-                    walls.bind("--ro-bind", &settings, &settings);
-                }
+            names.map(|name| root.join(name))
+        });
+        for settings in kept.chain(places.nested().map(|one| one.git.clone())) {
+            if settings.exists() && !(stay_empty && empty().any(|empty| empty == settings)) {
+                walls.bind("--ro-bind", &settings, &settings);
             }
         }
         for socket in &foreign.covered {

@@ -11,6 +11,7 @@ use nix::unistd::{AccessFlags, access, geteuid};
 
 use super::foreign::Foreign;
 use super::known::Known;
+use super::nested::{Nested, Repository};
 use super::standin::StandIn;
 use super::{Access, Sandbox, secrets};
 use crate::{EnvFacts, Error, ErrorKind, RealPath, Result, follow_links};
@@ -38,6 +39,8 @@ pub(crate) struct Places {
     searched: Vec<PathBuf>,
     /// The secret files in them and on the way up, found when the environment was made.
     found: Vec<PathBuf>,
+    /// The repositories in them that can be changed.
+    nested: Nested,
     /// What was hidden before, wherever it is now.
     known: Known,
     /// Whether one of them was too large to be looked through.
@@ -91,12 +94,15 @@ impl Places {
         searched.extend(sandbox.searched.iter().filter_map(|dir| dir.canonicalize().ok()));
         searched.dedup();
         let mut found = secrets::on_the_way_up(cwd, home);
+        let mut repositories = Vec::new();
         let mut cut_short = false;
         for dir in &searched {
             let within = secrets::in_tree(dir, usize::MAX);
             found.extend(within.found);
+            repositories.extend(within.repositories);
             cut_short |= within.cut_short;
         }
+        let nested = Nested::new(repositories, &searched, &roots);
         Ok(Self {
             access: sandbox.access,
             roots,
@@ -106,6 +112,7 @@ impl Places {
             hidden,
             searched,
             found,
+            nested,
             known: Known::default(),
             cut_short,
             sockets: sandbox.sockets.clone(),
@@ -131,6 +138,21 @@ impl Places {
         self.roots().flat_map(|root| {
             let is_on_the_way = |dir: &&Path| self.writable().any(|top| *dir != top && dir.starts_with(top));
             root.ancestors().skip(1).filter(is_on_the_way)
+        })
+    }
+
+    /// Repositories below the roots, whose settings are kept as well.
+    pub(super) fn nested(&self) -> impl Iterator<Item = &Repository> {
+        let writes = self.access != Access::ReadOnly;
+        self.nested.now().filter(move |_| writes)
+    }
+
+    /// Directories on the way to these: none is moved away with them, for another to be put in its place.
+    pub(super) fn above_nested(&self) -> impl Iterator<Item = &Path> {
+        self.nested().flat_map(|one| {
+            let is_below_a_root =
+                |dir: &&Path| self.roots().any(|root| *dir != root && dir.starts_with(root));
+            one.git.ancestors().skip(1).take_while(is_below_a_root)
         })
     }
 

@@ -50,6 +50,8 @@ fn begins_a_key(path: &Path) -> bool {
 /// Secret files that were found in a directory.
 pub(super) struct Searched {
     pub(super) found: Vec<PathBuf>,
+    /// Where the settings of repositories are, the nearest first.
+    pub(super) repositories: Vec<PathBuf>,
     /// Whether there were more files than are looked at.
     pub(super) cut_short: bool,
 }
@@ -84,7 +86,7 @@ fn is_repository(dir: &Path) -> bool {
 
 /// Looks for secret files in a directory, first in what is nearest.
 pub(super) fn in_tree(root: &Path, depth: usize) -> Searched {
-    let mut searched = Searched { found: Vec::new(), cut_short: false };
+    let mut searched = Searched { found: Vec::new(), repositories: Vec::new(), cut_short: false };
     let mut pending = VecDeque::from([(root.to_owned(), depth.min(DEPTH))]);
     let mut seen = 0;
     while let Some((dir, levels)) = pending.pop_front() {
@@ -97,6 +99,9 @@ pub(super) fn in_tree(root: &Path, depth: usize) -> Searched {
             }
             let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else { continue };
             let path = entry.path();
+            if name == ".git" {
+                searched.repositories.push(path.clone());
+            }
             if kind.is_dir() {
                 if deeper > 0 && !HEAVY.iter().any(|heavy| name == *heavy) {
                     pending.push_back((path, deeper));

@@ -103,3 +103,54 @@ fn where_git_has_its_own_nothing_stands_in_the_way() {
     let said = run(&below, "ls; mkdir objects config; echo x > HEAD; cat HEAD");
     assert!(!said.contains("HEAD") && said.ends_with("x\n"), "{said}");
 }
+
+/// A project with a submodule, which is empty if it is not checked out.
+fn with_submodule(work: &Path, checked_out: bool) {
+    let sub = work.join("lib/sub");
+    std::fs::create_dir_all(&sub).unwrap();
+    for dir in [work, &sub] {
+        git(dir, &["init", "-q"]);
+        std::fs::write(dir.join("a"), "a").unwrap();
+        git(dir, &["add", "a"]);
+        git(dir, &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]);
+    }
+    std::fs::write(work.join(".gitmodules"), "[submodule \"sub\"]\n\tpath = lib/sub\n\turl = /nowhere\n")
+        .unwrap();
+    git(work, &["add", "lib/sub", ".gitmodules"]);
+    std::fs::rename(sub.join(".git"), work.join(".git/modules")).unwrap();
+    if checked_out {
+        std::fs::write(sub.join(".git"), "gitdir: ../../.git/modules\n").unwrap();
+    } else {
+        std::fs::remove_file(sub.join("a")).unwrap();
+    }
+}
+
+#[test]
+fn no_command_changes_the_settings_of_a_submodule() {
+    const SETS: &str = "git config -f lib/sub/.git/config core.fsmonitor \"touch $PWD/ran;:\"; touch made";
+    for (checked_out, before) in [
+        (true, "rm lib/sub/.git; cp -r .git/modules lib/sub/.git"),
+        (true, "mv lib/sub lib/x; mkdir lib/sub; cp -r .git/modules lib/sub/.git"),
+        (true, "mv lib x; mkdir -p lib/sub; cp -r .git/modules lib/sub/.git"),
+        (false, "cp -r .git/modules lib/sub/.git"),
+        (false, "rmdir lib/sub; mkdir lib/sub; cp -r .git/modules lib/sub/.git"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let work = dir.path().canonicalize().unwrap().join("work");
+        std::fs::create_dir(&work).unwrap();
+        with_submodule(&work, checked_out);
+        let status = git(&work, &["status", "--porcelain"]);
+        let said = run(&work, &format!("{before}; {SETS}"));
+        assert!(work.join("made").exists(), "{before}: {said}");
+        assert_eq!(
+            git(&work, &["status", "--porcelain"]),
+            format!("{status}\n?? made").trim(),
+            "{before}: {said}"
+        );
+        assert!(!work.join("ran").exists(), "{before}: {said}");
+        assert_eq!(work.join("lib/sub/.git").exists(), checked_out, "{before}: {said}");
+        // What is in it may be changed.
+        let said = run(&work, "echo b > lib/sub/b && mv lib/sub/b lib/b && echo done");
+        assert_eq!(said.trim(), "done");
+    }
+}

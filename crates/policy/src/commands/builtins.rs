@@ -52,8 +52,12 @@ pub(super) fn source(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed
 pub(super) fn runs_file(study: &Study<'_>, file: &Word) -> Deed {
     // What is open has a name of its own.
     let named = |word: &Word| {
-        let Some(Piece::Text(text)) = word.pieces().last() else { return false };
-        text.rsplit_once('/').is_some_and(|(_, name)| {
+        let name = match (word.text(), word.pieces().last()) {
+            (Some(text), _) => text.rsplit('/').next(),
+            (None, Some(Piece::Text(text))) => text.rsplit_once('/').map(|(_, name)| name),
+            _ => None,
+        };
+        name.is_some_and(|name| {
             name.contains(char::is_alphabetic) && !matches!(name, "stdin" | "stdout" | "stderr")
         })
     };

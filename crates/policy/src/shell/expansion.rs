@@ -86,8 +86,16 @@ impl Reader<'_, '_> {
                 }
                 b'~' if matches!(self.text.as_bytes().get(self.at.wrapping_sub(1)), Some(b':' | b'=')) => {
                     let before = self.text.get(start..self.at).unwrap_or_default();
-                    let assigns = before.split_once('=').is_some_and(|(name, _)| is_name(name));
-                    if assigns || !matches!(kind, Kind::Plain) {
+                    let assigned = before.split_once('=').filter(|(name, _)| is_name(name));
+                    // A colon may be anywhere in the value, an equals sign only before it.
+                    let means_home = match assigned {
+                        _ if before.ends_with(':') && !matches!(kind, Kind::Plain) => true,
+                        Some((_, value)) if matches!(kind, Kind::Plain) => {
+                            value.is_empty() || value.ends_with(':')
+                        }
+                        _ => false,
+                    };
+                    if means_home {
                         self.tilde(&mut pieces, Kind::Value)?;
                         assigned_home = true;
                     } else {

@@ -18,12 +18,12 @@ use crate::support::{judge, rules};
 /// The most commands that a line may have.
 const MOST: usize = 60;
 
-/// Writes down what is run, and ends a line that runs too much. Odd commands fail, so that both branches are taken.
+/// Writes down what is run, each at once and so on one line, and ends a line that runs too much. Odd commands fail, so that both branches are taken.
 const PRELUDE: &str = r#"
 ulimit -t 5
 exec 9>&1 >/dev/null 2>&1 </dev/null
 command_not_found_handle() {
-    printf '%s\0' "$1" >> .log
+    printf '%q\0' "$1" >> .log
     local all
     mapfile -d '' all < .log
     (( ${#all[@]} < 200 )) || kill -9 0

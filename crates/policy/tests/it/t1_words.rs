@@ -132,6 +132,8 @@ fn what_makes_words_hides_no_file() {
         ("y=a; ", "of=~:\"$y\""),
         ("y=a; ", "of=~:$y"),
         ("", "x=~/../../tmp/{a,b}"),
+        ("", "x==~/../../tmp/a"),
+        ("x=a=~/../../../tmp/a; ", "\"$x\""),
         ("export x={a,/etc/q}; ", "$x"),
         ("declare x=~/{a,b}; ", "$x"),
     ] {

@@ -73,7 +73,7 @@ class Tool(types.ModuleType):
         junto_tools.checked(outcome)
         if not self._typed or outcome.data is None:
             return outcome.output
-        if junto_tools.is_rounded(outcome.data):
+        if junto_tools.is_rounded(outcome):
             warnings.warn(
                 "what %s gave has a number that does not fit into 64 bits: this is its text" % self.__name__, stacklevel=3
             )

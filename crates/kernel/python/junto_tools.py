@@ -435,13 +435,31 @@ def _whole(digits):
         raise ToolsUnavailable("%s does not fit into 64 bits, so no tool can be given it: pass it as a text" % digits)
 
 
-def is_rounded(data):
-    """Whether there is a whole number in what a tool gave that does not fit into 64 bits, and so is another one here."""
+def is_rounded(outcome):
+    """Whether a tool gave a whole number that does not fit into 64 bits, and so is another one among its data.
+
+    There it looks like any large number; its text says which it is.
+    """
+    return _has_vast(outcome.data) and _tells_vast(outcome.output)
+
+
+def _has_vast(data):
     if isinstance(data, dict):
-        return any(is_rounded(value) for value in data.values())
+        return any(_has_vast(value) for value in data.values())
     if isinstance(data, list):
-        return any(is_rounded(value) for value in data)
+        return any(_has_vast(value) for value in data)
     return isinstance(data, float) and data.is_integer() and abs(data) >= 1 << 63
+
+
+def _tells_vast(text):
+    if not _LONG_NUMBER.search(text):
+        return False
+    try:
+        json.loads(text, parse_int=_whole)
+    # Of what is no JSON it is not known where its numbers are.
+    except (RecursionError, ToolsUnavailable, ValueError):
+        return True
+    return False
 
 
 def _plain(value):

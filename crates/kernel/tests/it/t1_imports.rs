@@ -104,6 +104,9 @@ async fn a_number_that_would_become_another_on_the_way_is_refused() {
                 warnings.simplefilter('always')\n    given = create_issue(title='vast')\n\
                 print(type(given).__name__, '64 bits' in str(told[0].message))";
     assert_eq!(reading.printed(code).await, "str True\n");
+    // A large number that is none of the whole ones is what it is.
+    let code = "large = create_issue(title='large')\ntype(large).__name__, large.mass, large.number";
+    assert_eq!(reading.printed(code).await, "('Result', 6.022e+23, 7)");
     reading.end().await;
 }
 

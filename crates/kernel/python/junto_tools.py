@@ -92,11 +92,19 @@ def save_tool(category, name, code):
     """Keeps code as `gentools.<category>.<name>`: the text of a module with a function `run`."""
     compile(code, "<%s.%s>" % (category, name), "exec")
     said = session().call("save_code_tool", {"category": category, "name": name, "code": code})
-    module = "gentools.%s.%s" % (category, name)
-    # It is imported anew.
-    for loaded in [loaded for loaded in sys.modules if loaded == module or loaded.startswith(module + ".")]:
-        del sys.modules[loaded]
+    forget_tool("gentools.%s.%s" % (category, name))
     return said
+
+
+def forget_tool(module):
+    """Has a tool that was kept imported anew, with all that is in its package, of which this may be one module."""
+    tool = ".".join(module.split(".")[:3])
+    for loaded in [loaded for loaded in sys.modules if loaded == tool or loaded.startswith(tool + ".")]:
+        del sys.modules[loaded]
+    category, _, name = tool.rpartition(".")
+    # There it would be found without being imported.
+    if category in sys.modules:
+        vars(sys.modules[category]).pop(name, None)
 
 
 def _summaries(reply):

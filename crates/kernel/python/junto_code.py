@@ -10,6 +10,7 @@ import importlib.abc
 import importlib.machinery
 import inspect
 import linecache
+import os
 import sys
 import types
 import warnings
@@ -73,7 +74,7 @@ class Tool(types.ModuleType):
         junto_tools.checked(outcome)
         if not self._typed or outcome.data is None:
             return outcome.output
-        if junto_tools.is_rounded(outcome.data):
+        if junto_tools.is_rounded(outcome):
             warnings.warn(
                 "what %s gave has a number that does not fit into 64 bits: this is its text" % self.__name__, stacklevel=3
             )
@@ -111,6 +112,27 @@ def tool(call, wire=None, optional=(), typed=False, free=False):
     return make
 
 
+# The modules below `gentools` that were found, and the state of their files then.
+_found = {}
+
+
+def forget_changed():
+    """Has tools that were kept run anew when they are imported next, if a file of theirs has changed: between cells."""
+    for name, (file, stamp) in list(_found.items()):
+        if _stamp(file) != stamp:
+            del _found[name]
+            junto_tools.forget_tool(name)
+
+
+def _stamp(file):
+    """Which state a file is in; None if it is not seen from here."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
 class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         root, _, below = name.partition(".")
@@ -126,6 +148,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         spec = importlib.machinery.ModuleSpec(name, _Loader(source), is_package=source["is_package"])
         if "file" in source:
             spec.origin, spec.has_location = source["file"], True
+            _found[name] = (source["file"], _stamp(source["file"]))
         return spec
 
 

@@ -21,8 +21,14 @@ TOOL = "cell_shell"
 SHELLS = ("/bin/sh", "/bin/bash", "/usr/bin/sh", "/usr/bin/bash")
 
 _kernel = os.getpid()
+# What this process gives those it starts, which is not always what `os.environ` says, and what it was at first.
+_given = dict(os.environ)
+_first = dict(_given)
 # Where programs are that a line names without saying where.
-_usual = os.environ.get("PATH", os.defpath)
+_usual = _first.get("PATH", os.defpath)
+# Variables that have programs run what no line names; so have the functions that bash exports.
+RUNNING = ("BASH_ENV", "ENV", "LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD")
+FUNCTION = "BASH_FUNC_"
 # What this thread may start next without being asked again: it was asked for just before.
 _granted = threading.local()
 # Scripts that were asked for and that another thread will start, by their arguments.
@@ -72,7 +78,7 @@ def _hook(event, arguments):
 def _on_system(command):
     line = os.fsdecode(command)
     if not _is_granted(["-c", line]):
-        ask(_with_path(line, None))
+        ask(_with_changes(line, None))
 
 
 def _on_popen(executable, arguments, cwd, env):
@@ -101,7 +107,17 @@ def _on_pty(argv):
     _granted.rest = argv[1:]
 
 
+def _on_putenv(name, value):
+    _given[os.fsdecode(name)] = os.fsdecode(value)
+
+
+def _on_unsetenv(name):
+    _given.pop(os.fsdecode(name), None)
+
+
 _HANDLERS = {
+    "os.putenv": _on_putenv,
+    "os.unsetenv": _on_unsetenv,
     "os.system": _on_system,
     "subprocess.Popen": _on_popen,
     "os.exec": _on_exec,
@@ -119,8 +135,8 @@ def _texts(arguments):
 def _shown(program, path, argv, env):
     """A program and its arguments as a line. What runs is what is at the path, whatever it is told that its name is."""
     if path in SHELLS and len(argv) == 3 and argv[1] == "-c":
-        return _with_path(argv[2], env)
-    return shlex.join([_named(program, path), *argv[1:]])
+        return _with_changes(argv[2], env)
+    return _with_changes(shlex.join([_named(program, path), *argv[1:]]), env)
 
 
 def _here(program):
@@ -160,13 +176,31 @@ def _named(program, path):
     return program if usual or path == program else path
 
 
-def _with_path(line, env):
-    """A line of a shell, with where it finds its programs if that is not where they are looked for otherwise."""
-    path = _path(env)
+def _with_changes(line, env):
+    """A line with what its environment has of its own and could have it run something else."""
+    given = _environment(env)
+    path = given.get("PATH", os.defpath)
+    changes = []
     # What comes behind hides nothing.
-    if path in (_usual, os.defpath) or path.startswith(_usual + os.pathsep):
-        return line
-    return "export PATH=%s; %s" % (shlex.quote(path), line)
+    if path not in (_usual, os.defpath) and not path.startswith(_usual + os.pathsep):
+        changes.append("PATH=" + shlex.quote(path))
+    for name in sorted(given):
+        is_running = name in RUNNING or name.startswith(FUNCTION)
+        if is_running and given[name] != _first.get(name):
+            is_name = name.isidentifier()
+            changes.append(f"{name}={shlex.quote(given[name])}" if is_name else shlex.quote(f"{name}={given[name]}"))
+    return "".join(f"export {change}; " for change in changes) + line
+
+
+def _environment(env):
+    """What a program gets that is given this; if that is nothing, what this process has."""
+    if env is None:
+        return dict(_given)
+    try:
+        return {os.fsdecode(name): os.fsdecode(value) for name, value in env.items()}
+    except (AttributeError, TypeError):
+        # No environment in which anything could be started.
+        return {}
 
 
 def _is_granted(rest):
@@ -203,7 +237,7 @@ def _searching_spawn(spawn):
     def asking(path, argv, env, **kwargs):
         texts = _texts(argv)
         # It searches where this process does, whatever the other one is given.
-        ask(_shown(path, _found(path, None), texts, env))
+        ask(_shown(path, _found(path, _environment(None)), texts, env))
         with _grant(texts[1:]):
             return spawn(path, argv, env, **kwargs)
 
@@ -238,7 +272,7 @@ def _install_in(shell):
 def _asking_system(system):
     @functools.wraps(system)
     def asking(line):
-        ask(_with_path(line, None))
+        ask(_with_changes(line, None))
         with _grant(["-c", line]):
             return system(line)
 
@@ -262,12 +296,13 @@ def _script_line(argv, cell):
     """What a script magic runs: for a shell the cell itself, else a program that gets it on its input."""
     path = _found(argv[0], None)
     if len(argv) == 1 and path in SHELLS:
-        return _with_path(cell, None)
+        return _with_changes(cell, None)
     argv = [_named(argv[0], path), *argv[1:]]
     end = "END"
     while end in cell:
         end += "_"
-    return "%s <<'%s'\n%s%s%s" % (shlex.join(argv), end, cell, "" if cell.endswith("\n") else "\n", end)
+    line = "%s <<'%s'\n%s%s%s" % (shlex.join(argv), end, cell, "" if cell.endswith("\n") else "\n", end)
+    return _with_changes(line, None)
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ def begin():
     if shell is not None:
         shell.colors = "nocolor"
         shell.history_manager.enabled = False
+        shell.events.register("pre_execute", junto_code.forget_changed)
     junto_leave.install(shell)
 
 

@@ -92,11 +92,19 @@ def save_tool(category, name, code):
     """Keeps code as `gentools.<category>.<name>`: the text of a module with a function `run`."""
     compile(code, "<%s.%s>" % (category, name), "exec")
     said = session().call("save_code_tool", {"category": category, "name": name, "code": code})
-    module = "gentools.%s.%s" % (category, name)
-    # It is imported anew.
-    for loaded in [loaded for loaded in sys.modules if loaded == module or loaded.startswith(module + ".")]:
-        del sys.modules[loaded]
+    forget_tool("gentools.%s.%s" % (category, name))
     return said
+
+
+def forget_tool(module):
+    """Has a tool that was kept imported anew, with all that is in its package, of which this may be one module."""
+    tool = ".".join(module.split(".")[:3])
+    for loaded in [loaded for loaded in sys.modules if loaded == tool or loaded.startswith(tool + ".")]:
+        del sys.modules[loaded]
+    category, _, name = tool.rpartition(".")
+    # There it would be found without being imported.
+    if category in sys.modules:
+        vars(sys.modules[category]).pop(name, None)
 
 
 def _summaries(reply):
@@ -435,13 +443,31 @@ def _whole(digits):
         raise ToolsUnavailable("%s does not fit into 64 bits, so no tool can be given it: pass it as a text" % digits)
 
 
-def is_rounded(data):
-    """Whether there is a whole number in what a tool gave that does not fit into 64 bits, and so is another one here."""
+def is_rounded(outcome):
+    """Whether a tool gave a whole number that does not fit into 64 bits, and so is another one among its data.
+
+    There it looks like any large number; its text says which it is.
+    """
+    return _has_vast(outcome.data) and _tells_vast(outcome.output)
+
+
+def _has_vast(data):
     if isinstance(data, dict):
-        return any(is_rounded(value) for value in data.values())
+        return any(_has_vast(value) for value in data.values())
     if isinstance(data, list):
-        return any(is_rounded(value) for value in data)
+        return any(_has_vast(value) for value in data)
     return isinstance(data, float) and data.is_integer() and abs(data) >= 1 << 63
+
+
+def _tells_vast(text):
+    if not _LONG_NUMBER.search(text):
+        return False
+    try:
+        json.loads(text, parse_int=_whole)
+    # Of what is no JSON it is not known where its numbers are.
+    except (RecursionError, ToolsUnavailable, ValueError):
+        return True
+    return False
 
 
 def _plain(value):

@@ -124,9 +124,17 @@ impl Library {
             Some("odd") => json!({"number": "seven"}),
             // As it is after it was read: more than 64 bits.
             Some("vast") => json!({"number": 1_180_591_620_717_411_303_424_f64, "state": "open"}),
+            Some("large") => {
+                let more = json!({"id": "1180591620717411303424"});
+                json!({"number": 7, "state": "open", "mass": 6.022e23, "more": more})
+            }
             _ => data,
         };
-        ToolOutcome { data: Some(Arc::new(data.clone())), ..ToolOutcome::ok(data.to_string()) }
+        let text = match call.arguments["title"].as_str() {
+            Some("vast") => r#"{"number": 1180591620717411303424, "state": "open"}"#.to_owned(),
+            _ => data.to_string(),
+        };
+        ToolOutcome { data: Some(Arc::new(data)), ..ToolOutcome::ok(text) }
     }
 }
 

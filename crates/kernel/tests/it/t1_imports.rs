@@ -104,6 +104,9 @@ async fn a_number_that_would_become_another_on_the_way_is_refused() {
                 warnings.simplefilter('always')\n    given = create_issue(title='vast')\n\
                 print(type(given).__name__, '64 bits' in str(told[0].message))";
     assert_eq!(reading.printed(code).await, "str True\n");
+    // A large number that is none of the whole ones is what it is.
+    let code = "large = create_issue(title='large')\ntype(large).__name__, large.mass, large.number";
+    assert_eq!(reading.printed(code).await, "('Result', 6.022e+23, 7)");
     reading.end().await;
 }
 
@@ -247,8 +250,25 @@ async fn code_that_is_kept_is_a_tool() {
     assert_eq!(reading.raised("save_tool('sums', 'add', 'def run(')").await.0, "SyntaxError");
     let said = reading.printed("save_tool('sums', 'add', 'def run(): pass')").await;
     assert!(said.starts_with("'save_code_tool {\"category\":\"sums\""), "{said}");
-    std::fs::write(&file, "def run(): return 'new'").unwrap();
-    assert_eq!(reading.printed("from gentools.sums.add import run; run()").await, "'new'");
+    // The next cell that imports it has what is there then, also if it was saved elsewhere, and from another of its files.
+    for (text, inner) in [
+        ("def run(): return 'new'", ""),
+        ("def run(): return 'newer'", ""),
+        ("from .api import run", "inner"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        std::fs::write(file.with_file_name("api.py"), format!("def run(): return '{inner}'")).unwrap();
+        let said = if inner.is_empty() { text.split('\'').nth(1).unwrap() } else { inner };
+        let imported = reading.printed("from gentools.sums.add import run; run()").await;
+        assert_eq!(imported, format!("'{said}'"));
+        assert_eq!(reading.printed("from gentools.sums import add; add.run()").await, imported);
+    }
+    std::fs::write(file.with_file_name("api.py"), "def run(): return 'changed'").unwrap();
+    assert_eq!(reading.printed("run()").await, "'inner'");
+    assert_eq!(reading.printed("from gentools.sums.add import run; run()").await, "'changed'");
+    // What has not changed is the same module.
+    reading.printed("import gentools.sums.add as module; module.kept = 1").await;
+    assert_eq!(reading.printed("import gentools.sums.add as module; module.kept").await, "1");
     reading.end().await;
 }
 

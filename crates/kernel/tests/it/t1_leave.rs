@@ -111,9 +111,9 @@ async fn what_is_only_called_like_a_program_is_shown_by_its_path() {
     let exec = "child = os.fork()\nif child == 0:\n    os.execv('sh', ['sh', '-c', 'ls'])\nos.waitpid(child, 0)[1] >> 8";
     check(exec, "7", &["./sh -c ls"]).await;
     let own = "own = {'PATH': os.getcwd()}\nsubprocess.run(['ls'], env=own).returncode";
-    check(own, "7", &[&format!("{here}/ls")]).await;
-    check("subprocess.run(['sh', '-c', 'ls'], env=own).returncode", "7", &[&format!("{here}/sh -c ls")])
-        .await;
+    check(own, "7", &[&format!("export PATH={here}; {here}/ls")]).await;
+    let shell = "subprocess.run(['sh', '-c', 'ls'], env=own).returncode";
+    check(shell, "7", &[&format!("export PATH={here}; {here}/sh -c ls")]).await;
     check("subprocess.run('ls', shell=True, env=own).returncode", "7", &[&format!("export PATH={here}; ls")])
         .await;
     check("subprocess.run(['true'], env={**os.environ, 'X': '1'}).returncode", "0", &["true"]).await;
@@ -121,8 +121,61 @@ async fn what_is_only_called_like_a_program_is_shown_by_its_path() {
     check("os.environ['PATH'] += ':/opt'; os.system('exit 3') >> 8", "3", &["exit 3"]).await;
     let changed = "before = os.environ['PATH']; os.environ['PATH'] = '.:' + before\nos.system('ls') >> 8";
     check(changed, "7", &["export PATH=.:/usr/bin:/bin:/opt; ls"]).await;
-    check("subprocess.run(['ls']).returncode", "7", &["./ls"]).await;
+    let path = "export PATH=.:/usr/bin:/bin:/opt; ";
+    check("subprocess.run(['ls']).returncode", "7", &[&format!("{path}./ls")]).await;
+    for argv in ["env ls", "nice ls", "bash -c ls x"] {
+        let code = format!("subprocess.run('{argv}'.split()).returncode");
+        check(&code, "7", &[&format!("{path}{argv}")]).await;
+    }
+    check("%%bash\nls || echo $?", "7\n", &[&format!("{path}ls || echo $?\n")]).await;
+    let script = "%%bash -s x\nls; echo $?";
+    check(script, "7\n", &[&format!("{path}bash -s x <<'END'\nls; echo $?\nEND")]).await;
     check("os.environ['PATH'] = before", "", &[]).await;
+    check("subprocess.run(['ls', '-d', '.'], capture_output=True).returncode", "0", &["ls -d ."]).await;
+    // Beside `os.environ`, too.
+    check("os.putenv('PATH', '.'); os.system('ls') >> 8", "7", &["export PATH=.; ls"]).await;
+    let searched = "os.waitpid(posix.posix_spawnp('ls', ['ls'], {}), 0)[1] >> 8";
+    check(searched, "7", &["./ls"]).await;
+    check("os.unsetenv('PATH'); os.environ['PATH'] = before; os.system('exit 3') >> 8", "3", &["exit 3"])
+        .await;
+    reading.end().await;
+}
+
+#[tokio::test]
+async fn variables_that_have_something_else_run_are_shown() {
+    let reading = Reading::with(&[("LD_LIBRARY_PATH", "/opt/given")]).await;
+    let check = async |code: &str, said: &str, lines: &[&str]| check(&reading, code, said, lines).await;
+    check("import os, subprocess\nown = lambda **more: {**os.environ, **more}", "", &[]).await;
+    check("open('other', 'w').write('exit 7')", "6", &[]).await;
+    check(
+        "subprocess.run('true', shell=True, executable='/bin/bash', env=own(**{'BASH_FUNC_true%%': '() { exit 7; }'})).returncode",
+        "7",
+        &["export 'BASH_FUNC_true%%=() { exit 7; }'; true"],
+    )
+    .await;
+    check(
+        "subprocess.run(['bash', '-c', 'true'], env=own(BASH_ENV='other')).returncode",
+        "7",
+        &["export BASH_ENV=other; true"],
+    )
+    .await;
+    check(
+        "subprocess.run(['true'], env=own(LD_PRELOAD='', LD_LIBRARY_PATH='a b')).returncode",
+        "0",
+        &["export LD_LIBRARY_PATH='a b'; export LD_PRELOAD=''; true"],
+    )
+    .await;
+    check("subprocess.run(['true'], env={b'ENV': b'other'}).returncode", "0", &["export ENV=other; true"])
+        .await;
+    check("os.environ['BASH_ENV'] = 'other'\nos.system('true')", "0", &["export BASH_ENV=other; true"]).await;
+    check(
+        "os.putenv('ENV', 'x'); del os.environ['BASH_ENV']; os.system('true')",
+        "0",
+        &["export ENV=x; true"],
+    )
+    .await;
+    // As they were when the kernel started they are nothing of the code's.
+    check("os.unsetenv('ENV'); subprocess.run(['true'], env=own(X='1')).returncode", "0", &["true"]).await;
     reading.end().await;
 }
 

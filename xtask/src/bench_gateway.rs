@@ -7,10 +7,9 @@
 //! What something adds is taken turn by turn, beside what answered without it just before or after, and the middle of
 //! the turns is what counts.
 //!
-//! What is added to an answer's time is judged with everything on one processor, and shown on all of them too. On several
-//! the kernel decides at each of four wakings whether the next process begins here or elsewhere, which makes a difference
-//! of ten microseconds each time; programs that ask the same of the system come to figures that differ by that and by
-//! nothing they do. On one processor the time is what is done.
+//! What is added to an answer's time is judged on all processors, and shown with everything on one. On several the kernel
+//! decides at each of four wakings whether the next process begins here or elsewhere, which makes a difference of about ten
+//! microseconds each time, and from run to run; on one processor the time is what is done.
 
 mod clients;
 mod others;
@@ -59,10 +58,10 @@ pub(crate) fn run_all() -> Outcome {
     fs::create_dir_all(&scratch).map_err(|e| format!("cannot make {}: {e}", scratch.display()))?;
     let release = root().join("target/release");
     let mut verdict = Verdict::default();
-    let [requests, ours, bytes] = latency(&Stand::start(Processors::One, &release, &scratch)?)?;
-    verdict.latency(ours, requests, bytes);
+    latency(&Stand::start(Processors::One, &release, &scratch)?)?;
     let stand = Stand::start(Processors::All, &release, &scratch)?;
-    latency(&stand)?;
+    let [requests, ours, bytes] = latency(&stand)?;
+    verdict.latency(ours, requests, bytes);
     speed(&stand, &others::start(stand.upstream.address(), &scratch)?, &mut verdict)?;
     streams(&stand, &mut verdict)?;
     println!();

@@ -18,9 +18,9 @@ use crate::books::Books;
 const MOST: usize = 128;
 /// How long those that come may wait for each other: to wake a thread for each would take longer than to read it.
 const REST: Duration = Duration::from_millis(5);
-/// How far it stands back (`nice`).
+/// How far it stands back (`nice`): as far as there is. It cannot starve, since what it has no time for others do.
 #[cfg(target_os = "linux")]
-const BEHIND: i32 = 10;
+const BEHIND: i32 = 19;
 
 /// The way to the thread. It ends when nobody has one any more.
 #[derive(Clone)]

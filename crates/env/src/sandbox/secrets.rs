@@ -24,6 +24,19 @@ pub(super) fn places(home: Option<&Path>) -> Vec<PathBuf> {
     of_home.chain(SECRETS_OF_SYSTEM.iter().map(PathBuf::from)).collect()
 }
 
+/// Whether a file of the system is one of passwords in which there is none, as where nobody logs in: only `*` and `!`
+/// in their place.
+pub(super) fn holds_no_password(path: &Path) -> bool {
+    const FILES: [&str; 4] = ["gshadow", "gshadow-", "shadow", "shadow-"];
+    let is_one = FILES.iter().any(|name| path == Path::new("/etc").join(name));
+    is_one && fs::read_to_string(path).is_ok_and(|text| text.lines().all(has_no_password))
+}
+
+fn has_no_password(line: &str) -> bool {
+    let password = line.split(':').nth(1);
+    password.is_some_and(|password| !password.is_empty() && password.chars().all(|c| matches!(c, '*' | '!')))
+}
+
 /// Whether a file is secret by its name, wherever it is.
 pub(super) fn is_named_secret(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
@@ -117,6 +130,25 @@ pub(super) fn in_tree(root: &Path, depth: usize) -> Searched {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_has_a_password_unless_it_is_plain_that_it_has_none() {
+        for (line, without) in [
+            ("root:*:20228:0:99999:7:::", true),
+            ("sshd:!:20228::::::", true),
+            ("polkit:!*:20228::::::", true),
+            ("adm:*::", true),
+            ("me:$y$j9T$x$y:20228:0:99999:7:::", false),
+            ("locked:!$6$x$y:20228:0:99999:7:::", false),
+            ("open::20228:0:99999:7:::", false),
+            ("nonsense", false),
+            ("", false),
+        ] {
+            assert_eq!(has_no_password(line), without, "{line}");
+        }
+        assert!(!holds_no_password(Path::new("/etc/passwd")));
+        assert!(!holds_no_password(Path::new("/nowhere/shadow")));
+    }
 
     #[test]
     fn names() {

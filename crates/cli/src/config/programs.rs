@@ -16,6 +16,13 @@ const SCRIPTS: &[&str] = &[
 /// What is run of a folder that is named.
 const ENTRIES: &[&str] =
     &["__main__.py", "index.js", "index.mjs", "index.ts", "package.json", "pyproject.toml"];
+/// Programs that run the file that is named first, whatever it looks like; their names may end in a version.
+const INTERPRETERS: &[&str] = &[
+    "bash", "bun", "dash", "deno", "fish", "julia", "ksh", "lua", "luajit", "node", "nodejs", "perl", "php",
+    "pypy", "python", "pwsh", "Rscript", "ruby", "sh", "tclsh", "ts-node", "tsx", "zsh",
+];
+/// What some of these put behind a name that is no file.
+const ENDINGS: &[&str] = &["", ".js", ".mjs", ".cjs", ".ts"];
 /// Programs that run what a file says which they find by themselves.
 const FINDERS: &[(&str, &str)] = &[
     ("npm", "package.json"),
@@ -65,6 +72,7 @@ pub(super) fn pins(root: &Path, server: &ServerConfig) -> Vec<Pin> {
             files.push(path.clone());
         }
     }
+    files.extend(operands(&here, launch));
     let program = Path::new(&launch.command).file_name().and_then(|name| name.to_str());
     let found = FINDERS.iter().filter(|(finder, _)| Some(*finder) == program);
     files.extend(found.map(|(_, file)| here.join(file)));
@@ -85,10 +93,13 @@ pub(super) fn pins(root: &Path, server: &ServerConfig) -> Vec<Pin> {
 pub(crate) fn anchor(root: &Path, server: &mut ServerConfig) {
     let Reach::Program(launch) = &mut server.reach else { return };
     let here = place(root, launch);
+    let operands = operands(&here, launch);
     let whole = |word: &mut String| {
         let (flag, path) = split(word);
         let file = here.join(path);
-        if !path.is_empty() && is_script(&file) && is_inside(root, &file) {
+        let is_operand = || named(&file).filter(|file| operands.contains(file));
+        let run = if is_script(&file) { Some(file.clone()) } else { is_operand() };
+        if !path.is_empty() && run.is_some_and(|run| is_inside(root, &run)) {
             *word = format!("{flag}{}", file.display());
         }
     };
@@ -117,6 +128,41 @@ fn split(word: &str) -> (&str, &str) {
         Some(at) if word.starts_with('-') => word.split_at(at + 1),
         _ => ("", word),
     }
+}
+
+/// What interpreters in a command run: the first file that is named behind one. A word behind an option may be its value,
+/// and then the next one counts, too.
+fn operands(here: &Path, launch: &Launch) -> Vec<PathBuf> {
+    let words: Vec<&str> = [&launch.command].into_iter().chain(&launch.args).map(String::as_str).collect();
+    let mut files = Vec::new();
+    for (at, _) in words.iter().enumerate().filter(|(_, word)| is_interpreter(word)) {
+        for pair in words[at..].windows(2) {
+            let &[before, word] = pair else { break };
+            if let Some(file) = named(&here.join(split(word).1)) {
+                files.push(file);
+                if !before.starts_with('-') && !word.starts_with('-') {
+                    break;
+                }
+            }
+        }
+    }
+    files
+}
+
+fn is_interpreter(word: &str) -> bool {
+    let name = Path::new(word).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    INTERPRETERS.contains(&name)
+}
+
+/// The file that an interpreter takes a path for.
+fn named(path: &Path) -> Option<PathBuf> {
+    let with = |ending: &&str| {
+        let mut path = path.as_os_str().to_owned();
+        path.push(ending);
+        PathBuf::from(path)
+    };
+    ENDINGS.iter().map(with).find(|path| path.is_file())
 }
 
 /// Whether a path is a file that is run when it is named.
@@ -149,9 +195,16 @@ mod tests {
     fn what_a_server_runs_is_found_in_its_command() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        for file in
-            ["serve.py", "tools/main.js", "tools/index.js", "mod/__main__.py", "package.json", "data.db"]
-        {
+        for file in [
+            "serve.py",
+            "tools/main.js",
+            "tools/index.js",
+            "mod/__main__.py",
+            "package.json",
+            "data.db",
+            "plain",
+            "server.js",
+        ] {
             fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
             fs::write(root.join(file), "x").unwrap();
         }
@@ -174,11 +227,21 @@ mod tests {
         check("npm", &["run", "mcp"], &["package.json"]);
         check("npx", &["-y", "somebody/elses"], &[]);
         check("python3", &["/etc/hostname", "../x.py"], &[]);
+        check("python3", &["plain", "data.db"], &["plain"]);
+        check("/usr/bin/python3.11", &["-u", "-W", "ignore", "plain"], &["plain"]);
+        check("env", &["A=b", "node", "--inspect", "server"], &["server.js"]);
+        check("npx", &["tsx", "server"], &["server.js"]);
+        check("sqlite-server", &["data.db"], &[]);
         let mut server = ServerConfig::program("s", "python3", ["serve.py", "--db", "data.db"]);
         anchor(&root, &mut server);
         assert_eq!(
             server.reach.to_string(),
             format!("python3 {} --db data.db", root.join("serve.py").display())
         );
+        for (program, file) in [("python3", "plain"), ("node", "server")] {
+            let mut server = ServerConfig::program("s", program, [file]);
+            anchor(&root, &mut server);
+            assert_eq!(server.reach.to_string(), format!("{program} {}", root.join(file).display()));
+        }
     }
 }

@@ -17,7 +17,6 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use super::foreign::Own;
 use super::landlock::Rules;
 use super::places::{Places, SETTINGS, SETTINGS_FILES, is_device, posing};
-use super::secrets;
 use super::standin::StandIn;
 use crate::local::{Launch, MARK};
 use crate::variables::Variables;
@@ -246,7 +245,7 @@ impl Plan {
         for path in places.masked() {
             let found = fs::symlink_metadata(&path);
             // A wall before a file takes bubblewrap a tenth of a millisecond.
-            let needs_none = || places.is_closed(&path) || secrets::holds_no_password(&path);
+            let needs_none = || places.is_closed(&path) || places.is_empty_of_secrets(&path);
             if found.as_ref().is_ok_and(fs::Metadata::is_dir) {
                 walls.add(["--perms", "0000", "--tmpfs"]);
                 walls.0.push(path.into());

@@ -35,6 +35,8 @@ pub(crate) struct Places {
     temporary: Vec<PathBuf>,
     /// What is not read, whether it is there or not.
     hidden: Vec<PathBuf>,
+    /// Those of them that somebody named for this sandbox.
+    named: Vec<PathBuf>,
     /// Directories that were looked through for secret files: the working directory, its project, those named.
     searched: Vec<PathBuf>,
     /// The secret files in them and on the way up, found when the environment was made.
@@ -79,7 +81,8 @@ impl Places {
             }
         }
         let named = sandbox.hidden.iter().chain(&sandbox.unread).map(|path| meant(path, cwd, home));
-        for path in named.chain(secrets::places(home)) {
+        let named: Vec<PathBuf> = named.collect();
+        for path in named.iter().cloned().chain(secrets::places(home)) {
             // Also what a link leads to.
             let real = real(&path);
             // What goes up is no place by itself: it may be the working directory, or above it.
@@ -110,6 +113,7 @@ impl Places {
             door: sandbox.door.as_ref().and_then(|door| door.first()).map(PathBuf::from),
             temporary,
             hidden,
+            named: named.iter().map(|path| real(path)).collect(),
             searched,
             found,
             nested,
@@ -196,6 +200,11 @@ impl Places {
         access(&real, AccessFlags::R_OK) == Err(Errno::EACCES)
             && real.metadata().is_ok_and(|found| found.uid() != geteuid().as_raw())
             && !self.writable().any(|dir| real.starts_with(dir))
+    }
+
+    /// Whether there is nothing secret in a file that nobody has named: one of the system's passwords without one.
+    pub(super) fn is_empty_of_secrets(&self, file: &Path) -> bool {
+        !self.named.iter().any(|named| named == file) && secrets::holds_no_password(file)
     }
 
     /// Unix sockets of others, for commands that have Unix sockets; none, if they have none.

@@ -69,7 +69,7 @@ fn walls_that_are_told_in_part_hold_nothing_and_nothing_runs() {
 }
 
 /// Root reads everything, and others what is theirs: whom the system keeps from a file no wall is built for, nor where
-/// it keeps nothing.
+/// it keeps nothing, unless that was asked for.
 #[test]
 fn a_file_that_is_closed_anyway_takes_no_wall() {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -78,17 +78,22 @@ fn a_file_that_is_closed_anyway_takes_no_wall() {
     std::fs::write(&program, script).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let means = Means { bwrap: Some(program), ..means(Held::Walls) };
+    let told = || std::fs::read_to_string(&words).unwrap();
+    let has_wall = |path: &Path| told().lines().any(|line| Path::new(line) == path);
+    let shadow = Path::new("/etc/shadow");
     check_in(Cage::with_means(&means, Sandbox::workspace()), async |cage| {
         std::fs::set_permissions(cage.at("home/work/.env"), std::fs::Permissions::from_mode(0o000)).unwrap();
         cage.says("true").await;
-        let told = std::fs::read_to_string(&words).unwrap();
-        let has_wall = |path: &Path| told.lines().any(|line| Path::new(line) == path);
         // Another could be put in its place.
-        assert!(has_wall(&cage.at("home/work/.env")), "{told}");
-        assert!(has_wall(&cage.at("home/.ssh")), "{told}");
-        let shadow = Path::new("/etc/shadow");
+        assert!(has_wall(&cage.at("home/work/.env")), "{}", told());
+        assert!(has_wall(&cage.at("home/.ssh")), "{}", told());
         let holds_one = |text: String| text.contains('$');
-        assert_eq!(has_wall(shadow), std::fs::read_to_string(shadow).is_ok_and(holds_one), "{told}");
+        assert_eq!(has_wall(shadow), std::fs::read_to_string(shadow).is_ok_and(holds_one), "{}", told());
+    });
+    let named = Sandbox { hidden: vec![shadow.to_owned()], ..Sandbox::workspace() };
+    check_in(Cage::with_means(&means, named), async |cage| {
+        cage.says("true").await;
+        assert_eq!(has_wall(shadow), std::fs::File::open(shadow).is_ok(), "{}", told());
     });
 }
 

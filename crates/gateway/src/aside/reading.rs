@@ -64,6 +64,9 @@ fn read(copies: &Receiver<Arc<Copy>>, books: &Books) {
         for copy in std::iter::once(first).chain(copies.try_iter()) {
             copy.read();
             books.backlog.remove(&copy);
+            // Whoever came meanwhile need not wait for all of them: the kernel lets even this thread have its time once it
+            // has a core.
+            thread::yield_now();
         }
     }
 }

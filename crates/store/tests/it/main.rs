@@ -12,6 +12,8 @@ mod t0_index;
 mod t0_journal;
 mod t0_sessions;
 mod t1_snapshots;
+mod t1_undo;
 mod t3_damage;
 mod t3_faults;
 mod t3_index;
+mod workspace;

@@ -42,6 +42,7 @@ mod proxy;
 mod seccomp;
 mod secrets;
 mod standin;
+mod survey;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

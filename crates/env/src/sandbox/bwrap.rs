@@ -16,8 +16,9 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use super::foreign::Own;
 use super::landlock::Rules;
-use super::places::{Places, SETTINGS, SETTINGS_FILES, is_device, posing};
+use super::places::{Places, is_device};
 use super::standin::StandIn;
+use super::survey::{Hidden, Survey, Surveying};
 use crate::local::{Launch, MARK};
 use crate::variables::Variables;
 
@@ -155,14 +156,12 @@ const FILE_RIGHTS: &[&str] = &["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "C
 /// What the command gets instead of what is hidden, if that is a file: nothing that can be opened.
 const NOTHING: &str = "/dev/null";
 
-/// What bubblewrap is told after it was started: where the walls are, by what is there now. To look for that, and to put
-/// something where nothing is, takes as long as bubblewrap takes to start, so that both are done at once.
+/// What bubblewrap is told after it was started: where the walls are, by what was found to be there meanwhile.
 pub(super) struct Plan {
-    /// Whether there is a namespace of users.
-    user: bool,
+    way: Way,
     message_queues: bool,
-    own_network: bool,
     places: Arc<Places>,
+    survey: Surveying,
     variables: Variables,
     /// Bubblewrap reads here, and builds nothing before this is closed.
     tells: PipeWriter,
@@ -171,46 +170,53 @@ pub(super) struct Plan {
 impl Plan {
     /// Tells it, which is this process; gives what must stand while the walls do.
     pub(super) fn carry_out(mut self, bwrap: nix::unistd::Pid) -> Vec<StandIn> {
-        let (walls, stand_ins) = match self.walls(bwrap) {
-            Ok(walls) => walls,
+        let survey = match self.survey.end() {
+            Ok(survey) => survey,
             Err(e) => {
                 // No option of bubblewrap, which says so, and ends.
                 drop(write!(self.tells, "--{e}\0"));
                 return Vec::new();
             }
         };
+        // A command has its queues where nothing is missing.
+        let stay_empty = self.message_queues && !survey.stand_ins.is_empty() && forbid_queues(bwrap.as_raw());
+        let walls = self.way.walls(&self.places, &survey, stay_empty);
         let mut text = Vec::new();
-        let walls = walls.iter().map(OsString::as_os_str);
+        let variables = self.variables.iter().flat_map(|(name, value)| [OsStr::new("--setenv"), name, value]);
+        let walls = walls.0.iter().map(OsString::as_os_str);
         let last = LAST.iter().map(OsStr::new);
-        for word in self.named_variables().chain(walls).chain(last) {
+        for word in variables.chain(walls).chain(last) {
             text.extend_from_slice(word.as_bytes());
             text.push(0);
         }
         // If it has ended it has said why, and if it was told a part it ends.
         drop(self.tells.write_all(&text));
-        stand_ins
+        survey.stand_ins
     }
+}
 
-    fn named_variables(&self) -> impl Iterator<Item = &OsStr> {
-        self.variables.iter().flat_map(|(name, value)| [OsStr::new("--setenv"), name, value])
-    }
+/// Which namespaces a command has of its own.
+struct Way {
+    user: bool,
+    network: bool,
+}
 
-    /// What is mounted where, and which namespaces there are; and what must stand while they do.
-    fn walls(&self, bwrap: nix::unistd::Pid) -> io::Result<(Vec<OsString>, Vec<StandIn>)> {
-        let places = &self.places;
+impl Way {
+    /// What is mounted where, and which namespaces there are. `stay_empty`: whether what stands in for settings can be
+    /// covered with the directory of message queues.
+    fn walls(&self, places: &Places, survey: &Survey, stay_empty: bool) -> Words {
         let mut walls = Words::default();
-        let mut stand_ins = Vec::new();
         walls.add(NAMESPACES.iter().copied());
         if self.user {
             walls.add(["--unshare-user"]);
         } else {
             walls.add(FILE_RIGHTS.iter().flat_map(|right| ["--cap-add", right]));
         }
-        if self.own_network {
+        if self.network {
             walls.add(["--unshare-net"]);
         }
         walls.add(EVERYTHING.iter().chain(kernel()).copied());
-        let foreign = places.foreign();
+        let foreign = &survey.foreign;
         for own in &foreign.own {
             walls.own(own, places.is_temporary(&own.dir));
         }
@@ -219,38 +225,22 @@ impl Plan {
         for dir in open.into_iter().filter(|dir| !is_device(dir) && !foreign.is_own(dir)) {
             walls.bind("--bind", dir, dir);
         }
-        for root in places.roots() {
-            for name in SETTINGS.iter().chain(posing(root)) {
-                stand_ins.extend(StandIn::at(&root.join(name))?);
-            }
-        }
-        for one in places.nested().filter(|one| one.named) {
-            stand_ins.extend(StandIn::at(&one.git)?);
-        }
-        let empty = || stand_ins.iter().map(StandIn::path);
-        // A command has its queues where nothing is missing.
-        let stay_empty = self.message_queues && !stand_ins.is_empty() && forbid_queues(bwrap.as_raw());
-        let kept = places.roots().flat_map(|root| {
-            let names = SETTINGS.iter().chain(SETTINGS_FILES).chain(posing(root));
-            names.map(|name| root.join(name))
-        });
-        for settings in kept.chain(places.nested().map(|one| one.git.clone())) {
-            if settings.exists() && !(stay_empty && empty().any(|empty| empty == settings)) {
-                walls.bind("--ro-bind", &settings, &settings);
+        let empty = || survey.stand_ins.iter().map(StandIn::path);
+        for settings in &survey.kept {
+            if !(stay_empty && empty().any(|empty| empty == settings)) {
+                walls.bind("--ro-bind", settings, settings);
             }
         }
         for socket in &foreign.covered {
             walls.bind("--ro-bind", Path::new(NOTHING), socket);
         }
-        for path in places.masked() {
-            let found = fs::symlink_metadata(&path);
-            // A wall before a file takes bubblewrap a tenth of a millisecond.
-            let needs_none = || places.is_closed(&path) || places.is_empty_of_secrets(&path);
-            if found.as_ref().is_ok_and(fs::Metadata::is_dir) {
-                walls.add(["--perms", "0000", "--tmpfs"]);
-                walls.0.push(path.into());
-            } else if !(found.is_ok_and(|found| found.is_file()) && needs_none()) {
-                walls.bind("--ro-bind", Path::new(NOTHING), &path);
+        for hidden in &survey.hidden {
+            match hidden {
+                Hidden::Directory(path) => {
+                    walls.add(["--perms", "0000", "--tmpfs"]);
+                    walls.0.push(path.into());
+                }
+                Hidden::File(path) => walls.bind("--ro-bind", Path::new(NOTHING), path),
             }
         }
         walls.add(DEVICES.iter().copied());
@@ -262,7 +252,7 @@ impl Plan {
         for own in foreign.own.iter().filter(|own| !places.is_temporary(&own.dir)) {
             walls.0.extend([OsString::from("--remount-ro"), own.dir.clone().into()]);
         }
-        Ok((walls.0, stand_ins))
+        walls
     }
 }
 
@@ -324,6 +314,7 @@ pub(super) fn wrap(
     terminal: bool,
     launch: Launch,
 ) -> io::Result<(Launch, Plan, PipeReader)> {
+    let survey = Surveying::begin(Arc::clone(places))?;
     let (arguments, tells) = io::pipe()?;
     let (told, info) = io::pipe()?;
     let files = [arguments.into(), memory("filter", filter)?.into(), info.into()];
@@ -349,9 +340,9 @@ pub(super) fn wrap(
     let mark = variables.iter().filter(|(name, _)| *name == MARK);
     let mark = mark.map(|(name, value)| (name.clone(), value.clone())).collect();
     let program = line.remove(0);
-    let places = Arc::clone(places);
-    let (user, message_queues) = (bwrap.user, bwrap.message_queues);
-    let plan = Plan { user, message_queues, own_network, places, variables, tells };
+    let way = Way { user: bwrap.user, network: own_network };
+    let (message_queues, places) = (bwrap.message_queues, Arc::clone(places));
+    let plan = Plan { way, message_queues, places, survey, variables, tells };
     Ok((Launch { program, arguments: line, variables: mark, descriptors, ..launch }, plan, told))
 }
 

@@ -72,7 +72,7 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Exit {
             interruptible(gateway::run(command, environment, &output))
         }
         Some(Command::Gateway(GatewayArgs { serve, .. })) => {
-            on(&mut Builder::new_multi_thread(), gateway::serve(serve, environment, &output))
+            on(&mut gateway::runtime(environment), gateway::serve(serve, environment, &output))
         }
         Some(Command::Mcp(args)) => on_runtime(mcp::run(args, environment, &output)),
         Some(Command::Demo(args)) => on_runtime(demo::run(&args, environment, &output)),

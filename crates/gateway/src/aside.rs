@@ -10,7 +10,7 @@ use junto_llm::Error;
 
 pub(crate) use self::reading::Reading;
 use crate::books::Books;
-use crate::note::Note;
+use crate::note::{Note, Noted};
 use crate::tee::Tee;
 
 /// How many bytes of an answer may wait to be read by whoever has time.
@@ -35,7 +35,7 @@ pub(crate) struct Aside {
 impl Aside {
     /// For an answer that this tee reads, to a request of which note may still be to be taken.
     pub(crate) fn new(tee: Tee, note: Option<Note>, when: &When) -> Self {
-        let copy = Arc::new(Copy { put: Mutex::default(), reader: Mutex::new(Some(Reader { note, tee })) });
+        let copy = Arc::new(Copy { put: Mutex::default(), reader: Mutex::new(Reader::Reads { note, tee }) });
         match when {
             When::Later(desk) => desk.lay(&copy),
             When::Now => drop(copy.read()),
@@ -76,14 +76,17 @@ impl Drop for Aside {
 /// What was put aside of one answer, and who reads it.
 pub(crate) struct Copy {
     put: Mutex<Put>,
-    /// Gone after the end.
-    reader: Mutex<Option<Reader>>,
+    reader: Mutex<Reader>,
 }
 
-struct Reader {
-    /// Before the answer is read: whose it is.
-    note: Option<Note>,
-    tee: Tee,
+enum Reader {
+    Reads {
+        /// Before the answer is read: whose it is.
+        note: Option<Note>,
+        tee: Tee,
+    },
+    /// After the end. What was read is kept until the copy is freed, by whoever made it.
+    HasRead { _request: Option<Noted>, _answer: Vec<Bytes> },
 }
 
 #[derive(Default)]
@@ -121,8 +124,8 @@ impl Copy {
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let Put { chunks, end } =
             std::mem::take(&mut *self.put.lock().unwrap_or_else(PoisonError::into_inner));
-        let Some(Reader { note, tee }) = &mut *reader else { return Read::ToItsEnd };
-        drop(note.take());
+        let Reader::Reads { note, tee } = &mut *reader else { return Read::ToItsEnd };
+        let request = note.take().and_then(Note::take);
         for chunk in &chunks {
             tee.read(chunk);
         }
@@ -132,7 +135,7 @@ impl Copy {
             Some(End::Broke(error)) => tee.broke(error),
             Some(End::Left) => {}
         }
-        *reader = None;
+        *reader = Reader::HasRead { _request: request, _answer: chunks };
         Read::ToItsEnd
     }
 }

@@ -10,10 +10,17 @@ use crate::gateway::Gateway;
 use crate::report::{Meter, Via};
 use crate::sessions::{Key, Turn};
 
-/// A request of which note is still to be taken: when this is dropped. To read it takes about as long as to send it on, so
-/// that is done when nobody waits for it.
+/// A request of which note is still to be taken: by [`Note::take`], or when this is dropped. To read it takes about as
+/// long as to send it on, so that is done when nobody waits for it.
 pub(crate) struct Note {
-    pub(crate) gateway: Gateway,
+    gateway: Gateway,
+    meter: Meter,
+    /// Gone once note is taken of it.
+    request: Option<Noted>,
+}
+
+/// What note is taken of.
+pub(crate) struct Noted {
     pub(crate) wire: Wire,
     pub(crate) head: Parts,
     pub(crate) bytes: Bytes,
@@ -21,19 +28,40 @@ pub(crate) struct Note {
     pub(crate) provider: String,
     /// The model that is asked for.
     pub(crate) asked: String,
-    pub(crate) meter: Meter,
+}
+
+impl Note {
+    pub(crate) fn new(gateway: Gateway, meter: Meter, request: Noted) -> Self {
+        Self { gateway, meter, request: Some(request) }
+    }
+
+    /// Takes note of the request, and gives it back.
+    pub(crate) fn take(mut self) -> Option<Noted> {
+        self.read()
+    }
+
+    /// How many bytes it has.
+    pub(crate) fn size(&self) -> usize {
+        self.request.as_ref().map_or(0, |request| request.bytes.len())
+    }
+
+    fn read(&mut self) -> Option<Noted> {
+        let request = self.request.take()?;
+        let Noted { wire, head, bytes, provider, asked } = &request;
+        // What is no JSON says nothing.
+        let body = serde_json::from_slice(bytes).unwrap_or(Value::Null);
+        let Classified { traffic, session, .. } = crate::classify(*wire, asked, &head.headers, &body);
+        let key = Key::of(*wire, session.as_ref(), &body);
+        let (ticket, _) = self.gateway.0.books.sessions.begin(key, Turn::Free);
+        self.meter.route(&traffic, provider, asked);
+        self.meter.session(ticket);
+        self.meter.via(Via::Passthrough);
+        Some(request)
+    }
 }
 
 impl Drop for Note {
     fn drop(&mut self) {
-        // It was JSON at first glance, so it is.
-        let body = serde_json::from_slice(&self.bytes).unwrap_or(Value::Null);
-        let Classified { traffic, session, .. } =
-            crate::classify(self.wire, &self.asked, &self.head.headers, &body);
-        let key = Key::of(self.wire, session.as_ref(), &body);
-        let (ticket, _) = self.gateway.0.books.sessions.begin(key, Turn::Free);
-        self.meter.route(&traffic, &self.provider, &self.asked);
-        self.meter.session(ticket);
-        self.meter.via(Via::Passthrough);
+        self.read();
     }
 }

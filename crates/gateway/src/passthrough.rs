@@ -19,7 +19,7 @@ use crate::gateway::Gateway;
 use crate::glance::Glance;
 use crate::guard::Link;
 use crate::headers;
-use crate::note::Note;
+use crate::note::{Note, Noted};
 use crate::reply::Failure;
 use crate::route::{ClientKeyUse, Target};
 use crate::sealed;
@@ -41,15 +41,16 @@ const MOST_KEPT: usize = 64 * 1024;
 pub(crate) struct Straight<'a> {
     /// In whose books note is to be taken of it.
     pub(crate) gateway: &'a Gateway,
-    /// Whether it was looked through already, and is what it should be.
-    pub(crate) is_read: bool,
+    /// Whether it is certain that no other model is asked for. Whether the rest of it makes sense is then its provider's
+    /// to say, since nobody else has to read it.
+    pub(crate) is_certain: bool,
 }
 
 /// Sends the body on and gives the answer as it comes: its status, its headers but for those that concern one connection,
 /// and its bytes. If the provider breaks off, so does the answer: nothing is added to it.
 ///
-/// What was not read of a straight call is read while its provider has it: if it is not what it should be, the provider is
-/// left, and the client is told.
+/// A straight call for a model that is not certain is looked through while its provider has it: if it asks for another
+/// one, or makes no sense, the provider is left, and the client is told.
 pub(crate) async fn answer(
     call: Call,
     head: Parts,
@@ -64,24 +65,20 @@ pub(crate) async fn answer(
     let when = when(&head);
     let mut sending = passthrough.send(&path, headers, body.clone(), &call.cx);
     let first = poll!(&mut sending);
-    if straight.as_ref().is_some_and(|straight| !straight.is_read)
+    if straight.as_ref().is_some_and(|straight| !straight.is_certain)
         && Glance::at(&body)?.model()? != call.asked
     {
         return Err(Failure::new(ErrorKind::InvalidRequest, "model: is there twice, and not the same"));
     }
-    let mut note = straight.map(|straight| Note {
-        gateway: straight.gateway.clone(),
-        wire: call.wire,
-        head,
-        bytes: body,
-        provider: call.target.name.clone(),
-        asked: call.asked.clone(),
-        meter: call.meter.clone(),
+    let mut note = straight.map(|straight| {
+        let (provider, asked) = (call.target.name.clone(), call.asked.clone());
+        let request = Noted { wire: call.wire, head, bytes: body, provider, asked };
+        Note::new(straight.gateway.clone(), call.meter.clone(), request)
     });
     let answer = match first {
         Poll::Ready(answer) => answer?,
         Poll::Pending => {
-            note = note.filter(|note| note.bytes.len() <= MOST_KEPT);
+            note = note.filter(|note| note.size() <= MOST_KEPT);
             sending.await?
         }
     };

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 
 use http::{HeaderMap, header};
 use junto_llm::{SegmentId, StreamEvent, Wire};
+use memchr::memmem;
 
 use crate::gateway::Progress;
 use crate::sealed;
@@ -197,8 +198,8 @@ fn has_signatures(wire: Wire) -> bool {
 }
 
 /// Whether a request's body may hold marked progress.
-pub(crate) fn may_be_in(wire: Wire, body: &str) -> bool {
-    !has_signatures(wire) && (body.contains(OPEN) || body.contains(ESCAPED))
+pub(crate) fn may_be_in(wire: Wire, body: &[u8]) -> bool {
+    !has_signatures(wire) && [OPEN, ESCAPED].iter().any(|mark| memmem::find(body, mark.as_bytes()).is_some())
 }
 
 /// Reasoning without the progress that is marked in it.
@@ -329,8 +330,8 @@ mod tests {
             let marked = text.replace('(', OPEN).replace(')', CLOSE);
             assert_eq!(strip(&marked), expected, "{text}");
             let json = serde_json::to_string(&marked).unwrap();
-            assert_eq!(may_be_in(Wire::Chat, &json), text.contains('('));
-            assert!(!may_be_in(Wire::Anthropic, &json));
+            assert_eq!(may_be_in(Wire::Chat, json.as_bytes()), text.contains('('));
+            assert!(!may_be_in(Wire::Anthropic, json.as_bytes()));
         };
         check("", "");
         check("hm", "hm");
@@ -338,6 +339,6 @@ mod tests {
         check("(a)hm(b)ha(c)", "hmha");
         check("hm(cut off", "hm");
         check("hm)", &format!("hm{CLOSE}"));
-        assert!(may_be_in(Wire::Gemini, r#"{"text":"\u2063\u2062a\u2062\u2063"}"#));
+        assert!(may_be_in(Wire::Gemini, br#"{"text":"\u2063\u2062a\u2062\u2063"}"#));
     }
 }

@@ -32,6 +32,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use junto_llm::{Content, Origin, Part, Thinking, Wire};
+use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -130,8 +131,7 @@ fn write(sealed: &(impl Serialize + ?Sized)) -> Option<String> {
 
 /// Whether a request's body may hold something of ours.
 pub(crate) fn may_be_in(wire: Wire, body: &[u8]) -> bool {
-    // A body that is no UTF-8 is no JSON and comes to nothing anyway.
-    std::str::from_utf8(body).is_ok_and(|text| text.contains(PREFIX) || progress::may_be_in(wire, text))
+    memmem::find(body, PREFIX.as_bytes()).is_some() || progress::may_be_in(wire, body)
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ pub struct HttpProvider {
     /// Made when it is first used: to read the system's certificates takes longer than to start, and
     /// of several providers most are never asked.
     client: Arc<OnceLock<Client>>,
-    headers: HeaderMap,
+    headers: Arc<HeaderMap>,
     /// Whether it is told which gateways a call has come through: a vendor is not, as it cannot be one of them.
     is_told_the_way: bool,
     last_place: Arc<Mutex<Option<Arc<Place>>>>,
@@ -81,7 +81,7 @@ impl HttpProvider {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(fault(format!("`{}` is not an http or https URL", endpoint.base_url)));
         }
-        let headers = headers::for_endpoint(&endpoint)?;
+        let headers = Arc::new(headers::for_endpoint(&endpoint)?);
         let is_told_the_way = !headers::is_vendors(&url);
         Ok(Self {
             endpoint: Arc::new(endpoint),
@@ -182,7 +182,7 @@ impl HttpProvider {
         let body = serde_json::to_vec(&body).map_err(|e| {
             Error::new(ErrorKind::InvalidRequest, "the request cannot be written as JSON").with_source(e)
         })?;
-        let mut all = self.headers.clone();
+        let mut all = HeaderMap::clone(&self.headers);
         for (name, value) in headers {
             let value = HeaderValue::try_from(value).map_err(|e| {
                 Error::configuration(format!("the value of header `{name}` is not valid")).with_source(e)
@@ -343,7 +343,7 @@ impl Passthrough for HttpProvider {
     ) -> Fut<'a, Result<http::Response<ByteStream>, Error>> {
         Box::pin(async move {
             let timeouts = self.timeouts(cx);
-            for (name, value) in &self.headers {
+            for (name, value) in &*self.headers {
                 headers.entry(name).or_insert_with(|| value.clone());
             }
             self.tell_the_way(cx, &mut headers);

@@ -12,7 +12,10 @@ mod settings;
 mod setup;
 mod status;
 
+use std::thread::available_parallelism;
+
 use junto::llm::Secret;
+use tokio::runtime::Builder;
 
 use crate::args::GatewayCommand;
 use crate::config::{Config, Origin};
@@ -21,6 +24,20 @@ use crate::failure::{Exit, Failure};
 use crate::output::Output;
 
 pub(crate) use self::serve::run as serve;
+
+/// The variable by which tokio is told how many threads to have.
+const THREADS: &str = "TOKIO_WORKER_THREADS";
+
+/// What the gateway runs on: a thread for every second processor, unless it is told how many. The others are for whoever
+/// asks, and for what is done about a call when its answer is on its way. Where they serve as well, calls wander between
+/// them, and the slowest of a hundred takes longer.
+pub(crate) fn runtime(environment: &Environment) -> Builder {
+    let mut builder = Builder::new_multi_thread();
+    if environment.get(THREADS).is_none() {
+        builder.worker_threads(available_parallelism().map_or(1, |all| all.get().div_ceil(2)));
+    }
+    builder
+}
 
 /// Runs a command below `junto gateway`.
 pub(crate) async fn run(

@@ -99,21 +99,20 @@ async fn call(
         (passes && gateway.0.books.sessions.are_free(target.turns)).then_some(target)
     };
     let at_once = model_at_once(&bytes).filter(|_| model.is_none());
-    let at_once = at_once.and_then(|asked| Some((asked.to_owned(), straight(asked)?)));
-    let is_read = at_once.is_none();
-    let (asked, straight) = if let Some((asked, target)) = at_once {
-        (asked, Some(target))
+    let at_once = at_once.and_then(|at_once| Some((at_once, straight(at_once.model)?)));
+    let (asked, straight, is_certain) = if let Some((at_once, target)) = at_once {
+        (at_once.model.to_owned(), Some(target), at_once.is_only)
     } else {
         let glance = Glance::at(&bytes)?;
         let asked = model.map_or_else(|| glance.model(), Ok)?;
         let straight = straight(&asked);
-        (asked, straight)
+        (asked, straight, true)
     };
     if let Some(target) = straight {
         let permit = admitted.place.run().await.ok_or_else(|| Failure::overloaded(wire))?;
         let held = Held { _cancel: cancel, _permit: permit, _client: admitted.client };
         let call = Call { wire, target, asked, cx, held, meter };
-        let straight = Straight { gateway, is_read };
+        let straight = Straight { gateway, is_certain };
         return passthrough::answer(call, head, bytes, Some(straight)).await;
     }
     let target = gateway.0.routes.target(&asked)?;

@@ -1,6 +1,7 @@
 //! Writes down what became of calls, on a thread of its own: no answer waits for the disk, nor for whoever reads
 //! the log.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -14,6 +15,9 @@ use super::memory;
 const MOST: usize = 1024;
 /// How long it rests after a report: those that come meanwhile need not wake it, which each time would take a core from
 /// an answer that is on its way.
+///
+/// From the least to twice as long, each time another: calls that come at a steady pace would else be met at the same
+/// point each time, where it may be that each is answered just then.
 const REST: Duration = Duration::from_millis(5);
 
 /// After how many calls memory is given back, and how long none must have ended before: then it is quiet.
@@ -61,13 +65,19 @@ fn work(reports: Receiver<Option<CallReport>>, mut write: impl FnMut(CallReport)
     // Here that is this thread; elsewhere it would be the whole process. If it is refused, nothing is lost.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::setpriority_process(None, BEHIND);
+    let random = RandomState::new();
     let mut calls: u32 = 0;
     while let Some(report) = next(&reports, &mut calls) {
         write(report);
-        thread::sleep(REST);
+        let [part, ..] = random.hash_one(calls).to_le_bytes();
+        thread::sleep(REST + REST * u32::from(part) / 256);
         loop {
             match reports.try_recv() {
-                Ok(Some(report)) => write(report),
+                Ok(Some(report)) => {
+                    write(report);
+                    // Whoever came meanwhile need not wait for all of them.
+                    thread::yield_now();
+                }
                 Ok(None) => return,
                 Err(_) => break,
             }

@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _};
 use bytes::{Bytes, BytesMut};
-use http::StatusCode;
+use http::{Extensions, StatusCode};
 use http_body_util::BodyExt as _;
 use junto_llm::ErrorKind;
 use serde_json::Value;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
 
 use crate::glance::{Glance, not_json};
+use crate::guard::Link;
 use crate::reply::Failure;
 
 /// How long a client may take to send its body.
@@ -31,17 +34,52 @@ enum Unread {
     Broken(String),
 }
 
-/// The whole body as it came and as JSON, if it is not larger than `limit`.
-pub(crate) async fn read_json(body: Body, limit: usize) -> Result<(Bytes, Value), Failure> {
+/// The whole body of this request as it came and as JSON, if it is not larger than `limit`.
+pub(crate) async fn read_json(
+    request: &Extensions,
+    body: Body,
+    limit: usize,
+) -> Result<(Bytes, Value), Failure> {
     let bytes = read_bytes(body, limit).await?;
-    Glance::at(&bytes)?;
-    let json = json(&bytes)?;
+    let json = Pace::of(request, bytes.len()).run(|| {
+        Glance::at(&bytes)?;
+        json(&bytes)
+    })?;
     Ok((bytes, json))
 }
 
 /// What a body says.
 pub(crate) fn json(bytes: &[u8]) -> Result<Value, Failure> {
     serde_json::from_slice(bytes).map_err(|e| not_json(&e))
+}
+
+/// From how many bytes on a body takes so long to read that others are let go on meanwhile.
+const LONG: usize = 256 * 1024;
+
+/// How something is done that takes the longer the larger a request is.
+#[derive(Clone, Copy)]
+pub(crate) enum Pace {
+    /// At once.
+    Short,
+    /// So that whatever else this thread would do meanwhile is done by another.
+    Long,
+}
+
+impl Pace {
+    /// For a request that has so many bytes.
+    pub(crate) fn of(request: &Extensions, size: usize) -> Self {
+        // Other servers may call from where a thread cannot be left.
+        let is_ours = size >= LONG && request.get::<Link>().is_some();
+        let can_be_left = || Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
+        if is_ours && can_be_left() { Self::Long } else { Self::Short }
+    }
+
+    pub(crate) fn run<T>(self, work: impl FnOnce() -> T) -> T {
+        match self {
+            Self::Short => work(),
+            Self::Long => block_in_place(work),
+        }
+    }
 }
 
 /// The whole body as it came, if it is not larger than `limit`.
@@ -109,8 +147,43 @@ async fn skip(body: &mut Body) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aside::Desk;
+    use crate::books::Books;
     use futures_util::stream;
     use std::io;
+    use std::net::SocketAddr;
+    use std::sync::mpsc;
+
+    /// Of a request that came through our own server.
+    fn served() -> Extensions {
+        let address = SocketAddr::from(([127, 0, 0, 1], 1));
+        let desk = Desk::new(Books::for_tests(drop), None);
+        let mut extensions = Extensions::new();
+        extensions.insert(Link { peer: address, local: address, host: "localhost".into(), desk });
+        extensions
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn others_have_their_turn_while_a_large_request_is_read() {
+        let serving = async {
+            let (tell, told) = mpsc::sync_channel(1);
+            tokio::spawn(async move { tell.send(()) });
+            Pace::of(&served(), LONG).run(|| told.recv_timeout(PATIENCE))
+        };
+        tokio::spawn(serving).await.unwrap().expect("somebody else did it");
+    }
+
+    #[tokio::test]
+    async fn a_thread_is_left_only_where_it_can_be_and_for_what_is_large() {
+        let is_long = |request: &Extensions, size| matches!(Pace::of(request, size), Pace::Long);
+        assert!(!is_long(&served(), LONG), "there is only this thread");
+        let others = tokio::task::spawn_blocking(move || {
+            let several = tokio::runtime::Builder::new_multi_thread().build().unwrap();
+            let _within = several.enter();
+            [is_long(&served(), LONG), is_long(&served(), LONG - 1), is_long(&Extensions::new(), LONG)]
+        });
+        assert_eq!(others.await.unwrap(), [true, false, false]);
+    }
 
     fn chunks(chunks: &[&'static str]) -> Body {
         let chunks: Vec<io::Result<&'static str>> = chunks.iter().copied().map(Ok).collect();

@@ -6,7 +6,6 @@
 use std::fmt;
 
 use junto_llm::ErrorKind;
-use memchr::memmem;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use crate::reply::Failure;
@@ -17,17 +16,9 @@ pub(crate) struct Glance {
     model: Option<String>,
 }
 
-/// A model that is seen before a body is looked through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AtOnce<'a> {
-    pub(crate) model: &'a str,
-    /// Whether no other is named behind it, by whatever whoever reads JSON takes for that name. Where it is not known,
-    /// there may be.
-    pub(crate) is_only: bool,
-}
-
-/// The model, if that is what a body begins with, as most do. What comes after it may be no JSON.
-pub(crate) fn model_at_once(body: &[u8]) -> Option<AtOnce<'_>> {
+/// The model, if that is what a body begins with, as most do. What comes after it is not looked at: there may be
+/// another, or no JSON.
+pub(crate) fn model_at_once(body: &[u8]) -> Option<&str> {
     let rest = body.trim_ascii_start().strip_prefix(b"{")?;
     let rest = rest.trim_ascii_start().strip_prefix(b"\"model\"")?;
     let rest = rest.trim_ascii_start().strip_prefix(b":")?;
@@ -35,10 +26,7 @@ pub(crate) fn model_at_once(body: &[u8]) -> Option<AtOnce<'_>> {
     let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
     let (model, rest) = rest.split_at(end);
     let is_plain = !model.is_empty() && rest.starts_with(b"\"") && !model.iter().any(u8::is_ascii_control);
-    let model = std::str::from_utf8(model).ok().filter(|_| is_plain)?;
-    // Written so, or with letters in the way of `\u006d`.
-    let is_only = ["\"model\"", r"\u00"].iter().all(|name| memmem::find(rest, name.as_bytes()).is_none());
-    Some(AtOnce { model, is_only })
+    std::str::from_utf8(model).ok().filter(|_| is_plain)
 }
 
 impl Glance {
@@ -354,8 +342,7 @@ mod tests {
             (r#"{"models": "m""#, None),
         ] {
             let body = format!("{model}{rest}");
-            let seen = expected.map(|model| AtOnce { model, is_only: true });
-            assert_eq!(model_at_once(body.as_bytes()), seen, "{body}");
+            assert_eq!(model_at_once(body.as_bytes()), expected, "{body}");
             if let Some(seen) = expected {
                 assert_eq!(Glance::at(body.as_bytes()).unwrap().model.as_deref(), Some(seen), "{body}");
             }
@@ -372,35 +359,7 @@ mod tests {
         }
     }
 
-    #[test]
-    fn another_model_behind_the_first_is_not_overlooked() {
-        for (rest, is_only) in [
-            (r#","x":{"models":"n","Model":"n"},"y":"\"model\" "}"#, true),
-            (r#","model":"n"}"#, false),
-            (r#","x":[{"model":"n"}]}"#, false),
-            (r#","\u006dodel":"n"}"#, false),
-            (r#","mode\u006C":"n"}"#, false),
-        ] {
-            let body = format!(r#"{{"model":"m"{rest}"#);
-            let seen = model_at_once(body.as_bytes()).unwrap();
-            assert_eq!((seen.model, seen.is_only), ("m", is_only), "{body}");
-            let whole = Glance::at(body.as_bytes()).unwrap().model;
-            assert!(!is_only || whole.as_deref() == Some("m"), "{body}");
-        }
-    }
-
     proptest! {
-        #[test]
-        fn the_only_one_is_the_one_that_a_reader_sees(
-            pairs in prop::collection::vec((r#"model|mode|\\u006dodel|m\\u006Fdel|\\"model"#, "[a-c]"), 0..5),
-        ) {
-            let pairs: Vec<String> = pairs.iter().map(|(name, value)| format!(r#""{name}":"{value}""#)).collect();
-            let body = format!(r#"{{{}}}"#, pairs.join(","));
-            if let Some(AtOnce { model, is_only: true }) = model_at_once(body.as_bytes()) {
-                prop_assert_eq!(Glance::at(body.as_bytes()).unwrap().model.as_deref(), Some(model));
-            }
-        }
-
         #[test]
         fn it_sees_what_a_reader_sees(text in r#"[\[\]{}",:0-9a-e\\u+\-. ]{0,40}"#) {
             check(text.as_bytes());

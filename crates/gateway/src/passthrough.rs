@@ -14,6 +14,7 @@ use hyper::body::Frame;
 use junto_llm::{ByteStream, Error, ErrorKind, Wire};
 
 use crate::aside::{Aside, When};
+use crate::body::Pace;
 use crate::call::{Call, Held};
 use crate::gateway::Gateway;
 use crate::glance::Glance;
@@ -41,16 +42,15 @@ const MOST_KEPT: usize = 64 * 1024;
 pub(crate) struct Straight<'a> {
     /// In whose books note is to be taken of it.
     pub(crate) gateway: &'a Gateway,
-    /// Whether it is certain that no other model is asked for. Whether the rest of it makes sense is then its provider's
-    /// to say, since nobody else has to read it.
-    pub(crate) is_certain: bool,
+    /// Whether it was looked through already, and is what it should be.
+    pub(crate) is_read: bool,
 }
 
 /// Sends the body on and gives the answer as it comes: its status, its headers but for those that concern one connection,
 /// and its bytes. If the provider breaks off, so does the answer: nothing is added to it.
 ///
-/// A straight call for a model that is not certain is looked through while its provider has it: if it asks for another
-/// one, or makes no sense, the provider is left, and the client is told.
+/// What was not read of a straight call is read while its provider has it: if it is not what it should be, the provider is
+/// left, and the client is told.
 pub(crate) async fn answer(
     call: Call,
     head: Parts,
@@ -62,11 +62,11 @@ pub(crate) async fn answer(
     };
     let path = path(call.wire, &head.uri, call.target.client_key);
     let headers = headers::to_provider(&head.headers, call.target.client_key);
-    let when = when(&head);
+    let (when, pace) = (when(&head), Pace::of(&head.extensions, body.len()));
     let mut sending = passthrough.send(&path, headers, body.clone(), &call.cx);
     let first = poll!(&mut sending);
-    if straight.as_ref().is_some_and(|straight| !straight.is_certain)
-        && Glance::at(&body)?.model()? != call.asked
+    if straight.as_ref().is_some_and(|straight| !straight.is_read)
+        && pace.run(|| Glance::at(&body))?.model()? != call.asked
     {
         return Err(Failure::new(ErrorKind::InvalidRequest, "model: is there twice, and not the same"));
     }
@@ -78,7 +78,8 @@ pub(crate) async fn answer(
     let answer = match first {
         Poll::Ready(answer) => answer?,
         Poll::Pending => {
-            note = note.filter(|note| note.size() <= MOST_KEPT);
+            let large = note.take_if(|note| note.size() > MOST_KEPT);
+            pace.run(|| drop(large));
             sending.await?
         }
     };

@@ -9,6 +9,7 @@ use junto_llm::wire::{AnswerCx, Incoming, Mode};
 use junto_llm::{Effort, ErrorKind, Narration, Part, RateLimit, Request, Wire};
 use serde_json::{Value, json};
 
+use crate::body::Pace;
 use crate::call::Call;
 use crate::gateway::{Progress, Settings};
 use crate::limits;
@@ -24,9 +25,11 @@ pub(crate) async fn answer(
     mut call: Call,
     head: &Parts,
     body: &Value,
+    pace: Pace,
 ) -> Result<Response, Failure> {
     let path = head.uri.path_and_query().map_or(head.uri.path(), |path| path.as_str());
-    let (request, mode) = read(&call, &head.headers, Incoming { path, body })?;
+    let incoming = Incoming { path, body };
+    let (request, mode) = pace.run(|| read(&call, &head.headers, incoming))?;
     let label = Label::new(&call);
     let created = now();
     match mode {

@@ -99,18 +99,20 @@ impl Verdict {
         );
     }
 
-    /// Memory stays as it is while the streams go on, and from one wave of them to the next.
+    /// Memory does not grow while the streams go on, and the most of one wave not to the next. It may shrink, when what many
+    /// begins at a time took is given back.
     pub(super) fn flat(&mut self, name: &str, flows: &[Flow]) {
         let grows = |from: u64, to: u64| to * 100 > from * MOST_GROWTH + ROUNDING * 100;
         let (Some(first), Some(last)) = (flows.first(), flows.last()) else { return };
         let flat = flows.iter().all(|flow| flow.begin > 0 && !grows(flow.begin, flow.end));
         let kib = |bytes: u64| bytes >> 10;
         self.judge(
-            flat && !grows(first.end, last.end),
+            flat && !grows(first.most(), last.most()),
             format!(
-                "{name}: {} KiB when all streams had begun, {} KiB before their end, {} KiB the last time",
+                "{name}: {} KiB when all streams had begun, {} KiB before their end, {} and {} KiB the last time",
                 kib(first.begin),
                 kib(first.end),
+                kib(last.begin),
                 kib(last.end)
             ),
         );
@@ -134,6 +136,10 @@ impl Flow {
         let moment = heard.all_since_ms.map_or(Duration::MAX, Duration::from_millis);
         let (begin, end) = memory.most_since(moment);
         Self { begin, end }
+    }
+
+    fn most(&self) -> u64 {
+        self.begin.max(self.end)
     }
 }
 
@@ -234,6 +240,8 @@ mod tests {
         let flow = |begin: u64, end: u64| Flow { begin: begin << 20, end: end << 20 };
         check(|v| v.flat("x", &[flow(100, 107), flow(100, 114)]), 0, 1);
         check(|v| v.flat("x", &[flow(100, 107), flow(110, 114)]), 1, 0);
+        check(|v| v.flat("x", &[flow(107, 100), flow(107, 107)]), 1, 0);
+        check(|v| v.flat("x", &[flow(107, 100), flow(115, 107)]), 0, 1);
         check(|v| v.flat("x", &[flow(100, 108)]), 0, 1);
         check(|v| v.flat("x", &[flow(0, 0)]), 0, 1);
     }

@@ -28,6 +28,9 @@ const REST: Duration = Duration::from_millis(15);
 /// How often it looks whether there is something, before it has itself woken, and frees what was read: where requests
 /// keep coming nobody takes the time to wake it.
 const LOOKS: u32 = 16;
+/// While no more than this many wait it lets others go first after each. Where more do, everybody is busy, and to change
+/// places that often takes longer than to read.
+const FEW: usize = MOST / 4;
 /// How many that were read whoever brings one takes back.
 const TAKEN_BACK: usize = 2;
 /// How far it stands back (`nice`): as far as there is. It cannot starve, since what it has no time for others do.
@@ -117,13 +120,15 @@ impl Shared {
                     Err(TryRecvError::Disconnected) => return,
                 };
                 looks = 0;
-                self.waiting.fetch_sub(1, Ordering::Relaxed);
+                let waiting = self.waiting.fetch_sub(1, Ordering::Relaxed);
                 copy.read();
                 books.backlog.remove(&copy);
                 self.read().push(copy);
-                // Whoever came meanwhile need not wait for all of them: the kernel lets even this thread have its time
-                // once it has a core.
-                thread::yield_now();
+                if waiting <= FEW {
+                    // Whoever came meanwhile need not wait for all of them: the kernel lets even this thread have its
+                    // time once it has a core.
+                    thread::yield_now();
+                }
             }
         }
     }

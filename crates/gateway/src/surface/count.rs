@@ -61,7 +61,7 @@ async fn count(
     cx: &CallCx,
 ) -> Result<Response, Failure> {
     let (head, body) = request.into_parts();
-    let (bytes, body) = body::read_json(body, gateway.0.settings.body_limit).await?;
+    let (bytes, body) = body::read_json(&head.extensions, body, gateway.0.settings.body_limit).await?;
     let _permit = place.run().await.ok_or_else(|| Failure::overloaded(wire))?;
     let asked = model.map_or_else(|| generate::model_in(&body), Ok)?;
     let target = gateway.0.routes.target(&asked)?;

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::Request;
 use crate::admit::Place;
+use crate::body::Pace;
 use crate::call::{Call, Held};
 use crate::classify::is_free;
 use crate::gateway::Gateway;
@@ -99,32 +100,37 @@ async fn call(
         (passes && gateway.0.books.sessions.are_free(target.turns)).then_some(target)
     };
     let at_once = model_at_once(&bytes).filter(|_| model.is_none());
-    let at_once = at_once.and_then(|at_once| Some((at_once, straight(at_once.model)?)));
-    let (asked, straight, is_certain) = if let Some((at_once, target)) = at_once {
-        (at_once.model.to_owned(), Some(target), at_once.is_only)
+    let at_once = at_once.and_then(|asked| Some((asked.to_owned(), straight(asked)?)));
+    let is_read = at_once.is_none();
+    let pace = Pace::of(&head.extensions, bytes.len());
+    let (asked, straight) = if let Some((asked, target)) = at_once {
+        (asked, Some(target))
     } else {
-        let glance = Glance::at(&bytes)?;
+        let glance = pace.run(|| Glance::at(&bytes))?;
         let asked = model.map_or_else(|| glance.model(), Ok)?;
         let straight = straight(&asked);
-        (asked, straight, true)
+        (asked, straight)
     };
     if let Some(target) = straight {
         let permit = admitted.place.run().await.ok_or_else(|| Failure::overloaded(wire))?;
         let held = Held { _cancel: cancel, _permit: permit, _client: admitted.client };
         let call = Call { wire, target, asked, cx, held, meter };
-        let straight = Straight { gateway, is_certain };
+        let straight = Straight { gateway, is_read };
         return passthrough::answer(call, head, bytes, Some(straight)).await;
     }
     let target = gateway.0.routes.target(&asked)?;
-    let body = body::json(&bytes)?;
-    crate::classify(wire, &asked, &head.headers, &body).apply(&mut cx);
+    let body = pace.run(|| {
+        let body = body::json(&bytes)?;
+        crate::classify(wire, &asked, &head.headers, &body).apply(&mut cx);
+        Ok::<_, Failure>(body)
+    })?;
     let stated = cx.workdir.take();
     meter.route(&cx.traffic, &target.name, target.model.as_deref().unwrap_or(&asked));
     if gateway.0.books.sessions.have_budget() {
         let model = target.model.as_deref().unwrap_or(&asked);
         meter.presume(Presumed::new(wire, model, bytes.clone()));
     }
-    let target = in_session(gateway, wire, target, &cx, &body, &meter)?;
+    let target = pace.run(|| in_session(gateway, wire, target, &cx, &body, &meter))?;
     let permit = admitted.place.run().await.ok_or_else(|| Failure::overloaded(wire))?;
     let held = Held { _cancel: cancel, _permit: permit, _client: admitted.client };
     let call = Call { wire, target, asked, cx, held, meter };
@@ -182,11 +188,12 @@ async fn dispatch(
         drop(body);
         passthrough::answer(call, head, bytes, None).await
     } else {
+        let pace = Pace::of(&head.extensions, bytes.len());
         drop(bytes);
         // Only programs work somewhere, and none of them takes bytes.
         if let Some(stated) = workdir {
             call.cx.workdir = workdir::permitted(stated, &gateway.0.settings.workdir_roots).await;
         }
-        translate::answer(&gateway.0.settings, call, &head, &body).await
+        translate::answer(&gateway.0.settings, call, &head, &body, pace).await
     }
 }

@@ -20,6 +20,10 @@ const MOST: usize = 1024;
 /// point each time, where it may be that each is answered just then.
 const REST: Duration = Duration::from_millis(5);
 
+/// How many it writes one by one, letting others go first between two. Where more have come while it rested everybody is
+/// busy, and to change places that often takes longer than to write.
+const FEW: usize = 32;
+
 /// After how many calls memory is given back, and how long none must have ended before: then it is quiet.
 const MANY: u32 = 256;
 const QUIET: Duration = Duration::from_millis(100);
@@ -71,12 +75,13 @@ fn work(reports: Receiver<Option<CallReport>>, mut write: impl FnMut(CallReport)
         write(report);
         let [part, ..] = random.hash_one(calls).to_le_bytes();
         thread::sleep(REST + REST * u32::from(part) / 256);
-        loop {
+        for written in 0_usize.. {
             match reports.try_recv() {
                 Ok(Some(report)) => {
                     write(report);
-                    // Whoever came meanwhile need not wait for all of them.
-                    thread::yield_now();
+                    if written < FEW {
+                        thread::yield_now();
+                    }
                 }
                 Ok(None) => return,
                 Err(_) => break,

@@ -126,9 +126,10 @@ fn unheld(error: &Error, open: &[Gap]) -> Failure {
 fn refused(error: Error) -> Failure {
     match error.kind() {
         ErrorKind::Invalid => Failure::usage(error.to_string(), "see `junto sandbox --help`"),
-        ErrorKind::NotFound => {
-            Failure::usage(error.to_string(), "check the command, and the paths that are named")
-        }
+        ErrorKind::NotFound | ErrorKind::WrongKind => Failure::usage(
+            error.to_string(),
+            "check the command, its standard streams, and the paths that are named",
+        ),
         _ => Failure::new(
             Exit::Failed,
             error.to_string(),

@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
 
+use assert_cmd::Command;
 use junto::twin::{Play, Step};
 
 use super::{Machine, Run, text};
@@ -53,6 +54,16 @@ fn it_cannot_leave() {
     machine.write("beside/file", "");
     let arguments = ["--writable", "../beside", "--", "sh", "-c", "echo x > ../beside/file"];
     assert_eq!(sandbox(&machine, &arguments).code, Some(0));
+}
+
+/// Through a directory that is open a command would get around its walls.
+#[test]
+fn a_directory_as_a_standard_stream_is_refused_and_named_as_what_it_is() {
+    let machine = machine();
+    let mut shell = Command::new("/bin/sh");
+    shell.env_clear().envs(machine.environment()).current_dir(machine.path("project"));
+    shell.args(["-c", "exec \"$0\" sandbox --read-only -- true < .", env!("CARGO_BIN_EXE_junto")]);
+    Run::of(&mut shell).fails(2, &["a standard stream is a directory"]);
 }
 
 #[test]

@@ -289,7 +289,7 @@ fn open_numbers() -> io::Result<Vec<i32>> {
 fn check_streams() -> io::Result<()> {
     if is_directory(io::stdin()) || is_directory(io::stdout()) || is_directory(io::stderr()) {
         let message = "a standard stream is a directory, through which a command would leave the sandbox";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, message));
     }
     Ok(())
 }

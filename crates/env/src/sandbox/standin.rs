@@ -10,6 +10,8 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 
@@ -18,8 +20,11 @@ use super::door;
 /// The mode by which ours are known, if they are empty. Nobody makes such a directory by chance.
 const MODE: u32 = 0o500;
 
-/// How often it is tried again because another was just taking it away.
+/// How often it is tried again because another was just taking it away; and after how often, and how long, it is waited
+/// for the other: both can keep step, as whoever waits for a lock is woken by its being taken away.
 const ATTEMPTS: usize = 64;
+const IN_STEP: usize = 8;
+const PAUSE: Duration = Duration::from_micros(100);
 
 /// An empty directory that is there as long as this is.
 pub(super) struct StandIn {
@@ -35,7 +40,10 @@ impl StandIn {
     /// If what is there comes and goes, or none can be made for a reason that may pass: then nothing keeps a command from
     /// making it.
     pub(super) fn at(path: &Path) -> io::Result<Option<Self>> {
-        for _ in 0..ATTEMPTS {
+        for attempt in 0..ATTEMPTS {
+            if attempt >= IN_STEP {
+                thread::sleep(PAUSE);
+            }
             match DirBuilder::new().mode(MODE).create(path) {
                 Ok(()) => {}
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => match is_ours(path) {

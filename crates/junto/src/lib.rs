@@ -48,6 +48,7 @@ pub use junto_gateway as gateway;
 pub use junto_kernel as kernel;
 pub use junto_llm as llm;
 pub use junto_mcp as mcp;
+pub use junto_patch as patch;
 pub use junto_policy as policy;
 pub use junto_runner as runner;
 pub use junto_store as store;

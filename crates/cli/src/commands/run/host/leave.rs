@@ -3,6 +3,8 @@
 use junto::core::{ApprovalRequest, Decision, Rule};
 use junto::policy::{Origin, PolicyRule};
 
+use crate::output::paint::visible;
+
 /// What stands before the answer to a question for leave.
 pub(super) const ALLOW: &str = "Allow? [y/s/a/n] ";
 
@@ -88,7 +90,8 @@ pub(super) fn which_rule(keep: Keep, request: &ApprovalRequest) -> (String, Stri
         Keep::Session => "for this session",
         Keep::Always => "always, in your configuration",
     };
-    let rules = (1..).zip(&request.proposed).map(|(n, Rule(rule))| format!("\n    {n}. {rule}"));
+    let set_in = |rule: &str| visible(rule).replace('\n', "\n        ");
+    let rules = (1..).zip(&request.proposed).map(|(n, Rule(rule))| format!("\n    {n}. {}", set_in(rule)));
     let text = format!("The rule that holds {long}:{}", rules.collect::<String>());
     let how = match request.proposed.len() {
         0 => "write one, as in allow command \"cargo test *\"",

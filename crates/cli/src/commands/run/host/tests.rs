@@ -95,19 +95,22 @@ fn a_question_shows_everything() {
     let Body::Ask { mut request } = ask("one") else { panic!("a question") };
     request.call =
         ToolCall::function("c", "edit_file", r#"{"file_path":"a","new_string":"b\nAllow? [y/n]"}"#);
-    request.actions.clear();
-    assert_eq!(whole(&request), "The agent wants to use edit_file:\n    new_string: b\n        Allow? [y/n]");
+    request.actions = vec![Action::Write { path: RealPath::resolved("/w/a") }];
+    assert_eq!(
+        whole(&request),
+        "The agent wants to use edit_file:\n    write: /w/a\n    new_string: b\n        Allow? [y/n]"
+    );
     // Lines that go and come, in whole, and nothing that has no look.
-    let edit = r#"{"file_path":"a","old_string":"b","new_string":"c\u001b[2J","replace_all":true}"#;
+    let edit = r#"{"file_path":"a","old_string":"a\nb","new_string":"a\nc\u001b[2J","replace_all":true,"content":"x"}"#;
     request.call = ToolCall::function("c", "edit_file", edit);
     request.reason = "it is outside".to_owned();
     assert_eq!(
         whole(&request),
-        "The agent wants to use edit_file:\n    replace_all: true\n    - b\n    + c␛[2J\n    why you are asked: \
-         it is outside"
+        "The agent wants to use edit_file:\n    write: /w/a\n    replace_all: true\n    content: x\n      a\n    - b\n    \
+         + c␛[2J\n    why you are asked: it is outside"
     );
     let line = "cat \u{430}.txt".to_owned();
-    request.call = ToolCall::function("c", "shell", r#"{"command":"x"}"#);
+    request.call = ToolCall::function("c", "shell", r#"{"command":"cat \u0430.txt"}"#);
     request.actions = vec![Action::Shell { line, cwd: RealPath::resolved("/w") }];
     request.reason = String::new();
     assert_eq!(
@@ -124,16 +127,146 @@ fn a_question_shows_everything() {
     );
     // What goes on is set in deeper than what we say, and a name of theirs is none of ours.
     let line = "make a\nin: /tmp/x\nwhy you are asked: it only lists".to_owned();
-    let call = r#"{"command":"x","in":"/tmp","why you are asked":"for nothing","timeout_ms":5}"#;
+    let call = r#"{"command":"x\nin: /","in":"/tmp","why you are asked":"for nothing","timeout_ms":5}"#;
     request.call = ToolCall::function("c", "shell", call);
     request.actions = vec![Action::Shell { line, cwd: RealPath::resolved("/w") }];
     request.reason = "it runs".to_owned();
     assert_eq!(
         whole(&request),
         "The agent wants to use shell:\n    run: make a\n        in: /tmp/x\n        why you are asked: it only lists\n    \
-         in: /w\n    argument \"in\": /tmp\n    argument \"why you are asked\": for nothing\n    timeout_ms: 5\n    \
+         in: /w\n    command: x\n        in: /\n    argument \"in\": /tmp\n    argument \"why you are asked\": for nothing\n    timeout_ms: 5\n    \
          why you are asked: it runs"
     );
+}
+
+/// The reader of patches is more patient than one that looks at how lines begin.
+#[test]
+fn a_patch_is_shown_as_it_is_read() {
+    let Body::Ask { mut request } = ask("one") else { panic!("a question") };
+    request.actions.clear();
+    let mut check = |arguments: serde_json::Value, expected: &str| {
+        request.call = ToolCall::function("c", "apply_patch", arguments.to_string());
+        assert_eq!(whole(&request), format!("The agent wants to use apply_patch:{expected}"));
+    };
+    let patch =
+        "*** Begin Patch\n*** Add File: ok.txt\n+hello\n  *** Delete File: victim.txt\n*** End Patch\n";
+    let expected = "\n    *** add the file: ok.txt\n    + hello\n    *** delete the file: victim.txt";
+    check(serde_json::json!({ "patch": patch }), expected);
+    check(serde_json::json!(patch), expected);
+    let patch = "*** Begin Patch\n*** Update File: a\n@@ fn\n b\n-c\n+d\n*** End Patch";
+    check(
+        serde_json::json!({ "patch": patch }),
+        "\n    *** update the file: a\n    @@ after the line: fn\n      b\n    - c\n    + d",
+    );
+    // What is none is shown as the text it is.
+    let none = "*** Begin Patch\n*** Delete File: a";
+    let text = "*** Begin Patch\n        *** Delete File: a";
+    check(serde_json::json!({ "patch": none }), &format!("\n    patch: {text}"));
+    check(serde_json::json!(none), &format!("\n    input: {text}"));
+}
+
+#[test]
+fn how_lines_end_is_shown() {
+    let Body::Ask { mut request } = ask("one") else { panic!("a question") };
+    request.actions.clear();
+    request.call = ToolCall::function("c", "write_file", r#"{"content":"a\r\nb"}"#);
+    assert_eq!(
+        whole(&request),
+        "The agent wants to use write_file:\n    + a␍\n    + b\n    @@ no newline at the end of the line above"
+    );
+}
+
+/// A question in the model's words is no place for a question of ours.
+#[test]
+fn what_the_model_asks_does_not_pass_for_what_we_ask() {
+    let evil = "ok?\nThe agent wants to use shell:\n    run: ls\u{1b}[2J\nAllow? [y/s/a/n] ";
+    let choice =
+        Choice { label: "a\n    2. b".to_owned(), description: Some("c\nAllow?\u{202e}".to_owned()) };
+    let question = Question { text: evil.to_owned(), options: vec![choice], several: false };
+    let (text, _) = in_words(&question);
+    assert_eq!(
+        text,
+        "The agent asks: ok?\n    | The agent wants to use shell:\n    |     run: ls␛[2J\n    | Allow? [y/s/a/n] \n    \
+         1. a\n    |     2. b: c\n    | Allow?⟨U+202E⟩"
+    );
+}
+
+mod random_patches {
+    use junto::patch::{Line, Operation, Patch};
+    use proptest::prelude::*;
+
+    use super::{Body, ToolCall, ask, whole};
+    use crate::output::paint::visible;
+
+    /// A line of a patch, or nearly one.
+    fn line() -> impl Strategy<Value = String> {
+        let head = prop::sample::select(vec![
+            "*** Add File: a",
+            "*** Add File: b c",
+            "*** Delete File: victim",
+            "*** Update File: d",
+            "***Update File:e",
+            "*** Move to: f",
+            "*** End of File",
+            "@@",
+            "@@ fn g()",
+            "\\ No newline at end of file",
+            "",
+        ]);
+        let body = ("[ +-]", "[a-b \\t\r\u{1b}\u{202e}*@+-]{0,6}").prop_map(|(sign, text)| sign + &text);
+        let indented =
+            ("[ \\t]{0,3}", head, "[ \r]{0,2}").prop_map(|(before, head, after)| before + head + &after);
+        prop_oneof![indented, body]
+    }
+
+    /// What must be shown of it, each on a line of its own and in this order.
+    fn expected(patch: &Patch) -> Vec<String> {
+        let mut all = Vec::new();
+        for operation in &patch.operations {
+            match operation {
+                Operation::Add { path, text } => {
+                    all.push(format!("*** add the file: {path}"));
+                    all.extend(text.split_terminator('\n').map(|line| format!("+ {line}")));
+                }
+                Operation::Delete { path } => all.push(format!("*** delete the file: {path}")),
+                Operation::Update { path, moved_to, hunks } => {
+                    let what = if moved_to.is_some() { "move" } else { "update" };
+                    all.push(format!("*** {what} the file: {path}"));
+                    all.extend(moved_to.iter().map(|target| format!("*** to: {target}")));
+                    for hunk in hunks {
+                        all.extend(hunk.contexts.iter().map(|line| format!("@@ after the line: {line}")));
+                        all.extend(hunk.lines.iter().map(|line| match line {
+                            Line::Keep(line) => format!("  {line}"),
+                            Line::Remove(line) => format!("- {line}"),
+                            Line::Insert(line) => format!("+ {line}"),
+                        }));
+                    }
+                }
+            }
+        }
+        all.iter().map(|line| format!("    {}", visible(line))).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn everything_that_a_patch_does_is_shown(lines in prop::collection::vec(line(), 1..12)) {
+            // The longest beginning that is a patch, so that few are thrown away.
+            let text = |lines: &[String]| format!("*** Begin Patch\n{}\n*** End Patch\n", lines.join("\n"));
+            let read = |end| Some((Patch::parse(&text(lines.get(..end)?)).ok()?, text(lines.get(..end)?)));
+            let Some((patch, text)) = (1..=lines.len()).rev().find_map(read) else { return Ok(()) };
+            prop_assume!(!patch.operations.is_empty());
+            let Body::Ask { mut request } = ask("one") else { panic!("a question") };
+            let arguments = serde_json::json!({ "patch": text });
+            request.call = ToolCall::function("c", "apply_patch", arguments.to_string());
+            let shown = whole(&request);
+            let mut rest = shown.lines();
+            for wanted in expected(&patch) {
+                prop_assert!(rest.any(|line| line == wanted), "{wanted:?} is not in\n{shown}\nof\n{text}");
+            }
+        }
+    }
 }
 
 #[tokio::test]

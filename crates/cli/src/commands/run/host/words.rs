@@ -1,15 +1,20 @@
 //! Questions and answers in words.
 
-use junto::core::{Action, ApprovalRequest, Question, Reply};
+use std::path::Path;
 
-use crate::commands::run::view::diff::{self, Line};
+use junto::core::{Action, ApprovalRequest, Question, Reply};
+use serde_json::Value;
+
+use crate::commands::run::view::diff::{self, Line, Whole};
 use crate::output::paint::visible;
 
-/// A question as a person sees it, and what stands before the answer.
+/// A question as a person sees it, and what stands before the answer. Its words are the model's: nothing in there can
+/// pass for a line of ours.
 pub(super) fn in_words(question: &Question) -> (String, String) {
+    let theirs = |text: &str| visible(text).replace('\n', "\n    | ");
     let options = (1..).zip(&question.options).map(|(n, option)| match &option.description {
-        Some(description) => format!("\n    {n}. {}: {description}", option.label),
-        None => format!("\n    {n}. {}", option.label),
+        Some(description) => format!("\n    {n}. {}: {}", theirs(&option.label), theirs(description)),
+        None => format!("\n    {n}. {}", theirs(&option.label)),
     });
     let how = match (question.options.is_empty(), question.several) {
         (true, _) => "",
@@ -18,7 +23,7 @@ pub(super) fn in_words(question: &Question) -> (String, String) {
     };
     let options: String = options.collect();
     let prompt = format!("Answer ({how}your own words; nothing to decline): ");
-    (format!("The agent asks: {}{options}", question.text), prompt)
+    (format!("The agent asks: {}{options}", theirs(&question.text)), prompt)
 }
 
 /// What a line says in answer to a question. Numbers stand for options.
@@ -40,41 +45,42 @@ pub(super) fn reply(question: &Question, line: &str) -> Reply {
     Reply::Said { text }
 }
 
-/// Arguments that the actions tell already.
-const SHOWN: &[&str] = &["command", "file_path"];
 /// What our own lines begin with.
 const OURS: &[&str] = &["in", "reach", "read", "run", "write"];
-/// Arguments that the lines which go and come tell, where there are such.
-const DIFFED: &[&str] = &["old_string", "new_string", "content", "patch", "input", "edits"];
 /// How many letters beyond ASCII are named.
 const MOST_LETTERS: usize = 8;
 
 /// What is asked about, uncut and with nothing hidden: nobody shall allow what they have not seen.
 pub(super) fn whole(request: &ApprovalRequest) -> String {
     let mut lines: Vec<String> = request.actions.iter().flat_map(action).collect();
-    let diff = diff::whole(&request.call);
-    let told = |name: &str| SHOWN.contains(&name) || (!diff.is_empty() && DIFFED.contains(&name));
-    // A cell, or a line of one.
-    let is_action = |value: &str| {
-        request.actions.iter().any(|action| match action {
-            Action::Code { code: text } | Action::Shell { line: text, .. } => text == value,
-            _ => false,
-        })
+    let Whole { lines: diff, told } = diff::whole(&request.call);
+    let is_told = |name: &str, value: &Value| {
+        told.contains(&name) || value.as_str().is_some_and(|text| is_in_actions(&request.actions, name, text))
     };
-    let arguments = request.call.arguments.as_object().into_iter().flatten();
     // A name that could be taken for one of ours is set in quotes.
     let named = |name: &String| {
         let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
         if plain && !OURS.contains(&name.as_str()) { name.clone() } else { format!("argument {name:?}") }
     };
-    let untold = arguments.filter(|(name, value)| !told(name) && !value.as_str().is_some_and(is_action));
+    let arguments = request.call.arguments.as_object().into_iter().flatten();
+    let untold = arguments.filter(|(name, value)| !is_told(name, value));
     lines.extend(untold.map(|(name, value)| match value.as_str() {
         Some(text) => format!("{}: {text}", named(name)),
         None => format!("{}: {value}", named(name)),
     }));
+    // The input of a freeform tool.
+    match &request.call.arguments {
+        Value::String(text) if diff.is_empty() && !is_in_actions(&request.actions, "", text) => {
+            lines.push(format!("input: {text}"));
+        }
+        Value::Object(_) | Value::String(_) | Value::Null => {}
+        other => lines.push(format!("input: {other}")),
+    }
     lines.extend(diff.into_iter().map(|line| match line {
         Line::Removed(text) => format!("- {text}"),
         Line::Added(text) => format!("+ {text}"),
+        Line::Kept(text) => format!("  {text}"),
+        Line::Place(text) => format!("@@ {text}"),
         Line::Remark(text) => format!("*** {text}"),
     }));
     if !request.reason.is_empty() {
@@ -84,6 +90,17 @@ pub(super) fn whole(request: &ApprovalRequest) -> String {
     // Set in, and deeper where one goes on, so that nothing in there can pass for a line of ours.
     let lines = lines.iter().map(|line| format!("\n    {}", visible(line).replace('\n', "\n        ")));
     format!("The agent wants to use {name}:{}", lines.collect::<String>())
+}
+
+/// Whether the actions tell an argument: a cell, a line, or the file.
+fn is_in_actions(actions: &[Action], name: &str, value: &str) -> bool {
+    actions.iter().any(|action| match action {
+        Action::Code { code: text } | Action::Shell { line: text, .. } => text == value,
+        Action::Read { path } | Action::Write { path } => {
+            name == "file_path" && path.as_path().ends_with(Path::new(value))
+        }
+        _ => false,
+    })
 }
 
 /// What would be done.

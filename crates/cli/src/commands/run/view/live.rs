@@ -214,7 +214,7 @@ impl Live {
                 let (style, text) = match line {
                     Line::Removed(text) => (Style::RED, format!("- {text}")),
                     Line::Added(text) => (Style::GREEN, format!("+ {text}")),
-                    Line::Remark(text) => (Style::DIM, text),
+                    Line::Remark(text) | Line::Kept(text) | Line::Place(text) => (Style::DIM, text),
                 };
                 self.say(below().fitted(style, &text.replace('\t', "    "), width()));
             }

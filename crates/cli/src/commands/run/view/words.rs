@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use junto::core::{AgentId, Body, Event, StepStatus};
 use junto::llm::ToolCall;
+use junto::patch::{Operation, Patch};
 
 use crate::config::duration_text;
 use crate::output::paint::fit;
@@ -38,9 +39,13 @@ pub(super) fn about(call: &ToolCall) -> String {
 
 /// The files that a patch names; none if it is no patch.
 fn patched(patch: &str) -> Option<String> {
-    const MARKS: [&str; 3] = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
-    let file = |line| MARKS.iter().find_map(|mark| str::strip_prefix(line, mark));
-    let files: Vec<&str> = patch.lines().filter_map(file).collect();
+    let file = |operation: &Operation| match operation {
+        Operation::Update { path, moved_to: Some(to), .. } => format!("{path} → {to}"),
+        Operation::Add { path, .. } | Operation::Delete { path } | Operation::Update { path, .. } => {
+            path.clone()
+        }
+    };
+    let files: Vec<String> = Patch::parse(patch).ok()?.operations.iter().map(file).collect();
     (!files.is_empty()).then(|| files.join(", "))
 }
 
@@ -166,7 +171,8 @@ mod tests {
         check(r#"{"file_path":"a.rs","content":"x"}"#, "a.rs");
         check(r#"{"x":1}"#, r#"{"x":1}"#);
         check("{}", "");
-        check(r#"{"patch":"*** Begin Patch\n*** Update File: a\n-x\n*** Add File: b\n+y"}"#, "a, b");
+        let patch = r#"{"patch":"*** Begin Patch\n*** Delete File: a\n *** Add File: b\n+y\n*** End Patch"}"#;
+        check(patch, "a, b");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod picture;
 mod streams;
 mod terminal;
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::path::Path;
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
-use paint::{Color, Paint, Painted, Style, harmless};
+use paint::{Color, Paint, Painted, Style, folded, harmless};
 use picture::Protocol;
 use streams::{Stream, Streams};
 
@@ -273,7 +274,9 @@ impl Output {
     /// typed before it does not count.
     pub(crate) fn question(&self, text: &str, prompt: &str) {
         terminal::forget_typed();
-        self.line(&Painted::new(self.err.paint).styled(Style::BOLD, text));
+        let text =
+            if self.err.terminal { Cow::Owned(folded(text, Self::width())) } else { Cow::Borrowed(text) };
+        self.line(&Painted::new(self.err.paint).styled(Style::BOLD, &text));
         let prompt = Painted::new(self.err.paint).styled(Style::YELLOW, prompt);
         let mut screen = self.screen();
         screen.put(prompt.as_str());

@@ -142,6 +142,36 @@ pub(crate) fn fit(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
+/// Lines, of which none takes more columns than there are: what a line has beyond them goes on below, set in deeper
+/// than any line begins. The terminal would let it begin at the margin, where it could pass for a line of its own.
+pub(crate) fn folded(text: &str, columns: usize) -> String {
+    const SET_IN: &str = "        ";
+    let mut folded = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let mut at = 0;
+        // Where the line on the screen begins, and where it can be broken after a space.
+        let (mut start, mut space) = (folded.len(), None);
+        for c in line.chars() {
+            let wide = |at: usize| if c == '\t' { 8 - at % 8 } else { c.width().unwrap_or(0) };
+            if c != '\n' && at + wide(at) > columns {
+                let middle = start + (folded.len() - start) / 2;
+                let rest = folded.split_off(space.filter(|space| *space > middle).unwrap_or(folded.len()));
+                folded.push('\n');
+                start = folded.len();
+                folded.push_str(SET_IN);
+                folded.push_str(&rest);
+                (at, space) = (SET_IN.len() + width(&rest), None);
+            }
+            at += wide(at);
+            folded.push(c);
+            if c == ' ' {
+                space = Some(folded.len());
+            }
+        }
+    }
+    folded
+}
+
 /// `text` without control characters and without those that turn the direction of writing, so that
 /// what a model or a server wrote can neither drive the user's terminal nor show other than it is.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
@@ -204,6 +234,17 @@ mod tests {
         assert_eq!(line(Paint::Styles).as_str(), "\u{1b}[1;31ma\u{fffd}[2J\u{1b}[0mb");
         assert_eq!(line(Paint::Text).as_str(), "a\u{fffd}[2Jb");
         assert_eq!(line(Paint::Styles).columns, line(Paint::Text).columns);
+    }
+
+    #[test]
+    fn what_is_too_long_goes_on_where_no_line_begins() {
+        let check = |text: &str, expected: &str| assert_eq!(folded(text, 20), expected, "{text:?}");
+        check("short\n    and more\n", "short\n    and more\n");
+        check("01234567890123456789ab\nc", "01234567890123456789\n        ab\nc");
+        check("one two three four five six", "one two three four \n        five six");
+        check("a                   The agent", "a                   \n        The agent");
+        check("a\t\t\tThe", "a\t\t\n        \tThe");
+        check("漢字漢字漢字漢字漢字漢", "漢字漢字漢字漢字漢字\n        漢");
     }
 
     #[test]

@@ -191,6 +191,34 @@ fn what_a_projects_servers_run_is_trusted_with_them() {
     assert_eq!(std::fs::read_to_string(machine.path("started")).unwrap(), "started\n");
 }
 
+/// Whoever can change a program runs it, however the entry names it.
+#[test]
+fn what_a_line_or_a_variable_names_is_trusted_with_the_server() {
+    let machine = Machine::new();
+    let count = format!("count={}", crate::text(&machine.path("started")));
+    machine.write("project/tools/serve.py", std::fs::read(FAULTY).unwrap());
+    machine.write("project/hook", "true");
+    let line = format!("exec python3 \"tools/serve.py\" {count}");
+    let entry = json!({"command": "bash", "args": ["-c", line], "env": {"BASH_ENV": "./hook"}});
+    machine.write("project/.mcp.json", json!({"mcpServers": {"faulty": entry}}).to_string());
+    let shown = machine.run(&["trust", "--yes"]).err;
+    assert!(shown.contains("; of this project it runs hook, tools/serve.py, and what that loads"), "{shown}");
+    std::fs::create_dir(machine.path("project/below")).unwrap();
+    let mut below = machine.command(&["mcp", "test"]);
+    let below = crate::Run::of(below.current_dir(machine.path("project/below")));
+    assert!(below.ok().contains("faulty__echo"), "it runs where it was looked at");
+    for file in ["hook", "tools/serve.py"] {
+        let path = format!("project/{file}");
+        let before = std::fs::read_to_string(machine.path(&path)).unwrap();
+        machine.write(&path, format!("{before}\n# more\n"));
+        let standing = machine.run(&["trust", "--list"]).ok();
+        assert!(standing.contains("(changed since)"), "{file}: {standing}");
+        machine.run(&["mcp", "test"]).fails(2, &["no MCP server is configured"]);
+        machine.write(&path, before);
+    }
+    assert!(machine.run(&["trust", "--list"]).ok().contains("(in force)"));
+}
+
 /// A file of a project that nobody can read, or that is too long, keeps nobody from working in it.
 #[test]
 fn a_projects_file_that_cannot_be_read_is_told_and_left_out() {

@@ -9,7 +9,7 @@ use junto::llm::{Secret, SessionId};
 use junto::store::{self, Book, ErrorKind, Filter, Options, Recovery, Redactor, Standing, Store, Sync};
 
 use crate::args::LATEST;
-use crate::config::Config;
+use crate::config::{Config, Files};
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
@@ -40,11 +40,13 @@ pub(crate) fn root(environment: &Environment) -> Result<PathBuf, Failure> {
     })
 }
 
-/// What no command has to read: conversations and copies of files, of other work too. Where they usually are they are
-/// known to be secret; this is for other places.
+/// What no agent has to read or write: conversations and copies of files, of other work too, and the user's own
+/// configuration, which says what agents may do. Where they usually are they are known to be secret; this is for other
+/// places.
 pub(crate) fn private(environment: &Environment) -> Vec<PathBuf> {
     let folders = |root: PathBuf| ["runs", "sessions", "snapshots"].map(|folder| root.join(folder));
-    root(environment).map(folders).into_iter().flatten().collect()
+    let kept = root(environment).map(folders).into_iter().flatten();
+    kept.chain(Files::find(environment).own()).collect()
 }
 
 /// The store, as it is configured. Makes its folder if it is not there.

@@ -191,14 +191,22 @@ impl Guard {
     pub fn judge(&self, env: &dyn ExecutionEnvironment) -> Judge {
         let facts = env.facts();
         let enforces = facts.enforces;
-        let Sandbox { writable, temporary, .. } = &self.sandbox;
+        let Sandbox { writable, temporary, unread, .. } = &self.sandbox;
+        let cwd = facts.cwd.as_path();
+        let meant = |path: &PathBuf| match (path.strip_prefix("~"), &facts.home) {
+            (Ok(below), Some(home)) => home.join(below),
+            _ => cwd.join(path),
+        };
+        // Whoever works in such a place has chosen it.
+        let private = with_real(unread.iter().map(meant)).into_iter().filter(|path| !cwd.starts_with(path));
         let usual = || TEMPORARY.iter().map(PathBuf::from).collect();
         let place = Place {
-            workdir: facts.cwd.as_path().to_owned(),
+            workdir: cwd.to_owned(),
             temp: with_real(
                 temporary.clone().unwrap_or_else(usual).into_iter().chain(writable.iter().cloned()),
             ),
             home: facts.home.clone(),
+            private: private.collect(),
             confined: Confined { files: enforces.writes && enforces.secrets, network: enforces.network },
             links: Links::new(follow_links).listed(listed),
             finds: Finds::new(|path| path.symlink_metadata().is_ok()),

@@ -71,6 +71,9 @@ pub(crate) fn normal(path: &Path) -> PathBuf {
 
 /// Whether a path holds keys or passwords, by its name.
 pub(crate) fn is_secret(path: &Path, place: &Place) -> bool {
+    if is_private(path, place) {
+        return true;
+    }
     let names = names(path);
     let last = names.last().map_or("", |name| name);
     let last = last.to_lowercase();
@@ -91,6 +94,12 @@ pub(crate) fn is_secret(path: &Path, place: &Place) -> bool {
     let homes = home.as_deref().into_iter().chain(HOMES.iter().copied());
     let mut at_home = homes.filter_map(|home| below(&names, home));
     at_home.any(|names| SECRETS_AT_HOME.iter().any(|secret| is_below(names, secret)))
+}
+
+/// Whether a path is among what its user keeps for himself, wherever that is.
+pub(crate) fn is_private(path: &Path, place: &Place) -> bool {
+    let names = names(path);
+    place.private.iter().any(|private| is_below(&names, &private.to_string_lossy()))
 }
 
 fn is_below(names: &[Cow<'_, str>], start: &str) -> bool {
@@ -127,6 +136,9 @@ pub(crate) fn holds_secrets(path: &Path, place: &Place) -> bool {
         names.iter().all(|name| secret.next().is_some_and(|secret| secret == name || meets(name, secret)))
     };
     if SECRETS_OF_SYSTEM.iter().chain(SECRETS_OF_PROCESSES).any(|secret| above(secret)) {
+        return true;
+    }
+    if place.private.iter().any(|private| above(&private.to_string_lossy())) {
         return true;
     }
     let of_home = |below: &Path| SECRETS_AT_HOME.iter().any(|secret| Path::new(secret).starts_with(below));
@@ -219,6 +231,11 @@ pub(crate) fn guarded(path: &Path, place: &Place) -> Option<&'static str> {
 /// Whether removing a path takes something guarded with it.
 pub(crate) fn holds_guarded(path: &Path, place: &Place) -> bool {
     place.workdir.starts_with(path)
+}
+
+/// Whether removing a path takes something with it that its user keeps for himself.
+pub(crate) fn holds_private(path: &Path, place: &Place) -> bool {
+    place.private.iter().any(|private| private.starts_with(path))
 }
 
 /// Whether a name, which may be a pattern of the shell, is or may be one of these. A pattern without any letter

@@ -18,6 +18,9 @@ pub struct Place {
     pub temp: Vec<PathBuf>,
     /// The user's home: what `~` means, and where keys are kept.
     pub home: Option<PathBuf>,
+    /// What else is its user's own, wherever it is: files and directories that are asked about like those where keys
+    /// are kept, to be read and to be written.
+    pub private: Vec<PathBuf>,
     /// What the environment enforces.
     pub confined: Confined,
     /// Where paths in a shell line lead.

@@ -66,6 +66,15 @@ impl Files {
             project: Project::around(environment.directory()),
         }
     }
+
+    /// What is the user's own, wherever variables have put it. A file in the folder is not named by itself: whoever
+    /// works in the folder has chosen it. Nor is what is no file, `/dev/null` for instance.
+    pub(crate) fn own(&self) -> Vec<PathBuf> {
+        let in_folder = |file: &Path| self.folder.as_deref().is_some_and(|folder| file.starts_with(folder));
+        let named = [&self.user, &self.foreign].into_iter().flatten();
+        let named = named.filter(|file| !in_folder(file) && file.is_file());
+        self.folder.iter().chain(named).cloned().collect()
+    }
 }
 
 impl Project {

@@ -174,6 +174,42 @@ fn a_link_in_a_line_is_followed() {
     assert!(explained("rm out").starts_with("allow"), "{}", explained("rm out"));
 }
 
+/// An agent that could write its user's configuration would decide what it may do tomorrow.
+#[test]
+fn the_users_configuration_is_left_alone_where_a_variable_has_put_it_into_the_project() {
+    let given = std::env::var("JUNTO_PEER_BWRAP").expect("run the tests with `cargo xtask test`");
+    let folder = Path::new(&given).parent().unwrap().display().to_string();
+    for sandbox in ["auto", "off"] {
+        for step in [
+            Step::call("read_file", json!({"file_path": "mine.toml"})),
+            write("mine.toml"),
+            shell("cat mine.toml"),
+            shell("cat m*.toml"),
+            shell("echo x > mine.toml"),
+            shell("rm mine.toml"),
+        ] {
+            let told = format!("{step:?}");
+            let stage = says(step);
+            let text = std::fs::read_to_string(stage.machine.path(".config/junto/config.toml")).unwrap();
+            let text = format!("# nobody reads this\n{text}");
+            let machine = stage.machine.with("PATH", &format!("{folder}:/usr/local/bin:/usr/bin:/bin"));
+            machine.write("project/mine.toml", &text);
+            let machine = machine.with("JUNTO_CONFIG", "mine.toml");
+            let run = machine.run(&["run", "--sandbox", sandbox, "Work."]);
+            assert_eq!(run.code, Some(0), "{told}: {run:#?}");
+            assert!(!run.out.contains("nobody reads this"), "{sandbox} {told}: {run:#?}");
+            let now = std::fs::read_to_string(machine.path("project/mine.toml")).unwrap_or_default();
+            assert_eq!(now, text, "{sandbox} {told}");
+        }
+    }
+    let stage = says(write("other.toml"));
+    let text = std::fs::read_to_string(stage.machine.path(".config/junto/config.toml")).unwrap();
+    stage.machine.write("project/mine.toml", &text);
+    let machine = stage.machine.with("JUNTO_CONFIG", "mine.toml");
+    machine.run(&["run", "--sandbox", "off", "Work."]).ok();
+    assert!(machine.path("project/other.toml").exists(), "the folder around it is free");
+}
+
 /// What a program does that nobody looks into, rules hold all the same.
 #[test]
 fn what_a_rule_keeps_from_being_read_is_not_there_in_the_sandbox() {

@@ -82,6 +82,44 @@ fn what_is_kept_of_other_work_is_not_there_for_commands() {
     }
 }
 
+/// It says what agents may do: who reads it knows what is open, who writes it opens it.
+#[test]
+fn the_users_configuration_is_not_there_for_commands_wherever_it_is() {
+    for (variable, value, file) in [
+        ("XDG_CONFIG_HOME", "cfg", "cfg/junto/config.toml"),
+        ("XDG_CONFIG_HOME", "project/cfg", "project/cfg/junto/config.toml"),
+        ("JUNTO_CONFIG", "other/mine.toml", "other/mine.toml"),
+        ("JUNTO_CONFIG", "project/mine.toml", "project/mine.toml"),
+    ] {
+        let machine = machine();
+        let value = text(&machine.path(value));
+        let machine = machine.with(variable, &value);
+        machine.write(file, "policy.mode = \"ask\"\n");
+        machine.write("project/q", "here");
+        let path = text(&machine.path(file));
+        let run = sandbox(&machine, &["--", "sh", "-c", &format!("cat q {path}")]);
+        assert!(run.code != Some(0) && run.out == "here", "{path}: {run:?}");
+        let arguments = ["--", "sh", "-c", &format!("echo x >> {path}; rm -f {path}; mv {path} {path}x")];
+        sandbox(&machine, &arguments);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "policy.mode = \"ask\"\n");
+    }
+    // Whoever names no file hides none.
+    let machine = machine().with("JUNTO_CONFIG", "/dev/null");
+    assert_eq!(sandbox(&machine, &["--", "sh", "-c", "echo x > /dev/null; echo y"]).out, "y\n");
+}
+
+/// Whoever works where it is has chosen that.
+#[test]
+fn the_folder_of_the_configuration_can_be_worked_in() {
+    let machine = machine();
+    let value = text(&machine.path("cfg"));
+    let machine = machine.with("XDG_CONFIG_HOME", &value);
+    machine.write("cfg/junto/config.toml", "policy.mode = \"ask\"\n");
+    let folder = text(&machine.path("cfg/junto"));
+    let mut command = machine.command(&["sandbox", "--", "cat", "config.toml"]);
+    assert_eq!(Run::of(command.current_dir(folder)).ok(), "policy.mode = \"ask\"\n");
+}
+
 #[test]
 fn what_is_to_be_hidden_is_hidden_or_nothing_runs() {
     let machine = machine();

@@ -8,7 +8,9 @@ use crate::Mode;
 use crate::deed::{Deed, Target};
 use crate::explanation::{By, Step};
 use crate::glob::Extent;
-use crate::paths::{guarded, holds_guarded, holds_secrets, is_harmless, is_inside, is_secret};
+use crate::paths::{
+    guarded, holds_guarded, holds_private, holds_secrets, is_harmless, is_inside, is_private, is_secret,
+};
 use crate::rule::Answer;
 
 /// What has been allowed already.
@@ -172,6 +174,9 @@ impl Bench<'_> {
                             Answer::Ask,
                             format!("{} is outside of the working directory", path.display()),
                         );
+                    }
+                    if is_private(path, self.place) || removes && holds_private(path, self.place) {
+                        return (Answer::Ask, format!("{} is the user's own", path.display()));
                     }
                     if let Some(name) = guarded(path, self.place) {
                         return (

@@ -541,3 +541,29 @@ fn a_tilde_before_a_name_is_none() {
         assert_eq!(answer(Mode::Full, denied, write(path)), expected, "{path}");
     }
 }
+
+/// What its user keeps for himself is asked about wherever it is, in the working directory too.
+#[test]
+fn what_is_private_is_asked_about_wherever_it_is() {
+    let private = vec![Path::new(WORKDIR).join("mine.toml"), "/cfg/junto".into()];
+    let place = Place { private, ..place(Confined { files: true, network: true }) };
+    let judge = Judge::new(Mode::Workspace, place, Vec::new());
+    let check = |action: Action, expected| {
+        assert_eq!(judge.explain(std::slice::from_ref(&action)).answer(), expected, "{action:?}");
+    };
+    for line in [
+        "cat mine.toml",
+        "cat m*.toml",
+        "echo x > mine.toml",
+        "rm mine.toml",
+        "mv mine.toml x",
+        "grep -r x /cfg",
+    ] {
+        check(shell(line), Answer::Ask);
+    }
+    check(read("/cfg/junto/config.toml"), Answer::Ask);
+    check(write(&format!("{WORKDIR}/mine.toml")), Answer::Ask);
+    check(write(&format!("{WORKDIR}/mine.toml.md")), Answer::Allow);
+    check(read("/cfg/other"), Answer::Allow);
+    check(shell("grep -r x ."), Answer::Allow);
+}

@@ -1,0 +1,87 @@
+//! Ways out that are no paths to files: sockets, FIFOs and devices, and a place that is among these.
+
+use std::io::{ErrorKind as Io, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::net::{UnixDatagram, UnixListener};
+use std::path::Path;
+
+use junto_env::{
+    Access, CommandSpec, ErrorKind, LocalBuilder, LocalEnvironment, RealPath, Sandbox, SandboxedEnvironment,
+    TerminalSize, exec,
+};
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, acceptfrom, bind, listen, socket_with,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::cage::{BOTH, Cage, Held, check, means};
+use crate::support::HANG;
+
+const ALL: [Access; 2] = [Access::Workspace, Access::ReadOnly];
+
+/// Everything that one of a pair of sockets can be told to do with an address.
+const PAIRS: &str = "
+import os, socket
+from socket import AF_UNIX, SOCK_STREAM, SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET, SOCK_CLOEXEC, SOCK_NONBLOCK
+addresses = [os.environ['O'] + name for name in ('/datagrams', '/stream', '/packets')]
+def connected(a, address):
+    a.connect(address)
+    a.send(b'x')
+ways = [
+    lambda a, b, address: a.sendto(b'x', address),
+    lambda a, b, address: a.sendmsg([b'x'], [], 0, address),
+    lambda a, b, address: connected(a, address),
+    lambda a, b, address: (b.close(), connected(a, address)),
+    lambda a, b, address: (b.close(), a.sendto(b'x', address)),
+    lambda a, b, address: (a.shutdown(socket.SHUT_RDWR), connected(a, address)),
+]
+for kind in [SOCK_DGRAM, SOCK_RAW, SOCK_STREAM, SOCK_SEQPACKET, 4, 6, 10, 15]:
+    for flags in [0, SOCK_CLOEXEC | SOCK_NONBLOCK]:
+        for address in addresses:
+            for way in ways:
+                try:
+                    a, b = socket.socketpair(AF_UNIX, kind | flags)
+                    # Or it waits for somebody to read.
+                    a.setblocking(False)
+                    way(a, b, address)
+                except OSError: pass
+for kind in [SOCK_STREAM, SOCK_SEQPACKET]:
+    a, b = socket.socketpair(AF_UNIX, kind)
+    a.send(b'own')
+    print(b.recv(3))
+";
+
+#[test]
+fn no_pair_of_sockets_reaches_others() {
+    for access in ALL {
+        for held in BOTH {
+            check(held, Sandbox { access, ..Sandbox::default() }, async |cage| {
+                let at = |name: &str| cage.at("outside").join(name);
+                let datagrams = UnixDatagram::bind(at("datagrams")).unwrap();
+                datagrams.set_nonblocking(true).unwrap();
+                let stream = UnixListener::bind(at("stream")).unwrap();
+                stream.set_nonblocking(true).unwrap();
+                let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC);
+                let packets = socket_with(AddressFamily::UNIX, kind, flags, None).unwrap();
+                bind(&packets, &SocketAddrUnix::new(at("packets")).unwrap()).unwrap();
+                listen(&packets, 8).unwrap();
+                let reached = || {
+                    let datagrams = std::iter::from_fn(|| datagrams.recv(&mut [0; 8]).ok()).count();
+                    let stream = std::iter::from_fn(|| stream.accept().ok()).count();
+                    let packets = std::iter::from_fn(|| acceptfrom(&packets).ok()).count();
+                    (datagrams, stream, packets)
+                };
+                let probe = || {
+                    let mut command = CommandSpec::argv(["python3", "-c", PAIRS]);
+                    command.variables.insert("O".to_owned(), cage.at("outside").display().to_string());
+                    command
+                };
+                let (said, code) = cage.run(probe()).await;
+                assert_eq!((said.as_str(), code), ("b'own'\nb'own'\n", Some(0)), "{held:?} {access:?}");
+                assert_eq!(reached(), (0, 0, 0), "{held:?} {access:?}");
+                cage.says_free(probe()).await;
+                assert_ne!(reached().0, 0, "not even outside");
+            });
+        }
+    }
+}

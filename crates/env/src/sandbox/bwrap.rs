@@ -14,6 +14,7 @@ use std::thread;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
+use super::devices;
 use super::foreign::Own;
 use super::landlock::Rules;
 use super::places::{Places, is_device};
@@ -122,6 +123,9 @@ fn try_way(
     tried.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // On a thread that is confined as those are that start commands.
     let run = move || {
+        if !user_namespace {
+            devices::keep()?;
+        }
         Rules::scopes(None).enter(None)?;
         let mut child = tried.spawn()?;
         if waits {

@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use nix::unistd::geteuid;
 use seccompiler::BpfProgram;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -118,8 +119,11 @@ impl Confinement {
             bwrap::wrap(walls, &self.places, own_network, &self.filter_bytes, terminal, launch)?;
         held.plan = Some(plan);
         held.told = Some(told);
-        let rules = Rules::scopes(ports.filter(|_| !own_network));
-        Ok(Launch { jail: Some(Jail::new(rules, None, held)), ..launch })
+        let jail = Jail::new(Rules::scopes(ports.filter(|_| !own_network)), None, held);
+        // In a namespace of users it has no right to do so.
+        let is_roots = !walls.user && geteuid().is_root();
+        let jail = if is_roots { jail.with_kept_devices() } else { jail };
+        Ok(Launch { jail: Some(jail), ..launch })
     }
 }
 

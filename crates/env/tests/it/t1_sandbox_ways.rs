@@ -85,3 +85,29 @@ fn no_pair_of_sockets_reaches_others() {
         }
     }
 }
+
+/// Root may change what is said of a device, which is the system's. Each is tried with what is said of it already.
+#[test]
+fn devices_of_the_system_stay_as_they_are_and_can_be_used() {
+    let changes = "for device in null zero full random urandom tty; do
+                       for way in chmod chown chgrp 'touch -c'; do
+                           $way --reference=/dev/$device /dev/$device 2> /dev/null && echo ESCAPED: $way $device
+                       done
+                   done
+                   chmod 666 /proc/self/fd/0 && echo ESCAPED by standard input
+                   exec 3< /dev/full; chmod 666 /proc/self/fd/3 && echo ESCAPED by another
+                   true";
+    let uses = "echo x > /dev/null && cat < /dev/null && head -c 3 /dev/zero | wc -c && head -c 3 /dev/urandom | wc -c; \
+                (echo x > /dev/full) 2> /dev/null || echo full";
+    for access in [Access::Workspace, Access::ReadOnly] {
+        check(Held::Walls, Sandbox { access, ..Sandbox::default() }, async |cage| {
+            for terminal in [None, Some(TerminalSize::default())] {
+                let command = CommandSpec { terminal, ..CommandSpec::shell(changes) };
+                let (said, code) = cage.run(command).await;
+                assert!(!said.contains("ESCAPED") && code == Some(0), "{access:?}: {said}");
+            }
+            let (said, code) = cage.says(uses).await;
+            assert!(said == "3\n3\nfull\n", "{access:?}: {said} {code:?}");
+        });
+    }
+}

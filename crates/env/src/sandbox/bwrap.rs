@@ -165,6 +165,7 @@ pub(super) struct Plan {
     way: Way,
     message_queues: bool,
     places: Arc<Places>,
+    fifos: Vec<PathBuf>,
     survey: Surveying,
     variables: Variables,
     /// Bubblewrap reads here, and builds nothing before this is closed.
@@ -184,7 +185,7 @@ impl Plan {
         };
         // A command has its queues where nothing is missing.
         let stay_empty = self.message_queues && !survey.stand_ins.is_empty() && forbid_queues(bwrap.as_raw());
-        let walls = self.way.walls(&self.places, &survey, stay_empty);
+        let walls = self.way.walls(&self.places, &self.fifos, &survey, stay_empty);
         let mut text = Vec::new();
         let variables = self.variables.iter().flat_map(|(name, value)| [OsStr::new("--setenv"), name, value]);
         let walls = walls.0.iter().map(OsString::as_os_str);
@@ -208,7 +209,7 @@ struct Way {
 impl Way {
     /// What is mounted where, and which namespaces there are. `stay_empty`: whether what stands in for settings can be
     /// covered with the directory of message queues.
-    fn walls(&self, places: &Places, survey: &Survey, stay_empty: bool) -> Words {
+    fn walls(&self, places: &Places, fifos: &[PathBuf], survey: &Survey, stay_empty: bool) -> Words {
         let mut walls = Words::default();
         walls.add(NAMESPACES.iter().copied());
         if self.user {
@@ -235,8 +236,8 @@ impl Way {
                 walls.bind("--ro-bind", settings, settings);
             }
         }
-        for socket in &foreign.covered {
-            walls.bind("--ro-bind", Path::new(NOTHING), socket);
+        for covered in foreign.covered.iter().chain(foreign.left_of(fifos)) {
+            walls.bind("--ro-bind", Path::new(NOTHING), covered);
         }
         for hidden in &survey.hidden {
             match hidden {
@@ -313,6 +314,7 @@ impl Words {
 pub(super) fn wrap(
     bwrap: &Bwrap,
     places: &Arc<Places>,
+    fifos: &[PathBuf],
     own_network: bool,
     filter: &[u8],
     terminal: bool,
@@ -346,7 +348,7 @@ pub(super) fn wrap(
     let program = line.remove(0);
     let way = Way { user: bwrap.user, network: own_network };
     let (message_queues, places) = (bwrap.message_queues, Arc::clone(places));
-    let plan = Plan { way, message_queues, places, survey, variables, tells };
+    let plan = Plan { way, message_queues, places, fifos: fifos.to_vec(), survey, variables, tells };
     Ok((Launch { program, arguments: line, variables: mark, descriptors, ..launch }, plan, told))
 }
 

@@ -1,6 +1,6 @@
 //! The environment over this machine, with enforcement.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -70,7 +70,8 @@ impl SandboxedEnvironment {
         let mut facts = inside.facts().clone();
         facts.enforces = enforced(&sandbox, &gaps);
         sweep(inside.facts());
-        let confinement = Confinement::new(&sandbox, means, Arc::clone(&places))?;
+        let runtime = inside.variable("XDG_RUNTIME_DIR").map(OsString::as_os_str);
+        let confinement = Confinement::new(&sandbox, means, Arc::clone(&places), runtime)?;
         let outside = Arc::new(local.build()?);
         Ok(Self { inside, outside, facts, gaps, places, confinement })
     }

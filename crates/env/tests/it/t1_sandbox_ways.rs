@@ -111,3 +111,59 @@ fn devices_of_the_system_stay_as_they_are_and_can_be_used() {
         });
     }
 }
+
+/// A FIFO, and whoever reads it.
+fn read_by_a_service(path: &Path) -> std::fs::File {
+    nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let both = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    std::fs::File::options().read(true).write(true).custom_flags(both).open(path).unwrap()
+}
+
+fn exec_in(env: &SandboxedEnvironment, line: &str) -> (String, Option<i32>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let never = CancellationToken::new();
+        let ended = exec(env, CommandSpec::shell(line), HANG, &never, &mut |_| {}).await.unwrap();
+        (String::from_utf8_lossy(ended.both.head()).into_owned(), ended.exit.code)
+    })
+}
+
+#[test]
+fn what_services_read_from_is_not_written() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    for folder in ["work", "runtime/service/deep", "own"] {
+        std::fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    // For those who may write there.
+    let system = tempfile::tempdir_in("/run").ok();
+    let mut paths = vec![root.join("runtime/top"), root.join("runtime/service/deep/control")];
+    paths.extend(system.iter().map(|dir| dir.path().join("control")));
+    let mut services: Vec<_> = paths.iter().map(|path| read_by_a_service(path)).collect();
+    let _own = read_by_a_service(&root.join("own/fifo"));
+    let variables = [
+        ("PATH", "/usr/bin:/bin".to_owned()),
+        ("HOME", root.display().to_string()),
+        ("XDG_RUNTIME_DIR", root.join("runtime").display().to_string()),
+    ];
+    let builder = LocalEnvironment::builder(root.join("work")).variables(variables);
+    for access in ALL {
+        let (writable, temporary) = (vec![root.join("own")], Some(Vec::new()));
+        let sandbox = Sandbox { access, writable, temporary, ..Sandbox::default() };
+        let env = SandboxedEnvironment::with_means(builder.clone(), sandbox, &means(Held::Walls)).unwrap();
+        for (path, service) in paths.iter().zip(&mut services) {
+            let (said, code) =
+                exec_in(&env, &format!("echo x > {0} || echo y > /proc/self/root{0}", path.display()));
+            assert_ne!(code, Some(0), "{}: {said}", path.display());
+            let heard = service.read(&mut [0; 8]).map_err(|e| e.kind());
+            assert_eq!(heard, Err(Io::WouldBlock), "{}", path.display());
+        }
+        // What is the command's own works, and nobody misses one that has gone.
+        if access == Access::Workspace {
+            assert_eq!(exec_in(&env, "echo x > ../own/fifo && echo y").0, "y\n");
+        }
+        std::fs::remove_file(&paths[0]).unwrap();
+        assert_eq!(exec_in(&env, "echo x").0, "x\n");
+        services[0] = read_by_a_service(&paths[0]);
+    }
+}

@@ -66,7 +66,7 @@ const DEAF: [&str; 3] = [SHELL, "-c", "trap '' INT QUIT; exec \"$0\" \"$@\""];
 /// What the shell is told to wait for a line before it becomes a program.
 const WAITS: [&str; 2] = ["-c", "read -r _; exec \"$0\" \"$@\""];
 /// A directory that is made with the devices.
-const SHARED: &str = "/dev/shm";
+pub(super) const SHARED: &str = "/dev/shm";
 /// Succeeds if nothing can be made there, whatever the mode. Nothing is written, which fails in any case.
 const MAKES_NOTHING: [&str; 4] = ["sh", "-c", "chmod 777 \"$0\" && ! true > \"$0/x\"", SHARED];
 
@@ -338,6 +338,8 @@ pub(super) fn wrap(
     }
     // After what it is told through the first of these.
     line.extend(TOLD_ALL.iter().map(OsString::from));
+    // Said, or where that is not there it would go somewhere else.
+    line.extend(["--chdir".into(), launch.cwd.clone().into_os_string()]);
     line.push("--".into());
     line.extend(HEAR.iter().filter(|_| keys).map(OsString::from));
     line.push(launch.program);

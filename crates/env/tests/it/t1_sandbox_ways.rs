@@ -167,3 +167,60 @@ fn what_services_read_from_is_not_written() {
         services[0] = read_by_a_service(&paths[0]);
     }
 }
+
+fn in_memory() -> Option<(tempfile::TempDir, LocalBuilder)> {
+    let dir = tempfile::tempdir_in("/dev/shm").ok()?;
+    let builder = LocalEnvironment::builder(dir.path()).variables([("PATH", "/usr/bin:/bin"), ("HOME", "/")]);
+    Some((dir, builder))
+}
+
+/// It would not be there, and the command would run somewhere else.
+#[test]
+fn work_among_devices_is_refused_where_these_are_made_anew() {
+    let Some((dir, builder)) = in_memory() else { return };
+    for access in [Access::Workspace, Access::ReadOnly, Access::Aside] {
+        let sandbox = Sandbox { access, accept_weaker: true, ..Sandbox::default() };
+        let made = SandboxedEnvironment::with_means(builder.clone(), sandbox.clone(), &means(Held::Walls));
+        let error = made.err().expect("refused");
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        assert!(error.to_string().contains(dir.path().to_str().unwrap()), "{error}");
+        let env = SandboxedEnvironment::with_means(builder.clone(), sandbox, &means(Held::Kernel)).unwrap();
+        assert_eq!(exec_in(&env, "pwd").0, format!("{}\n", dir.path().display()));
+    }
+    let work = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let elsewhere = LocalEnvironment::builder(work.path()).variables([("PATH", "/usr/bin:/bin")]);
+    let sandbox = Sandbox { writable: vec![dir.path().to_owned()], ..Sandbox::workspace() };
+    let made = SandboxedEnvironment::with_means(elsewhere, sandbox, &means(Held::Walls));
+    assert_eq!(made.err().expect("refused").kind(), ErrorKind::Invalid);
+}
+
+#[test]
+fn a_command_runs_where_it_was_told_to_or_not_at_all() {
+    let Some((dir, _)) = in_memory() else { return };
+    check(Held::Walls, Sandbox::workspace(), async |cage: &Cage| {
+        let mut command = CommandSpec::shell("echo RAN; pwd");
+        command.cwd = Some(RealPath::resolved(dir.path().canonicalize().unwrap()));
+        let (said, code) = cage.run(command).await;
+        assert!(!said.contains("RAN") && said.contains("shm") && code != Some(0), "{said}");
+        let (said, _) = cage.says("pwd; echo $PWD").await;
+        let work = cage.at("home/work").display().to_string();
+        assert_eq!(said, format!("{work}\n{work}\n"));
+    });
+}
+
+#[test]
+fn more_secrets_than_walls_can_be_built_for_are_refused_with_what_helps() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let keys = dir.path().join("keys");
+    std::fs::create_dir(&keys).unwrap();
+    for number in 0..3000 {
+        std::fs::write(keys.join(format!(".env.{number}")), "").unwrap();
+    }
+    let builder = LocalEnvironment::builder(dir.path()).variables([("PATH", "/usr/bin:/bin")]);
+    let made = |sandbox| SandboxedEnvironment::with_means(builder.clone(), sandbox, &means(Held::Walls));
+    let error = made(Sandbox::workspace()).err().expect("refused");
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(error.to_string().contains("300") && error.to_string().contains("hide"), "{error}");
+    let env = made(Sandbox { hidden: vec![keys], ..Sandbox::workspace() }).unwrap();
+    assert_eq!(exec_in(&env, "echo x").0, "x\n");
+}

@@ -1,8 +1,8 @@
 //! Devices of the system, kept as they are from root.
 //!
 //! A device can be used through a mount that cannot be written; only what is said of it, its mode and owner and times,
-//! cannot be changed there. Bubblewrap binds devices of the system as they are mounted, and has no way to bind one so: a
-//! mount that it closes lets no device be opened. So they are mounted so for the thread that starts it.
+//! cannot be changed there. Bubblewrap binds devices of the system as they are mounted, and has no way to bind one so:
+//! what it makes read-only opens no device. So they are mounted so for the thread that starts it.
 
 use std::io;
 use std::path::Path;

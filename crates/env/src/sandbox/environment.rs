@@ -92,7 +92,7 @@ impl SandboxedEnvironment {
 
     /// Starts a command on the standard streams of this process, and on its terminal if it has one.
     /// Nothing can be read of it or written to it here; keys and interrupts of the terminal reach it as
-    /// they reach us.
+    /// they reach us. A file as standard input it reads through a pipe, because the file itself would lead it out.
     ///
     /// # Errors
     /// As of [`ExecutionEnvironment::spawn`].

@@ -11,8 +11,8 @@
 //! Left is what begins to listen later in a directory that was there when the command started: in the home, in the
 //! project, in a directory below `/tmp` that is shown.
 //!
-//! A FIFO, too, can be written through a read-only mount, by every command. So those are covered that were where services
-//! have theirs when the environment was made; others are left.
+//! A FIFO, too, can be written through a read-only mount, by every command. So those are covered that were where
+//! services have theirs when the environment was made; others are left.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

@@ -204,9 +204,9 @@ impl Shared {
     fn watch(&self, held: Option<Held>, feed: Option<Feed>) {
         let held = held.map(|held| held.settle(self.pid));
         let seen = end_of(self.pid);
-        drop(feed);
         // Before anything is let go of: what dies in these moments would see the way free.
         let empty = held.as_ref().is_some_and(Settled::is_left_empty);
+        drop(feed);
         let left = held.and_then(Settled::let_go);
         let mut life = self.life();
         let exit = seen.unwrap_or(Exit { code: None, signal: None });

@@ -124,7 +124,9 @@ pub(crate) fn cannot_hold(error: &junto::env::Error) -> Failure {
         ErrorKind::Unsupported => {
             "`junto doctor` says what is missing; --sandbox off goes on without, and asks about what cannot be judged"
         }
-        ErrorKind::Invalid => "see to policy.network, and to the file of --sandbox-config",
+        ErrorKind::Invalid => {
+            "name another folder with -C, or see to policy.network and to the file of --sandbox-config"
+        }
         _ => "name a folder that exists with -C",
     };
     Failure::usage(error.to_string(), hint)

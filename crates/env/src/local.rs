@@ -1,6 +1,7 @@
 //! This machine.
 
 mod anchor;
+mod beside;
 mod child;
 mod files;
 mod input;

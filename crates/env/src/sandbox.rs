@@ -27,6 +27,7 @@
 
 mod bwrap;
 mod confinement;
+mod devices;
 pub mod door;
 mod environment;
 mod foreign;

@@ -39,7 +39,7 @@ pub(crate) async fn run(
             ErrorKind::Unsupported => unheld(&error, &open),
             _ => refused(error),
         })?;
-    for gap in sandboxed.gaps() {
+    for gap in sandboxed.gaps().iter().copied().chain(means.gap_beside()) {
         output.warning(&format!("this machine cannot keep it from this: it can {gap}"));
     }
     let mut interrupts = Interrupts::listen()?;

@@ -60,10 +60,58 @@ fn it_cannot_leave() {
 #[test]
 fn a_directory_as_a_standard_stream_is_refused_and_named_as_what_it_is() {
     let machine = machine();
+    line(&machine, "exec \"$0\" sandbox --read-only -- true < .")
+        .fails(2, &["a standard stream is a directory"]);
+}
+
+/// A descriptor leads to where it was opened, outside of the walls.
+#[test]
+fn a_file_that_a_command_reads_as_its_input_is_not_changed_through_it() {
+    let machine = machine();
+    let changes =
+        "cat; echo x > /proc/self/fd/0; echo x >&0; chmod 777 /proc/self/fd/0; truncate -s 0 /dev/stdin";
+    for redirection in ["< victim", "<> victim", "< victim > said; cat said"] {
+        let victim = machine.write("project/victim", "theirs\n");
+        let before = victim.metadata().unwrap().permissions();
+        let run = line(&machine, &format!("\"$0\" sandbox --read-only -- sh -c '{changes}' {redirection}"));
+        assert_eq!(run.out, "theirs\n", "{redirection}: {run:?}");
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "theirs\n", "{redirection}: {run:?}");
+        assert_eq!(victim.metadata().unwrap().permissions(), before, "{redirection}: {run:?}");
+    }
+    // One with a name is a file, too.
+    let fifo = "mkfifo fifo; exec 5<> fifo; echo first > fifo
+                \"$0\" sandbox --read-only -- sh -c 'read -r a; echo \"got $a\"; echo changed > /proc/self/fd/0' < fifo
+                echo last > fifo; read -r b < fifo; echo \"then $b\"";
+    assert_eq!(line(&machine, fifo).out, "got first\nthen last\n");
+    let null = line(&machine, "\"$0\" sandbox --read-only -- chmod 666 /proc/self/fd/0 < /dev/null");
+    assert_ne!(null.code, Some(0), "{null:?}");
+}
+
+#[test]
+fn a_file_arrives_whole_as_input_and_what_is_not_read_is_left() {
+    let machine = machine();
+    let numbers = (0..400_000).map(|number| number.to_string()).collect::<Vec<_>>().join("\n") + "\n";
+    machine.write("project/large", &numbers);
+    machine.write("project/empty", "");
+    let whole = line(&machine, "\"$0\" sandbox --read-only -- cat < large").ok();
+    assert!(whole == numbers, "{} of {} bytes", whole.len(), numbers.len());
+    assert_eq!(line(&machine, "\"$0\" sandbox --read-only -- cat < empty").ok(), "");
+    // Whoever ends before, or reads nothing.
+    assert_eq!(line(&machine, "\"$0\" sandbox --read-only -- true < large").ok(), "");
+    let run = line(&machine, "\"$0\" sandbox --read-only -- sh -c 'exec < /dev/null; kill -9 $$' < large");
+    assert_eq!(run.code, Some(137), "{run:?}");
+    let rest = "{ \"$0\" sandbox --read-only -- sh -c 'read -r a; echo \"$a\"'; read -r b; echo \"$b\"; \
+                \"$0\" sandbox -- true; head -n 2; } < large";
+    assert_eq!(line(&machine, rest).ok(), "0\n1\n2\n3\n");
+    let each = "head -n 3 large > few; while read -r a; do \"$0\" sandbox -- echo \"$a\"; done < few";
+    assert_eq!(line(&machine, each).ok(), "0\n1\n2\n");
+}
+
+/// What a shell says that finds this program as `$0`.
+fn line(machine: &Machine, line: &str) -> Run {
     let mut shell = Command::new("/bin/sh");
     shell.env_clear().envs(machine.environment()).current_dir(machine.path("project"));
-    shell.args(["-c", "exec \"$0\" sandbox --read-only -- true < .", env!("CARGO_BIN_EXE_junto")]);
-    Run::of(&mut shell).fails(2, &["a standard stream is a directory"]);
+    Run::of(shell.args(["-c", line, env!("CARGO_BIN_EXE_junto")]))
 }
 
 #[test]

@@ -15,6 +15,7 @@ use nix::unistd::Pid;
 use rustix::process::{WaitId, WaitIdOptions, WaitIdStatus, waitid};
 use tokio::sync::watch;
 
+use super::beside::Feed;
 use super::keeper;
 use super::launch::{Launch, Launched};
 use super::mark::Mark;
@@ -62,19 +63,21 @@ pub(super) fn start(launch: Launch, wants: Wants, mark: Mark) -> io::Result<Star
     keep(Box::new(move || {
         let mut launch = launch;
         let started = match wants {
-            Wants::Pipes => spawn(&launch, mark),
-            Wants::Terminal(wanted) => spawn_on_terminal(&launch, wanted, mark),
+            Wants::Pipes => spawn(&launch, mark).map(|started| (started, None)),
+            Wants::Terminal(wanted) => {
+                spawn_on_terminal(&launch, wanted, mark).map(|started| (started, None))
+            }
             Wants::Ours => spawn_beside(&launch, mark),
         };
         match started {
-            Ok(started) => {
+            Ok((started, feed)) => {
                 let shared = Arc::clone(&started.child.0);
                 let held = launch.jail.take().map(Jail::into_held);
                 // What it was started with is its own now.
                 drop(launch);
                 // There is room for one, and it is waited for.
                 drop(ready.send(Ok(started)));
-                shared.watch(held);
+                shared.watch(held, feed);
             }
             Err(e) => drop(ready.send(Err(e))),
         }
@@ -96,10 +99,10 @@ fn spawn_on_terminal(launch: &Launch, wanted: Wanted, mark: Mark) -> io::Result<
     Ok(Started { child, exit, ends: Ends::Terminal(terminal) })
 }
 
-fn spawn_beside(launch: &Launch, mark: Mark) -> io::Result<Started> {
-    let pid = launch.start_beside()?;
+fn spawn_beside(launch: &Launch, mark: Mark) -> io::Result<(Started, Option<Feed>)> {
+    let (pid, feed) = launch.start_beside()?;
     let (child, exit) = Child::new(pid, mark, Vec::new(), launch.has_descriptors());
-    Ok(Started { child, exit, ends: Ends::Ours })
+    Ok((Started { child, exit, ends: Ends::Ours }, feed))
 }
 
 /// The owner of a child. Dropping it kills the whole tree.
@@ -198,11 +201,12 @@ impl Shared {
     }
 
     /// Waits for the child's end, tells it, and reaps the child if nobody else will.
-    fn watch(&self, held: Option<Held>) {
+    fn watch(&self, held: Option<Held>, feed: Option<Feed>) {
         let held = held.map(|held| held.settle(self.pid));
         let seen = end_of(self.pid);
         // Before anything is let go of: what dies in these moments would see the way free.
         let empty = held.as_ref().is_some_and(Settled::is_left_empty);
+        drop(feed);
         let left = held.and_then(Settled::let_go);
         let mut life = self.life();
         let exit = seen.unwrap_or(Exit { code: None, signal: None });

@@ -23,8 +23,8 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::stat::Mode;
 use nix::unistd::{AccessFlags, Pid, access, chdir};
 use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
-use rustix::fs::{FileType, fstat};
 
+use super::beside::{Beside, Feed};
 use super::pty;
 use crate::sandbox::Jail;
 use crate::variables::Variables;
@@ -140,16 +140,22 @@ impl Launch {
         self.spawn(own_directory, Actions { files, session: Session::Own, _nothing: None })
     }
 
-    /// Starts it with our standard streams, in our session and group.
-    pub(super) fn start_beside(&self) -> io::Result<Pid> {
-        if self.jail.is_some() {
-            check_streams()?;
-        }
+    /// Starts it with our standard streams, in our session and group. What feeds its input ends with it.
+    pub(super) fn start_beside(&self) -> io::Result<(Pid, Option<Feed>)> {
+        let ours = if self.jail.is_some() { Beside::confined()? } else { Beside::default() };
+        let (input, feed) = ours.input.unzip();
         let _fork = pty::forking();
         unshare(CloneFlags::CLONE_FS)?;
         self.enter_jail(None)?;
-        let files = PosixSpawnFileActions::init()?;
-        self.spawn(Ok(()), Actions { files, session: Session::Ours, _nothing: None })
+        let mut files = PosixSpawnFileActions::init()?;
+        if let Some(input) = &input {
+            files.add_dup2(input.as_raw_fd(), 0)?;
+        }
+        for number in ours.nothing {
+            files.add_open(number, "/dev/null", OFlag::O_RDWR, Mode::empty())?;
+        }
+        let pid = self.spawn(Ok(()), Actions { files, session: Session::Ours, _nothing: None })?;
+        Ok((pid, feed))
     }
 
     pub(super) fn has_descriptors(&self) -> bool {
@@ -285,19 +291,6 @@ fn open_numbers() -> io::Result<Vec<i32>> {
     Ok(numbers)
 }
 
-/// That no standard stream leads a command around its walls.
-fn check_streams() -> io::Result<()> {
-    if is_directory(io::stdin()) || is_directory(io::stdout()) || is_directory(io::stderr()) {
-        let message = "a standard stream is a directory, through which a command would leave the sandbox";
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, message));
-    }
-    Ok(())
-}
-
-fn is_directory(stream: impl AsFd) -> bool {
-    fstat(stream).is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_dir())
-}
-
 /// The number of a child of the standard library, which leaves it to us to wait for it.
 pub(super) fn number(child: &dyn ChildWrapper) -> io::Result<Pid> {
     i32::try_from(child.id()).map(Pid::from_raw).map_err(io::Error::other)
@@ -367,11 +360,5 @@ mod tests {
         said.read_to_string(&mut text).unwrap();
         waitpid(pid, None).unwrap();
         assert_eq!(text, format!("{}\na b\n", launch.cwd.display()));
-    }
-
-    #[test]
-    fn a_directory_is_no_stream() {
-        assert!(is_directory(File::open("/").unwrap()));
-        assert!(!is_directory(File::open("/dev/null").unwrap()) && !is_directory(io::pipe().unwrap().0));
     }
 }

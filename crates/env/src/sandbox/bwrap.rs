@@ -14,6 +14,7 @@ use std::thread;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
+use super::devices;
 use super::foreign::Own;
 use super::landlock::Rules;
 use super::places::{Places, is_device};
@@ -65,7 +66,7 @@ const DEAF: [&str; 3] = [SHELL, "-c", "trap '' INT QUIT; exec \"$0\" \"$@\""];
 /// What the shell is told to wait for a line before it becomes a program.
 const WAITS: [&str; 2] = ["-c", "read -r _; exec \"$0\" \"$@\""];
 /// A directory that is made with the devices.
-const SHARED: &str = "/dev/shm";
+pub(super) const SHARED: &str = "/dev/shm";
 /// Succeeds if nothing can be made there, whatever the mode. Nothing is written, which fails in any case.
 const MAKES_NOTHING: [&str; 4] = ["sh", "-c", "chmod 777 \"$0\" && ! true > \"$0/x\"", SHARED];
 
@@ -122,6 +123,9 @@ fn try_way(
     tried.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // On a thread that is confined as those are that start commands.
     let run = move || {
+        if !user_namespace {
+            devices::keep()?;
+        }
         Rules::scopes(None).enter(None)?;
         let mut child = tried.spawn()?;
         if waits {
@@ -161,6 +165,7 @@ pub(super) struct Plan {
     way: Way,
     message_queues: bool,
     places: Arc<Places>,
+    fifos: Vec<PathBuf>,
     survey: Surveying,
     variables: Variables,
     /// Bubblewrap reads here, and builds nothing before this is closed.
@@ -180,7 +185,7 @@ impl Plan {
         };
         // A command has its queues where nothing is missing.
         let stay_empty = self.message_queues && !survey.stand_ins.is_empty() && forbid_queues(bwrap.as_raw());
-        let walls = self.way.walls(&self.places, &survey, stay_empty);
+        let walls = self.way.walls(&self.places, &self.fifos, &survey, stay_empty);
         let mut text = Vec::new();
         let variables = self.variables.iter().flat_map(|(name, value)| [OsStr::new("--setenv"), name, value]);
         let walls = walls.0.iter().map(OsString::as_os_str);
@@ -204,7 +209,7 @@ struct Way {
 impl Way {
     /// What is mounted where, and which namespaces there are. `stay_empty`: whether what stands in for settings can be
     /// covered with the directory of message queues.
-    fn walls(&self, places: &Places, survey: &Survey, stay_empty: bool) -> Words {
+    fn walls(&self, places: &Places, fifos: &[PathBuf], survey: &Survey, stay_empty: bool) -> Words {
         let mut walls = Words::default();
         walls.add(NAMESPACES.iter().copied());
         if self.user {
@@ -231,8 +236,8 @@ impl Way {
                 walls.bind("--ro-bind", settings, settings);
             }
         }
-        for socket in &foreign.covered {
-            walls.bind("--ro-bind", Path::new(NOTHING), socket);
+        for covered in foreign.covered.iter().chain(foreign.left_of(fifos)) {
+            walls.bind("--ro-bind", Path::new(NOTHING), covered);
         }
         for hidden in &survey.hidden {
             match hidden {
@@ -309,6 +314,7 @@ impl Words {
 pub(super) fn wrap(
     bwrap: &Bwrap,
     places: &Arc<Places>,
+    fifos: &[PathBuf],
     own_network: bool,
     filter: &[u8],
     terminal: bool,
@@ -332,6 +338,8 @@ pub(super) fn wrap(
     }
     // After what it is told through the first of these.
     line.extend(TOLD_ALL.iter().map(OsString::from));
+    // Said, or where that is not there it would go somewhere else.
+    line.extend(["--chdir".into(), launch.cwd.clone().into_os_string()]);
     line.push("--".into());
     line.extend(HEAR.iter().filter(|_| keys).map(OsString::from));
     line.push(launch.program);
@@ -342,7 +350,7 @@ pub(super) fn wrap(
     let program = line.remove(0);
     let way = Way { user: bwrap.user, network: own_network };
     let (message_queues, places) = (bwrap.message_queues, Arc::clone(places));
-    let plan = Plan { way, message_queues, places, survey, variables, tells };
+    let plan = Plan { way, message_queues, places, fifos: fifos.to_vec(), survey, variables, tells };
     Ok((Launch { program, arguments: line, variables: mark, descriptors, ..launch }, plan, told))
 }
 

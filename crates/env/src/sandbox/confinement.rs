@@ -1,11 +1,12 @@
 //! How commands are confined: what is the same for all of an environment, and what is made for each.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use nix::unistd::geteuid;
 use seccompiler::BpfProgram;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -15,7 +16,7 @@ use super::jail::{Held, Jail};
 use super::landlock::Rules;
 use super::places::Places;
 use super::seccomp::{self, Sockets, Wanted};
-use super::{Access, Means, Network, ResourceLimits, Sandbox, door, proxy};
+use super::{Access, Means, Network, ResourceLimits, Sandbox, door, foreign, proxy};
 use crate::local::Launch;
 use crate::{Error, Result};
 
@@ -23,6 +24,8 @@ use crate::{Error, Result};
 pub(super) struct Confinement {
     places: Arc<Places>,
     walls: Option<Bwrap>,
+    /// Of services, for walls to cover.
+    fifos: Vec<PathBuf>,
     reach: Reach,
     filter: Arc<BpfProgram>,
     /// The same as bubblewrap reads it.
@@ -63,8 +66,21 @@ impl Reach {
 }
 
 impl Confinement {
-    pub(super) fn new(sandbox: &Sandbox, means: &Means, places: Arc<Places>) -> Result<Self> {
+    /// `runtime` is where the user's services have their files.
+    pub(super) fn new(
+        sandbox: &Sandbox,
+        means: &Means,
+        places: Arc<Places>,
+        runtime: Option<&OsStr>,
+    ) -> Result<Self> {
         let walls = means.walls();
+        let fifos = match walls {
+            Some(_) => foreign::fifos(runtime.map(Path::new), |path| {
+                places.writable().any(|dir| path.starts_with(dir))
+            }),
+            // Landlock keeps everybody from them.
+            None => Vec::new(),
+        };
         let reach = Reach::new(sandbox, walls.is_some())?;
         let wanted = Wanted {
             sockets: reach.sockets(walls.is_some()),
@@ -76,7 +92,7 @@ impl Confinement {
         let filter = seccomp::filter(wanted).map_err(|e| Error::io("sandbox", e))?;
         let limits = limits(sandbox.limits, means.prlimit.clone());
         let filter_bytes = seccomp::bytes(&filter);
-        Ok(Self { places, walls, reach, filter: Arc::new(filter), filter_bytes, limits })
+        Ok(Self { places, walls, fifos, reach, filter: Arc::new(filter), filter_bytes, limits })
     }
 
     /// Makes a command one that is confined. Needs a runtime, for the proxy.
@@ -115,11 +131,14 @@ impl Confinement {
         };
         let own_network = matches!(self.reach, Reach::Nobody | Reach::Door(..));
         let (launch, plan, told) =
-            bwrap::wrap(walls, &self.places, own_network, &self.filter_bytes, terminal, launch)?;
+            bwrap::wrap(walls, &self.places, &self.fifos, own_network, &self.filter_bytes, terminal, launch)?;
         held.plan = Some(plan);
         held.told = Some(told);
-        let rules = Rules::scopes(ports.filter(|_| !own_network));
-        Ok(Launch { jail: Some(Jail::new(rules, None, held)), ..launch })
+        let jail = Jail::new(Rules::scopes(ports.filter(|_| !own_network)), None, held);
+        // In a namespace of users it has no right to do so.
+        let is_roots = !walls.user && geteuid().is_root();
+        let jail = if is_roots { jail.with_kept_devices() } else { jail };
+        Ok(Launch { jail: Some(jail), ..launch })
     }
 }
 

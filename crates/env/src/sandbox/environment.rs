@@ -1,12 +1,14 @@
 //! The environment over this machine, with enforcement.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::bwrap;
 use super::confinement::Confinement;
-use super::places::{BARE_REPOSITORY, Places, SETTINGS};
+use super::places::{BARE_REPOSITORY, Places, SETTINGS, is_device};
 use super::{Access, Gap, Means, Network, ResourceLimits, Sandbox, standin};
 use crate::local::{Streams, Veil};
 use crate::survivors::Survivor;
@@ -14,6 +16,9 @@ use crate::{
     ByteRange, CommandSpec, DirEntry, Enforces, EnvFacts, Error, ErrorKind, ExecutionEnvironment, Expect,
     Fut, Hits, LocalBuilder, LocalEnvironment, Process, Reader, RealPath, Result, Search, Stamp, wrappers,
 };
+
+/// How much can be hidden: bubblewrap takes 9000 words, of which a file needs three, and others need some, too.
+const MOST_HIDDEN: usize = 2500;
 
 /// This machine, with commands and file operations that cannot leave a [`Sandbox`].
 ///
@@ -37,7 +42,8 @@ impl SandboxedEnvironment {
     ///
     /// # Errors
     /// `Unsupported` if something cannot be enforced and this is not accepted; `Invalid` if nothing could run in it:
-    /// what is to be hidden has the working directory in it, or a limit is 0; whatever [`LocalBuilder::build`] says.
+    /// what is to be hidden has the working directory in it, or is too much; a directory is among the devices, which
+    /// bubblewrap makes anew; or a limit is 0. Whatever [`LocalBuilder::build`] says.
     pub fn new(local: LocalBuilder, sandbox: Sandbox) -> Result<Self> {
         let means = Means::find(local.search_path());
         Self::with_means(local, sandbox, &means)
@@ -52,6 +58,9 @@ impl SandboxedEnvironment {
         check_limits(sandbox.limits)?;
         let temp = inside.variable("TMPDIR").map(OsStr::new);
         let places = Arc::new(Places::new(&sandbox, inside.facts(), temp)?);
+        if means.bwrap.is_some() {
+            check_buildable(&places, inside.facts())?;
+        }
         let mut gaps = means.gaps(&sandbox);
         gaps.extend(places.has_linked_settings().then_some(Gap::LinkedSettings));
         gaps.extend(places.is_cut_short().then_some(Gap::Unsearched));
@@ -70,7 +79,8 @@ impl SandboxedEnvironment {
         let mut facts = inside.facts().clone();
         facts.enforces = enforced(&sandbox, &gaps);
         sweep(inside.facts());
-        let confinement = Confinement::new(&sandbox, means, Arc::clone(&places))?;
+        let runtime = inside.variable("XDG_RUNTIME_DIR").map(OsString::as_os_str);
+        let confinement = Confinement::new(&sandbox, means, Arc::clone(&places), runtime)?;
         let outside = Arc::new(local.build()?);
         Ok(Self { inside, outside, facts, gaps, places, confinement })
     }
@@ -82,7 +92,7 @@ impl SandboxedEnvironment {
 
     /// Starts a command on the standard streams of this process, and on its terminal if it has one.
     /// Nothing can be read of it or written to it here; keys and interrupts of the terminal reach it as
-    /// they reach us.
+    /// they reach us. A file as standard input it reads through a pipe, because the file itself would lead it out.
     ///
     /// # Errors
     /// As of [`ExecutionEnvironment::spawn`].
@@ -127,6 +137,29 @@ fn check_limits(limits: ResourceLimits) -> Result<()> {
     let Some((what, _)) = all.into_iter().find(|(_, limit)| *limit == Some(0)) else { return Ok(()) };
     let message = format!("a limit of 0 for {what} leaves a command nothing to run with");
     Err(Error::new(ErrorKind::Invalid, "sandbox", message))
+}
+
+/// That bubblewrap can build walls for it, around what is there in them.
+fn check_buildable(places: &Places, facts: &EnvFacts) -> Result<()> {
+    let invalid =
+        |subject: &Path, message: String| Err(Error::new(ErrorKind::Invalid, subject.display(), message));
+    let cwd = facts.cwd.as_path();
+    // Of the directory for memory itself there is another one.
+    let named = places.roots().filter(|dir| *dir != Path::new(bwrap::SHARED));
+    if let Some(dir) = [cwd].into_iter().chain(named).find(|dir| is_device(dir)) {
+        let message =
+            "commands in bubblewrap have a /dev of their own, in which this is not: take another folder";
+        return invalid(dir, message.to_owned());
+    }
+    let hidden = places.masked().len();
+    if hidden > MOST_HIDDEN {
+        let message = format!(
+            "{hidden} files and folders here are secrets to be hidden, and bubblewrap takes no more than \
+             {MOST_HIDDEN}: work in a folder with fewer, or hide a folder as a whole that many of them are in"
+        );
+        return invalid(cwd, message);
+    }
+    Ok(())
 }
 
 fn refusal(gaps: &[Gap]) -> String {

@@ -1,7 +1,7 @@
-//! Unix sockets of others, hidden from commands that have Unix sockets themselves.
+//! Unix sockets and FIFOs of others, hidden from commands.
 //!
 //! No system call filter sees which socket is connected to, and a read-only mount does not keep anybody from it. So
-//! what a command is not to reach must not be there for it:
+//! what a command that has Unix sockets is not to reach must not be there for it:
 //!
 //! - whatever listens when the command starts is covered;
 //! - directories for temporary files, where programs begin to listen at any time, are the command's own. What is in
@@ -10,10 +10,13 @@
 //!
 //! Left is what begins to listen later in a directory that was there when the command started: in the home, in the
 //! project, in a directory below `/tmp` that is shown.
+//!
+//! A FIFO, too, can be written through a read-only mount, by every command. So those are covered that were where
+//! services have theirs when the environment was made; others are left.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, FileType};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
@@ -72,10 +75,27 @@ impl Foreign {
         Self { covered, own }
     }
 
+    /// What can still be reached of these, and is there.
+    pub(super) fn left_of<'a>(&self, fifos: &'a [PathBuf]) -> impl Iterator<Item = &'a PathBuf> {
+        let is_gone = |path: &Path| self.own.iter().any(|own| path.starts_with(&own.dir));
+        fifos.iter().filter(move |path| !is_gone(path) && is(path, FileType::is_fifo))
+    }
+
     /// Whether a directory is the command's own.
     pub(super) fn is_own(&self, dir: &Path) -> bool {
         self.own.iter().any(|own| own.dir == dir)
     }
+}
+
+/// FIFOs of services that this user may write: the system's, and those of the user's `runtime` directory.
+pub(super) fn fifos(runtime: Option<&Path>, is_own: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let mut found = BTreeSet::new();
+    let mut left = ENTRIES;
+    for dir in [Some(Path::new(DAEMONS)), runtime].into_iter().flatten() {
+        below(dir, DEPTH, &mut left, &mut found, FileType::is_fifo);
+    }
+    let real: BTreeSet<PathBuf> = found.into_iter().filter_map(|path| path.canonicalize().ok()).collect();
+    real.into_iter().filter(|path| !is_own(path) && access(path, AccessFlags::W_OK).is_ok()).collect()
 }
 
 /// Sockets that are there now and that nobody has named; a name stands for all that is below it.
@@ -85,10 +105,10 @@ fn listening(named: &[PathBuf]) -> BTreeSet<PathBuf> {
     let known = fs::read_to_string("/proc/net/unix").unwrap_or_default();
     found.extend(listed(&known));
     let mut left = ENTRIES;
-    below(Path::new(DAEMONS), DEPTH, &mut left, &mut found);
+    below(Path::new(DAEMONS), DEPTH, &mut left, &mut found, FileType::is_socket);
     let real = found.into_iter().filter_map(|path| path.canonicalize().ok());
     let is_named = |path: &PathBuf| named.iter().any(|name| path.starts_with(name));
-    real.filter(|path| is_socket(path) && !is_named(path)).collect()
+    real.filter(|path| is(path, FileType::is_socket) && !is_named(path)).collect()
 }
 
 /// The paths that the system tells; other sockets have none.
@@ -96,22 +116,28 @@ fn listed(known: &str) -> impl Iterator<Item = PathBuf> {
     known.lines().filter_map(|line| line.find(" /").and_then(|at| line.get(at + 1..))).map(PathBuf::from)
 }
 
-fn below(dir: &Path, depth: usize, left: &mut usize, found: &mut BTreeSet<PathBuf>) {
+fn below(
+    dir: &Path,
+    depth: usize,
+    left: &mut usize,
+    found: &mut BTreeSet<PathBuf>,
+    is_wanted: fn(&FileType) -> bool,
+) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for entry in entries.flatten() {
         let Some(less) = left.checked_sub(1) else { return };
         *left = less;
         let Ok(kind) = entry.file_type() else { continue };
-        if kind.is_socket() {
+        if is_wanted(&kind) {
             found.insert(entry.path());
         } else if kind.is_dir() && depth > 1 {
-            below(&entry.path(), depth - 1, left, found);
+            below(&entry.path(), depth - 1, left, found, is_wanted);
         }
     }
 }
 
-fn is_socket(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
+fn is(path: &Path, kind: fn(&FileType) -> bool) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| kind(&found.file_type()))
 }
 
 /// What is in a directory around sockets: entries in which there are none, and of the others what is in these. If there
@@ -143,6 +169,26 @@ mod tests {
     use super::*;
     use std::os::unix::net::UnixListener;
     use std::slice::from_ref;
+
+    #[test]
+    fn fifos_of_services_are_covered_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("deep/er")).unwrap();
+        fs::create_dir_all(root.join("own")).unwrap();
+        fs::write(root.join("file"), "").unwrap();
+        for name in ["deep/er/control", "own/fifo", "passing"] {
+            nix::unistd::mkfifo(&root.join(name), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        }
+        let mut found = fifos(Some(&root), |path| path.starts_with(root.join("own")));
+        found.retain(|path| path.starts_with(&root));
+        assert_eq!(found, ["deep/er/control", "passing"].map(|name| root.join(name)));
+        fs::remove_file(root.join("passing")).unwrap();
+        let left = |foreign: &Foreign| foreign.left_of(&found).cloned().collect::<Vec<_>>();
+        assert_eq!(left(&Foreign::default()), [root.join("deep/er/control")]);
+        let own = vec![Own { dir: root.join("deep"), shown: Vec::new() }];
+        assert!(left(&Foreign { own, ..Foreign::default() }).is_empty());
+    }
 
     #[test]
     fn what_listens_is_covered_or_not_there_unless_it_was_named() {

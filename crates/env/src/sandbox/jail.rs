@@ -12,6 +12,7 @@ use seccompiler::BpfProgram;
 use tokio_util::sync::DropGuard;
 
 use super::bwrap::{self, Plan};
+use super::devices;
 use super::landlock::Rules;
 use super::standin::{self, Left, StandIn};
 
@@ -23,6 +24,8 @@ pub(crate) struct Jail {
     filter: Option<Arc<BpfProgram>>,
     /// Whether root keeps its powers, because somebody else sees to that too.
     powers: bool,
+    /// Whether it keeps root from changing the devices of the system.
+    devices: bool,
     /// What the command needs as long as it runs.
     held: Held,
 }
@@ -38,7 +41,7 @@ const DEATH: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 
 impl Jail {
     pub(super) fn new(rules: Rules, filter: Option<Arc<BpfProgram>>, held: Held) -> Self {
-        Self { rules, filter, powers: true, held }
+        Self { rules, filter, powers: true, devices: false, held }
     }
 
     /// The same, with nothing left of what root may do to the system.
@@ -46,8 +49,16 @@ impl Jail {
         Self { powers: false, ..self }
     }
 
+    /// The same, with the devices of the system as they are. Only root may enter it.
+    pub(super) fn with_kept_devices(self) -> Self {
+        Self { devices: true, ..self }
+    }
+
     /// Confines this thread, for a command on this terminal. There is no way back.
     pub(crate) fn enter(&self, terminal: Option<&Path>) -> io::Result<()> {
+        if self.devices {
+            devices::keep()?;
+        }
         if !self.powers {
             drop_powers()?;
         }

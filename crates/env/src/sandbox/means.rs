@@ -93,6 +93,12 @@ impl Means {
         gaps
     }
 
+    /// What these leave open besides where a command is started on the standard streams of this process, and so in its
+    /// group of processes: a signal to that reaches those outside, too.
+    pub fn gap_beside(&self) -> Option<Gap> {
+        (self.bwrap.is_some() && self.landlock.unwrap_or(0) < SIGNALS).then_some(Gap::Signals)
+    }
+
     /// Bubblewrap, as it works here.
     pub(super) fn walls(&self) -> Option<Bwrap> {
         let program = self.bwrap.clone()?;
@@ -145,5 +151,9 @@ mod tests {
         ] {
             assert_eq!(means.gaps(sandbox), expected, "{means:?} {sandbox:?}");
         }
+        // Without bubblewrap it is among the others.
+        let older = Means { landlock: Some(5), ..all.clone() };
+        let beside = [&all, &older, &kernel, &old].map(Means::gap_beside);
+        assert_eq!(beside, [None, Some(Gap::Signals), None, None]);
     }
 }

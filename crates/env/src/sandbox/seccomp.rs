@@ -178,6 +178,8 @@ const ATTRIBUTES: &[u64] = &[0x4008_6602, 0x401c_5820];
 
 /// The bits of a socket's type that are not flags.
 const KIND: u64 = 0xf;
+/// The kinds of Unix sockets of which those of a pair send to each other only, whatever address is named.
+const BOUND: &[libc::c_int] = &[libc::SOCK_STREAM, libc::SOCK_SEQPACKET];
 /// To connect by sending, of which Landlock hears nothing.
 const FAST_OPEN: u64 = 0x2000_0000;
 
@@ -246,12 +248,12 @@ fn sockets(rules: &mut Rules, wanted: Wanted) -> io::Result<()> {
         made.push(rule(families.iter().map(|family| is_not(0, number(*family))))?);
         // A program of one's own makes no packets by hand.
         for family in [libc::AF_INET, libc::AF_INET6] {
-            made.push(rule([is(0, number(family)), kind(libc::SOCK_RAW)])?);
+            made.push(rule([is(0, number(family)), kind(number(libc::SOCK_RAW))])?);
         }
     }
     if wanted.sockets == Sockets::Tcp {
         for family in [libc::AF_INET, libc::AF_INET6].map(number) {
-            made.push(rule([is(0, family), kind(libc::SOCK_DGRAM)])?);
+            made.push(rule([is(0, family), kind(number(libc::SOCK_DGRAM))])?);
             let other = [0, libc::IPPROTO_TCP].map(|protocol| is_not(2, number(protocol)));
             made.push(rule([is(0, family)].into_iter().chain(other))?);
         }
@@ -262,8 +264,11 @@ fn sockets(rules: &mut Rules, wanted: Wanted) -> io::Result<()> {
     rules.insert(libc::SYS_socket, made);
     let mut pairs = vec![rule([is_not(0, number(libc::AF_UNIX))])?];
     if !wanted.unix {
-        // One of a pair of these can send to any address.
-        pairs.push(rule([kind(libc::SOCK_DGRAM)])?);
+        // One of a pair of datagrams can send to any address, and those are made of more than one kind.
+        let is_bound = |kind: &u64| BOUND.iter().any(|bound| number(*bound) == *kind);
+        for other in (0..=KIND).filter(|kind| !is_bound(kind)) {
+            pairs.push(rule([kind(other)])?);
+        }
     }
     rules.insert(libc::SYS_socketpair, pairs);
     Ok(())
@@ -292,8 +297,8 @@ fn has(argument: u8, bit: u64) -> io::Result<SeccompCondition> {
 }
 
 /// That a socket is of a type, whatever its flags.
-fn kind(of: libc::c_int) -> io::Result<SeccompCondition> {
-    condition(1, SeccompCmpOp::MaskedEq(KIND), number(of))
+fn kind(of: u64) -> io::Result<SeccompCondition> {
+    condition(1, SeccompCmpOp::MaskedEq(KIND), of)
 }
 
 fn number(of: libc::c_int) -> u64 {
@@ -422,7 +427,7 @@ mod tests {
             for call in (0..600).chain([0x4000_0000, 0x4000_0027, u32::MAX]) {
                 let mut tried = vec![[0; 6], [1; 6], [u32::MAX; 6], [0, 0x5412, 0, 0, 0, 0]];
                 for family in families.map(libc::c_int::unsigned_abs) {
-                    tried.extend([1, 2, 3, 0x80002].map(|kind| [family, kind, 0, 0, 0, 0]));
+                    tried.extend((0..16).chain([0x80002, 0x80803]).map(|kind| [family, kind, 0, 0, 0, 0]));
                 }
                 tried.extend(NAMESPACES.iter().map(|bit| [bit.unsigned_abs(), 0, 0, 0, 0, 0]));
                 for arguments in tried {
@@ -434,6 +439,32 @@ mod tests {
             for call in [0, 41, 101, 300] {
                 let ended = libc::SECCOMP_RET_KILL_PROCESS;
                 assert_eq!(answer(&program, arch ^ 1, call, [0; 6]).0, ended, "{wanted:?}: {call}");
+            }
+        }
+    }
+
+    #[test]
+    fn of_a_pair_neither_sends_to_others() {
+        for wanted in all() {
+            let program = filter(wanted).unwrap();
+            let arch = own_arch(&program);
+            let pair = |family: libc::c_int, kind: libc::c_int| {
+                let call = u32::try_from(libc::SYS_socketpair).unwrap();
+                let arguments = [family.unsigned_abs(), kind.unsigned_abs(), 0, 0, 0, 0];
+                answer(&program, arch, call, arguments).0 == libc::SECCOMP_RET_ALLOW
+            };
+            for flags in
+                [0, libc::SOCK_CLOEXEC, libc::SOCK_NONBLOCK, libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK]
+            {
+                for kind in 0..16 {
+                    let is_allowed = wanted.unix || [libc::SOCK_STREAM, libc::SOCK_SEQPACKET].contains(&kind);
+                    assert_eq!(
+                        pair(libc::AF_UNIX, kind | flags),
+                        is_allowed,
+                        "{wanted:?}: {kind} {flags:#x}"
+                    );
+                    assert!(!pair(libc::AF_INET, kind | flags), "{wanted:?}: {kind} {flags:#x}");
+                }
             }
         }
     }

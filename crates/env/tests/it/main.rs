@@ -16,6 +16,7 @@ mod t1_pty;
 mod t1_sandbox;
 mod t1_sandbox_life;
 mod t1_sandbox_walls;
+mod t1_sandbox_ways;
 mod t1_search;
 mod t1_suite;
 mod t1_text;

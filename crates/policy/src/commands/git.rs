@@ -277,7 +277,7 @@ fn behind_colons(study: &Study<'_>, text: &str) -> Vec<Deed> {
 /// Whether a format, or what is sorted by, wants to know who signed something: another program is asked that.
 pub(super) fn asks_who_signed(format: &Word) -> bool {
     let Some(text) = format.text() else { return true };
-    let key = text.trim_start_matches(['-', '*']).starts_with("signature");
+    let key = text.rsplit('=').next().unwrap_or(text).trim_start_matches(['-', '*']).starts_with("signature");
     let letter = |rest: &str| rest.trim_start_matches(['+', '-', ' ']).starts_with('G');
     key || text.contains("(signature") || text.contains("(*signature") || text.split('%').skip(1).any(letter)
 }

@@ -119,9 +119,13 @@ fn option<'w>(options: &str, word: &Word, words: &mut impl Iterator<Item = &'w W
 }
 
 /// The value in the next word. Where there is none, some programs read all their words otherwise.
-fn next<'w>(option: &str, words: &mut impl Iterator<Item = &'w Word>, given: &mut Given) -> Option<Word> {
+fn next<'w>(
+    option: impl Fn() -> String,
+    words: &mut impl Iterator<Item = &'w Word>,
+    given: &mut Given,
+) -> Option<Word> {
     let Some(value) = words.next() else {
-        given.odd.get_or_insert_with(|| format!("{option} without a value"));
+        given.odd.get_or_insert_with(|| format!("{} without a value", option()));
         return None;
     };
     given.doubtful |= value.splits();
@@ -158,16 +162,16 @@ fn long<'w>(options: &str, word: &Word, words: &mut impl Iterator<Item = &'w Wor
     if !exact && !options.ends_with('*') {
         given.odd.get_or_insert_with(|| format!("--{name}"));
     }
+    let option = || format!("--{name}");
     // Of several that it may be, those come first that matter most.
     effects.sort_by_key(|effect| matches!(effect, 'v' | 'm' | 'M' | ' ' | 'o'));
     for effect in effects {
         let value = match (takes_value(effect), &attached) {
             (_, Some(value)) => Some(value.clone()),
-            (true, None) => next(&format!("--{name}"), words, given),
+            (true, None) => next(option, words, given),
             (false, None) => None,
         };
-        let value =
-            if matches!(effect, '2' | 'A') { next(&format!("--{name}"), words, given) } else { value };
+        let value = if matches!(effect, '2' | 'A') { next(option, words, given) } else { value };
         given.found.push((effect, value));
     }
 }
@@ -208,7 +212,7 @@ fn short<'w>(options: &str, word: &Word, words: &mut impl Iterator<Item = &'w Wo
             given.found.push((effect, None));
             continue;
         }
-        let value = attached().or_else(|| next(&format!("-{letter}"), words, given));
+        let value = attached().or_else(|| next(|| format!("-{letter}"), words, given));
         given.found.push((effect, value));
         return;
     }

@@ -151,8 +151,9 @@ const MOST_NAMES: usize = 4;
 
 /// Whether the command that a pattern is about may be among the words of another, which may run it.
 fn within(pattern: &Pattern, words: &[Word]) -> Fit {
-    let name = |word: &Word| word.text().and_then(|text| text.rsplit('/').next().map(str::to_owned));
-    let is_name = |word: &Word| name(word).is_some_and(|name| pattern.is_about(&name));
+    let is_name = |word: &Word| {
+        word.text().and_then(|text| text.rsplit('/').next()).is_some_and(|name| pattern.is_about(name))
+    };
     let mut starts = (1..words.len()).filter(|at| words.get(*at).is_some_and(is_name));
     let fits = |at: usize| {
         let words = words.get(at..).unwrap_or_default();

@@ -102,6 +102,8 @@ fn a_rule_holds_where_its_command_stands_in_another() {
         ("git --config-env=alias.x=Y x", Ask),
         ("git --exec-path=/tmp status", Ask),
         ("git -c color.ui=always log", Allow),
+        ("git -c user.name=$x commit -m y", Ask),
+        ("git -c user.name=\"$x\" commit -m y", Allow),
         ("git -c user.name=x commit -m y", Allow),
         ("git -c core.pager=cat diff", Allow),
         ("git bisect run rm x", Deny),
@@ -127,6 +129,8 @@ fn a_rule_holds_where_its_command_stands_in_another() {
         ("git pull --upload-pack 'rm x' .", Ask),
         ("git clone -u 'rm x' . y", Ask),
         ("git clone -c core.fsmonitor='rm x' . y", Ask),
+        ("git clone . y --config=core.fsmonitor='rm x'", Ask),
+        ("git clone -c core.autocrlf=false . y", Allow),
         ("git clone --depth 1 https://example.org/x", Allow),
         ("git clone 'ext::rm x' y", Ask),
         ("git ls-remote --exec='rm x' .", Ask),
@@ -206,25 +210,23 @@ fn a_rule_holds_where_its_command_stands_in_another() {
 /// A line that names many places and many files for them would else need the memory for each pair.
 #[test]
 fn twice_the_line_is_no_more_than_twice_the_work() {
+    type Line = fn(usize) -> String;
     let judge = judge(Mode::Workspace, "");
     let size = |line: &str| judge.explain_line(line).to_string().len();
-    let times = |text: &str, many: usize| text.repeat(many);
-    let lines: [(&str, fn(&dyn Fn(&str, usize) -> String, usize) -> String); 8] = [
-        ("cp", |times, n| format!("cp {}{}", times("-t b ", n), times(".git ", n))),
-        ("mv", |times, n| format!("mv {}{}", times("-t b ", n), times(".git ", n))),
-        ("install", |times, n| format!("install {}{}", times("-t b ", n), times(".git ", n))),
-        ("ln", |times, n| format!("ln -s {}{}", times("-t b ", n), times("../a ", n))),
-        ("curl", |times, n| format!("curl {}{}", times("-O ", n), times("http://a/b ", n))),
-        ("curl into", |times, n| {
-            format!("curl -O {}{}", times("--output-dir b ", n), times("http://a/b ", n))
-        }),
-        ("wget", |times, n| format!("wget {}{}", times("-P b ", n), times("http://a/b ", n))),
-        ("cp from here and there", |times, n| {
-            format!("for x in {}; do cp {}$x; done", times("a b ", 8), times("\"$x\" ", n))
+    let lines: [(&str, Line); 8] = [
+        ("cp", |n| format!("cp {}{}", "-t b ".repeat(n), ".git ".repeat(n))),
+        ("mv", |n| format!("mv {}{}", "-t b ".repeat(n), ".git ".repeat(n))),
+        ("install", |n| format!("install {}{}", "-t b ".repeat(n), ".git ".repeat(n))),
+        ("ln", |n| format!("ln -s {}{}", "-t b ".repeat(n), "../a ".repeat(n))),
+        ("curl", |n| format!("curl {}{}", "-O ".repeat(n), "http://a/b ".repeat(n))),
+        ("curl into", |n| format!("curl -O {}{}", "--output-dir b ".repeat(n), "http://a/b ".repeat(n))),
+        ("wget", |n| format!("wget {}{}", "-P b ".repeat(n), "http://a/b ".repeat(n))),
+        ("cp of each of several", |n| {
+            format!("for x in {}; do cp {}$x; done", "a b ".repeat(8), "\"$x\" ".repeat(n))
         }),
     ];
     for (what, line) in lines {
-        let (once, twice) = (size(&line(&times, 400)), size(&line(&times, 800)));
+        let (once, twice) = (size(&line(400)), size(&line(800)));
         assert!(twice <= once.max(40_000) * 5 / 2, "{what}: {once}, {twice}");
     }
     for line in ["cp -t b -t c a", "mv -t b -t c a", "install -t b -t c a", "ln -s -t b -t c a"] {

@@ -81,6 +81,9 @@ pub(super) fn is_text(option: &str, value: Option<&Word>) -> bool {
 }
 
 fn is_harmless(setting: &Word) -> bool {
+    if setting.breaks() {
+        return false;
+    }
     let key = setting.beginning().split_once('=').map_or("", |(key, _)| key).to_ascii_lowercase();
     HARMLESS.contains(&key.as_str())
         || ["advice.", "color.", "column.", "user."].iter().any(|section| key.starts_with(section))
@@ -105,10 +108,11 @@ pub(super) fn run(study: &mut Study<'_>, subcommand: &str, words: &[Word], deeds
         }
         "rebase" => {
             for (at, word) in words.iter().enumerate() {
-                if let Some(attached) = option(&["-x", "--exec"], word) {
-                    if let Some(told) = attached.or_else(|| words.get(at + 1).cloned()) {
-                        line(study, &told, deeds);
-                    }
+                let Some(attached) = option(&["-x", "--exec"], word) else { continue };
+                if attached.text() != Some("") {
+                    line(study, &attached, deeds);
+                } else if let Some(next) = words.get(at + 1) {
+                    line(study, next, deeds);
                 }
             }
         }
@@ -117,11 +121,13 @@ pub(super) fn run(study: &mut Study<'_>, subcommand: &str, words: &[Word], deeds
     }
     study.cwd = here;
     let own = RUNNING.iter().find(|(name, _)| *name == subcommand).map_or(&[][..], |(_, own)| own);
-    let settings = subcommand == "clone"
-        && words.iter().zip(words.iter().skip(1)).any(|(word, value)| {
-            matches!(word.text(), Some("-c" | "--config")) && !is_harmless(value)
-                || word.without("--config=").is_some_and(|value| !is_harmless(&value))
-        });
+    let sets = |at: usize, word: &Word| {
+        option(&["-c", "--config"], word).is_some_and(|attached| {
+            let next = words.get(at + 1).filter(|_| attached.text() == Some(""));
+            !is_harmless(next.unwrap_or(&attached))
+        })
+    };
+    let settings = subcommand == "clone" && words.iter().enumerate().any(|(at, word)| sets(at, word));
     let runs = |word: &Word| option(own, word).is_some() || word.beginning().starts_with("ext::");
     if settings || words.iter().any(runs) {
         deeds.push(hidden(subcommand));
@@ -132,19 +138,20 @@ fn hidden(subcommand: &str) -> Deed {
     Deed::Hidden(format!("`git {subcommand}` runs what it is told"))
 }
 
-/// What is attached to an option, if a word is one of these, whole or cut short.
-fn option(options: &[&str], word: &Word) -> Option<Option<Word>> {
+/// What is attached to an option, if a word is one of these, whole or cut short; an empty word, if nothing is.
+fn option(options: &[&str], word: &Word) -> Option<Word> {
     let beginning = word.beginning();
-    if beginning.starts_with("--") {
+    let before = if beginning.starts_with("--") {
         let name = beginning.split('=').next().unwrap_or_default();
-        let is = options.iter().any(|own| name.len() > 2 && own.starts_with(name));
-        return is.then(|| word.without(&format!("{name}=")));
-    }
-    let letters = beginning.strip_prefix('-')?;
-    let is = |c: char| options.iter().any(|own| own.len() == 2 && own.ends_with(c));
-    let (at, own) = letters.char_indices().find(|(_, c)| is(*c))?;
-    let before = format!("-{}", letters.get(..at + own.len_utf8()).unwrap_or_default());
-    Some(word.without(&before).filter(|rest| rest.text() != Some("")))
+        options.iter().find(|own| name.len() > 2 && own.starts_with(name))?;
+        format!("{name}=")
+    } else {
+        let letters = beginning.strip_prefix('-')?;
+        let is = |c: char| options.iter().any(|own| own.len() == 2 && own.ends_with(c));
+        let (at, own) = letters.char_indices().find(|(_, c)| is(*c))?;
+        format!("-{}", letters.get(..at + own.len_utf8()).unwrap_or_default())
+    };
+    Some(word.without(&before).unwrap_or_default())
 }
 
 /// What a shell takes for more than a part of a word.

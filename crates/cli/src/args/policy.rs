@@ -72,9 +72,8 @@ pub(crate) struct ModeArgs {
     /// What agents may do without being asked [default: as it is configured, else workspace]
     #[arg(long, value_name = "MODE", value_parser = MODES.to_vec())]
     pub(crate) policy: Option<String>,
-    /// The name that one tries first.
+    /// Only says what to write instead.
     #[arg(long, hide = true, value_parser = UnknownArgumentValueParser::suggest_arg("--policy"))]
-    #[expect(dead_code, reason = "it only says what to write instead")]
     mode: Option<String>,
 }
 

@@ -105,7 +105,10 @@ fn script_of_sed(script: &str) -> Script {
                 Some(behind)
             }
             'q' | 'Q' => Some(behind.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ')),
-            's' | 'y' => replaced(behind),
+            's' | 'y' => replaced(behind).or_else(|| {
+                found = Script::Opens;
+                bracketed(behind).filter(|_| command == 's')
+            }),
             ':' | 'b' | 't' | 'T' | 'l' | 'F' => {
                 found = Script::Opens;
                 let label = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -155,12 +158,45 @@ fn addressed(text: &str) -> Option<&str> {
 
 /// What follows the two texts of `s` and `y` and the flags that do no more.
 fn replaced(text: &str) -> Option<&str> {
-    let delimiter = text.chars().next().filter(|c| !c.is_alphanumeric() && *c != '\\' && *c != '\n')?;
-    let mut text = text.get(delimiter.len_utf8()..).unwrap_or_default();
-    for _ in 0..2 {
-        text = delimited(text, delimiter)?;
+    let (delimiter, text) = behind_delimiter(text)?;
+    Some(behind_flags(delimited(delimited(text, delimiter)?, delimiter)?))
+}
+
+/// The same of `s`, where there are delimiters in brackets, as in `s/[^/]*$//`.
+fn bracketed(text: &str) -> Option<&str> {
+    let (delimiter, mut text) = behind_delimiter(text)?;
+    loop {
+        let mut chars = text.chars();
+        match chars.next()? {
+            c if c == delimiter => break,
+            '\\' => drop(chars.next()),
+            '\n' => return None,
+            '[' => {
+                let set = chars.as_str();
+                let set = set.strip_prefix('^').unwrap_or(set);
+                let set = set.strip_prefix(']').unwrap_or(set);
+                // A class in it, and a backslash, are read in several ways.
+                let end = set.find(['[', ']', '\\', '\n'])?;
+                let closes = set.get(end..)?.starts_with(']');
+                if !closes {
+                    return None;
+                }
+                chars = set.get(end + 1..)?.chars();
+            }
+            _ => {}
+        }
+        text = chars.as_str();
     }
-    Some(text.trim_start_matches(|c: char| "gpiImM".contains(c) || c.is_ascii_digit()))
+    Some(behind_flags(delimited(text.get(delimiter.len_utf8()..)?, delimiter)?))
+}
+
+fn behind_delimiter(text: &str) -> Option<(char, &str)> {
+    let delimiter = text.chars().next().filter(|c| !c.is_alphanumeric() && *c != '\\' && *c != '\n')?;
+    Some((delimiter, text.get(delimiter.len_utf8()..)?))
+}
+
+fn behind_flags(text: &str) -> &str {
+    text.trim_start_matches(|c: char| "gpiImM".contains(c) || c.is_ascii_digit())
 }
 
 /// What follows the text of `a` and its like: it ends with a line that has no backslash at its end.
@@ -303,6 +339,8 @@ mod tests {
             ":a;N;$!ba;s/\\n/ /g",
             "$!{N;bx;};:x",
             "l;F",
+            "s/[^/]*$//",
+            "s/[/]/x/w f/",
         ] {
             assert_eq!(script_of_sed(script), Script::Opens, "{script}");
         }
@@ -311,7 +349,6 @@ mod tests {
             "1e rm",
             "s/a/b/ge",
             "e",
-            "s/[/]/x/w f/",
             "v;w f",
             "w f\ne rm",
             "r f\n1e rm",
@@ -330,6 +367,11 @@ mod tests {
             "\\|x|e rm",
             "s/a/b/m;e",
             "y/a/b/;e",
+            "s/[^/]*$//e",
+            "s/[/]/x/;e",
+            "s/[]/]/x/g;p",
+            "s/[[:x:]/]/x/",
+            "y/[/]/x/",
         ] {
             assert_eq!(script_of_sed(script), Script::Runs, "{script}");
         }

@@ -150,7 +150,7 @@ pub(super) fn runs_another(name: &str) -> bool {
 
 /// Whether it is what loads programs: `ld-linux-x86-64.so.2 /bin/ls`.
 fn is_loader(name: &str) -> bool {
-    ["ld-linux", "ld-musl", "ld.so", "ld64.so", "qemu-"].iter().any(|beginning| name.starts_with(beginning))
+    ["ld-linux", "ld-musl", "ld.so", "ld64.so"].iter().any(|beginning| name.starts_with(beginning))
 }
 
 /// Whether a program of the table runs what is behind its own words.

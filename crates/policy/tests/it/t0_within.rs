@@ -74,6 +74,7 @@ fn a_rule_holds_where_its_command_stands_in_another() {
         ("sed \"$x\" f", Ask),
         ("sed -i 's/a/b/' f", Allow),
         ("sed ':a;N;$!ba;s/\\n/ /g' f", Allow),
+        ("sed 's/[^/]*$//' f", Allow),
         ("sed -i '1i #include <x>' f", Allow),
         ("sed -i '/x/a\\    y' f", Allow),
         ("sed -n '/a/w b' f", Allow),

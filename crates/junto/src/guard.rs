@@ -277,7 +277,7 @@ impl Policy for WithWeb {
 
 impl WithWeb {
     fn lenient(explained: Explanation, actions: &[Action]) -> Verdict {
-        let Explanation { verdict, steps } = explained;
+        let Explanation { verdict, steps, .. } = explained;
         let only_pages = actions.iter().all(|action| matches!(action, Action::Net { .. }));
         let by_mode = steps.iter().all(|step| matches!(step.by, By::Mode(_)));
         match verdict {

@@ -17,7 +17,7 @@ use crate::deed::{Deed, Target};
 use crate::shell::Word;
 use crate::study::Study;
 
-pub(crate) use programs::proposable;
+pub(crate) use programs::{Proposal, proposable};
 
 /// What a special command does is worked out by a function.
 type Special = fn(&mut Study<'_>, &[Word], &mut Vec<Deed>);
@@ -70,6 +70,39 @@ struct Spec {
 /// Whether a command means something to us, so that a function of that name would hide it.
 pub(crate) fn is_known(name: &str) -> bool {
     table::find(name).is_some()
+}
+
+/// The name of a program as the table has it, unless it is another program of that name.
+pub(crate) fn common(name: &str) -> Option<&str> {
+    match name.rsplit_once('/') {
+        None => Some(name),
+        Some(("/bin" | "/usr/bin" | "/sbin" | "/usr/sbin", name)) => Some(name),
+        Some(_) => None,
+    }
+}
+
+/// Whether a command may run another one that is among its words, without anybody having looked at that: a program that is
+/// not known, or that is known to do so.
+pub(crate) fn may_run_its_words(words: &[Word]) -> bool {
+    let Some((first, rest)) = words.split_first() else { return false };
+    let Some(name) = first.text() else { return false };
+    match common(name).and_then(|name| Some((name, table::find(name)?))) {
+        None => true,
+        Some((name, spec)) => {
+            matches!(spec.does, Does::Runs | Does::Reaches | Does::Beyond(_))
+                && programs::hands_on(name, rest)
+                || name == "ssh"
+        }
+    }
+}
+
+/// Whether a command of the table has options with which it writes elsewhere, reaches out or runs something.
+fn has_powers(name: &str) -> bool {
+    table::find(name).is_some_and(|spec| match spec.does {
+        Does::Special(_) => true,
+        Does::Runs | Does::Reaches | Does::Beyond(_) => false,
+        _ => options::matter(spec.options),
+    })
 }
 
 /// What a command does.
@@ -162,7 +195,7 @@ fn plain(study: &mut Study, spec: &Spec, words: &[Word], deeds: &mut Vec<Deed>) 
         Does::Clock => {
             // What is not known at all is doubtful already. With `-j` nothing is set, where that is an option.
             let sets = |word: &Word| !word.beginning().is_empty() && !word.beginning().starts_with('+');
-            if given.has('x') || (!given.has('l') && operands.iter().any(sets)) {
+            if given.has('u') || (!given.has('l') && operands.iter().any(sets)) {
                 deeds.push(Deed::Beyond(format!("`{}` sets the clock", spec.name)));
             }
         }
@@ -188,7 +221,10 @@ fn done(study: &Study, name: &str, given: &Given, deeds: &mut Vec<Deed>) {
                 deeds.push(Deed::Read(target()));
                 deeds.push(Deed::Read(Target::Unknown("the files of a list".to_owned())));
             }
-            'x' => deeds.push(Deed::Opaque(format!("an option lets `{name}` run something else"))),
+            // What it runs may stand in the option.
+            'x' => deeds.push(runs_else(name)),
+            'p' | 'P' if value.as_ref().is_some_and(git::asks_who_signed) => deeds.push(runs_else(name)),
+            'u' => deeds.push(Deed::Opaque(format!("an option lets `{name}` do more than is read here"))),
             'n' => deeds.push(Deed::Net(None)),
             // It matters only where it chooses files that hold keys.
             'g' => {
@@ -198,6 +234,10 @@ fn done(study: &Study, name: &str, given: &Given, deeds: &mut Vec<Deed>) {
             _ => {}
         }
     }
+}
+
+fn runs_else(name: &str) -> Deed {
+    Deed::Hidden(format!("an option lets `{name}` run something else"))
 }
 
 /// What is read where a pattern chooses files by their names, if those may hold keys. A star at the beginning may stand

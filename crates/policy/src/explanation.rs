@@ -12,6 +12,8 @@ use crate::rule::{Answer, PolicyRule};
 pub struct Explanation {
     /// The verdict on all actions together.
     pub verdict: Verdict,
+    /// Whether there is a sandbox that it may be in.
+    pub has_sandbox: bool,
     /// One for each thing that was judged. The strictest of them is the verdict.
     pub steps: Vec<Step>,
 }
@@ -62,8 +64,8 @@ impl fmt::Display for Explanation {
     /// The verdict, and then the steps, one on a line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let leash = match self.verdict {
-            Verdict::Allow(Leash::Kept) => ", inside the sandbox if there is one",
-            Verdict::Allow(Leash::Loose) => ", without the sandbox",
+            Verdict::Allow(Leash::Kept) if self.has_sandbox => ", inside the sandbox",
+            Verdict::Allow(Leash::Loose) if self.has_sandbox => ", without the sandbox",
             _ => "",
         };
         writeln!(f, "{}{leash}", self.answer())?;

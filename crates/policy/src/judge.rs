@@ -101,7 +101,7 @@ impl Judge {
             let ruled = free.iter().any(|step| step.hold == Hold::Ruled);
             let held = free.iter().any(|step| step.hold == Hold::Held);
             let loose = ruled && !held && self.mode != Mode::ReadOnly;
-            return explained(Verdict::Allow(if loose { Leash::Loose } else { Leash::Kept }), free);
+            return self.explained(Verdict::Allow(if loose { Leash::Loose } else { Leash::Kept }), free);
         }
         let steps =
             if self.place.confined == Confined::default() { free } else { steps(self.place.confined) };
@@ -112,7 +112,13 @@ impl Judge {
             Answer::Ask => Verdict::Ask { proposed: proposals::proposed(&steps), reason },
             Answer::Deny => Verdict::Deny { reason },
         };
-        explained(verdict, steps)
+        self.explained(verdict, steps)
+    }
+
+    fn explained(&self, verdict: Verdict, steps: Vec<Judged>) -> Explanation {
+        let has_sandbox = self.place.confined != Confined::default()
+            && matches!(self.mode, Mode::ReadOnly | Mode::Workspace);
+        Explanation { verdict, has_sandbox, steps: steps.into_iter().map(|judged| judged.step).collect() }
     }
 
     /// Takes a rule in the one-line notation into force, for as long as this judge lives.
@@ -229,10 +235,6 @@ fn is_harmless(seen: &Seen) -> bool {
 
 fn all_read(deeds: &[Deed]) -> bool {
     deeds.iter().all(|deed| matches!(deed, Deed::Read(_) | Deed::ReadAll(_)))
-}
-
-fn explained(verdict: Verdict, steps: Vec<Judged>) -> Explanation {
-    Explanation { verdict, steps: steps.into_iter().map(|judged| judged.step).collect() }
 }
 
 /// Why, in a sentence for each step that decided.

@@ -1,8 +1,6 @@
 //! Patterns of commands: `git push *`. They are matched against the words that a command gets after the
 //! shell has read the line, never against the line.
 
-use std::fmt::Write as _;
-
 use crate::shell::Word;
 
 /// A pattern of a command, word by word. A `*` alone stands for any number of words, also none; within a
@@ -83,18 +81,26 @@ impl Pattern {
 
     /// The pattern that these words begin, and anything may follow.
     pub(crate) fn beginning(words: &[&str]) -> Self {
-        let mut text = String::new();
-        for word in words {
-            let _ = write!(text, "{} ", quoted(word));
-        }
-        text.push('*');
+        let mut pattern = Self::exactly(words);
+        pattern.text.push_str(" *");
+        pattern.words.push(PatternWord::Rest);
+        pattern
+    }
+
+    /// The pattern of these words.
+    pub(crate) fn exactly(words: &[&str]) -> Self {
+        let text = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         let one = |word: &&str| PatternWord::One(word.chars().map(Some).collect());
-        let words = words.iter().map(one).chain([PatternWord::Rest]).collect();
-        Self { text, words }
+        Self { text, words: words.iter().map(one).collect() }
     }
 
     pub(crate) fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Whether it is about a program of this name.
+    pub(crate) fn is_about(&self, program: &str) -> bool {
+        matches!(self.words.first(), Some(PatternWord::One(name)) if chars_fit(name, program))
     }
 
     /// Whether it matches the words of a command.

@@ -476,8 +476,11 @@ fn shown(line: &str) -> String {
 
 /// How something is shown that has no words.
 fn described(simple: &Simple) -> String {
-    let mut parts: Vec<String> =
-        simple.assignments.iter().map(|assignment| format!("{}=…", assignment.name)).collect();
+    let assigned = |assignment: &shell::Assignment| {
+        let value = assignment.value.as_ref().map_or("…", Word::source);
+        format!("{}={value}", assignment.name)
+    };
+    let mut parts: Vec<String> = simple.assignments.iter().map(assigned).collect();
     parts.dedup();
     for redirection in &simple.redirections {
         let sign = match redirection.way {

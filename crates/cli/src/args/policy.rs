@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::UnknownArgumentValueParser;
 use clap::{Args, Subcommand};
 
 use crate::config::{FlagValue, MODES};
@@ -71,6 +72,9 @@ pub(crate) struct ModeArgs {
     /// What agents may do without being asked [default: as it is configured, else workspace]
     #[arg(long, value_name = "MODE", value_parser = MODES.to_vec())]
     pub(crate) policy: Option<String>,
+    /// Only says what to write instead.
+    #[arg(long, hide = true, value_parser = UnknownArgumentValueParser::suggest_arg("--policy"))]
+    mode: Option<String>,
 }
 
 impl ModeArgs {

@@ -94,6 +94,10 @@ fn explanations_say_what_decides_and_why() {
     assert_eq!((&json["decision"], &json["mode"]), (&json!("ask"), &json!("ask")));
     assert!(json["proposed"][0].as_str().unwrap().starts_with("allow write \""), "{json}");
     assert_eq!(json["steps"][0]["by"]["mode"], "ask", "{json}");
+    for line in [&["ls", "--mode", "ask"], &["--mode=ask", "ls", "--json"]] {
+        let told = machine.run(&[&["policy", "explain"], &line[..]].concat());
+        told.fails(2, &["unexpected argument '--mode", "'--policy'"]);
+    }
 }
 
 #[test]

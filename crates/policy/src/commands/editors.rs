@@ -61,62 +61,162 @@ pub(super) fn sed(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) 
     if scripts.is_empty() && !elsewhere {
         scripts.extend(operands.next());
     }
-    if elsewhere || scripts.iter().any(|script| !script.text().is_some_and(is_plain_sed)) {
-        deeds.push(Deed::Opaque("a script of `sed` that may write or run something".to_owned()));
+    let why = || "a script of `sed` that may write or run something".to_owned();
+    let all = scripts.iter().map(|script| script.text().map_or(Script::Runs, script_of_sed)).max();
+    match all.unwrap_or(Script::Edits).max(if elsewhere { Script::Opens } else { Script::Edits }) {
+        Script::Edits => {}
+        Script::Opens => deeds.push(Deed::Opaque(why())),
+        Script::Runs => deeds.push(Deed::Hidden(why())),
     }
     let file = if writes { Deed::Write } else { Deed::Read };
     deeds.extend(operands.filter(|word| word.text() != Some("-")).map(|word| file(study.target(word))));
 }
 
-/// Whether a script only edits lines: it has none of the commands that read, write or run files.
-fn is_plain_sed(script: &str) -> bool {
+/// What a script may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Script {
+    /// It only edits lines.
+    Edits,
+    /// It may read and write files, and is not understood in all; but it runs nothing.
+    Opens,
+    /// It may run commands.
+    Runs,
+}
+
+/// What a script of `sed` may do.
+fn script_of_sed(script: &str) -> Script {
+    let mut found = Script::Edits;
     let mut rest = script;
     loop {
         rest = rest.trim_start_matches([' ', '\t', '\n', ';', '{', '}']);
         if rest.is_empty() {
-            return true;
+            return found;
         }
         if rest.starts_with('#') {
-            rest = rest.split_once('\n').map_or("", |(_, after)| after);
+            rest = next_line(rest);
             continue;
         }
-        let Some(after) = address(rest) else { return false };
-        let mut after = after.trim_start();
-        if let Some(second) = after.strip_prefix(',') {
-            let second = second.trim_start().trim_start_matches(['+', '~']);
-            let Some(second) = address(second) else { return false };
-            after = second.trim_start();
-        }
-        let after = after.trim_start_matches(['!', ' ']);
-        let Some(command) = after.chars().next() else { return false };
+        let Some(after) = addressed(rest) else { return Script::Runs };
+        let Some(command) = after.chars().next() else { return Script::Runs };
         let behind = after.get(command.len_utf8()..).unwrap_or_default();
-        rest = match command {
-            '{' | '}' | 'p' | 'P' | 'd' | 'D' | 'n' | 'N' | 'g' | 'G' | 'h' | 'H' | 'x' | '=' | 'z' => behind,
-            'q' | 'Q' => behind.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' '),
-            's' | 'y' => {
-                let Some(delimiter) =
-                    behind.chars().next().filter(|c| !c.is_alphanumeric() && *c != '\\' && *c != '\n')
-                else {
-                    return false;
-                };
-                let mut text = behind.get(delimiter.len_utf8()..).unwrap_or_default();
-                for _ in 0..2 {
-                    let Some(after) = delimited(text, delimiter) else { return false };
-                    text = after;
-                }
-                text.trim_start_matches(|c: char| "gpiImM".contains(c) || c.is_ascii_digit())
+        let mut ended = command == '{';
+        let next = match command {
+            '{' | '}' | 'p' | 'P' | 'd' | 'D' | 'n' | 'N' | 'g' | 'G' | 'h' | 'H' | 'x' | '=' | 'z' => {
+                Some(behind)
             }
-            _ => return false,
+            'q' | 'Q' => Some(behind.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ')),
+            's' | 'y' => replaced(behind).or_else(|| {
+                found = Script::Opens;
+                bracketed(behind).filter(|_| command == 's')
+            }),
+            ':' | 'b' | 't' | 'T' | 'l' | 'F' => {
+                found = Script::Opens;
+                let label = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                let after = behind.trim_start_matches(' ').trim_start_matches(label);
+                // For some a brace is a part of the label.
+                Some(after).filter(|after| command != ':' || !after.starts_with('}'))
+            }
+            'a' | 'i' | 'c' => {
+                (found, ended) = (Script::Opens, true);
+                written(behind)
+            }
+            'r' | 'R' | 'w' | 'W' => {
+                (found, ended) = (Script::Opens, true);
+                Some(next_line(behind))
+            }
+            _ => None,
         };
-        // What comes now must end the command, and be no further flag such as `w` and `e`.
+        let Some(next) = next else { return Script::Runs };
+        rest = next;
+        // A flag with which what was replaced is written into a file.
+        if command == 's'
+            && let Some(file) = next.strip_prefix('w')
+        {
+            (found, ended) = (Script::Opens, true);
+            rest = next_line(file);
+        }
+        // What comes now must end the command, and be no further flag such as `e`.
         let end = rest.trim_start_matches([' ', '\t']);
-        if !end.is_empty() && !end.starts_with([';', '\n', '}', '#']) {
-            if command == '{' {
-                continue;
-            }
-            return false;
+        if !ended && !end.is_empty() && !end.starts_with([';', '\n', '}', '#']) {
+            return Script::Runs;
         }
     }
+}
+
+fn next_line(text: &str) -> &str {
+    text.split_once('\n').map_or("", |(_, after)| after)
+}
+
+/// What follows the addresses of a command.
+fn addressed(text: &str) -> Option<&str> {
+    let mut after = address(text)?.trim_start();
+    if let Some(second) = after.strip_prefix(',') {
+        after = address(second.trim_start().trim_start_matches(['+', '~']))?.trim_start();
+    }
+    Some(after.trim_start_matches(['!', ' ']))
+}
+
+/// What follows the two texts of `s` and `y` and the flags that do no more.
+fn replaced(text: &str) -> Option<&str> {
+    let (delimiter, text) = behind_delimiter(text)?;
+    Some(behind_flags(delimited(delimited(text, delimiter)?, delimiter)?))
+}
+
+/// The same of `s`, where there are delimiters in brackets, as in `s/[^/]*$//`.
+fn bracketed(text: &str) -> Option<&str> {
+    let (delimiter, mut text) = behind_delimiter(text)?;
+    loop {
+        let mut chars = text.chars();
+        match chars.next()? {
+            c if c == delimiter => break,
+            '\\' => drop(chars.next()),
+            '\n' => return None,
+            '[' => {
+                let set = chars.as_str();
+                let set = set.strip_prefix('^').unwrap_or(set);
+                let set = set.strip_prefix(']').unwrap_or(set);
+                // A class in it, and a backslash, are read in several ways.
+                let end = set.find(['[', ']', '\\', '\n'])?;
+                let closes = set.get(end..)?.starts_with(']');
+                if !closes {
+                    return None;
+                }
+                chars = set.get(end + 1..)?.chars();
+            }
+            _ => {}
+        }
+        text = chars.as_str();
+    }
+    Some(behind_flags(delimited(text.get(delimiter.len_utf8()..)?, delimiter)?))
+}
+
+fn behind_delimiter(text: &str) -> Option<(char, &str)> {
+    let delimiter = text.chars().next().filter(|c| !c.is_alphanumeric() && *c != '\\' && *c != '\n')?;
+    Some((delimiter, text.get(delimiter.len_utf8()..)?))
+}
+
+fn behind_flags(text: &str) -> &str {
+    text.trim_start_matches(|c: char| "gpiImM".contains(c) || c.is_ascii_digit())
+}
+
+/// What follows the text of `a` and its like: it ends with a line that has no backslash at its end.
+fn written(text: &str) -> Option<&str> {
+    let text = text.trim_start_matches([' ', '\t']);
+    let text = text.strip_prefix('\\').unwrap_or(text);
+    // One more is read in several ways.
+    if text.is_empty() || text.starts_with('\\') {
+        return None;
+    }
+    let text = text.strip_prefix('\n').unwrap_or(text);
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => drop(chars.next()),
+            '\n' => return text.get(at + 1..),
+            _ => {}
+        }
+    }
+    Some("")
 }
 
 /// What follows an address; the text itself, if there is none.
@@ -161,8 +261,15 @@ pub(super) fn awk(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) 
         && !given.has('x')
         && program.is_none_or(|program| program.text().is_some_and(is_plain_awk))
         && rest.clone().all(|word| !word.beginning().starts_with('-') || word.text() == Some("-"));
-    if !plain {
-        deeds.push(Deed::Opaque("a program of `awk` that may write or run something".to_owned()));
+    // What is in a file is not looked into.
+    let runs = given.odd.is_some()
+        || given.doubtful
+        || !given.has('x') && program.is_some_and(|program| program.text().is_none_or(may_run));
+    let why = "a program of `awk` that may write or run something".to_owned();
+    if runs {
+        deeds.push(Deed::Hidden(why));
+    } else if !plain {
+        deeds.push(Deed::Opaque(why));
     }
     let assigns = |word: &Word| word.beginning().split_once('=').is_some_and(|(name, _)| is_name(name));
     let files = rest.filter(|word| word.text() != Some("-") && !assigns(word));
@@ -180,6 +287,18 @@ fn is_plain_awk(program: &str) -> bool {
     // A line that goes on in the next may cut a name in two.
     let cut = program.contains("\\\n") || program.contains("\\\r");
     !redirects && !cut && !AWK_POWERS.iter().any(|odd| without_or.contains(odd))
+}
+
+/// Whether a program may start another. A bar does so only behind something that prints, or before what reads.
+fn may_run(program: &str) -> bool {
+    let bars = program.replace("||", "");
+    let behind = |word: &str| bars.find(word).is_some_and(|at| bars.rfind('|') > Some(at));
+    let before = |word: &str| bars.rfind(word).is_some_and(|at| bars.find('|').is_some_and(|bar| bar < at));
+    program.contains("\\\n")
+        || program.contains("\\\r")
+        || ["system", "@", "SYMTAB", "FUNCTAB", "PROCINFO"].iter().any(|odd| program.contains(odd))
+        || behind("print")
+        || before("getline")
 }
 
 #[cfg(test)]
@@ -201,25 +320,79 @@ mod tests {
             "/a/{p;d}",
             "y/ab/cd/",
         ] {
-            assert!(is_plain_sed(script), "{script}");
+            assert_eq!(script_of_sed(script), Script::Edits, "{script}");
         }
         for script in [
             "s/a/b/w f",
-            "s/a/b/e",
+            "s/a/b/gw f\np",
             "w f",
-            "1e rm",
             "r /etc/x",
             "1,5w f",
-            "s/a/b/ge",
-            "e",
             "W f",
-            "s/[/]/x/w f/",
             "/x/w f",
             "R f",
             "a\\\nx",
-            "v;w f",
+            "a x",
+            "1a\\  x",
+            "/x/{a e\n}",
+            "i\\\ne\\\ne\np",
+            ":a;N;$!ba;s/\\n/ /g",
+            "$!{N;bx;};:x",
+            "l;F",
+            "s/[^/]*$//",
+            "s/[/]/x/w f/",
         ] {
-            assert!(!is_plain_sed(script), "{script}");
+            assert_eq!(script_of_sed(script), Script::Opens, "{script}");
+        }
+        for script in [
+            "s/a/b/e",
+            "1e rm",
+            "s/a/b/ge",
+            "e",
+            "v;w f",
+            "w f\ne rm",
+            "r f\n1e rm",
+            "s/a/b/w f\ne rm",
+            "a x\ne rm",
+            "a\\\nx\ne rm",
+            "a\\\\\ne rm",
+            "a x\\\\\ne rm",
+            "a\\",
+            "a",
+            ":a;e rm",
+            ":a}e rm",
+            ":a}a e rm",
+            "b a-b;e rm",
+            "/x/{e rm\n}",
+            "\\|x|e rm",
+            "s/a/b/m;e",
+            "y/a/b/;e",
+            "s/[^/]*$//e",
+            "s/[/]/x/;e",
+            "s/[]/]/x/g;p",
+            "s/[[:x:]/]/x/",
+            "y/[/]/x/",
+        ] {
+            assert_eq!(script_of_sed(script), Script::Runs, "{script}");
+        }
+    }
+
+    #[test]
+    fn programs_of_awk_that_start_others() {
+        for program in ["/a|b/{print $1}", "{print > \"f\"}", "{getline < \"f\"; print}", "$1 ~ /a|b/"] {
+            assert!(!may_run(program), "{program}");
+        }
+        for program in [
+            "BEGIN{system(\"rm\")}",
+            "{print | \"sh\"}",
+            "{printf \"a\" | \"sh\"}",
+            "{\"date\" | getline}",
+            "{\"date\" |& getline x}",
+            "@load \"x\"",
+            "BEGIN{sys\\\ntem(\"rm\")}",
+            "{f = \"x\"; @f()}",
+        ] {
+            assert!(may_run(program), "{program}");
         }
     }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::done;
 use super::options::{Given, read};
+use super::wrappers::line;
 use crate::deed::{Deed, Target};
 use crate::paths::{guarded, is_open};
 use crate::shell::Word;
@@ -34,6 +35,9 @@ pub(super) fn copied(
         deeds.extend(sources.iter().map(|word| Deed::ReadAll(study.entry(word))));
     }
     deeds.extend(last.map(|word| Deed::Write(study.target(word))));
+    if into.len() > 1 {
+        return deeds.push(several());
+    }
     // Where the last may be none, the one before it is the last.
     if last.is_some_and(Word::breaks) {
         deeds.extend(sources.iter().map(|word| Deed::Write(study.target(word))));
@@ -41,9 +45,33 @@ pub(super) fn copied(
     for directory in last.into_iter().chain(into) {
         let directory = study.target(directory);
         deeds.extend(open(&directory));
-        for source in sources {
-            landed(study, &directory, &study.target(source), moves, all, deeds);
+        let sources: Vec<Target> = sources.iter().map(|source| study.target(source)).collect();
+        if count(&directory).saturating_mul(sources.iter().map(count).sum()) > MOST_PAIRS {
+            return deeds.push(too_many());
         }
+        for source in &sources {
+            landed(study, &directory, source, moves, all, deeds);
+        }
+    }
+}
+
+/// How many files may be thought to be put into how many directories.
+pub(super) const MOST_PAIRS: usize = 8192;
+
+/// Why such a command is not worked out.
+pub(super) fn too_many() -> Deed {
+    Deed::Unclear("it puts too many files into too many places".to_owned())
+}
+
+/// What it means to name more than one directory to put things into, which these commands refuse.
+fn several() -> Deed {
+    Deed::Unclear("it is told of more than one directory to put things into".to_owned())
+}
+
+fn count(target: &Target) -> usize {
+    match target {
+        Target::OneOf(paths) => paths.len(),
+        Target::Unknown(_) => 1,
     }
 }
 
@@ -108,6 +136,9 @@ pub(super) fn link(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
     let given = read(LN, words);
     deeds.extend(given.unclear("ln", LN).map(Deed::Opaque));
     let into: Vec<&Word> = given.values('t').collect();
+    if into.len() > 1 {
+        return deeds.push(several());
+    }
     let (sources, last) = match given.operands.split_last() {
         Some((last, sources)) if into.is_empty() && !sources.is_empty() => (sources, Some(last)),
         _ => (given.operands.as_slice(), None),
@@ -123,6 +154,9 @@ pub(super) fn link(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
         })
         .flatten()
         .collect();
+    if places.len().saturating_mul(sources.len()) > MOST_PAIRS {
+        return deeds.push(too_many());
+    }
     for word in sources {
         let source = study.named(word);
         // A relative one is followed from where the link is.
@@ -216,10 +250,10 @@ pub(super) fn mktemp(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed
     }
 }
 
-const TAR: &str = "-tvzjJakmpswOSUWihnl -x:d -c:i -r:i -u:i -A:i -d:l -f:e -C:t -T:L -X:r -I:x -F:x -g:w -P:E -V:v -b:v -H:v -K:v -N:v \
+const TAR: &str = "-tvzjJakmpswOSUWihnl -x:d -c:i -r:i -u:i -A:i -d:l -f:e -C:t -T:L -X:r -I:X -F:X -g:w -P:E -V:v -b:v -H:v -K:v -N:v \
                    --list --extract:d --get:d --create:i --append:i --update:i --delete:i --catenate:i --concatenate:i \
-                   --file:e --directory:t --files-from:L --exclude-from:r --exclude:v --use-compress-program:x --to-command:x \
-                   --checkpoint-action:x --info-script:x --new-volume-script:x --rsh-command:x --rmt-command:x --remove-files:x \
+                   --file:e --directory:t --files-from:L --exclude-from:r --exclude:v --use-compress-program:X --to-command:X \
+                   --checkpoint-action:X --info-script:X --new-volume-script:X --rsh-command:X --rmt-command:X --remove-files:u \
                    --listed-incremental:w --index-file:w --strip-components:v --transform:v --xform:v --one-top-level:o \
                    --format:v --owner:v --group:v --mode:v --mtime:v --sort:v --gzip --bzip2 --xz --zstd --verbose --totals \
                    --auto-compress --absolute-names:E --to-stdout --keep-old-files --overwrite --no-same-owner --numeric-owner \
@@ -232,9 +266,16 @@ pub(super) fn tar(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) 
     let words = dashed(words);
     let given = read(TAR, &words);
     deeds.extend(given.unclear("tar", TAR).map(Deed::Opaque));
-    if given.has('x') {
+    if given.has('X') || given.has('u') {
         deeds.push(Deed::Opaque("an option lets `tar` run or remove something".to_owned()));
     }
+    let here = study.cwd.take();
+    for told in given.values('X') {
+        // What it does now and then is a command only behind this.
+        let told = told.without("exec=").unwrap_or_else(|| told.clone());
+        line(study, &told, deeds);
+    }
+    study.cwd = here;
     let extracts = given.has('d');
     let only_reads = !given.has('i') && !extracts;
     for word in given.values('e') {

@@ -273,7 +273,7 @@ pub(super) fn fd(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
                 command.push(Word::unknown("…"));
                 study.inner(&command);
             }
-            _ => deeds.push(Deed::Opaque("an option lets `fd` run something else".to_owned())),
+            _ => deeds.push(Deed::Hidden("an option lets `fd` run something else".to_owned())),
         }
     }
 }
@@ -291,8 +291,8 @@ pub(super) fn grep(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
     search(study, "grep", GREP, words, deeds);
 }
 
-const RG: &str = "-FiswxvclLqnNHIopPSuUa0.VhR -e:e -f:f -z:x -A:v -B:v -C:v -g:g -t:v -T:v -m:v -j:v -M:v -d:v -r:v -E:v --regexp:e \
-                  --file:f --files:E --type-list:E --pre:x --hostname-bin:x --search-zip:x --glob:g --iglob:g --type:v --type-not:v \
+const RG: &str = "-FiswxvclLqnNHIopPSuUa0.VhR -e:e -f:f -z:u -A:v -B:v -C:v -g:g -t:v -T:v -m:v -j:v -M:v -d:v -r:v -E:v --regexp:e \
+                  --file:f --files:E --type-list:E --pre:x --hostname-bin:x --search-zip:u --glob:g --iglob:g --type:v --type-not:v \
                   --max-count:v --max-depth:v --maxdepth:v --replace:v --ignore-file:r --sort:v --sortr:v --type-add:v \
                   --type-clear:v --color:v --colors:v --encoding:v --context:v --after-context:v --before-context:v --threads:v \
                   --max-columns:v --engine:v --path-separator:v --pre-glob:v --generate:E --max-filesize:v --context-separator:v \
@@ -348,7 +348,15 @@ pub(super) fn ps(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
     let plain = |word: &Word| {
         word.text().is_some_and(|text| text.chars().all(|c| "afghjlrsTuvwxXcHmLSkO,0123456789".contains(c)))
     };
-    if !given.operands.iter().all(plain) {
+    if !given.operands.iter().all(plain) || misread(words, given.odd.is_some()) {
         deeds.push(Deed::Read(study.target(&Word::known("/proc/self/environ"))));
     }
+}
+
+/// Whether it may read words with a dash as if they had none, which it does where it makes no sense of them: with a value
+/// that is missing, or with threads beside what has none.
+fn misread(words: &[Word], odd: bool) -> bool {
+    let dashed = |word: &&Word| word.beginning().starts_with('-') && !word.beginning().starts_with("--");
+    let has = |letters: &[char]| words.iter().filter(dashed).any(|word| word.beginning().contains(letters));
+    has(&['e']) && (odd || has(&['T']) && has(&['H', 'O', 'n']))
 }

@@ -1,5 +1,7 @@
 //! `git`: which of its subcommands only look.
 
+mod runs;
+
 use super::options::read;
 use crate::Place;
 use crate::deed::{Deed, Target};
@@ -30,7 +32,7 @@ const LOOKING: &[(&str, &str)] = &[
     ("diff-tree", DIFF),
     (
         "for-each-ref",
-        "--format:v --sort:v --count:v --points-at:v --merged:o --no-merged:o --contains:o --no-contains:o --ignore-case --color:o",
+        "--format:p --sort:p --count:v --points-at:v --merged:o --no-merged:o --contains:o --no-contains:o --ignore-case --color:o",
     ),
     (
         "grep",
@@ -62,7 +64,7 @@ const LOOKING: &[(&str, &str)] = &[
     ("rev-parse", "*"),
     (
         "shortlog",
-        "-nsec -w:o --numbered --summary --email --format:v --group:v --committer --all --since:v --until:v --no-merges \
+        "-nsec -w:o --numbered --summary --email --format:p --group:p --committer --all --since:v --until:v --no-merges \
          --author:v --grep:v --after:v --before:v --merges --branches:o --tags:o",
     ),
     ("show", DIFF),
@@ -89,7 +91,7 @@ const DIFF: &str = "-pusazbwWRiEFPcgmtrq -U:v -O:r -S:v -G:v -n:v -l:v -L:e -B:o
                     --find-copies:o --find-copies-harder --follow --full-history --first-parent --merges --no-merges --reverse \
                     --date-order --topo-order --author-date-order --since:v --until:v --after:v --before:v --author:v \
                     --committer:v --grep:v --all-match --invert-grep --regexp-ignore-case --extended-regexp --fixed-strings \
-                    --perl-regexp --max-count:v --skip:v --format:v --pretty:o --abbrev:o --abbrev-commit --no-abbrev-commit \
+                    --perl-regexp --max-count:v --skip:v --format:p --pretty:P --abbrev:o --abbrev-commit --no-abbrev-commit \
                     --date:v --relative-date --relative:o --no-relative --parents --children --left-right --cherry --cherry-pick \
                     --cherry-mark --left-only --right-only --boundary --simplify-by-decoration --walk-reflogs --merge --no-walk:o \
                     --notes:o --no-notes --source --encoding:v --no-index --exit-code --quiet --check --full-index --binary \
@@ -143,9 +145,12 @@ pub(super) fn git(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) 
                 at += 2;
             }
             Some(text) if text.starts_with('-') => {
-                // `-c` among them, with which git can be made to run anything.
                 let why = format!("`{text}` changes what git does");
-                deeds.push(Deed::Opaque(why));
+                deeds.push(if runs::is_text(text, words.get(at + 1)) {
+                    Deed::Hidden(why)
+                } else {
+                    Deed::Opaque(why)
+                });
                 at += if matches!(
                     text,
                     "-c" | "--git-dir" | "--work-tree" | "--exec-path" | "--namespace" | "--config-env"
@@ -202,6 +207,7 @@ fn subcommand(study: &mut Study<'_>, subcommand: &str, words: &[Word], deeds: &m
     if REACHING.contains(&subcommand) {
         deeds.push(Deed::Net(None));
     }
+    runs::run(study, subcommand, words, deeds);
     // A subcommand may be an alias of somebody's, and most run hooks.
     deeds.push(Deed::Opaque(format!("`git {subcommand}` is not known to only read")));
     deeds.push(Deed::Write(study.target(&Word::known(".git"))));
@@ -268,10 +274,29 @@ fn behind_colons(study: &Study<'_>, text: &str) -> Vec<Deed> {
     paths.flat_map(deeds).collect()
 }
 
+/// Whether a format, or what is sorted by, wants to know who signed something: another program is asked that.
+pub(super) fn asks_who_signed(format: &Word) -> bool {
+    let Some(text) = format.text() else { return true };
+    let key = text.rsplit('=').next().unwrap_or(text).trim_start_matches(['-', '*']).starts_with("signature");
+    let letter = |rest: &str| rest.trim_start_matches(['+', '-', ' ']).starts_with('G');
+    key || text.contains("(signature") || text.contains("(*signature") || text.split('%').skip(1).any(letter)
+}
+
+/// Whether a subcommand does, or can be told to do, more than what its name says: to run a text, or to write elsewhere.
+pub(super) fn has_powers(subcommand: &str) -> bool {
+    LOOKING.binary_search_by(|(name, _)| (*name).cmp(subcommand)).is_ok()
+        || REACHING.contains(&subcommand)
+        || runs::can(subcommand)
+        || matches!(subcommand, "format-patch" | "init" | "reflog" | "stash")
+}
+
 /// Whether a subcommand that can do both only lists here.
 fn lists(subcommand: &str, words: &[Word]) -> bool {
     let texts: Option<Vec<&str>> = words.iter().map(Word::text).collect();
     let Some(texts) = texts else { return false };
+    if words.iter().any(asks_who_signed) {
+        return false;
+    }
     let only = |allowed: &[&str]| {
         texts
             .iter()

@@ -1,5 +1,6 @@
 //! Commands that reach out, as far as one can tell where to.
 
+use super::files::{MOST_PAIRS, too_many};
 use super::options::read;
 use crate::deed::{Deed, Target};
 use crate::shell::Word;
@@ -53,10 +54,6 @@ pub(super) fn curl(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
             ('w' | 't', Some(file)) if file.text() != Some("-") => {
                 deeds.push(Deed::Write(study.target(file)));
             }
-            ('i', _) => {
-                let places: Vec<&Word> = given.values('t').collect();
-                fetched(study, &places, &given.operands, deeds);
-            }
             // What is printed can go into files.
             ('f', Some(value)) if value.text().is_none_or(|text| text.contains("%output")) => {
                 deeds.push(Deed::Write(Target::Unknown(value.source().to_owned())));
@@ -71,6 +68,10 @@ pub(super) fn curl(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
             }
             _ => {}
         }
+    }
+    if given.has('i') {
+        let places: Vec<&Word> = given.values('t').collect();
+        fetched(study, &places, &given.operands, deeds);
     }
     // Files of this machine have addresses, too.
     let files = given.operands.iter().filter_map(|word| Some((word, scheme(word.beginning())?)));
@@ -91,6 +92,9 @@ pub(super) fn curl(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
 fn fetched(study: &Study<'_>, places: &[&Word], addresses: &[Word], deeds: &mut Vec<Deed>) {
     let here = Word::known(".");
     let places = if places.is_empty() { vec![&here] } else { places.to_vec() };
+    if places.len().saturating_mul(addresses.len()) > MOST_PAIRS {
+        return deeds.push(too_many());
+    }
     for place in places {
         deeds.push(Deed::Write(study.target(place)));
         for address in addresses {
@@ -163,8 +167,13 @@ fn host(word: &Word) -> Option<String> {
 }
 
 /// `ssh`: what it runs there is not seen from here.
-pub(super) fn ssh(_study: &mut Study<'_>, _words: &[Word], deeds: &mut Vec<Deed>) {
+pub(super) fn ssh(_study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
     deeds.push(Deed::Net(None));
+    // `-o ProxyCommand=…` and its like run here.
+    let told = |word: &Word| word.text().is_some_and(|text| text.to_ascii_lowercase().contains("command="));
+    if words.iter().any(told) {
+        deeds.push(Deed::Hidden("an option lets `ssh` run something else".to_owned()));
+    }
     deeds.push(Deed::Beyond("it acts on another machine".to_owned()));
 }
 

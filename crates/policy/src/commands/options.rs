@@ -39,8 +39,8 @@ impl Given {
 }
 
 /// Whether there are options among these that do more than read.
-fn matter(options: &str) -> bool {
-    [":w", ":x", ":n", ":t", ":i", ":I"].iter().any(|effect| options.contains(effect))
+pub(super) fn matter(options: &str) -> bool {
+    [":w", ":x", ":u", ":n", ":t", ":i", ":I", ":p", ":P"].iter().any(|effect| options.contains(effect))
 }
 
 /// Reads the options, wherever they stand. The table has a word for each one that is understood: `-abc` are
@@ -49,9 +49,11 @@ fn matter(options: &str) -> bool {
 /// `v` has a value that does not matter, `o` one only if that is attached; `w` writes its value; `t` names the
 /// directory to write to; `r` reads its value, `R` also everything below it, `L` also the files that are named in it; `D` has what is done with directories; `g` has a pattern of files that are read; `e` has the expression as
 /// its value, `f` a file with expressions; `2` has two values, of which it reads the second, and `A` two that do not matter. `E` makes an expression
-/// needless; `x` runs something; `n` reaches out; `i` writes the operands, `I` too, with an attached value for
+/// needless; `x` runs something, and `u` does more that is not read here; `n` reaches out; `i` writes the operands, `I` too, with an attached value for
 /// copies; `d` goes into directories; `K` keeps links as they are; `l` only lists. These have no value of their own. `m` has one, and `M` one only if
 /// that is attached, which say how many words are taken at once.
+///
+/// `X` has a line as its value, which it runs, `p` a format of `git`, and `P` one only if that is attached.
 ///
 /// `@:x` means operands that begin so, and `*` that all other options are harmless.
 pub(super) fn read(options: &str, words: &[Word]) -> Given {
@@ -116,9 +118,16 @@ fn option<'w>(options: &str, word: &Word, words: &mut impl Iterator<Item = &'w W
     }
 }
 
-/// The value in the next word.
-fn next<'w>(words: &mut impl Iterator<Item = &'w Word>, given: &mut Given) -> Option<Word> {
-    let value = words.next()?;
+/// The value in the next word. Where there is none, some programs read all their words otherwise.
+fn next<'w>(
+    option: impl Fn() -> String,
+    words: &mut impl Iterator<Item = &'w Word>,
+    given: &mut Given,
+) -> Option<Word> {
+    let Some(value) = words.next() else {
+        given.odd.get_or_insert_with(|| format!("{} without a value", option()));
+        return None;
+    };
     given.doubtful |= value.splits();
     Some(value.clone())
 }
@@ -153,15 +162,16 @@ fn long<'w>(options: &str, word: &Word, words: &mut impl Iterator<Item = &'w Wor
     if !exact && !options.ends_with('*') {
         given.odd.get_or_insert_with(|| format!("--{name}"));
     }
+    let option = || format!("--{name}");
     // Of several that it may be, those come first that matter most.
     effects.sort_by_key(|effect| matches!(effect, 'v' | 'm' | 'M' | ' ' | 'o'));
     for effect in effects {
         let value = match (takes_value(effect), &attached) {
             (_, Some(value)) => Some(value.clone()),
-            (true, None) => next(words, given),
+            (true, None) => next(option, words, given),
             (false, None) => None,
         };
-        let value = if matches!(effect, '2' | 'A') { next(words, given) } else { value };
+        let value = if matches!(effect, '2' | 'A') { next(option, words, given) } else { value };
         given.found.push((effect, value));
     }
 }
@@ -194,7 +204,7 @@ fn short<'w>(options: &str, word: &Word, words: &mut impl Iterator<Item = &'w Wo
             let before = format!("-{}", letters.get(..at + letter.len_utf8()).unwrap_or_default());
             word.without(&before).filter(|rest| rest.text() != Some(""))
         };
-        if matches!(effect, 'o' | 'I' | 'M') {
+        if matches!(effect, 'o' | 'I' | 'M' | 'P') {
             given.found.push((effect, attached()));
             return;
         }
@@ -202,7 +212,7 @@ fn short<'w>(options: &str, word: &Word, words: &mut impl Iterator<Item = &'w Wo
             given.found.push((effect, None));
             continue;
         }
-        let value = attached().or_else(|| next(words, given));
+        let value = attached().or_else(|| next(|| format!("-{letter}"), words, given));
         given.found.push((effect, value));
         return;
     }
@@ -214,7 +224,7 @@ fn short<'w>(options: &str, word: &Word, words: &mut impl Iterator<Item = &'w Wo
 }
 
 fn takes_value(effect: char) -> bool {
-    matches!(effect, 'v' | 'm' | 'w' | 't' | 'r' | 'R' | 'L' | 'D' | 'g' | 'e' | 'f' | '2' | 'A')
+    matches!(effect, 'v' | 'm' | 'w' | 't' | 'r' | 'R' | 'L' | 'D' | 'g' | 'e' | 'f' | '2' | 'A' | 'p' | 'X')
 }
 
 #[cfg(test)]
@@ -264,6 +274,10 @@ mod tests {
             ("a -o f", "wf | a"),
             ("-- -o f", "| -o f"),
             ("- a", "| - a"),
+            ("a -k", "v | a | -k without a value?"),
+            ("a -nk", "v | a | -k without a value?"),
+            ("a --output", "w | a | --output without a value?"),
+            ("a --compress-program", "x | a"),
         ] {
             let given = read(SORT, &words(line));
             assert_eq!(shown(&given, &given.operands), expected, "{line}");

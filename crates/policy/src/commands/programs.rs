@@ -48,29 +48,53 @@ pub(super) fn reaches(name: &str, words: &[Word]) -> bool {
 
 /// Programs that run the command in their words, or one that they are told of, in ways that are not read here.
 const RUNNING: &[&str] = &[
+    "aa-exec",
     "at",
+    "autossh",
     "batch",
     "bwrap",
     "capsh",
     "catchsegv",
+    "cgexec",
+    "choom",
+    "chpst",
+    "chronic",
     "chroot",
     "chrt",
+    "cpulimit",
     "crontab",
+    "daemonize",
+    "dbus-launch",
     "dbus-run-session",
     "docker",
+    "dtach",
+    "dumb-init",
+    "eatmydata",
     "entr",
     "expect",
+    "fakechroot",
     "fakeroot",
+    "faketime",
     "firejail",
     "fish",
     "gdb",
+    "gosu",
+    "hyperfine",
     "i386",
+    "i486",
+    "i586",
+    "i686",
+    "ifne",
     "ksh",
     "linux32",
     "linux64",
     "ltrace",
     "lxc",
+    "mpiexec",
+    "mpirun",
     "newgrp",
+    "nix-shell",
+    "nodemon",
     "nsenter",
     "numactl",
     "perf",
@@ -78,31 +102,63 @@ const RUNNING: &[&str] = &[
     "podman",
     "prlimit",
     "proot",
+    "proxychains",
+    "proxychains4",
     "rlwrap",
+    "rr",
     "runcon",
     "runuser",
-    "rr",
+    "schedtool",
     "screen",
     "script",
+    "sem",
     "setarch",
     "setpriv",
+    "setuidgid",
     "sg",
     "socat",
+    "softlimit",
     "ssh",
+    "ssh-agent",
+    "sshpass",
     "start-stop-daemon",
     "strace",
+    "su-exec",
+    "systemd-cat",
+    "systemd-inhibit",
+    "systemd-nspawn",
     "systemd-run",
     "tcsh",
+    "tini",
     "tmux",
+    "torsocks",
+    "trickle",
+    "tsocks",
+    "uname26",
     "unbuffer",
     "unshare",
     "valgrind",
+    "watchexec",
+    "x86_64",
     "xvfb-run",
 ];
 
 /// Whether a program runs another command, which is not looked at.
 pub(super) fn runs_another(name: &str) -> bool {
-    RUNNING.contains(&name)
+    RUNNING.contains(&name) || is_loader(name)
+}
+
+/// Whether it is what loads programs: `ld-linux-x86-64.so.2 /bin/ls`.
+fn is_loader(name: &str) -> bool {
+    ["ld-linux", "ld-musl", "ld.so", "ld64.so"].iter().any(|beginning| name.starts_with(beginning))
+}
+
+/// Whether a program of the table runs what is behind its own words.
+pub(super) fn hands_on(name: &str, words: &[Word]) -> bool {
+    let mut own = words.iter().filter(|word| !word.beginning().starts_with(['-', '+']));
+    matches!(name, "npx" | "pipx" | "uvx")
+        || runs_another(name)
+        || own.next().is_some_and(|word| word.text().is_none_or(|own| runs_the_rest(name, own)))
 }
 
 /// Programs whose first word is a subcommand, which belongs into a rule.
@@ -139,8 +195,8 @@ const WITH_SUBCOMMANDS: &[&str] = &[
     "yarn",
 ];
 
-/// Programs that run what their arguments say, or do too much to be allowed whatever the arguments are.
-/// Versions are left out: `python3.12` is `python`.
+/// Programs, beside those that run others, that run what their arguments say, or do too much to be allowed whatever the
+/// arguments are. Versions are left out: `python3.12` is `python`.
 const NEVER: &[&str] = &[
     ".",
     "7z",
@@ -152,59 +208,45 @@ const NEVER: &[&str] = &[
     "apt-get",
     "aria2c",
     "ash",
-    "at",
     "awk",
     "aws",
     "az",
     "bash",
-    "batch",
     "builtin",
     "bunx",
     "busybox",
-    "capsh",
     "chattr",
     "chmod",
     "chown",
-    "chroot",
-    "chrt",
     "clisp",
     "command",
     "cp",
     "cpio",
     "crictl",
-    "crontab",
     "csh",
     "csplit",
     "curl",
     "dash",
-    "dbus-run-session",
     "dd",
     "debugfs",
     "deno",
     "dmsetup",
     "doas",
-    "docker",
     "ed",
     "elvish",
     "emacs",
-    "entr",
     "env",
     "erl",
     "eval",
     "ex",
     "exec",
-    "expect",
-    "fakeroot",
     "fdisk",
     "find",
-    "firejail",
-    "fish",
     "flock",
     "ftp",
     "fzf",
     "gawk",
     "gcloud",
-    "gdb",
     "ghci",
     "gpg",
     "groovy",
@@ -217,6 +259,7 @@ const NEVER: &[&str] = &[
     "iptables",
     "ipython",
     "irb",
+    "java",
     "jrunscript",
     "jshell",
     "julia",
@@ -224,15 +267,12 @@ const NEVER: &[&str] = &[
     "killall",
     "kotlin",
     "kotlinc",
-    "ksh",
     "kubectl",
     "less",
     "lftp",
     "lldb",
     "ln",
-    "ltrace",
     "lua",
-    "lxc",
     "machinectl",
     "man",
     "mawk",
@@ -248,18 +288,16 @@ const NEVER: &[&str] = &[
     "nc",
     "ncat",
     "nerdctl",
-    "newgrp",
     "nft",
     "nice",
     "nim",
+    "nix",
     "nmap",
     "node",
     "nodejs",
     "nohup",
     "npx",
-    "nsenter",
     "nu",
-    "numactl",
     "nvim",
     "ocaml",
     "octave",
@@ -268,17 +306,12 @@ const NEVER: &[&str] = &[
     "parallel",
     "parted",
     "pdb",
-    "perf",
     "perl",
     "pg",
     "php",
     "pipx",
-    "pkexec",
     "pkill",
-    "podman",
     "powershell",
-    "prlimit",
-    "proot",
     "pry",
     "psql",
     "pwsh",
@@ -290,63 +323,46 @@ const NEVER: &[&str] = &[
     "rbash",
     "rclone",
     "rename",
-    "rlwrap",
     "rm",
     "rmdir",
     "rsync",
     "ruby",
-    "runcon",
-    "runuser",
+    "run-parts",
     "sbcl",
     "scala",
     "scp",
-    "screen",
-    "script",
     "sed",
-    "setarch",
     "setfacl",
-    "setpriv",
     "setsid",
     "sftp",
-    "sg",
     "sh",
     "shred",
-    "socat",
     "source",
     "split",
     "sqlite",
     "sqlite3",
-    "ssh",
     "ssh-add",
     "ssh-keygen",
-    "start-stop-daemon",
     "stdbuf",
-    "strace",
     "su",
     "sudo",
     "swipl",
     "systemctl",
-    "systemd-run",
     "tar",
     "taskset",
     "tclsh",
     "tcpdump",
-    "tcsh",
     "tee",
     "telnet",
     "timeout",
-    "tmux",
     "toybox",
     "trap",
     "truncate",
     "ts-node",
     "ts-node-esm",
     "tsx",
-    "unbuffer",
-    "unshare",
     "unzip",
     "uvx",
-    "valgrind",
     "vi",
     "view",
     "vim",
@@ -356,16 +372,24 @@ const NEVER: &[&str] = &[
     "wish",
     "xargs",
     "xonsh",
-    "xvfb-run",
     "zip",
     "zsh",
 ];
 
-/// The words with which a rule for a command like this would begin; `None` where no rule is to be proposed,
-/// because it would allow far more than was asked.
-pub(crate) fn proposable(words: &[Word]) -> Option<Vec<&str>> {
+/// The words of a rule that would have allowed a command.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Proposal<'w> {
+    /// Whatever follows them.
+    Beginning(Vec<&'w str>),
+    /// These alone: others could make it write elsewhere or run something.
+    Exactly(Vec<&'w str>),
+}
+
+/// What a rule for a command like this would say; `None` where no rule is to be proposed, because it would allow far more
+/// than was asked.
+pub(crate) fn proposable(words: &[Word]) -> Option<Proposal<'_>> {
     let name = words.first()?.text()?;
-    let never = |name: &str| NEVER.contains(&name) || RUNNING.contains(&name);
+    let never = |name: &str| NEVER.contains(&name) || runs_another(name);
     // By whatever path, and in whatever version.
     let short = name.rsplit('/').next().unwrap_or(name);
     let bare = short.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
@@ -377,13 +401,20 @@ pub(crate) fn proposable(words: &[Word]) -> Option<Vec<&str>> {
     {
         return None;
     }
+    let exactly = || words.iter().map(Word::text).collect::<Option<Vec<_>>>().map(Proposal::Exactly);
     if !WITH_SUBCOMMANDS.contains(&short) {
-        return Some(vec![name]);
+        return if super::has_powers(short) { exactly() } else { Some(Proposal::Beginning(vec![name])) };
     }
     let subcommand = words.get(1)?.text()?;
     let plain = subcommand.starts_with(|c: char| c.is_ascii_alphabetic())
         && subcommand.chars().all(|c| c.is_ascii_alphanumeric() || "-_:.".contains(c));
-    (plain && !runs_the_rest(short, subcommand)).then(|| vec![name, subcommand])
+    if !plain || runs_the_rest(short, subcommand) {
+        None
+    } else if short == "git" && super::git::has_powers(subcommand) {
+        exactly()
+    } else {
+        Some(Proposal::Beginning(vec![name, subcommand]))
+    }
 }
 
 /// Whether a subcommand runs what comes after it, or what an option of it says.
@@ -398,7 +429,18 @@ fn runs_the_rest(name: &str, subcommand: &str) -> bool {
         "gh" => matches!(subcommand, "alias" | "extension"),
         "git" => matches!(
             subcommand,
-            "bisect" | "difftool" | "filter-branch" | "for-each-repo" | "mergetool" | "rebase" | "submodule"
+            "bisect"
+                | "daemon"
+                | "difftool"
+                | "filter-branch"
+                | "for-each-repo"
+                | "instaweb"
+                | "merge-index"
+                | "mergetool"
+                | "rebase"
+                | "remote-ext"
+                | "submodule"
+                | "web--browse"
         ),
         "mix" => matches!(subcommand, "cmd" | "do" | "run"),
         "mvn" => subcommand.starts_with("exec:"),
@@ -415,16 +457,35 @@ mod tests {
     fn rules_are_proposed_for_what_can_be_told_apart() {
         let words = |line: &str| line.split(' ').map(Word::known).collect::<Vec<_>>();
         for (line, expected) in [
-            ("cargo test --all", Some("cargo test")),
-            ("git push origin main", Some("git push")),
-            ("just build", Some("just")),
-            ("npm run build", Some("npm run")),
+            ("cargo test --all", Some("cargo test *")),
+            ("git push origin main", Some("git push origin main")),
+            ("git commit -m x", Some("git commit *")),
+            ("git fetch origin", Some("git fetch origin")),
+            ("git clone u", Some("git clone u")),
+            ("git log --show-signature", Some("git log --show-signature")),
+            ("rg --zzz x", Some("rg --zzz x")),
+            ("sort --zzz x", Some("sort --zzz x")),
+            ("bat --zzz x", Some("bat --zzz x")),
+            ("ag --zzz x", Some("ag --zzz x")),
+            ("file --zzz x", Some("file --zzz x")),
+            ("date --zzz", Some("date --zzz")),
+            ("ls --zzz", Some("ls *")),
+            ("x86_64 ls", None),
+            ("uname26 ls", None),
+            ("choom -n 0 -- ls", None),
+            ("ssh-agent ls", None),
+            ("run-parts d", None),
+            ("java -jar x", None),
+            ("nix-shell --run x", None),
+            ("/lib64/ld-linux-x86-64.so.2 /bin/ls", None),
+            ("just build", Some("just *")),
+            ("npm run build", Some("npm run *")),
             ("npm exec x", None),
             ("npm x y", None),
-            ("make x", Some("make x")),
-            ("cargo run", Some("cargo run")),
+            ("make x", Some("make x *")),
+            ("cargo run", Some("cargo run *")),
             ("uv run x", None),
-            ("uv sync", Some("uv sync")),
+            ("uv sync", Some("uv sync *")),
             ("poetry run x", None),
             ("pipenv run x", None),
             ("rustup run nightly x", None),
@@ -451,7 +512,11 @@ mod tests {
             ("/usr/bin/git push", Some("/usr/bin/git push")),
         ] {
             let words = words(line);
-            assert_eq!(proposable(&words).map(|words| words.join(" ")).as_deref(), expected, "{line}");
+            let proposed = proposable(&words).map(|proposal| match proposal {
+                Proposal::Beginning(words) => words.join(" ") + " *",
+                Proposal::Exactly(words) => words.join(" "),
+            });
+            assert_eq!(proposed.as_deref(), expected, "{line}");
         }
     }
 }

@@ -84,7 +84,7 @@ static TABLE: &[Spec] = &[
     command(
         "cloc",
         Does::ReadsAll,
-        "-v --by-file --by-file-by-lang --quiet --git:x --vcs:x --exclude-dir:v --exclude-ext:v --exclude-lang:v --include-lang:v --include-ext:v --match-f:v --not-match-f:v --match-d:v --not-match-d:v --json --yaml --csv --md --hide-rate --progress-rate:v --out:w --report-file:w --sql:w --sql-project:v --sum-reports:r --read-lang-def:r --config:x --exec:x --extract-with:x --skip-uniqueness --show-lang --show-ext --version --help",
+        "-v --by-file --by-file-by-lang --quiet --git:u --vcs:u --exclude-dir:v --exclude-ext:v --exclude-lang:v --include-lang:v --include-ext:v --match-f:v --not-match-f:v --match-d:v --not-match-d:v --json --yaml --csv --md --hide-rate --progress-rate:v --out:w --report-file:w --sql:w --sql-project:v --sum-reports:r --read-lang-def:r --config:x --exec:x --extract-with:x --skip-uniqueness --show-lang --show-ext --version --help",
     ),
     command(
         "cmp",
@@ -110,7 +110,7 @@ static TABLE: &[Spec] = &[
     command(
         "cp",
         Does::Copies,
-        "-bfHiLnuvxTZ -P:K -l:x -s:x -t:t -r:d -R:d -a:d -d:K -p -S:v --archive:d --recursive:d --target-directory:t --suffix:v --backup:o --force --interactive --link:x --no-clobber --no-dereference:K --dereference --no-target-directory --parents:x --preserve:o --no-preserve:v --remove-destination --reflink:o --sparse:v --symbolic-link:x --update:o --verbose --one-file-system --strip-trailing-slashes --attributes-only --help --version",
+        "-bfHiLnuvxTZ -P:K -l:u -s:u -t:t -r:d -R:d -a:d -d:K -p -S:v --archive:d --recursive:d --target-directory:t --suffix:v --backup:o --force --interactive --link:u --no-clobber --no-dereference:K --dereference --no-target-directory --parents:u --preserve:o --no-preserve:v --remove-destination --reflink:o --sparse:v --symbolic-link:u --update:o --verbose --one-file-system --strip-trailing-slashes --attributes-only --help --version",
     ),
     command("crontab", Does::Beyond("runs commands later"), ""),
     command("csplit", Does::Runs, ""),
@@ -124,7 +124,7 @@ static TABLE: &[Spec] = &[
     command(
         "date",
         Does::Clock,
-        "-u -R -I:o -s:x -f:r -r:r -d:v -j:l -v:v --set:x --file:r --reference:r --date:v --iso-8601:o --rfc-3339:v --rfc-email --utc --universal --debug --help --version",
+        "-u -R -I:o -s:u -f:r -r:r -d:v -j:l -v:v --set:u --file:r --reference:r --date:v --iso-8601:o --rfc-3339:v --rfc-email --utc --universal --debug --help --version",
     ),
     special("dd", files::dd),
     special("declare", builtins::typeset),
@@ -137,7 +137,7 @@ static TABLE: &[Spec] = &[
     command(
         "diff",
         Does::Compares,
-        "-abBcdeEiNnpqstTuwyZ -r:d -U:v -C:v -D:v -F:v -I:v -L:v -l:x -x:v -X:r -S:v -W:v -# --recursive:d --unified:o --context:o --label:v --ignore-matching-lines:v --exclude:v --exclude-from:r --from-file:R --to-file:R --brief --report-identical-files --side-by-side --width:v --suppress-common-lines --ignore-all-space --ignore-space-change --ignore-blank-lines --ignore-case --ignore-tab-expansion --ignore-trailing-space --strip-trailing-cr --text --color:o --new-file --unidirectional-new-file --minimal --show-c-function --show-function-line:v --paginate:x --no-dereference --normal --ed --rcs --expand-tabs --initial-tab --starting-file:v --help --version",
+        "-abBcdeEiNnpqstTuwyZ -r:d -U:v -C:v -D:v -F:v -I:v -L:v -l:u -x:v -X:r -S:v -W:v -# --recursive:d --unified:o --context:o --label:v --ignore-matching-lines:v --exclude:v --exclude-from:r --from-file:R --to-file:R --brief --report-identical-files --side-by-side --width:v --suppress-common-lines --ignore-all-space --ignore-space-change --ignore-blank-lines --ignore-case --ignore-tab-expansion --ignore-trailing-space --strip-trailing-cr --text --color:o --new-file --unidirectional-new-file --minimal --show-c-function --show-function-line:v --paginate:u --no-dereference --normal --ed --rcs --expand-tabs --initial-tab --starting-file:v --help --version",
     ),
     command(
         "diff3",
@@ -179,7 +179,7 @@ static TABLE: &[Spec] = &[
     command(
         "file",
         Does::Lists,
-        "-bEhikLNnprsSv0 -C:x -z:x -Z:x -m:r -M:r -f:r -F:v -P:v -e:v --brief --mime --mime-type --mime-encoding --dereference --no-dereference --keep-going --raw --compile:x --magic-file:r --files-from:r --uncompress:x --uncompress-noreport:x --separator:v --exclude:v --extension --print0 --version --help",
+        "-bEhikLNnprsSv0 -C:u -z:u -Z:u -m:r -M:r -f:r -F:v -P:v -e:v --brief --mime --mime-type --mime-encoding --dereference --no-dereference --keep-going --raw --compile:u --magic-file:r --files-from:r --uncompress:u --uncompress-noreport:u --separator:v --exclude:v --extension --print0 --version --help",
     ),
     special("find", finders::find),
     special("flock", wrappers::flock),
@@ -462,7 +462,7 @@ static TABLE: &[Spec] = &[
     command(
         "tree",
         Does::Lists,
-        "-aAcCdDfFghiJlnNpqQrsStuUvxX -o:w -R:x -L:v -I:v -P:v -H:v -T:v --filelimit:v --fromfile:x --fromtabfile:x --gitfile:r --infofile:r --info --gitignore --dirsfirst --filesfirst --du --noreport --prune --si --sort:v --charset:v --timefmt:v --matchdirs --ignore-case --metafirst --inodes --device --nolinks --hintro:r --houtro:r --version --help",
+        "-aAcCdDfFghiJlnNpqQrsStuUvxX -o:w -R:u -L:v -I:v -P:v -H:v -T:v --filelimit:v --fromfile:u --fromtabfile:u --gitfile:r --infofile:r --info --gitignore --dirsfirst --filesfirst --du --noreport --prune --si --sort:v --charset:v --timefmt:v --matchdirs --ignore-case --metafirst --inodes --device --nolinks --hintro:r --houtro:r --version --help",
     ),
     command("true", Does::Nothing, "*"),
     command(
@@ -545,7 +545,7 @@ mod tests {
             for option in spec.options.split_whitespace().filter(|option| *option != "*") {
                 let (name, effect) = option.split_once(':').unwrap_or((option, "v"));
                 assert!(name.starts_with(['-', '@', '+']), "{} {option}", spec.name);
-                assert!("vowtrRLgef2AExniIdKl".contains(effect), "{} {option}", spec.name);
+                assert!("vowtrRLgef2AExuniIdKl".contains(effect), "{} {option}", spec.name);
                 assert!(
                     !option.contains(':') || name.starts_with("--") || name.len() == 2 || name.len() == 1
                 );

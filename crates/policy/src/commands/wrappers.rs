@@ -360,3 +360,8 @@ pub(super) fn parallel(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<De
         given.operands.into_iter().take_while(|word| !word.beginning().starts_with(":::")).collect();
     study.inner(&command);
 }
+
+/// A text that a program hands to a shell, to run it as a line.
+pub(super) fn line(study: &mut Study<'_>, line: &Word, deeds: &mut Vec<Deed>) {
+    text(study, line, Dialect::Other, deeds);
+}

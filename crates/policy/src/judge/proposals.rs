@@ -4,7 +4,7 @@ use junto_core::Rule;
 
 use super::ruled::has_pattern;
 use super::{About, Judged};
-use crate::commands::proposable;
+use crate::commands::{Proposal, proposable};
 use crate::deed::Target;
 use crate::glob::Glob;
 use crate::pattern::Pattern;
@@ -29,7 +29,10 @@ pub(super) fn proposed(steps: &[Judged]) -> Vec<Rule> {
 
 fn subject(about: &About) -> Option<Subject> {
     match about {
-        About::Command(words) => Some(Subject::Command(Pattern::beginning(&proposable(words)?))),
+        About::Command(words) => Some(Subject::Command(match proposable(words)? {
+            Proposal::Beginning(words) => Pattern::beginning(&words),
+            Proposal::Exactly(words) => Pattern::exactly(&words),
+        })),
         About::Read(target) => Some(Subject::Read(path(target)?)),
         About::Write(target) => Some(Subject::Write(path(target)?)),
         About::Net(host) => Some(Subject::Net(Glob::word(host.as_deref()?).ok()?)),

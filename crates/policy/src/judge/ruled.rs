@@ -5,10 +5,11 @@ use std::path::Path;
 
 use super::Bench;
 use crate::Place;
+use crate::commands::may_run_its_words;
 use crate::deed::Target;
 use crate::explanation::By;
 use crate::glob::{Extent, RootedGlob, is_pattern};
-use crate::pattern::Fit;
+use crate::pattern::{Fit, Pattern};
 use crate::rule::{Answer, PolicyRule, Subject};
 use crate::shell::Word;
 
@@ -48,6 +49,7 @@ impl Bench<'_> {
             return None;
         }
         let readings = LazyCell::new(|| readings(words));
+        let runs_words = LazyCell::new(|| may_run_its_words(words));
         let answers = self.rules.iter().filter_map(|compiled| {
             let Subject::Command(pattern) = &compiled.rule.subject else { return None };
             let exact = pattern.fits(words);
@@ -56,7 +58,8 @@ impl Bench<'_> {
                 // A name with a path may be another program of that name, and options stand before subcommands.
                 Answer::Ask | Answer::Deny => {
                     let fits = readings.iter().map(|(most, words)| pattern.fits(words).min(*most));
-                    fits.fold(exact, Fit::max)
+                    let fit = fits.fold(exact, Fit::max);
+                    if fit == Fit::No && *runs_words { within(pattern, words) } else { fit }
                 }
             };
             answer(&compiled.rule, fit)
@@ -141,6 +144,24 @@ fn yes(fits: bool) -> Fit {
 /// Whether a path has patterns of the shell in it.
 pub(super) fn has_pattern(path: &Path) -> bool {
     is_pattern(&path.to_string_lossy())
+}
+
+/// How many words are looked at that may be the name of a program.
+const MOST_NAMES: usize = 4;
+
+/// Whether the command that a pattern is about may be among the words of another, which may run it.
+fn within(pattern: &Pattern, words: &[Word]) -> Fit {
+    let is_name = |word: &Word| {
+        word.text().and_then(|text| text.rsplit('/').next()).is_some_and(|name| pattern.is_about(name))
+    };
+    let mut starts = (1..words.len()).filter(|at| words.get(*at).is_some_and(is_name));
+    let fits = |at: usize| {
+        let words = words.get(at..).unwrap_or_default();
+        pattern.fits(words) > Fit::No
+            || readings(words).iter().any(|(_, words)| pattern.fits(words) > Fit::No)
+    };
+    let found = starts.by_ref().take(MOST_NAMES).any(fits);
+    if found || starts.next().is_some() { Fit::Perhaps } else { Fit::No }
 }
 
 /// How many words are looked at to find a subcommand.

@@ -9,6 +9,7 @@ mod t0_proposals;
 mod t0_rules;
 mod t0_siblings;
 mod t0_unseen_code;
+mod t0_within;
 mod t1_bash;
 mod t1_unseen_code;
 mod t1_words;

@@ -20,7 +20,14 @@ fn rules_are_proposed_that_spare_the_question() {
         ("just build", &["allow command \"just *\""]),
         ("npm run build && cargo test", &["allow command \"npm run *\"", "allow command \"cargo test *\""]),
         ("git commit -m x", &["allow command \"git commit *\""]),
-        ("git push", &["allow command \"git push *\""]),
+        // With other words they run something, or write elsewhere.
+        ("git push", &["allow command \"git push\""]),
+        ("git fetch origin", &["allow command \"git fetch origin\""]),
+        ("git clone https://example.org/x", &["allow command \"git clone https://example.org/x\""]),
+        ("git log --show-signature", &["allow command \"git log --show-signature\""]),
+        ("rg --zzz 'a b'", &["allow command \"rg --zzz 'a b'\""]),
+        ("sort --zzz f", &["allow command \"sort --zzz f\""]),
+        ("rg --zzz $x", &[]),
         ("touch ~/notes.md", &["allow write \"/home/ada/notes.md\""]),
         ("cargo test > ~/log", &["allow command \"cargo test *\"", "allow write \"/home/ada/log\""]),
         ("cat .env", &["allow read \"/w/project/.env\""]),
@@ -43,6 +50,13 @@ fn rules_are_proposed_that_spare_the_question() {
         ("uv run x", &[]),
         ("git rebase -x y", &[]),
         ("bwrap x", &[]),
+        ("x86_64 x", &[]),
+        ("choom -n 0 -- x", &[]),
+        ("ssh-agent x", &[]),
+        ("run-parts x", &[]),
+        ("nix-shell --run x", &[]),
+        ("java -jar x", &[]),
+        ("/lib64/ld-linux-x86-64.so.2 /bin/ls", &[]),
         ("make x", &["allow command \"make x *\""]),
     ] {
         assert_eq!(proposed(&judge, line), expected, "{line}");
@@ -57,6 +71,8 @@ fn what_is_proposed_is_enough() {
         "npm run build && cargo test",
         "git commit -m x",
         "git push",
+        "git fetch origin 'a b'",
+        "rg --zzz \"it's\"",
         "touch ~/notes.md",
         "cargo test > ~/log",
         "cat .env",
@@ -120,9 +136,26 @@ fn of_rules_that_say_the_same_the_first_is_named() {
 fn an_explanation_says_whether_the_sandbox_holds() {
     let judge = confined(Mode::Workspace, &rules(&["allow command make *"]));
     let first = |line: &str| judge.explain_line(line).to_string().lines().next().unwrap().to_owned();
-    assert_eq!(first("ls"), "allow, inside the sandbox if there is one");
+    assert_eq!(first("ls"), "allow, inside the sandbox");
     assert_eq!(first("make"), "allow, without the sandbox");
     assert_eq!(first("cat .env"), "ask");
+}
+
+#[test]
+fn an_explanation_says_nothing_of_a_sandbox_where_there_is_none() {
+    let allowing = rules(&["allow command make *"]);
+    for judge in [
+        judge(Mode::Workspace, &allowing),
+        judge(Mode::Ask, &allowing),
+        judge(Mode::Full, &allowing),
+        confined(Mode::Full, &allowing),
+        confined(Mode::Ask, &allowing),
+    ] {
+        for line in ["ls", "make"] {
+            let shown = judge.explain_line(line).to_string();
+            assert_eq!(shown.lines().next(), Some("allow"), "{line}: {shown}");
+        }
+    }
 }
 
 #[test]
@@ -130,7 +163,9 @@ fn what_has_no_words_is_shown_by_what_it_does() {
     let judge = judge(Mode::Workspace, "");
     let shown = |line: &str| judge.explain_line(line).to_string();
     let check = |line: &str, expected: &str| assert!(shown(line).contains(expected), "{}", shown(line));
-    check("A=1 B=2 < in > ~/x", "(run A=… B=… < in > ~/x)");
+    check("A=1 B=2 < in > ~/x", "(run A=1 B=2 < in > ~/x)");
+    check("A=(1 2) > ~/x", "(run A=… > ~/x)");
+    check("A='a b'$x > ~/x", "(run A='a b'$x > ~/x)");
     check("<> ~/x", "(run <> ~/x)");
     check("echo $((x))", "run $((x))");
     check("ls() { a; }", "run ls() { … }");

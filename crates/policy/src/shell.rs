@@ -26,6 +26,12 @@ pub(crate) const LONGEST: usize = 64 * 1024;
 const DEEPEST: usize = 40;
 /// How many commands a line may have.
 const MOST: usize = 1000;
+/// How many words and assignments a line may have, those counted that braces make.
+pub(crate) const MOST_WORDS: usize = 4000;
+/// How many variables a line may evaluate.
+const MOST_EVALUATED: usize = 1000;
+/// Signs that other shells read otherwise than bash does.
+const ODD: [&str; 11] = ["[[", "((", "&>", "|&", "<<<", "<(", ">(", "$'", "function ", "{,", ",}"];
 
 /// What a line would run.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -36,6 +42,10 @@ pub(crate) struct Script {
     pub(crate) functions: Vec<Function>,
     /// Variables whose text is evaluated as arithmetic or as a name, which can run commands.
     pub(crate) evaluated: Vec<Evaluated>,
+    /// How many words and assignments there are.
+    pub(crate) words: usize,
+    /// Whether something in it means the same in bash only.
+    pub(crate) only_bash: bool,
 }
 
 /// A variable whose text is evaluated.
@@ -116,6 +126,12 @@ pub(crate) fn read(line: &str) -> Result<Script, Unclear> {
     let mut script = Script::default();
     reader::Reader::new(line, 0, &mut script).script()?;
     Ok(script)
+}
+
+/// Whether there are signs in a line that other shells read otherwise. Where they stand does not matter: those shells may
+/// see them elsewhere.
+pub(crate) fn is_odd(line: &str) -> bool {
+    ODD.iter().any(|odd| line.contains(odd))
 }
 
 #[cfg(test)]

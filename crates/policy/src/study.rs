@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use crate::Place;
+use crate::commands;
 use crate::deed::{Deed, Seen, Target};
 use crate::glob::is_pattern;
 use crate::paths::{is_harmless, leads_through_open, normal};
 use crate::place::Patience;
-use crate::shell::{self, Function, Piece, Script, Simple, Way, Word};
+use crate::shell::{self, Assignment, Function, Piece, Script, Simple, Way, Word};
 use crate::variables::{self, Lists, Values};
 
 /// How deep lines may stand in lines (`bash -c "bash -c …"`).
@@ -16,6 +17,8 @@ const DEEPEST: usize = 6;
 const MOST_PLACES: usize = 8;
 /// How many texts a word may be thought to be.
 const MOST_TEXTS: usize = 16;
+/// How long a path may be: Linux takes no longer ones.
+const LONGEST_PATH: usize = 4096;
 
 /// A line that is being studied.
 pub(crate) struct Study<'p> {
@@ -39,22 +42,28 @@ pub(crate) struct Study<'p> {
     pub(crate) exported: Vec<String>,
     /// Whether something in the line runs between the commands, and may set variables.
     traps: bool,
-    /// The values that variables take in this line.
+    /// The values that variables take in this line, and in those around it.
     variables: Values,
     /// Which of them may be lists.
     lists: Lists,
     pub(crate) seen: Vec<Seen>,
     depth: usize,
+    /// How many words there were.
+    words: usize,
+    /// Whether bash reads what is studied.
+    is_bash: bool,
+    /// Whether something was there that other shells read otherwise, and one of them reads it.
+    misread: bool,
 }
 
 /// Every command of a line, and what it does.
 pub(crate) fn study(line: &str, cwd: &Path, place: &Place) -> Vec<Seen> {
-    let once = |linked: Vec<(PathBuf, bool)>, exported: Vec<String>| {
+    let once = |linked: Vec<(PathBuf, bool)>, exported: Vec<String>, forgets: bool| {
         let mut study = Study {
             place,
             cwd: Some(vec![cwd.to_owned()]),
             functions: Vec::new(),
-            forgets: false,
+            forgets,
             linked,
             patience: Patience::default(),
             repeats: false,
@@ -65,14 +74,17 @@ pub(crate) fn study(line: &str, cwd: &Path, place: &Place) -> Vec<Seen> {
             lists: Lists::default(),
             seen: Vec::new(),
             depth: 0,
+            words: 0,
+            is_bash: true,
+            misread: false,
         };
         study.line(line);
         study
     };
-    let study = once(Vec::new(), Vec::new());
+    let study = once(Vec::new(), Vec::new(), false);
     // What runs again comes behind all of the line.
-    if study.repeats && !(study.linked.is_empty() && study.exported.is_empty()) {
-        return once(study.linked, study.exported).seen;
+    if study.repeats && !(study.linked.is_empty() && study.exported.is_empty() && !study.forgets) {
+        return once(study.linked, study.exported, study.forgets).seen;
     }
     study.seen
 }
@@ -85,7 +97,10 @@ impl Study<'_> {
         }
         match shell::read(line) {
             Err(shell::Unclear(why)) => self.unclear(line, format!("it is not understood: {why}")),
-            Ok(script) => self.script(&script),
+            Ok(script) => {
+                self.misread |= !self.is_bash && shell::is_odd(line);
+                self.script(&script);
+            }
         }
     }
 
@@ -101,15 +116,32 @@ impl Study<'_> {
         }
         self.depth += 1;
         let functions = self.functions.clone();
-        let variables = std::mem::take(&mut self.variables);
+        let variables = self.variables.depth();
         self.line(line);
         self.functions = functions;
-        self.variables = variables;
+        self.variables.back_to(variables);
         self.depth -= 1;
     }
 
+    /// Studies a line that is run by a shell of its own, which may be another than bash. Says whether that may read it
+    /// otherwise.
+    pub(crate) fn in_shell(&mut self, line: &str, is_bash: bool) -> bool {
+        let here = self.cwd.clone();
+        let outer = (self.is_bash, std::mem::take(&mut self.misread));
+        self.is_bash = is_bash;
+        self.outside(|study| study.nested(line));
+        let misread = self.misread;
+        (self.is_bash, self.misread) = outer;
+        self.cwd = here;
+        misread
+    }
+
     fn script(&mut self, script: &Script) {
-        self.variables = variables::values(script);
+        self.words += script.words;
+        if self.words > shell::MOST_WORDS {
+            return self.unclear("…", "it has too many words".to_owned());
+        }
+        self.misread |= !self.is_bash && script.only_bash;
         self.lists.note(script);
         let says = |name: &str| {
             let is = |word: &Word| word.text().is_some_and(|text| text.rsplit('/').next() == Some(name));
@@ -121,7 +153,7 @@ impl Study<'_> {
         }
         self.traps |= says("trap");
         self.repeats |= self.traps || script.commands.iter().any(|simple| simple.again);
-        self.variables.unseen |= self.traps;
+        self.variables.add(script, self.traps);
         if script.commands.iter().any(|simple| simple.again && moves(simple)) {
             // It may run again after it has gone elsewhere.
             self.cwd = None;
@@ -150,7 +182,7 @@ impl Study<'_> {
             }
         }
         for Function { name, .. } in script.functions.iter().filter(|function| function.from.is_none()) {
-            if crate::commands::is_known(name) {
+            if commands::is_known(name) {
                 let asides = vec![Deed::Opaque(format!("it gives `{name}` another meaning"))];
                 self.seen.push(Seen { shown: format!("{name}() {{ … }}"), asides, ..Seen::default() });
             }
@@ -232,6 +264,14 @@ impl Study<'_> {
         self.depth -= 1;
     }
 
+    /// Studies a command inside another one, which gives it these variables.
+    pub(crate) fn given(&mut self, assignments: &[Assignment], words: &[Word]) {
+        let variables = self.variables.depth();
+        self.variables.hand_on(assignments);
+        self.inner(words);
+        self.variables.back_to(variables);
+    }
+
     /// Studies what runs in another process, in which the functions of this shell are not.
     pub(crate) fn outside(&mut self, look: impl FnOnce(&mut Self)) {
         let functions = std::mem::take(&mut self.functions);
@@ -250,7 +290,7 @@ impl Study<'_> {
             Some(_) => None,
         };
         match known {
-            Some(name) => crate::commands::look(self, name, words, deeds),
+            Some(name) => commands::look(self, name, words, deeds),
             None => deeds.push(Deed::Opaque(format!("`{name}` is a program of which nothing is known"))),
         }
     }
@@ -379,9 +419,13 @@ impl Study<'_> {
                 Piece::Variable { name, quoted, assigned } => self.values(name, *quoted, *assigned, depth)?,
                 Piece::Number | Piece::Unknown { .. } => return None,
             };
+            // No file has a longer path, and texts in texts grow fast.
+            if more.iter().any(|text| text.len() > LONGEST_PATH) {
+                return None;
+            }
             texts =
                 texts.iter().flat_map(|text| more.iter().map(move |more| format!("{text}{more}"))).collect();
-            if texts.len() > MOST_TEXTS {
+            if texts.len() > MOST_TEXTS || texts.iter().any(|text| text.len() > LONGEST_PATH) {
                 return None;
             }
         }
@@ -389,7 +433,7 @@ impl Study<'_> {
     }
 
     fn home(&self) -> Option<String> {
-        if !self.variables.leaves("HOME") && !self.variables.unseen {
+        if self.variables.has("HOME") {
             return None;
         }
         Some(self.place.home.as_ref()?.to_str()?.to_owned())
@@ -417,9 +461,13 @@ impl Study<'_> {
 
     /// Goes to another directory; whether that worked is not known, so it may also stay.
     pub(crate) fn go(&mut self, word: Option<&Word>) {
+        // The one before, or an option, also if a variable has it.
+        let is_sign = |word: &Word| {
+            self.texts(word, 0).is_none_or(|texts| texts.iter().any(|text| text.starts_with(['-', '+'])))
+        };
         let target = match word {
             None => self.place.home.clone().map(|home| Target::OneOf(vec![home])),
-            Some(word) if word.text() == Some("-") => None,
+            Some(word) if is_sign(word) => None,
             Some(word) => Some(self.target(word)),
         };
         self.cwd = match (self.cwd.take(), target) {
@@ -441,11 +489,12 @@ impl Study<'_> {
 }
 
 /// Whether a command goes to another directory.
-fn moves(simple: &Simple) -> bool {
+pub(crate) fn moves(simple: &Simple) -> bool {
     let name = simple.words.first();
     name.is_some_and(|name| {
         name.text().is_none_or(|name| {
             matches!(name, "cd" | "pushd" | "popd" | "eval" | "source" | "." | "builtin" | "command")
+                || name == "trap" && commands::trap_moves(simple.words.get(1..).unwrap_or_default())
         })
     })
 }

@@ -118,7 +118,11 @@ pub(super) fn find(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
                 runs = true;
                 let here = matches!(action, "-exec" | "-ok");
                 let at = study.seen.len();
+                // Otherwise it runs wherever something is found.
+                let cwd = study.cwd.clone();
+                study.cwd = study.cwd.take().filter(|_| here);
                 study.inner(&found(command, if here { &starts } else { &[] }));
+                study.cwd = cwd;
                 if let [start] = starts.as_slice()
                     && !is_plain(study, start)
                 {

@@ -46,7 +46,7 @@ impl Reader<'_, '_> {
                         let rest = this.rest();
                         let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
                         let name = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
-                        this.evaluates(name);
+                        this.evaluates(name)?;
                         this.at += name.len();
                     }
                     Some(b'0'..=b'9') => {
@@ -89,9 +89,9 @@ impl Reader<'_, '_> {
         self.dollar_or_backquote(&mut pieces, true)?;
         for piece in pieces {
             match piece {
-                Piece::Variable { name, .. } => self.evaluates(&name),
+                Piece::Variable { name, .. } => self.evaluates(&name)?,
                 // The output of a command, a default, a positional parameter: any text.
-                Piece::Unknown { .. } => self.evaluates(""),
+                Piece::Unknown { .. } => self.evaluates("")?,
                 _ => {}
             }
         }
@@ -104,9 +104,9 @@ impl Reader<'_, '_> {
             match piece {
                 Piece::Text(text) if text.bytes().all(|c| c.is_ascii_digit() || matches!(c, b'-' | b'+')) => {
                 }
-                Piece::Text(text) if is_name(text) => self.evaluates(text),
-                Piece::Variable { name, .. } => self.evaluates(name),
-                Piece::Unknown { .. } => self.evaluates(""),
+                Piece::Text(text) if is_name(text) => self.evaluates(text)?,
+                Piece::Variable { name, .. } => self.evaluates(name)?,
+                Piece::Unknown { .. } => self.evaluates("")?,
                 Piece::Number => {}
                 _ => return Err(Unclear::new("a text that is evaluated as arithmetic or as a name")),
             }

@@ -9,7 +9,15 @@ use super::{Assignment, Read, Simple, Unclear, Word};
 impl Reader<'_, '_> {
     /// Reads a word; braces may make several of it.
     pub(super) fn word(&mut self) -> Read<Vec<Word>> {
-        self.whole_word()?.alternatives()
+        let word = self.whole_word()?;
+        self.several(word)
+    }
+
+    /// The words that braces make of one.
+    pub(super) fn several(&mut self, word: Word) -> Read<Vec<Word>> {
+        let words = word.alternatives()?;
+        self.count(words.len())?;
+        Ok(words)
     }
 
     /// Reads a word, with its braces in it.
@@ -263,7 +271,7 @@ impl Reader<'_, '_> {
         let mut whole = !length && !indirect && is_name(&name);
         if indirect {
             // The variable holds a name, perhaps with a subscript, and that is evaluated.
-            self.evaluates(&name);
+            self.evaluates(&name)?;
         }
         if self.take("[") {
             whole = false;

@@ -1,7 +1,9 @@
 //! The reader: its place in the text, lists and pipelines.
 
 use super::heredoc::Pending;
-use super::{DEEPEST, Evaluated, Function, MOST, Read, Script, Simple, Unclear};
+use super::{
+    DEEPEST, Evaluated, Function, MOST, MOST_EVALUATED, MOST_WORDS, Read, Script, Simple, Unclear,
+};
 
 /// Reads one text. Texts within texts (backquotes, here-documents) have readers of their own, which put what
 /// they find into the same script.
@@ -18,6 +20,8 @@ pub(super) struct Reader<'t, 's> {
     pub(super) definition: Option<String>,
     /// The variables that have got a value here in any case: whatever runs now, runs after that.
     pub(super) assigned: Vec<String>,
+    /// Up to where no bracket closes a set.
+    pub(super) unclosed: usize,
 }
 
 /// A text within a text.
@@ -59,6 +63,7 @@ impl<'t, 's> Reader<'t, 's> {
             again: false,
             definition: None,
             assigned: Vec::new(),
+            unclosed: 0,
         }
     }
 
@@ -98,11 +103,21 @@ impl<'t, 's> Reader<'t, 's> {
     }
 
     /// Notes that the text of a variable is evaluated; of something else, if it has no name.
-    pub(super) fn evaluates(&mut self, name: &str) {
+    pub(super) fn evaluates(&mut self, name: &str) -> Read {
         let evaluated = Evaluated { name: name.to_owned(), assigned: self.is_assigned(name) };
         if !self.script.evaluated.contains(&evaluated) {
+            if self.script.evaluated.len() >= MOST_EVALUATED {
+                return Err(Unclear::new("it evaluates too many variables"));
+            }
             self.script.evaluated.push(evaluated);
         }
+        Ok(())
+    }
+
+    /// Counts words and assignments.
+    pub(super) fn count(&mut self, words: usize) -> Read {
+        self.script.words += words;
+        if self.script.words > MOST_WORDS { Err(Unclear::new("it has too many words")) } else { Ok(()) }
     }
 
     /// Reads something that is nested.

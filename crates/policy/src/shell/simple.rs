@@ -8,6 +8,9 @@ use super::{Assignment, Read, Redirection, Simple, Unclear, Way, Word};
 /// Builtins whose arguments may be assignments with lists.
 const DECLARATIONS: [&str; 5] = ["declare", "export", "local", "readonly", "typeset"];
 
+/// Those of them that other shells do not have.
+const ONLY_BASH: [&str; 2] = ["declare", "typeset"];
+
 impl Reader<'_, '_> {
     /// Reads a simple command, or the definition of a function.
     pub(super) fn simple(&mut self) -> Read {
@@ -48,6 +51,10 @@ impl Reader<'_, '_> {
                         if declares {
                             simple.words.push(Word::known(&format!("{}=", assignment.name)));
                         }
+                        self.count(1)?;
+                        // Without a quote, others make several words of a value here.
+                        let breaks = assignment.value.as_ref().is_some_and(Word::breaks);
+                        self.script.only_bash |= declares && breaks;
                         simple.assignments.push(assignment);
                     } else {
                         simple.words.extend(self.word()?);
@@ -58,6 +65,8 @@ impl Reader<'_, '_> {
         if self.at == start {
             return Err(self.unexpected("a command"));
         }
+        let name = simple.words.first().and_then(Word::text);
+        self.script.only_bash |= name.is_some_and(|name| ONLY_BASH.contains(&name));
         // With a command they hold for that only, and where a redirection fails not at all.
         if simple.redirections.is_empty() {
             let declares = declares(&simple);
@@ -96,6 +105,7 @@ impl Reader<'_, '_> {
             return Ok(None);
         }
         let name = name.to_owned();
+        self.script.only_bash |= !whole || self.peek() == Some(b'(');
         if self.take("(") {
             self.elements()?;
             // What follows without a blank belongs to the same word.
@@ -187,7 +197,7 @@ impl Reader<'_, '_> {
             if matches!(text, "<&" | ">&") && is_descriptor(&file) {
                 return Ok(true);
             }
-            into.extend(file.alternatives()?.into_iter().map(|file| Redirection { way, file }));
+            into.extend(self.several(file)?.into_iter().map(|file| Redirection { way, file }));
             return Ok(true);
         }
         Err(self.unexpected("a redirection"))

@@ -50,10 +50,16 @@ pub(crate) struct Study<'p> {
     depth: usize,
     /// How many words there were.
     words: usize,
-    /// Whether bash reads what is studied.
-    is_bash: bool,
-    /// Whether something was there that other shells read otherwise, and one of them reads it.
-    misread: bool,
+    reader: Shell,
+}
+
+/// The shell that reads what is studied.
+enum Shell {
+    Bash,
+    Other {
+        /// Whether there was something that it may read otherwise than bash.
+        misread: bool,
+    },
 }
 
 /// Every command of a line, and what it does.
@@ -75,8 +81,7 @@ pub(crate) fn study(line: &str, cwd: &Path, place: &Place) -> Vec<Seen> {
             seen: Vec::new(),
             depth: 0,
             words: 0,
-            is_bash: true,
-            misread: false,
+            reader: Shell::Bash,
         };
         study.line(line);
         study
@@ -98,7 +103,9 @@ impl Study<'_> {
         match shell::read(line) {
             Err(shell::Unclear(why)) => self.unclear(line, format!("it is not understood: {why}")),
             Ok(script) => {
-                self.misread |= !self.is_bash && shell::is_odd(line);
+                if let Shell::Other { misread } = &mut self.reader {
+                    *misread |= script.only_bash || shell::is_odd(line);
+                }
                 self.script(&script);
             }
         }
@@ -127,13 +134,11 @@ impl Study<'_> {
     /// otherwise.
     pub(crate) fn in_shell(&mut self, line: &str, is_bash: bool) -> bool {
         let here = self.cwd.clone();
-        let outer = (self.is_bash, std::mem::take(&mut self.misread));
-        self.is_bash = is_bash;
+        let reader = if is_bash { Shell::Bash } else { Shell::Other { misread: false } };
+        let outer = std::mem::replace(&mut self.reader, reader);
         self.outside(|study| study.nested(line));
-        let misread = self.misread;
-        (self.is_bash, self.misread) = outer;
         self.cwd = here;
-        misread
+        matches!(std::mem::replace(&mut self.reader, outer), Shell::Other { misread: true })
     }
 
     fn script(&mut self, script: &Script) {
@@ -141,7 +146,6 @@ impl Study<'_> {
         if self.words > shell::MOST_WORDS {
             return self.unclear("…", "it has too many words".to_owned());
         }
-        self.misread |= !self.is_bash && script.only_bash;
         self.lists.note(script);
         let says = |name: &str| {
             let is = |word: &Word| word.text().is_some_and(|text| text.rsplit('/').next() == Some(name));
@@ -250,6 +254,8 @@ impl Study<'_> {
             Some(name) => self.program(name, words.get(1..).unwrap_or_default(), &mut deeds),
         }
         if let Some(seen) = self.seen.get_mut(at) {
+            // Many words may do the same.
+            deeds.dedup();
             seen.deeds = deeds;
         }
     }

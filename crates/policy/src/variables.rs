@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::deed::Deed;
 use crate::glob::component_fits;
-use crate::shell::{self, Assignment, Evaluated, Piece, Script, Simple, Word};
+use crate::shell::{self, Assignment, Evaluated, MOST_WORDS, Piece, Script, Simple, Word};
 
 /// Names of variables that change which programs run, or what they run. A `*` stands for any letters.
 const POWERFUL: &[&str] = &[
@@ -222,15 +222,19 @@ pub(crate) struct Lists {
     /// Whether any may be.
     any: bool,
     names: Vec<String>,
+    /// How many words have been looked at.
+    words: usize,
 }
 
 impl Lists {
     /// Notes what a line makes lists.
     pub(crate) fn note(&mut self, script: &Script) {
+        self.words = 0;
         self.script(script, 0);
     }
 
     fn script(&mut self, script: &Script, depth: usize) {
+        self.words += script.words;
         for simple in &script.commands {
             // Of what gets no single value, some get several.
             let several = simple.assignments.iter().filter(|assignment| assignment.value.is_none());
@@ -269,8 +273,9 @@ impl Lists {
     }
 
     fn line(&mut self, line: &str, depth: usize) {
-        match shell::read(line) {
-            Ok(script) if depth < DEEPEST => self.script(&script, depth + 1),
+        let read = (depth < DEEPEST && self.words <= MOST_WORDS).then(|| shell::read(line));
+        match read {
+            Some(Ok(script)) => self.script(&script, depth + 1),
             _ => self.any = true,
         }
     }
@@ -352,6 +357,8 @@ struct Layer {
     unseen: bool,
     /// `None` for variables that may have others.
     seen: HashMap<String, Option<Vec<Word>>>,
+    /// How many words have been looked at.
+    words: usize,
 }
 
 impl Values {
@@ -365,7 +372,7 @@ impl Values {
     /// Adds those that a command gives to another one.
     pub(crate) fn hand_on(&mut self, assignments: &[Assignment]) {
         let mut layer = Layer::default();
-        assignments.iter().for_each(|assignment| layer.assigned(assignment));
+        layer.assigned(assignments);
         self.0.push(layer);
     }
 
@@ -416,11 +423,12 @@ impl Values {
 
 impl Layer {
     fn script(&mut self, script: &Script, depth: usize) {
+        self.words += script.words;
         for simple in &script.commands {
-            simple.assignments.iter().for_each(|assignment| self.assigned(assignment));
+            self.assigned(&simple.assignments);
             match run_here(simple) {
                 // What it gives is in the line as well.
-                Some(line) if depth < DEEPEST => match shell::read(&line) {
+                Some(line) if depth < DEEPEST && self.words <= MOST_WORDS => match shell::read(&line) {
                     Ok(script) => self.script(&script, depth + 1),
                     Err(_) => self.unseen = true,
                 },
@@ -429,11 +437,13 @@ impl Layer {
         }
     }
 
-    fn assigned(&mut self, assignment: &Assignment) {
-        let entry = self.seen.entry(assignment.name.clone()).or_insert_with(|| Some(Vec::new()));
-        match (entry, assignment.value.clone()) {
-            (Some(all), Some(value)) if all.len() < MOST_VALUES => all.push(value),
-            (entry, _) => *entry = None,
+    fn assigned(&mut self, assignments: &[Assignment]) {
+        for assignment in assignments {
+            let entry = self.seen.entry(assignment.name.clone()).or_insert_with(|| Some(Vec::new()));
+            match (entry, assignment.value.clone()) {
+                (Some(all), Some(value)) if all.len() < MOST_VALUES => all.push(value),
+                (entry, _) => *entry = None,
+            }
         }
     }
 }

@@ -100,6 +100,7 @@ pub(super) fn find(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
     }
     let mut runs = false;
     let mut valued = false;
+    let mut deletes = Vec::new();
     let tests = words.get(starts.len()..).unwrap_or_default();
     let mut rest = tests;
     while let Some((word, after)) = rest.split_first() {
@@ -133,6 +134,10 @@ pub(super) fn find(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
             Some("-delete") => {
                 let before = tests.get(..tests.len() - after.len() - 1).unwrap_or_default();
                 let some = chooses(before);
+                if deletes.contains(&some) {
+                    continue;
+                }
+                deletes.push(some);
                 // What is chosen by its name is not the working directory itself.
                 let own =
                     |target: &Target| some && super::is_one(target, |path| *path == study.place.workdir);

@@ -34,6 +34,8 @@ impl Reader<'_, '_> {
         let start = self.at;
         let mut pieces = Vec::new();
         let mut assigned_home = false;
+        // Where the value begins, if this looks like an assignment, and whether what is before it is a name.
+        let mut value = None;
         self.tilde(&mut pieces, kind)?;
         while let Some(c) = self.peek() {
             match c {
@@ -94,11 +96,14 @@ impl Reader<'_, '_> {
                 }
                 b'~' if matches!(self.text.as_bytes().get(self.at.wrapping_sub(1)), Some(b':' | b'=')) => {
                     let before = self.text.get(start..self.at).unwrap_or_default();
-                    let assigned = before.split_once('=').filter(|(name, _)| is_name(name));
+                    if value.is_none() {
+                        value = before.split_once('=').map(|(name, _)| (name.len() + 1, is_name(name)));
+                    }
+                    let assigned = value.filter(|(_, named)| *named).and_then(|(at, _)| before.get(at..));
                     // A colon may be anywhere in the value, an equals sign only before it.
                     let means_home = match assigned {
                         _ if before.ends_with(':') && !matches!(kind, Kind::Plain) => true,
-                        Some((_, value)) if matches!(kind, Kind::Plain) => {
+                        Some(value) if matches!(kind, Kind::Plain) => {
                             value.is_empty() || value.ends_with(':')
                         }
                         _ => false,

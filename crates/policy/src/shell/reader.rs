@@ -1,9 +1,9 @@
 //! The reader: its place in the text, lists and pipelines.
 
+use std::cell::OnceCell;
+
 use super::heredoc::Pending;
-use super::{
-    DEEPEST, Evaluated, Function, MOST, MOST_EVALUATED, MOST_WORDS, Read, Script, Simple, Unclear,
-};
+use super::{DEEPEST, Evaluated, Function, MOST, MOST_EVALUATED, MOST_WORDS, Read, Script, Simple, Unclear};
 
 /// Reads one text. Texts within texts (backquotes, here-documents) have readers of their own, which put what
 /// they find into the same script.
@@ -22,6 +22,8 @@ pub(super) struct Reader<'t, 's> {
     pub(super) assigned: Vec<String>,
     /// Up to where no bracket closes a set.
     pub(super) unclosed: usize,
+    /// From where on nothing is left that braces need to make words.
+    pub(super) braced: OnceCell<usize>,
 }
 
 /// A text within a text.
@@ -64,6 +66,7 @@ impl<'t, 's> Reader<'t, 's> {
             definition: None,
             assigned: Vec::new(),
             unclosed: 0,
+            braced: OnceCell::new(),
         }
     }
 

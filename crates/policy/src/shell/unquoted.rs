@@ -114,8 +114,14 @@ impl Reader<'_, '_> {
             return Ok(());
         }
         // Quotes may hold blanks and braces, so that what ends them may be far away.
-        let far = rest.strip_prefix("{}").map_or(rest, rest_of_word);
-        if (far.contains(',') || far.contains("..")) && far.contains('}') {
+        let far = match rest.strip_prefix("{}").map(rest_of_word) {
+            Some(near) if near.len() + 2 < rest.len() => last_of_braces(near) > 0,
+            near => {
+                let from = if near.is_some() { self.at + 2 } else { self.at };
+                *self.braced.get_or_init(|| last_of_braces(self.text)) > from
+            }
+        };
+        if far {
             return Err(Unclear::new("braces that are not plain"));
         }
         pieces.push(Piece::Text("{".to_owned()));
@@ -129,6 +135,12 @@ impl Reader<'_, '_> {
         let of_name = |c: &u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'$');
         matches!(pieces.last(), Some(Piece::Variable { .. } | Piece::Number)) && before.is_some_and(of_name)
     }
+}
+
+/// Up to where there is both a closing brace and what makes words of what it closes: nothing, if not anywhere.
+fn last_of_braces(text: &str) -> usize {
+    let several = text.rfind(',').max(text.rfind("..")).map_or(0, |at| at + 1);
+    several.min(text.rfind('}').map_or(0, |at| at + 1))
 }
 
 /// Whether nothing may be left of a piece, or what a tilde means something behind.

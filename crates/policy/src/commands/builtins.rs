@@ -81,7 +81,7 @@ pub(super) fn eval(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
 
 /// `trap 'line' SIGNAL` runs a line later.
 pub(super) fn trap(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
-    let leaves = trap_moves(words);
+    let leaves = trap_moves(words) && !is_last(words);
     let mut words = behind_dashes(words).iter();
     match words.next().map(Word::text) {
         None | Some(Some("-" | "" | "-l" | "-p")) if words.len() < 2 => {}
@@ -95,16 +95,17 @@ pub(super) fn trap(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
     }
 }
 
-/// Whether a trap may go to another directory before the line ends. A function that does is known for that.
+/// Whether the line of a trap goes to another directory. A function that does is known for that.
 pub(crate) fn trap_moves(words: &[Word]) -> bool {
-    let words = behind_dashes(words);
-    let Some((line, signals)) = words.split_first() else { return false };
-    let at_the_end = |signal: &Word| matches!(signal.text(), Some("EXIT" | "0"));
-    if signals.iter().all(at_the_end) {
-        return false;
-    }
+    let Some((line, [_, ..])) = behind_dashes(words).split_first() else { return false };
     let read = line.text().map(crate::shell::read);
     !matches!(read, Some(Ok(script)) if !script.commands.iter().any(moves))
+}
+
+/// Whether a trap runs when nothing follows any more.
+fn is_last(words: &[Word]) -> bool {
+    let mut signals = behind_dashes(words).iter().skip(1);
+    signals.all(|signal| matches!(signal.text(), Some("EXIT" | "0")))
 }
 
 /// `alias` gives names another meaning.

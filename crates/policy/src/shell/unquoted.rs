@@ -114,12 +114,13 @@ impl Reader<'_, '_> {
             return Ok(());
         }
         // Quotes may hold blanks and braces, so that what ends them may be far away.
-        let far = match rest.strip_prefix("{}").map(rest_of_word) {
-            Some(near) if near.len() + 2 < rest.len() => last_of_braces(near) > 0,
-            near => {
-                let from = if near.is_some() { self.at + 2 } else { self.at };
-                *self.braced.get_or_init(|| last_of_braces(self.text)) > from
-            }
+        let from = self.at + if rest.starts_with("{}") { 2 } else { 0 };
+        let behind = self.text.get(from..).unwrap_or_default();
+        let word = if from > self.at { rest_of_word(behind) } else { behind };
+        let far = if word.len() < behind.len() {
+            last_of_braces(word) > 0
+        } else {
+            *self.braced.get_or_init(|| last_of_braces(self.text)) > from
         };
         if far {
             return Err(Unclear::new("braces that are not plain"));

@@ -10,5 +10,6 @@ mod t0_rules;
 mod t0_siblings;
 mod t0_unseen_code;
 mod t1_bash;
+mod t1_sh;
 mod t1_unseen_code;
 mod t1_words;

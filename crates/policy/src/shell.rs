@@ -30,8 +30,6 @@ const MOST: usize = 1000;
 pub(crate) const MOST_WORDS: usize = 4000;
 /// How many variables a line may evaluate.
 const MOST_EVALUATED: usize = 1000;
-/// Signs that other shells read otherwise than bash does.
-const ODD: [&str; 11] = ["[[", "((", "&>", "|&", "<<<", "<(", ">(", "$'", "function ", "{,", ",}"];
 
 /// What a line would run.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -126,12 +124,6 @@ pub(crate) fn read(line: &str) -> Result<Script, Unclear> {
     let mut script = Script::default();
     reader::Reader::new(line, 0, &mut script).script()?;
     Ok(script)
-}
-
-/// Whether there are signs in a line that other shells read otherwise. Where they stand does not matter: those shells may
-/// see them elsewhere.
-pub(crate) fn is_odd(line: &str) -> bool {
-    ODD.iter().any(|odd| line.contains(odd))
 }
 
 #[cfg(test)]

@@ -98,7 +98,7 @@ impl Study<'_> {
             Err(shell::Unclear(why)) => self.unclear(line, format!("it is not understood: {why}")),
             Ok(script) => {
                 if let Shell::Other { misread } = &mut self.reader {
-                    *misread |= script.only_bash || shell::is_odd(line);
+                    *misread |= script.only_bash;
                 }
                 self.script(&script);
             }

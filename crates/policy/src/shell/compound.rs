@@ -16,6 +16,7 @@ impl Reader<'_, '_> {
         if self.peek() == Some(b'(') {
             if self.peek_at(1) == Some(b'(') {
                 self.at += 2;
+                self.script.only_bash = true;
                 self.arithmetic("))")?;
             } else {
                 self.at += 1;
@@ -106,9 +107,11 @@ impl Reader<'_, '_> {
 
     fn through(&mut self) -> Read {
         let selects = self.plain() == "select";
+        self.script.only_bash |= selects;
         self.at += self.plain().len();
         self.blanks();
         if self.take("((") {
+            self.script.only_bash = true;
             self.arithmetic("))")?;
             self.blanks();
             self.take(";");
@@ -187,6 +190,7 @@ impl Reader<'_, '_> {
 
     fn function(&mut self) -> Read {
         self.at += "function".len();
+        self.script.only_bash = true;
         self.blanks();
         let name = self.plain().to_owned();
         if name.is_empty() || RESERVED.contains(&name.as_str()) {
@@ -221,6 +225,7 @@ impl Reader<'_, '_> {
 
     fn coprocess(&mut self) -> Read {
         self.at += "coproc".len();
+        self.script.only_bash = true;
         self.blanks();
         if !self.compound() {
             // Its name is that of a list, with two numbers.
@@ -241,6 +246,7 @@ impl Reader<'_, '_> {
     /// `[[ … ]]`: words and operators, no commands but those of substitutions.
     fn condition(&mut self) -> Read {
         self.at += "[[".len();
+        self.script.only_bash = true;
         let mut words: Vec<Word> = Vec::new();
         loop {
             self.blanks();

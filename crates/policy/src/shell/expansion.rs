@@ -42,6 +42,7 @@ impl Reader<'_, '_> {
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' => break,
                 b'<' | b'>' if self.peek_at(1) == Some(b'(') => {
                     self.at += 2;
+                    self.script.only_bash = true;
                     self.substituted()?;
                     // It is a pipe, which has some name like this.
                     pieces.push(Piece::Text("/dev/fd/63".to_owned()));
@@ -202,7 +203,10 @@ impl Reader<'_, '_> {
                 self.deeper(|this| this.parameter(pieces, quoted))?;
             }
             Some(b'[') => return Err(Unclear::new("`$[`, the old arithmetic")),
-            Some(b'\'') if !quoted => pieces.push(Piece::Text(self.escaped()?)),
+            Some(b'\'') if !quoted => {
+                self.script.only_bash = true;
+                pieces.push(Piece::Text(self.escaped()?));
+            }
             // What it says in another language comes from a file, and is expanded then.
             Some(b'"') if !quoted => return Err(Unclear::new("`$\"`, a text that is translated")),
             Some(c) if c.is_ascii_alphabetic() || c == b'_' => {

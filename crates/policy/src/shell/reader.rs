@@ -357,7 +357,7 @@ impl<'t, 's> Reader<'t, 's> {
                 return Ok(alone);
             }
             alone = false;
-            self.take("&");
+            self.script.only_bash |= self.take("&");
             self.newlines()?;
         }
     }

@@ -178,6 +178,7 @@ impl Reader<'_, '_> {
             if !self.take(text) {
                 continue;
             }
+            self.script.only_bash |= matches!(text, "<<<" | "&>" | "&>>");
             self.ends_here(|c| "<>&|-(".contains(c))?;
             self.blanks();
             let way = match text {

@@ -6,6 +6,7 @@
 //! of substitutions, of here-documents, of the bodies of loops and functions.
 
 mod arithmetic;
+mod assigned;
 mod characters;
 mod compound;
 mod expansion;

@@ -426,6 +426,10 @@ impl Layer {
         self.words += script.words;
         for simple in &script.commands {
             self.assigned(&simple.assignments);
+            self.declared(simple);
+            // What fails because of it is looked for in the line itself only.
+            let strict = matches!(simple.words.first().map(Word::text), Some(Some("readonly" | "shopt")));
+            self.unseen |= depth > 0 && strict;
             match run_here(simple) {
                 // What it gives is in the line as well.
                 Some(line) if depth < DEEPEST && self.words <= MOST_WORDS => match shell::read(&line) {
@@ -433,6 +437,18 @@ impl Layer {
                     Err(_) => self.unseen = true,
                 },
                 _ => self.unseen |= assigns_unseen(simple),
+            }
+        }
+    }
+
+    /// In a function these have no value, until they get one.
+    fn declared(&mut self, simple: &Simple) {
+        if let Some((Some("declare" | "local" | "typeset"), names)) =
+            simple.words.split_first().map(|(first, rest)| (first.text(), rest))
+        {
+            for name in names.iter().filter_map(Word::text).filter(|name| shell::is_name(name)) {
+                let nothing = Some(Word::default());
+                self.assigned(&[Assignment { name: name.to_owned(), value: nothing, list: false }]);
             }
         }
     }

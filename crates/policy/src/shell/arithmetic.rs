@@ -10,13 +10,14 @@ impl Reader<'_, '_> {
     pub(super) fn arithmetic(&mut self, end: &str) -> Read {
         self.deeper(|this| {
             let start = this.at;
+            this.assigned.may_fail();
             let mut open = 0_usize;
             // Up to the first semicolon all of it is evaluated, once, from the left.
             let mut once = end == "))";
             let mut number = if once { this.assigned_number()? } else { None };
             loop {
                 if open == 0 && this.take(end) {
-                    this.assigned.extend(number);
+                    this.assigned.add(number);
                     return plain(this.text.get(start..this.at).unwrap_or_default());
                 }
                 match this.peek() {
@@ -36,7 +37,7 @@ impl Reader<'_, '_> {
                     Some(b',' | b';') if open == 0 && once => {
                         once = this.peek() == Some(b',');
                         this.at += 1;
-                        this.assigned.extend(number.take());
+                        this.assigned.add(number.take());
                         if once {
                             number = this.assigned_number()?;
                         }

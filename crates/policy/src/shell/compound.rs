@@ -68,7 +68,9 @@ impl Reader<'_, '_> {
         self.deeper(|this| {
             let outer = std::mem::take(&mut this.pending);
             let start = this.at;
+            let failing = this.assigned.apart();
             this.block(|this| this.list(Stop::Parenthesis))?;
+            this.assigned.after_apart(failing);
             this.close()?;
             // Whose document would begin after this line's end is not worth finding out.
             if !outer.is_empty() && this.text.get(start..this.at).is_some_and(|text| text.contains('\n')) {
@@ -149,7 +151,7 @@ impl Reader<'_, '_> {
             assignments.push(Assignment { name: through.name.clone(), value: Some(word), list: false });
         }
         // Its body runs only with a value.
-        self.assigned.push(through.name);
+        self.assigned.add([through.name]);
         self.found(Simple { assignments, ..Simple::default() })
     }
 
@@ -212,7 +214,11 @@ impl Reader<'_, '_> {
         if !self.compound() {
             return Err(Unclear::new("a function whose body is a simple command"));
         }
+        let failing = self.assigned.apart();
+        let outer = std::mem::replace(&mut self.in_function, true);
         self.block(|this| this.repeated(|this| this.deeper(Self::command)))?;
+        self.in_function = outer;
+        self.assigned.after_body(failing);
         self.definition = Some(name);
         Ok(())
     }

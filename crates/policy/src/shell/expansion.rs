@@ -215,7 +215,7 @@ impl Reader<'_, '_> {
                 let name = rest.get(..end).unwrap_or_default().to_owned();
                 self.at += end;
                 self.ends_here(|c| c.is_ascii_alphanumeric() || c == '_')?;
-                let assigned = self.is_assigned(&name);
+                let assigned = self.assigned.has_surely(&name);
                 pieces.push(Piece::Variable { name, quoted, assigned });
             }
             Some(b'#' | b'?' | b'$') => {
@@ -280,6 +280,7 @@ impl Reader<'_, '_> {
         let mut whole = !length && !indirect && is_name(&name);
         if indirect {
             // The variable holds a name, perhaps with a subscript, and that is evaluated.
+            self.assigned.may_fail();
             self.evaluates(&name)?;
         }
         if self.take("[") {
@@ -288,7 +289,7 @@ impl Reader<'_, '_> {
         }
         if self.take("}") {
             pieces.push(if whole {
-                Piece::Variable { assigned: self.is_assigned(&name), name, quoted }
+                Piece::Variable { assigned: self.assigned.has_surely(&name), name, quoted }
             } else {
                 Piece::Unknown { quoted: quoted && name != "@" }
             });

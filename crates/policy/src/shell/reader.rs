@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 
+use super::assigned::Assigned;
 use super::heredoc::Pending;
 use super::{DEEPEST, Evaluated, Function, MOST, MOST_EVALUATED, MOST_WORDS, Read, Script, Simple, Unclear};
 
@@ -18,8 +19,9 @@ pub(super) struct Reader<'t, 's> {
     pub(super) again: bool,
     /// The function that the last command of the text itself has defined.
     pub(super) definition: Option<String>,
-    /// The variables that have got a value here in any case: whatever runs now, runs after that.
-    pub(super) assigned: Vec<String>,
+    pub(super) assigned: Assigned,
+    /// Whether the body of a function is read.
+    pub(super) in_function: bool,
     /// Up to where no bracket closes a set.
     pub(super) unclosed: usize,
     /// From where on nothing is left that braces need to make words.
@@ -64,7 +66,8 @@ impl<'t, 's> Reader<'t, 's> {
             pending: Vec::new(),
             again: false,
             definition: None,
-            assigned: Vec::new(),
+            assigned: Assigned::default(),
+            in_function: false,
             unclosed: 0,
             braced: OnceCell::new(),
         }
@@ -83,11 +86,18 @@ impl<'t, 's> Reader<'t, 's> {
             reader.again = this.again;
             match inner {
                 Inner::Script => {
-                    reader.assigned.clone_from(&this.assigned);
+                    reader.assigned.inherit(&this.assigned);
+                    reader.in_function = this.in_function;
                     reader.script()
                 }
                 // It is expanded with its command, and read after what follows that.
-                Inner::Document => reader.document(),
+                Inner::Document => {
+                    reader.document()?;
+                    if reader.assigned.fails() {
+                        this.assigned.may_fail_at_first();
+                    }
+                    Ok(())
+                }
             }
         })
     }
@@ -100,14 +110,9 @@ impl<'t, 's> Reader<'t, 's> {
         result
     }
 
-    /// Whether a variable has got a value here in any case.
-    pub(super) fn is_assigned(&self, name: &str) -> bool {
-        self.assigned.iter().any(|assigned| assigned == name)
-    }
-
     /// Notes that the text of a variable is evaluated; of something else, if it has no name.
     pub(super) fn evaluates(&mut self, name: &str) -> Read {
-        let evaluated = Evaluated { name: name.to_owned(), assigned: self.is_assigned(name) };
+        let evaluated = Evaluated { name: name.to_owned(), assigned: self.assigned.has(name) };
         if !self.script.evaluated.contains(&evaluated) {
             if self.script.evaluated.len() >= MOST_EVALUATED {
                 return Err(Unclear::new("it evaluates too many variables"));
@@ -266,7 +271,11 @@ impl<'t, 's> Reader<'t, 's> {
     /// Reads commands up to what ends them, which stays next.
     pub(super) fn list(&mut self, stop: Stop) -> Read {
         loop {
+            let from = self.at;
             self.newlines()?;
+            if stop == Stop::End && self.text.get(from..self.at).is_some_and(|passed| passed.contains('\n')) {
+                self.assigned.line_ends();
+            }
             if self.stops(stop)? {
                 return Ok(());
             }

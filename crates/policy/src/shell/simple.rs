@@ -67,15 +67,46 @@ impl Reader<'_, '_> {
         }
         let name = simple.words.first().and_then(Word::text);
         self.script.only_bash |= name.is_some_and(|name| ONLY_BASH.contains(&name));
-        // With a command they hold for that only, and where a redirection fails not at all.
-        if simple.redirections.is_empty() {
-            let declares = declares(&simple);
-            let declared = simple.words.iter().filter_map(|word| word.text()?.strip_suffix('='));
-            self.assigned.extend(declared.filter(|_| declares).map(str::to_owned));
-            let plain = simple.assignments.iter().filter(|_| simple.words.is_empty());
-            self.assigned.extend(plain.map(|assignment| assignment.name.clone()));
-        }
+        self.assigns(&simple);
         self.found(simple)
+    }
+
+    /// Notes which variables have got a value when a command has run.
+    fn assigns(&mut self, simple: &Simple) {
+        let name = simple.words.first().map(Word::text);
+        for assignment in &simple.assignments {
+            self.assigned.gets(&assignment.name);
+        }
+        match name {
+            Some(Some("readonly")) => {
+                let words = simple.words.iter().filter_map(Word::text);
+                words.for_each(|word| self.assigned.fix(word.strip_suffix('=').unwrap_or(word)));
+            }
+            Some(Some("shopt"))
+                if !simple.words.iter().all(|word| word.text().is_some_and(|text| text != "failglob")) =>
+            {
+                self.assigned.patterns_fail();
+            }
+            Some(None) => self.assigned.calls(),
+            Some(Some(name)) if self.script.functions.iter().any(|function| function.name == name) => {
+                self.assigned.calls();
+            }
+            _ => {}
+        }
+        // With a command they hold for that only, and where a redirection fails not at all.
+        if !simple.redirections.is_empty() {
+            return;
+        }
+        match name {
+            None => self.assigned.add(simple.assignments.iter().map(|assignment| assignment.name.clone())),
+            // Elsewhere it fails.
+            Some(Some("local")) if !self.in_function => {}
+            Some(_) if declares(simple) => {
+                let declared = simple.words.iter().filter_map(|word| word.text()?.strip_suffix('='));
+                self.assigned.add(declared.map(str::to_owned));
+            }
+            Some(_) => {}
+        }
     }
 
     /// Reads `NAME=value`, if that is next.

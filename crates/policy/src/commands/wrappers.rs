@@ -140,8 +140,8 @@ pub(super) fn exec(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
     after(study, "exec", "-cl -a:v", words, deeds);
 }
 
-const SUDO: &str = "-AbEeHiKklNnPSsVv -u:v -g:v -p:v -C:v -r:v -t:v -T:v -h:v -U:v -D:v -R:v --user:v --group:v --prompt:v \
-     --preserve-env:o --set-home --login --non-interactive --stdin --background --chdir:v";
+const SUDO: &str = "-AbEeHKklNnPSsVv -i:d -u:v -g:v -p:v -C:v -r:v -t:v -T:v -h:v -U:v -D:e -R:e --user:v --group:v --prompt:v \
+     --preserve-env:o --set-home --login:d --non-interactive --stdin --background --chdir:e";
 
 /// `sudo` and its like.
 pub(super) fn privileged(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
@@ -151,8 +151,12 @@ pub(super) fn privileged(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<
     if given.odd.is_some() || given.doubtful {
         deeds.push(Deed::Hidden(WHICH.to_owned()));
     }
+    let elsewhere = given.has('d') || given.has('e');
     let (given, inner) = rest.split_at(rest.iter().take_while(|word| is_assignment(word)).count());
+    let cwd = study.cwd.clone();
+    study.cwd = study.cwd.take().filter(|_| !elsewhere);
     study.given(&given.iter().filter_map(assignment).collect::<Vec<_>>(), inner);
+    study.cwd = cwd;
 }
 
 /// `env`: options, variables, a command.

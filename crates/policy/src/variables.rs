@@ -424,12 +424,15 @@ impl Values {
 impl Layer {
     fn script(&mut self, script: &Script, depth: usize) {
         self.words += script.words;
+        // What fails because of these is looked for on the line itself only.
+        let lets_fail = |simple: &Simple| {
+            matches!(simple.words.first().map(Word::text), Some(Some("readonly" | "shopt")))
+        };
+        let strict = !script.functions.is_empty() || script.commands.iter().any(lets_fail);
+        self.unseen |= depth > 0 && strict;
         for simple in &script.commands {
             self.assigned(&simple.assignments);
             self.declared(simple);
-            // What fails because of it is looked for in the line itself only.
-            let strict = matches!(simple.words.first().map(Word::text), Some(Some("readonly" | "shopt")));
-            self.unseen |= depth > 0 && strict;
             match run_here(simple) {
                 // What it gives is in the line as well.
                 Some(line) if depth < DEEPEST && self.words <= MOST_WORDS => match shell::read(&line) {

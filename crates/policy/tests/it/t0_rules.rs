@@ -554,6 +554,7 @@ fn a_file_is_denied_wherever_the_command_is_when_it_names_it() {
         "sudo --chdir=/etc touch zz",
         "sudo -i touch zz",
         "readonly d\nd=src\ntouch \"$d/etc/zz\"",
+        "eval 'f() { : $((1/0)); }'\nf; d=src\ntouch \"$d/etc/zz\"",
         ": $((1/0)); d=src\ntouch \"$d/etc/zz\"",
     ] {
         let explained = judge.explain_line(line);

@@ -10,7 +10,14 @@ impl Reader<'_, '_> {
     pub(super) fn arithmetic(&mut self, end: &str) -> Read {
         self.deeper(|this| {
             let start = this.at;
-            this.assigned.may_fail();
+            // All but a small number, which is none of another base.
+            if !this
+                .rest()
+                .strip_prefix(|c: char| c.is_ascii_digit())
+                .is_some_and(|rest| rest.starts_with(end))
+            {
+                this.assigned.may_fail();
+            }
             let mut open = 0_usize;
             // Up to the first semicolon all of it is evaluated, once, from the left.
             let mut once = end == "))";

@@ -17,6 +17,7 @@ use crate::deed::{Deed, Target};
 use crate::shell::Word;
 use crate::study::Study;
 
+pub(crate) use builtins::trap_moves;
 pub(crate) use programs::{Proposal, proposable};
 
 /// What a special command does is worked out by a function.

@@ -187,18 +187,22 @@ fn may_be(name: &str, wanted: &str) -> bool {
 /// Whether a path, as it is written, goes on behind a file that is open: where that leads is known only when it runs.
 pub(crate) fn leads_through_open(path: &Path) -> bool {
     let mut at = PathBuf::from("/");
+    let mut depth = 0_usize;
     for component in path.components() {
         let up = component == Component::ParentDir;
         if !matches!(component, Component::Normal(_)) && !up {
             continue;
         }
-        if is_open(&at) || up && at == Path::new("/dev/fd") {
+        // They are at the top, and a path may be long.
+        if depth <= 3 && (is_open(&at) || up && at == Path::new("/dev/fd")) {
             return true;
         }
         if up {
             at.pop();
+            depth = depth.saturating_sub(1);
         } else {
             at.push(component);
+            depth += 1;
         }
     }
     false

@@ -6,6 +6,7 @@
 //! of substitutions, of here-documents, of the bodies of loops and functions.
 
 mod arithmetic;
+mod assigned;
 mod characters;
 mod compound;
 mod expansion;
@@ -26,6 +27,10 @@ pub(crate) const LONGEST: usize = 64 * 1024;
 const DEEPEST: usize = 40;
 /// How many commands a line may have.
 const MOST: usize = 1000;
+/// How many words and assignments a line may have, those counted that braces make.
+pub(crate) const MOST_WORDS: usize = 4000;
+/// How many variables a line may evaluate.
+const MOST_EVALUATED: usize = 1000;
 
 /// What a line would run.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -36,6 +41,10 @@ pub(crate) struct Script {
     pub(crate) functions: Vec<Function>,
     /// Variables whose text is evaluated as arithmetic or as a name, which can run commands.
     pub(crate) evaluated: Vec<Evaluated>,
+    /// How many words and assignments there are.
+    pub(crate) words: usize,
+    /// Whether something in it means the same in bash only.
+    pub(crate) only_bash: bool,
 }
 
 /// A variable whose text is evaluated.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::deed::Deed;
 use crate::glob::component_fits;
-use crate::shell::{self, Assignment, Evaluated, Piece, Script, Simple, Word};
+use crate::shell::{self, Assignment, Evaluated, MOST_WORDS, Piece, Script, Simple, Word};
 
 /// Names of variables that change which programs run, or what they run. A `*` stands for any letters.
 const POWERFUL: &[&str] = &[
@@ -225,15 +225,19 @@ pub(crate) struct Lists {
     /// Whether any may be.
     any: bool,
     names: Vec<String>,
+    /// How many words have been looked at.
+    words: usize,
 }
 
 impl Lists {
     /// Notes what a line makes lists.
     pub(crate) fn note(&mut self, script: &Script) {
+        self.words = 0;
         self.script(script, 0);
     }
 
     fn script(&mut self, script: &Script, depth: usize) {
+        self.words += script.words;
         for simple in &script.commands {
             // Of what gets no single value, some get several.
             let several = simple.assignments.iter().filter(|assignment| assignment.value.is_none());
@@ -272,8 +276,9 @@ impl Lists {
     }
 
     fn line(&mut self, line: &str, depth: usize) {
-        match shell::read(line) {
-            Ok(script) if depth < DEEPEST => self.script(&script, depth + 1),
+        let read = (depth < DEEPEST && self.words <= MOST_WORDS).then(|| shell::read(line));
+        match read {
+            Some(Ok(script)) => self.script(&script, depth + 1),
             _ => self.any = true,
         }
     }
@@ -340,28 +345,73 @@ const OF_THE_SHELL: &[&str] = &[
 /// Those of them that are numbers as long as nobody takes that from them.
 const NUMBERS: [&str; 8] = ["EPOCHSECONDS", "EUID", "LINENO", "PPID", "RANDOM", "SECONDS", "SRANDOM", "UID"];
 
-/// The values that a line gives to its variables.
+/// How many values a variable may have to be known.
+const MOST_VALUES: usize = 16;
+
+/// The values that variables get: in a line, and in those around it. What an inner line gives comes beside what the
+/// outer ones have given, because an assignment can fail.
 #[derive(Debug, Default)]
-pub(crate) struct Values {
+pub(crate) struct Values(Vec<Layer>);
+
+/// The values that variables get in one place.
+#[derive(Debug, Default)]
+struct Layer {
     /// Whether some are given that are not in the line.
-    pub(crate) unseen: bool,
+    unseen: bool,
     /// `None` for variables that may have others.
     seen: HashMap<String, Option<Vec<Word>>>,
+    /// How many words have been looked at.
+    words: usize,
 }
 
 impl Values {
+    /// Adds those of a line; with `unseen`, some are given that are not in it.
+    pub(crate) fn add(&mut self, script: &Script, unseen: bool) {
+        let mut layer = Layer { unseen, ..Layer::default() };
+        layer.script(script, 0);
+        self.0.push(layer);
+    }
+
+    /// Adds those that a command gives to another one.
+    pub(crate) fn hand_on(&mut self, assignments: &[Assignment]) {
+        let mut layer = Layer::default();
+        layer.assigned(assignments);
+        self.0.push(layer);
+    }
+
+    pub(crate) fn depth(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Takes away what was added last, down to this depth.
+    pub(crate) fn back_to(&mut self, depth: usize) {
+        self.0.truncate(depth);
+    }
+
+    fn unseen(&self) -> bool {
+        self.0.iter().any(|layer| layer.unseen)
+    }
+
+    /// Whether the line, as far as one sees, gives a variable a value.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|layer| layer.seen.contains_key(name))
+    }
+
     /// The values that a variable may have that has got one in this line, if they are all in the line.
-    pub(crate) fn of(&self, name: &str) -> Option<&[Word]> {
-        if self.unseen || NUMBERS.contains(&name) || is_any(OF_THE_SHELL, name) {
-            None
-        } else {
-            self.seen.get(name)?.as_deref()
+    pub(crate) fn of(&self, name: &str) -> Option<Vec<&Word>> {
+        if self.unseen() || NUMBERS.contains(&name) || is_any(OF_THE_SHELL, name) || !self.has(name) {
+            return None;
         }
+        let mut all = Vec::new();
+        for values in self.0.iter().filter_map(|layer| layer.seen.get(name)) {
+            all.extend(values.as_deref()?);
+        }
+        (all.len() <= MOST_VALUES).then_some(all)
     }
 
     /// Whether the line, as far as one sees, leaves a variable as it found it.
     pub(crate) fn leaves(&self, name: &str) -> bool {
-        !self.unseen && !self.seen.contains_key(name)
+        !self.unseen() && !self.has(name)
     }
 
     /// Whether a variable can only be a number, so that evaluating it runs nothing that somebody put there.
@@ -370,7 +420,53 @@ impl Values {
         if NUMBERS.contains(&name) {
             return self.leaves(name);
         }
-        evaluated.assigned && self.of(name).is_some_and(|values| values.iter().all(is_number))
+        evaluated.assigned && self.of(name).is_some_and(|values| values.into_iter().all(is_number))
+    }
+}
+
+impl Layer {
+    fn script(&mut self, script: &Script, depth: usize) {
+        self.words += script.words;
+        // What fails because of these is looked for on the line itself only.
+        let lets_fail = |simple: &Simple| {
+            matches!(simple.words.first().map(Word::text), Some(Some("readonly" | "shopt")))
+        };
+        let strict = !script.functions.is_empty() || script.commands.iter().any(lets_fail);
+        self.unseen |= depth > 0 && strict;
+        for simple in &script.commands {
+            self.assigned(&simple.assignments);
+            self.declared(simple);
+            match run_here(simple) {
+                // What it gives is in the line as well.
+                Some(line) if depth < DEEPEST && self.words <= MOST_WORDS => match shell::read(&line) {
+                    Ok(script) => self.script(&script, depth + 1),
+                    Err(_) => self.unseen = true,
+                },
+                _ => self.unseen |= assigns_unseen(simple),
+            }
+        }
+    }
+
+    /// In a function these have no value, until they get one.
+    fn declared(&mut self, simple: &Simple) {
+        if let Some((Some("declare" | "local" | "typeset"), names)) =
+            simple.words.split_first().map(|(first, rest)| (first.text(), rest))
+        {
+            for name in names.iter().filter_map(Word::text).filter(|name| shell::is_name(name)) {
+                let nothing = Some(Word::default());
+                self.assigned(&[Assignment { name: name.to_owned(), value: nothing, list: false }]);
+            }
+        }
+    }
+
+    fn assigned(&mut self, assignments: &[Assignment]) {
+        for assignment in assignments {
+            let entry = self.seen.entry(assignment.name.clone()).or_insert_with(|| Some(Vec::new()));
+            match (entry, assignment.value.clone()) {
+                (Some(all), Some(value)) if all.len() < MOST_VALUES => all.push(value),
+                (entry, _) => *entry = None,
+            }
+        }
     }
 }
 
@@ -378,18 +474,14 @@ fn is_any(patterns: &[&str], name: &str) -> bool {
     patterns.iter().any(|pattern| component_fits(pattern, name))
 }
 
-/// Collects the values that a line gives to its variables.
-pub(crate) fn values(script: &Script) -> Values {
-    let unseen = script.commands.iter().any(assigns_unseen);
-    let mut values: HashMap<String, Option<Vec<Word>>> = HashMap::new();
-    for assignment in script.commands.iter().flat_map(|simple| &simple.assignments) {
-        let entry = values.entry(assignment.name.clone()).or_insert_with(|| Some(Vec::new()));
-        match (entry, assignment.value.clone()) {
-            (Some(all), Some(value)) if all.len() < 16 => all.push(value),
-            (entry, _) => *entry = None,
-        }
+/// The text that `eval` runs, if that is known.
+fn run_here(simple: &Simple) -> Option<String> {
+    let (first, words) = simple.words.split_first()?;
+    if first.text() != Some("eval") {
+        return None;
     }
-    Values { unseen, seen: values }
+    let words = words.iter().map(Word::text).skip_while(|text| *text == Some("--"));
+    Some(words.collect::<Option<Vec<&str>>>()?.join(" "))
 }
 
 fn assigns_unseen(simple: &Simple) -> bool {
@@ -401,6 +493,8 @@ fn assigns_unseen(simple: &Simple) -> bool {
         Some(Some("printf" | "declare" | "typeset" | "local" | "export" | "readonly")) => {
             words.any(|word| word.text().is_none_or(|text| text.starts_with('-')))
         }
+        // It only says what a name means.
+        Some(Some("command")) => !words.next().is_some_and(|word| matches!(word.text(), Some("-v" | "-V"))),
         Some(Some(name)) => ASSIGNING.contains(&name),
     }
 }

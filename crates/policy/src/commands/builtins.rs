@@ -1,9 +1,10 @@
 //! Builtins of the shell that change what the commands after them mean.
 
+use super::options::leading;
 use crate::deed::{Deed, Target};
 use crate::paths::may_be_open;
 use crate::shell::{Piece, Word, is_name};
-use crate::study::Study;
+use crate::study::{Study, moves};
 use crate::variables;
 
 /// `pushd`: without a directory it changes places with one that it remembers.
@@ -16,12 +17,10 @@ pub(super) fn pushd(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>
 
 /// `cd`.
 pub(super) fn cd(study: &mut Study<'_>, words: &[Word], _deeds: &mut Vec<Deed>) {
-    let mut words =
-        words.iter().filter(|word| !matches!(word.text(), Some("-L" | "-P" | "-e" | "-@" | "--")));
-    let first = words.next();
-    study.go(first);
-    // A word that is none leaves the next in its place, or the home.
-    if first.is_some_and(Word::breaks) {
+    let (given, rest) = leading("-LPe@", words);
+    study.go(rest.first());
+    // What is no option, a second word, or one that is none and leaves the home in its place.
+    if given.odd.is_some() || rest.len() > 1 || rest.iter().any(Word::breaks) {
         study.cwd = None;
     }
 }
@@ -82,17 +81,31 @@ pub(super) fn eval(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
 
 /// `trap 'line' SIGNAL` runs a line later.
 pub(super) fn trap(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
+    let leaves = trap_moves(words) && !is_last(words);
     let mut words = behind_dashes(words).iter();
     match words.next().map(Word::text) {
         None | Some(Some("-" | "" | "-l" | "-p")) if words.len() < 2 => {}
         Some(Some(line)) if !line.starts_with('-') => {
             // By then it may be anywhere.
-            let here = study.cwd.take();
+            let here = study.cwd.take().filter(|_| !leaves);
             study.nested(line);
             study.cwd = here;
         }
         _ => deeds.push(Deed::Hidden("it runs a text that is known only when it runs".to_owned())),
     }
+}
+
+/// Whether the line of a trap goes to another directory. A function that does is known for that.
+pub(crate) fn trap_moves(words: &[Word]) -> bool {
+    let Some((line, [_, ..])) = behind_dashes(words).split_first() else { return false };
+    let read = line.text().map(crate::shell::read);
+    !matches!(read, Some(Ok(script)) if !script.commands.iter().any(moves))
+}
+
+/// Whether a trap runs when nothing follows any more.
+fn is_last(words: &[Word]) -> bool {
+    let mut signals = behind_dashes(words).iter().skip(1);
+    signals.all(|signal| matches!(signal.text(), Some("EXIT" | "0")))
 }
 
 /// `alias` gives names another meaning.

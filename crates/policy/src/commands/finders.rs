@@ -100,6 +100,7 @@ pub(super) fn find(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
     }
     let mut runs = false;
     let mut valued = false;
+    let mut deletes = Vec::new();
     let tests = words.get(starts.len()..).unwrap_or_default();
     let mut rest = tests;
     while let Some((word, after)) = rest.split_first() {
@@ -118,7 +119,11 @@ pub(super) fn find(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
                 runs = true;
                 let here = matches!(action, "-exec" | "-ok");
                 let at = study.seen.len();
+                // Otherwise it runs wherever something is found.
+                let cwd = study.cwd.clone();
+                study.cwd = study.cwd.take().filter(|_| here);
                 study.inner(&found(command, if here { &starts } else { &[] }));
+                study.cwd = cwd;
                 if let [start] = starts.as_slice()
                     && !is_plain(study, start)
                 {
@@ -129,6 +134,10 @@ pub(super) fn find(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
             Some("-delete") => {
                 let before = tests.get(..tests.len() - after.len() - 1).unwrap_or_default();
                 let some = chooses(before);
+                if deletes.contains(&some) {
+                    continue;
+                }
+                deletes.push(some);
                 // What is chosen by its name is not the working directory itself.
                 let own =
                     |target: &Target| some && super::is_one(target, |path| *path == study.place.workdir);

@@ -4,7 +4,7 @@ use super::builtins::runs_file;
 use super::done;
 use super::options::{leading, read};
 use crate::deed::Deed;
-use crate::shell::{Word, is_name};
+use crate::shell::{Assignment, Word, is_name};
 use crate::study::Study;
 use crate::variables;
 
@@ -140,8 +140,8 @@ pub(super) fn exec(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>)
     after(study, "exec", "-cl -a:v", words, deeds);
 }
 
-const SUDO: &str = "-AbEeHiKklNnPSsVv -u:v -g:v -p:v -C:v -r:v -t:v -T:v -h:v -U:v -D:v -R:v --user:v --group:v --prompt:v \
-     --preserve-env:o --set-home --login --non-interactive --stdin --background --chdir:v";
+const SUDO: &str = "-AbEeHKklNnPSsVv -i:d -u:v -g:v -p:v -C:v -r:v -t:v -T:v -h:v -U:v -D:e -R:e --user:v --group:v --prompt:v \
+     --preserve-env:o --set-home --login:d --non-interactive --stdin --background --chdir:e";
 
 /// `sudo` and its like.
 pub(super) fn privileged(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) {
@@ -151,8 +151,12 @@ pub(super) fn privileged(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<
     if given.odd.is_some() || given.doubtful {
         deeds.push(Deed::Hidden(WHICH.to_owned()));
     }
-    let inner = rest.iter().position(|word| !is_assignment(word)).and_then(|at| rest.get(at..));
-    study.inner(inner.unwrap_or_default());
+    let elsewhere = given.has('d') || given.has('e');
+    let (given, inner) = rest.split_at(rest.iter().take_while(|word| is_assignment(word)).count());
+    let cwd = study.cwd.clone();
+    study.cwd = study.cwd.take().filter(|_| !elsewhere);
+    study.given(&given.iter().filter_map(assignment).collect::<Vec<_>>(), inner);
+    study.cwd = cwd;
 }
 
 /// `env`: options, variables, a command.
@@ -172,6 +176,7 @@ pub(super) fn env(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) 
         study.go(Some(place));
     }
     let mut names = Vec::new();
+    let mut assignments = Vec::new();
     while let Some((word, after)) = rest.split_first().filter(|(word, _)| is_assignment(word)) {
         let name = word.beginning().split('=').next().unwrap_or_default();
         deeds.extend(variables::effect(name).map(Deed::Opaque));
@@ -184,6 +189,7 @@ pub(super) fn env(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) 
         if word.splits() {
             return unsure(deeds);
         }
+        assignments.extend(assignment(word));
         rest = after;
     }
     if given.doubtful || rest.first().is_some_and(|word| word.text().is_none_or(|text| text.starts_with('-')))
@@ -192,8 +198,14 @@ pub(super) fn env(study: &mut Study<'_>, words: &[Word], deeds: &mut Vec<Deed>) 
     }
     let before = study.given.len();
     study.given.extend(names);
-    study.inner(rest);
+    study.given(&assignments, rest);
     study.given.truncate(before);
+}
+
+/// What a word before a command gives to a variable.
+fn assignment(word: &Word) -> Option<Assignment> {
+    let (name, _) = word.beginning().split_once('=')?;
+    Some(Assignment { name: name.to_owned(), value: word.without(&format!("{name}=")), list: false })
 }
 
 /// Whether a word before a command is a variable. Programs, unlike the shell, take any name.
@@ -313,9 +325,6 @@ fn is_strict(word: &Word) -> bool {
     matches!(word.text(), Some("pipefail" | "errexit" | "nounset" | "xtrace" | "noclobber" | "verbose"))
 }
 
-/// Signs that other shells read otherwise than bash does.
-const ODD: [&str; 11] = ["[[", "((", "&>", "|&", "<<<", "<(", ">(", "$'", "function ", "{,", ",}"];
-
 /// A text that is run as a line, in a shell of its own.
 fn text(study: &mut Study<'_>, line: &Word, dialect: Dialect, deeds: &mut Vec<Deed>) {
     let Some(text) = line.text() else {
@@ -325,12 +334,9 @@ fn text(study: &mut Study<'_>, line: &Word, dialect: Dialect, deeds: &mut Vec<De
     if dialect == Dialect::Foreign {
         deeds.push(Deed::Hidden("another shell reads the line in ways of its own".to_owned()));
     }
-    if dialect == Dialect::Other && ODD.iter().any(|odd| text.contains(odd)) {
-        deeds.push(Deed::Opaque("another shell may read the line otherwise".to_owned()));
+    if study.in_shell(text, dialect == Dialect::Bash) && dialect == Dialect::Other {
+        deeds.push(Deed::Hidden("another shell may read the line otherwise".to_owned()));
     }
-    let here = study.cwd.clone();
-    study.outside(|study| study.nested(text));
-    study.cwd = here;
 }
 
 const WATCH: &str = "-bcegprtw -x:l -d:o -n:v -q:v --beep --color --differences:o --errexit --chgexit --precise --no-title --no-wrap --exec:l \

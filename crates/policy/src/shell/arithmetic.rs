@@ -10,13 +10,21 @@ impl Reader<'_, '_> {
     pub(super) fn arithmetic(&mut self, end: &str) -> Read {
         self.deeper(|this| {
             let start = this.at;
+            // All but a small number, which is none of another base.
+            if !this
+                .rest()
+                .strip_prefix(|c: char| c.is_ascii_digit())
+                .is_some_and(|rest| rest.starts_with(end))
+            {
+                this.assigned.may_fail();
+            }
             let mut open = 0_usize;
             // Up to the first semicolon all of it is evaluated, once, from the left.
             let mut once = end == "))";
             let mut number = if once { this.assigned_number()? } else { None };
             loop {
                 if open == 0 && this.take(end) {
-                    this.assigned.extend(number);
+                    this.assigned.add(number);
                     return plain(this.text.get(start..this.at).unwrap_or_default());
                 }
                 match this.peek() {
@@ -36,7 +44,7 @@ impl Reader<'_, '_> {
                     Some(b',' | b';') if open == 0 && once => {
                         once = this.peek() == Some(b',');
                         this.at += 1;
-                        this.assigned.extend(number.take());
+                        this.assigned.add(number.take());
                         if once {
                             number = this.assigned_number()?;
                         }
@@ -46,7 +54,7 @@ impl Reader<'_, '_> {
                         let rest = this.rest();
                         let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
                         let name = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
-                        this.evaluates(name);
+                        this.evaluates(name)?;
                         this.at += name.len();
                     }
                     Some(b'0'..=b'9') => {
@@ -89,9 +97,9 @@ impl Reader<'_, '_> {
         self.dollar_or_backquote(&mut pieces, true)?;
         for piece in pieces {
             match piece {
-                Piece::Variable { name, .. } => self.evaluates(&name),
+                Piece::Variable { name, .. } => self.evaluates(&name)?,
                 // The output of a command, a default, a positional parameter: any text.
-                Piece::Unknown { .. } => self.evaluates(""),
+                Piece::Unknown { .. } => self.evaluates("")?,
                 _ => {}
             }
         }
@@ -104,9 +112,9 @@ impl Reader<'_, '_> {
             match piece {
                 Piece::Text(text) if text.bytes().all(|c| c.is_ascii_digit() || matches!(c, b'-' | b'+')) => {
                 }
-                Piece::Text(text) if is_name(text) => self.evaluates(text),
-                Piece::Variable { name, .. } => self.evaluates(name),
-                Piece::Unknown { .. } => self.evaluates(""),
+                Piece::Text(text) if is_name(text) => self.evaluates(text)?,
+                Piece::Variable { name, .. } => self.evaluates(name)?,
+                Piece::Unknown { .. } => self.evaluates("")?,
                 Piece::Number => {}
                 _ => return Err(Unclear::new("a text that is evaluated as arithmetic or as a name")),
             }

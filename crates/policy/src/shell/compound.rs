@@ -16,6 +16,7 @@ impl Reader<'_, '_> {
         if self.peek() == Some(b'(') {
             if self.peek_at(1) == Some(b'(') {
                 self.at += 2;
+                self.script.only_bash = true;
                 self.arithmetic("))")?;
             } else {
                 self.at += 1;
@@ -67,7 +68,9 @@ impl Reader<'_, '_> {
         self.deeper(|this| {
             let outer = std::mem::take(&mut this.pending);
             let start = this.at;
+            let failing = this.assigned.apart();
             this.block(|this| this.list(Stop::Parenthesis))?;
+            this.assigned.after_apart(failing);
             this.close()?;
             // Whose document would begin after this line's end is not worth finding out.
             if !outer.is_empty() && this.text.get(start..this.at).is_some_and(|text| text.contains('\n')) {
@@ -106,9 +109,11 @@ impl Reader<'_, '_> {
 
     fn through(&mut self) -> Read {
         let selects = self.plain() == "select";
+        self.script.only_bash |= selects;
         self.at += self.plain().len();
         self.blanks();
         if self.take("((") {
+            self.script.only_bash = true;
             self.arithmetic("))")?;
             self.blanks();
             self.take(";");
@@ -146,7 +151,7 @@ impl Reader<'_, '_> {
             assignments.push(Assignment { name: through.name.clone(), value: Some(word), list: false });
         }
         // Its body runs only with a value.
-        self.assigned.push(through.name);
+        self.assigned.add([through.name]);
         self.found(Simple { assignments, ..Simple::default() })
     }
 
@@ -187,6 +192,7 @@ impl Reader<'_, '_> {
 
     fn function(&mut self) -> Read {
         self.at += "function".len();
+        self.script.only_bash = true;
         self.blanks();
         let name = self.plain().to_owned();
         if name.is_empty() || RESERVED.contains(&name.as_str()) {
@@ -208,7 +214,11 @@ impl Reader<'_, '_> {
         if !self.compound() {
             return Err(Unclear::new("a function whose body is a simple command"));
         }
+        let failing = self.assigned.apart();
+        let outer = std::mem::replace(&mut self.in_function, true);
         self.block(|this| this.repeated(|this| this.deeper(Self::command)))?;
+        self.in_function = outer;
+        self.assigned.after_body(failing);
         self.definition = Some(name);
         Ok(())
     }
@@ -221,6 +231,7 @@ impl Reader<'_, '_> {
 
     fn coprocess(&mut self) -> Read {
         self.at += "coproc".len();
+        self.script.only_bash = true;
         self.blanks();
         if !self.compound() {
             // Its name is that of a list, with two numbers.
@@ -241,6 +252,7 @@ impl Reader<'_, '_> {
     /// `[[ … ]]`: words and operators, no commands but those of substitutions.
     fn condition(&mut self) -> Read {
         self.at += "[[".len();
+        self.script.only_bash = true;
         let mut words: Vec<Word> = Vec::new();
         loop {
             self.blanks();

@@ -9,7 +9,15 @@ use super::{Assignment, Read, Simple, Unclear, Word};
 impl Reader<'_, '_> {
     /// Reads a word; braces may make several of it.
     pub(super) fn word(&mut self) -> Read<Vec<Word>> {
-        self.whole_word()?.alternatives()
+        let word = self.whole_word()?;
+        self.several(word)
+    }
+
+    /// The words that braces make of one.
+    pub(super) fn several(&mut self, word: Word) -> Read<Vec<Word>> {
+        let words = word.alternatives()?;
+        self.count(words.len())?;
+        Ok(words)
     }
 
     /// Reads a word, with its braces in it.
@@ -26,12 +34,15 @@ impl Reader<'_, '_> {
         let start = self.at;
         let mut pieces = Vec::new();
         let mut assigned_home = false;
+        // Where the value begins, if this looks like an assignment, and whether what is before it is a name.
+        let mut value = None;
         self.tilde(&mut pieces, kind)?;
         while let Some(c) = self.peek() {
             match c {
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' => break,
                 b'<' | b'>' if self.peek_at(1) == Some(b'(') => {
                     self.at += 2;
+                    self.script.only_bash = true;
                     self.substituted()?;
                     // It is a pipe, which has some name like this.
                     pieces.push(Piece::Text("/dev/fd/63".to_owned()));
@@ -86,11 +97,14 @@ impl Reader<'_, '_> {
                 }
                 b'~' if matches!(self.text.as_bytes().get(self.at.wrapping_sub(1)), Some(b':' | b'=')) => {
                     let before = self.text.get(start..self.at).unwrap_or_default();
-                    let assigned = before.split_once('=').filter(|(name, _)| is_name(name));
+                    if value.is_none() {
+                        value = before.split_once('=').map(|(name, _)| (name.len() + 1, is_name(name)));
+                    }
+                    let assigned = value.filter(|(_, named)| *named).and_then(|(at, _)| before.get(at..));
                     // A colon may be anywhere in the value, an equals sign only before it.
                     let means_home = match assigned {
                         _ if before.ends_with(':') && !matches!(kind, Kind::Plain) => true,
-                        Some((_, value)) if matches!(kind, Kind::Plain) => {
+                        Some(value) if matches!(kind, Kind::Plain) => {
                             value.is_empty() || value.ends_with(':')
                         }
                         _ => false,
@@ -189,7 +203,10 @@ impl Reader<'_, '_> {
                 self.deeper(|this| this.parameter(pieces, quoted))?;
             }
             Some(b'[') => return Err(Unclear::new("`$[`, the old arithmetic")),
-            Some(b'\'') if !quoted => pieces.push(Piece::Text(self.escaped()?)),
+            Some(b'\'') if !quoted => {
+                self.script.only_bash = true;
+                pieces.push(Piece::Text(self.escaped()?));
+            }
             // What it says in another language comes from a file, and is expanded then.
             Some(b'"') if !quoted => return Err(Unclear::new("`$\"`, a text that is translated")),
             Some(c) if c.is_ascii_alphabetic() || c == b'_' => {
@@ -198,7 +215,7 @@ impl Reader<'_, '_> {
                 let name = rest.get(..end).unwrap_or_default().to_owned();
                 self.at += end;
                 self.ends_here(|c| c.is_ascii_alphanumeric() || c == '_')?;
-                let assigned = self.is_assigned(&name);
+                let assigned = self.assigned.has_surely(&name);
                 pieces.push(Piece::Variable { name, quoted, assigned });
             }
             Some(b'#' | b'?' | b'$') => {
@@ -263,7 +280,8 @@ impl Reader<'_, '_> {
         let mut whole = !length && !indirect && is_name(&name);
         if indirect {
             // The variable holds a name, perhaps with a subscript, and that is evaluated.
-            self.evaluates(&name);
+            self.assigned.may_fail();
+            self.evaluates(&name)?;
         }
         if self.take("[") {
             whole = false;
@@ -271,7 +289,7 @@ impl Reader<'_, '_> {
         }
         if self.take("}") {
             pieces.push(if whole {
-                Piece::Variable { assigned: self.is_assigned(&name), name, quoted }
+                Piece::Variable { assigned: self.assigned.has_surely(&name), name, quoted }
             } else {
                 Piece::Unknown { quoted: quoted && name != "@" }
             });

@@ -1,7 +1,10 @@
 //! The reader: its place in the text, lists and pipelines.
 
+use std::cell::OnceCell;
+
+use super::assigned::Assigned;
 use super::heredoc::Pending;
-use super::{DEEPEST, Evaluated, Function, MOST, Read, Script, Simple, Unclear};
+use super::{DEEPEST, Evaluated, Function, MOST, MOST_EVALUATED, MOST_WORDS, Read, Script, Simple, Unclear};
 
 /// Reads one text. Texts within texts (backquotes, here-documents) have readers of their own, which put what
 /// they find into the same script.
@@ -16,8 +19,13 @@ pub(super) struct Reader<'t, 's> {
     pub(super) again: bool,
     /// The function that the last command of the text itself has defined.
     pub(super) definition: Option<String>,
-    /// The variables that have got a value here in any case: whatever runs now, runs after that.
-    pub(super) assigned: Vec<String>,
+    pub(super) assigned: Assigned,
+    /// Whether the body of a function is read.
+    pub(super) in_function: bool,
+    /// Up to where no bracket closes a set.
+    pub(super) unclosed: usize,
+    /// From where on nothing is left that braces need to make words.
+    pub(super) braced: OnceCell<usize>,
 }
 
 /// A text within a text.
@@ -58,7 +66,10 @@ impl<'t, 's> Reader<'t, 's> {
             pending: Vec::new(),
             again: false,
             definition: None,
-            assigned: Vec::new(),
+            assigned: Assigned::default(),
+            in_function: false,
+            unclosed: 0,
+            braced: OnceCell::new(),
         }
     }
 
@@ -75,11 +86,18 @@ impl<'t, 's> Reader<'t, 's> {
             reader.again = this.again;
             match inner {
                 Inner::Script => {
-                    reader.assigned.clone_from(&this.assigned);
+                    reader.assigned.inherit(&this.assigned);
+                    reader.in_function = this.in_function;
                     reader.script()
                 }
                 // It is expanded with its command, and read after what follows that.
-                Inner::Document => reader.document(),
+                Inner::Document => {
+                    reader.document()?;
+                    if reader.assigned.fails() {
+                        this.assigned.may_fail_at_first();
+                    }
+                    Ok(())
+                }
             }
         })
     }
@@ -92,17 +110,22 @@ impl<'t, 's> Reader<'t, 's> {
         result
     }
 
-    /// Whether a variable has got a value here in any case.
-    pub(super) fn is_assigned(&self, name: &str) -> bool {
-        self.assigned.iter().any(|assigned| assigned == name)
-    }
-
     /// Notes that the text of a variable is evaluated; of something else, if it has no name.
-    pub(super) fn evaluates(&mut self, name: &str) {
-        let evaluated = Evaluated { name: name.to_owned(), assigned: self.is_assigned(name) };
+    pub(super) fn evaluates(&mut self, name: &str) -> Read {
+        let evaluated = Evaluated { name: name.to_owned(), assigned: self.assigned.has(name) };
         if !self.script.evaluated.contains(&evaluated) {
+            if self.script.evaluated.len() >= MOST_EVALUATED {
+                return Err(Unclear::new("it evaluates too many variables"));
+            }
             self.script.evaluated.push(evaluated);
         }
+        Ok(())
+    }
+
+    /// Counts words and assignments.
+    pub(super) fn count(&mut self, words: usize) -> Read {
+        self.script.words += words;
+        if self.script.words > MOST_WORDS { Err(Unclear::new("it has too many words")) } else { Ok(()) }
     }
 
     /// Reads something that is nested.
@@ -248,7 +271,11 @@ impl<'t, 's> Reader<'t, 's> {
     /// Reads commands up to what ends them, which stays next.
     pub(super) fn list(&mut self, stop: Stop) -> Read {
         loop {
+            let from = self.at;
             self.newlines()?;
+            if stop == Stop::End && self.text.get(from..self.at).is_some_and(|passed| passed.contains('\n')) {
+                self.assigned.line_ends();
+            }
             if self.stops(stop)? {
                 return Ok(());
             }
@@ -339,7 +366,7 @@ impl<'t, 's> Reader<'t, 's> {
                 return Ok(alone);
             }
             alone = false;
-            self.take("&");
+            self.script.only_bash |= self.take("&");
             self.newlines()?;
         }
     }

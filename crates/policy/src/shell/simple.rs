@@ -8,6 +8,9 @@ use super::{Assignment, Read, Redirection, Simple, Unclear, Way, Word};
 /// Builtins whose arguments may be assignments with lists.
 const DECLARATIONS: [&str; 5] = ["declare", "export", "local", "readonly", "typeset"];
 
+/// Those of them that other shells do not have.
+const ONLY_BASH: [&str; 2] = ["declare", "typeset"];
+
 impl Reader<'_, '_> {
     /// Reads a simple command, or the definition of a function.
     pub(super) fn simple(&mut self) -> Read {
@@ -48,6 +51,10 @@ impl Reader<'_, '_> {
                         if declares {
                             simple.words.push(Word::known(&format!("{}=", assignment.name)));
                         }
+                        self.count(1)?;
+                        // Without a quote, others make several words of a value here.
+                        let breaks = assignment.value.as_ref().is_some_and(Word::breaks);
+                        self.script.only_bash |= declares && breaks;
                         simple.assignments.push(assignment);
                     } else {
                         simple.words.extend(self.word()?);
@@ -58,15 +65,48 @@ impl Reader<'_, '_> {
         if self.at == start {
             return Err(self.unexpected("a command"));
         }
-        // With a command they hold for that only, and where a redirection fails not at all.
-        if simple.redirections.is_empty() {
-            let declares = declares(&simple);
-            let declared = simple.words.iter().filter_map(|word| word.text()?.strip_suffix('='));
-            self.assigned.extend(declared.filter(|_| declares).map(str::to_owned));
-            let plain = simple.assignments.iter().filter(|_| simple.words.is_empty());
-            self.assigned.extend(plain.map(|assignment| assignment.name.clone()));
-        }
+        let name = simple.words.first().and_then(Word::text);
+        self.script.only_bash |= name.is_some_and(|name| ONLY_BASH.contains(&name));
+        self.assigns(&simple);
         self.found(simple)
+    }
+
+    /// Notes which variables have got a value when a command has run.
+    fn assigns(&mut self, simple: &Simple) {
+        let name = simple.words.first().map(Word::text);
+        for assignment in &simple.assignments {
+            self.assigned.gets(&assignment.name);
+        }
+        match name {
+            Some(Some("readonly")) => {
+                let words = simple.words.iter().filter_map(Word::text);
+                words.for_each(|word| self.assigned.fix(word.strip_suffix('=').unwrap_or(word)));
+            }
+            Some(Some("shopt"))
+                if !simple.words.iter().all(|word| word.text().is_some_and(|text| text != "failglob")) =>
+            {
+                self.assigned.patterns_fail();
+            }
+            Some(None) => self.assigned.calls(),
+            Some(Some(name)) if self.script.functions.iter().any(|function| function.name == name) => {
+                self.assigned.calls();
+            }
+            _ => {}
+        }
+        // With a command they hold for that only, and where a redirection fails not at all.
+        if !simple.redirections.is_empty() {
+            return;
+        }
+        match name {
+            None => self.assigned.add(simple.assignments.iter().map(|assignment| assignment.name.clone())),
+            // Elsewhere it fails.
+            Some(Some("local")) if !self.in_function => {}
+            Some(_) if declares(simple) => {
+                let declared = simple.words.iter().filter_map(|word| word.text()?.strip_suffix('='));
+                self.assigned.add(declared.map(str::to_owned));
+            }
+            Some(_) => {}
+        }
     }
 
     /// Reads `NAME=value`, if that is next.
@@ -96,6 +136,7 @@ impl Reader<'_, '_> {
             return Ok(None);
         }
         let name = name.to_owned();
+        self.script.only_bash |= !whole || self.peek() == Some(b'(');
         if self.take("(") {
             self.elements()?;
             // What follows without a blank belongs to the same word.
@@ -168,6 +209,7 @@ impl Reader<'_, '_> {
             if !self.take(text) {
                 continue;
             }
+            self.script.only_bash |= matches!(text, "<<<" | "&>" | "&>>");
             self.ends_here(|c| "<>&|-(".contains(c))?;
             self.blanks();
             let way = match text {
@@ -187,7 +229,7 @@ impl Reader<'_, '_> {
             if matches!(text, "<&" | ">&") && is_descriptor(&file) {
                 return Ok(true);
             }
-            into.extend(file.alternatives()?.into_iter().map(|file| Redirection { way, file }));
+            into.extend(self.several(file)?.into_iter().map(|file| Redirection { way, file }));
             return Ok(true);
         }
         Err(self.unexpected("a redirection"))

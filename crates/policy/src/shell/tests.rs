@@ -220,3 +220,16 @@ fn a_line_may_be_as_long_as_it_says() {
     assert!(read(&"a".repeat(LONGEST)).is_ok());
     assert!(read(&"a".repeat(LONGEST + 1)).is_err());
 }
+
+#[test]
+fn the_ends_of_sets_are_looked_for_once() {
+    for part in ["[", "[a", "[a]", "[!", "[]", "[[", "[a/", "[^]", "x["] {
+        for end in ["", "]", "'x'", "$x]", " ]"] {
+            let line = format!("echo {}{end}", part.repeat(5000));
+            let before = super::unquoted::LOOKED.get();
+            assert!(read(&line).is_ok(), "{part} {end}");
+            let looked = super::unquoted::LOOKED.get() - before;
+            assert!(looked <= 2 * line.len(), "{part} {end}: {looked} for {}", line.len());
+        }
+    }
+}

@@ -5,6 +5,12 @@ use super::reader::Reader;
 use super::word::Piece;
 use super::{Read, Unclear};
 
+#[cfg(test)]
+thread_local! {
+    /// How many characters were looked at for the ends of sets.
+    pub(super) static LOOKED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 impl Reader<'_, '_> {
     /// A tilde, which stands for the user's home, or for another directory that is not known.
     pub(super) fn tilde(&mut self, pieces: &mut Vec<Piece>, kind: Kind) -> Read {
@@ -37,34 +43,44 @@ impl Reader<'_, '_> {
     pub(super) fn set(&mut self, pieces: &mut Vec<Piece>) -> Read {
         let rest = self.rest();
         let ends = |c: char| c.is_whitespace() || ";&|<>()'\"\\$`/".contains(c);
-        let word = rest.get(..rest.find(ends).unwrap_or(rest.len())).unwrap_or_default();
-        let inner = word.get(1..).unwrap_or_default();
-        let first = usize::from(inner.starts_with(['!', '^']));
-        let from = first + inner.get(first..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
-        match inner.get(from..).and_then(|rest| rest.find(']')) {
-            Some(end) => {
-                let length = 1 + from + end + 1;
-                let set = word.get(..length).unwrap_or_default();
-                // Braces come first, and may make other sets of it.
-                if set.contains('{') {
-                    return Err(Unclear::new("a brace in a set"));
-                }
-                pieces.push(Piece::Glob(set.to_owned()));
-                self.at += length;
+        let inner = rest.get(1..).unwrap_or_default();
+        let sign = usize::from(inner.starts_with(['!', '^']));
+        // The first character is one of the set, also if it is a bracket.
+        let first = inner.get(sign..).and_then(|rest| rest.chars().next()).filter(|c| !ends(*c));
+        let from = 1 + sign + first.map_or(0, char::len_utf8);
+        let behind = rest.get(from..).unwrap_or_default();
+        let end = match self.unclosed.checked_sub(self.at) {
+            // Where one was looked for in vain, there is none for those that follow.
+            Some(end) if end >= from => end,
+            _ => {
+                let length = behind.find(|c| c == ']' || ends(c)).unwrap_or(behind.len());
+                #[cfg(test)]
+                LOOKED.set(LOOKED.get() + length);
+                from + length
             }
-            // With something quoted in it, it may be a set all the same.
-            None if rest
-                .get(word.len()..)
-                .is_some_and(|next| next.starts_with(['\'', '"', '\\', '$', '`'])) =>
-            {
-                pieces.push(Piece::Unknown { quoted: false });
-                self.at += 1;
+        };
+        let after = rest.get(end..).unwrap_or_default();
+        if after.starts_with(']') {
+            let set = rest.get(..=end).unwrap_or_default();
+            // Braces come first, and may make other sets of it.
+            if set.contains('{') {
+                return Err(Unclear::new("a brace in a set"));
             }
-            None => {
-                pieces.push(Piece::Text("[".to_owned()));
-                self.at += 1;
-            }
+            // For others it has this sign in it.
+            self.script.only_bash |= inner.starts_with('^');
+            pieces.push(Piece::Glob(set.to_owned()));
+            self.at += end + 1;
+            return Ok(());
         }
+        self.unclosed = self.at + end;
+        // With something quoted in it, it may be a set all the same.
+        if after.starts_with(['\'', '"', '\\', '$', '`']) {
+            self.script.only_bash |= inner.starts_with('^');
+            pieces.push(Piece::Unknown { quoted: false });
+        } else {
+            pieces.push(Piece::Text("[".to_owned()));
+        }
+        self.at += 1;
         Ok(())
     }
 
@@ -80,6 +96,7 @@ impl Reader<'_, '_> {
         if expands && (matches!(kind, Kind::Declared) || self.goes_on_from_name(pieces)) {
             return Err(Unclear::new("braces behind the name of a variable"));
         }
+        self.script.only_bash |= expands;
         if after.starts_with('}') && body.contains(',') {
             pieces.push(Piece::OneOf(body.split(',').map(str::to_owned).collect()));
             self.at += body.len() + 2;
@@ -97,8 +114,15 @@ impl Reader<'_, '_> {
             return Ok(());
         }
         // Quotes may hold blanks and braces, so that what ends them may be far away.
-        let far = rest.strip_prefix("{}").map_or(rest, rest_of_word);
-        if (far.contains(',') || far.contains("..")) && far.contains('}') {
+        let from = self.at + if rest.starts_with("{}") { 2 } else { 0 };
+        let behind = self.text.get(from..).unwrap_or_default();
+        let word = if from > self.at { rest_of_word(behind) } else { behind };
+        let far = if word.len() < behind.len() {
+            last_of_braces(word) > 0
+        } else {
+            *self.braced.get_or_init(|| last_of_braces(self.text)) > from
+        };
+        if far {
             return Err(Unclear::new("braces that are not plain"));
         }
         pieces.push(Piece::Text("{".to_owned()));
@@ -112,6 +136,12 @@ impl Reader<'_, '_> {
         let of_name = |c: &u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'$');
         matches!(pieces.last(), Some(Piece::Variable { .. } | Piece::Number)) && before.is_some_and(of_name)
     }
+}
+
+/// Up to where there is both a closing brace and what makes words of what it closes: nothing, if not anywhere.
+fn last_of_braces(text: &str) -> usize {
+    let several = text.rfind(',').max(text.rfind("..")).map_or(0, |at| at + 1);
+    several.min(text.rfind('}').map_or(0, |at| at + 1))
 }
 
 /// Whether nothing may be left of a piece, or what a tilde means something behind.

@@ -11,5 +11,6 @@ mod t0_siblings;
 mod t0_unseen_code;
 mod t0_within;
 mod t1_bash;
+mod t1_sh;
 mod t1_unseen_code;
 mod t1_words;

@@ -94,3 +94,29 @@ fn a_line_is_judged_the_same_on_every_call() {
         assert_eq!(judge.explain(&[shell(&line)]), judge.explain_line(&line), "{line}");
     }
 }
+
+#[test]
+fn a_line_that_grows_when_it_is_read_is_asked_about() {
+    let judge = judge(Mode::Ask, "");
+    let braces = |words: usize| "{a,b}{a,b}{a,b}{a,b}{a,b}{a,b} ".repeat(words);
+    let evals = |count: usize| format!("eval 'ls {}';", braces(30)).repeat(count);
+    // Each variable has the one before it a thousand times.
+    let doubled =
+        |times: usize| format!("a=xy; b={0}; c={1}; cat \"$c\"", "$a".repeat(times), "$b".repeat(times));
+    for (line, expected) in [
+        (format!("ls {}", braces(60)), Answer::Allow),
+        (format!("ls {}", braces(70)), Answer::Ask),
+        (format!("ls {}", "a ".repeat(3000)), Answer::Allow),
+        (format!("ls {}", "a ".repeat(5000)), Answer::Ask),
+        (evals(2), Answer::Allow),
+        (evals(3), Answer::Ask),
+        (format!("cat {}x", "a/".repeat(2000)), Answer::Allow),
+        (format!("cat {}x", "a/".repeat(3000)), Answer::Ask),
+        (format!("cat {}x", "*/".repeat(3000)), Answer::Ask),
+        (doubled(10), Answer::Allow),
+        (doubled(1000), Answer::Ask),
+    ] {
+        let explained = judge.explain(&[shell(&line)]);
+        assert_eq!(explained.answer(), expected, "{}…\n{explained}", line.get(..60).unwrap());
+    }
+}

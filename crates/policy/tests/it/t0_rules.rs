@@ -567,3 +567,27 @@ fn what_is_private_is_asked_about_wherever_it_is() {
     check(read("/cfg/other"), Answer::Allow);
     check(shell("grep -r x ."), Answer::Allow);
 }
+
+#[test]
+fn a_file_is_denied_wherever_the_command_is_when_it_names_it() {
+    let judge = judge(Mode::Full, &rules(&["deny write /etc/**"]));
+    for line in [
+        "cd -LP /etc; touch zz",
+        "trap 'cd /etc' DEBUG; touch zz",
+        "find / -maxdepth 1 -name etc -execdir touch etc/zz \\;",
+        "sh -c 'chdir /etc; touch zz'",
+        "sudo -D /etc touch zz",
+        "sudo --chdir=/etc touch zz",
+        "sudo -i touch zz",
+        "readonly d\nd=src\ntouch \"$d/etc/zz\"",
+        "eval 'f() { : $((1/0)); }'\nf; d=src\ntouch \"$d/etc/zz\"",
+        ": $((1/0)); d=src\ntouch \"$d/etc/zz\"",
+    ] {
+        let explained = judge.explain_line(line);
+        assert_ne!(explained.answer(), Answer::Allow, "{line}\n{explained}");
+    }
+    for line in ["cd -P src; touch zz", "sudo touch zz"] {
+        let explained = judge.explain_line(line);
+        assert_eq!(explained.answer(), Answer::Allow, "{line}\n{explained}");
+    }
+}

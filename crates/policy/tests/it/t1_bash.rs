@@ -16,7 +16,7 @@ use proptest::sample::select;
 use crate::support::{judge, rules};
 
 /// The most commands that a line may have.
-const MOST: usize = 60;
+pub(crate) const MOST: usize = 60;
 
 /// Writes down what is run, each at once and so on one line, and ends a line that runs too much. Odd commands fail, so that both branches are taken.
 const PRELUDE: &str = r#"
@@ -52,7 +52,7 @@ pub(crate) fn ran(line: &str) -> Vec<String> {
 }
 
 /// A judge who denies this command and nothing else.
-fn denying(name: &str) -> Judge {
+pub(crate) fn denying(name: &str) -> Judge {
     judge(Mode::Full, &rules(&[&format!("deny command {name} *")]))
 }
 
@@ -196,7 +196,7 @@ fn statement() -> impl Strategy<Value = String> {
 }
 
 /// A line, with a number for each command.
-fn line() -> impl Strategy<Value = String> {
+pub(crate) fn line() -> impl Strategy<Value = String> {
     let document = (select(&DOCUMENTS[..]), statement())
         .prop_map(|(document, inner)| filled(document, &mut vec![inner].into_iter()));
     let part = prop_oneof![4 => statement(), 1 => document];
@@ -214,7 +214,7 @@ fn line() -> impl Strategy<Value = String> {
 }
 
 /// A line that goes on in the next one at some places, wherever they are.
-fn joined() -> impl Strategy<Value = String> {
+pub(crate) fn joined() -> impl Strategy<Value = String> {
     (line(), prop::collection::vec(any::<prop::sample::Index>(), 1..4)).prop_map(|(mut line, places)| {
         for place in places {
             line.insert_str(place.index(line.len() + 1), "\\\n");
@@ -231,7 +231,7 @@ const BITS: [&str; 40] = [
 ];
 
 /// Lines of such words, with a variable that runs something where it is evaluated.
-fn odd() -> impl Strategy<Value = String> {
+pub(crate) fn odd() -> impl Strategy<Value = String> {
     let before = select(&["", "eval ", "eval -- ", "export ", "printf -v x ", "if false; then :; "][..]);
     let bits = prop::collection::vec(select(&BITS[..]), 1..9);
     (before, select(&[": ", "@ ", "\"", "[[ ", ""][..]), bits, select(&["", "\"", "; fi", " ]]", "`"][..]))
@@ -242,7 +242,7 @@ fn odd() -> impl Strategy<Value = String> {
 }
 
 /// A line with some characters put in, taken out or doubled.
-fn damaged() -> impl Strategy<Value = String> {
+pub(crate) fn damaged() -> impl Strategy<Value = String> {
     let bits = [
         "'", "\"", "`", "$", "(", ")", "{", "}", "[", "]", ";", "&", "|", "<", "#", "!", "~", "\\", "\n",
         " ", "", "", "\t", "$(", "<<E\n", "c0", "=",

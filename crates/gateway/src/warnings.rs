@@ -1,0 +1,17 @@
+//! What whoever runs the gateway is told of the gateway itself.
+
+/// Who is told.
+pub(crate) type Warn = Box<dyn Fn(&str) + Send + Sync>;
+
+/// The way there; nobody in it leaves it to `tracing`.
+#[derive(Default)]
+pub(crate) struct Warnings(pub(crate) Option<Warn>);
+
+impl Warnings {
+    pub(crate) fn tell(&self, text: &str) {
+        match &self.0 {
+            Some(warn) => warn(text),
+            None => tracing::warn!("{text}"),
+        }
+    }
+}

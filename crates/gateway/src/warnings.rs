@@ -9,9 +9,10 @@ pub(crate) struct Warnings(pub(crate) Option<Warn>);
 
 impl Warnings {
     pub(crate) fn tell(&self, text: &str) {
-        match &self.0 {
-            Some(warn) => warn(text),
-            None => tracing::warn!("{text}"),
+        if let Some(warn) = &self.0 {
+            warn(text);
+        } else {
+            tracing::warn!("{text}");
         }
     }
 }

@@ -86,7 +86,7 @@ fn what_a_large_request_needed_is_given_back() {
     let machine = machine(&provider);
     let accept = std::thread::spawn(move || {
         let (mut asked, _) = provider.accept().unwrap();
-        let (mut seen, mut piece) = (Vec::new(), [0; 64 * 1024]);
+        let (mut seen, mut piece) = (Vec::new(), vec![0; 64 * 1024]);
         while !seen.ends_with(b"}]}]}") {
             let read = asked.read(&mut piece).unwrap();
             assert_ne!(read, 0);

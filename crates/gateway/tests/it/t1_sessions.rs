@@ -187,22 +187,27 @@ async fn a_stream_that_does_not_tell_its_usage_is_on_the_budget_too() {
     }
 }
 
+/// An answer whose provider does not say what it used.
+fn untold() -> Vec<Cue> {
+    let mut cues = answer([], "yes");
+    for cue in &mut cues {
+        if let Cue::Event(event) = cue {
+            match &mut **event {
+                StreamEvent::StreamStart { usage, .. } => *usage = None,
+                StreamEvent::Finish { usage, .. } => *usage = Usage::default(),
+                _ => {}
+            }
+        }
+    }
+    cues
+}
+
 /// The same where the provider is asked anew, and does not say it either.
 #[tokio::test]
 async fn an_answer_without_usage_is_on_the_budget_too() {
     for (wire, way) in Wire::ALL.into_iter().flat_map(|wire| Way::BOTH.map(|way| (wire, way))) {
-        let mut cues = answer([], "yes");
-        for cue in &mut cues {
-            if let Cue::Event(event) = cue {
-                match &mut **event {
-                    StreamEvent::StreamStart { usage, .. } => *usage = None,
-                    StreamEvent::Finish { usage, .. } => *usage = Usage::default(),
-                    _ => {}
-                }
-            }
-        }
         let settings = Settings { session_budget: Allowance::tokens(5), ..Settings::default() };
-        let builder = Gateway::builder().route("*", Target::new("s", shared(cues))).settings(settings);
+        let builder = Gateway::builder().route("*", Target::new("s", shared(untold()))).settings(settings);
         let house = House::open(&builder.build().unwrap()).await;
         let client = house.client(wire);
         assert_eq!(way.ask(&client, second_turn("hi")).await.unwrap().text(), "yes");
@@ -328,20 +333,10 @@ async fn a_call_whose_client_does_not_wait_for_the_answer_is_not_free() {
 /// To count takes long where much is said; whoever else is served does not wait for it, and the budget does.
 #[tokio::test]
 async fn what_takes_long_to_count_is_counted_apart_and_on_the_budget_in_time() {
-    let mut cues = answer([], "yes");
-    for cue in &mut cues {
-        if let Cue::Event(event) = cue {
-            match &mut **event {
-                StreamEvent::StreamStart { usage, .. } => *usage = None,
-                StreamEvent::Finish { usage, .. } => *usage = Usage::default(),
-                _ => {}
-            }
-        }
-    }
     let settings = Settings { session_budget: Allowance::tokens(9000), ..Settings::default() };
     let (tell, told) = std::sync::mpsc::sync_channel(9);
     let tell = move |_: CallReport| tell.send(std::thread::current().id()).unwrap();
-    let builder = Gateway::builder().route("*", Target::new("s", shared(cues))).settings(settings);
+    let builder = Gateway::builder().route("*", Target::new("s", shared(untold()))).settings(settings);
     let gateway = builder.on_call(tell).build().unwrap();
     let mut long = body(Wire::Anthropic);
     long["messages"][0]["content"] = "word ".repeat(10_000).into();
@@ -366,19 +361,13 @@ async fn only_who_looks_at_the_books_waits_for_them() {
     let house = House::open(&gateway).await;
     house.send(Wire::Anthropic, HeaderMap::new(), body(Wire::Anthropic).to_string()).await;
     told.recv().await.unwrap();
-    let get = async |path: &str| {
-        let request = http::Request::get(path).body(axum::body::Body::empty()).unwrap();
-        ask(&gateway, request).await.status()
-    };
+    let get = |path: &str| http::Request::get(path).body(axum::body::Body::empty()).unwrap();
     let books = tokio::spawn({
-        let gateway = gateway.clone();
-        async move {
-            let request = http::Request::get("/status.json").body(axum::body::Body::empty()).unwrap();
-            raw(ask(&gateway, request).await).await.json()
-        }
+        let (gateway, request) = (gateway.clone(), get("/status.json"));
+        async move { raw(ask(&gateway, request).await).await.json() }
     });
     for path in ["/v1/models", "/api/hello", "/openapi.json", "/healthz"] {
-        assert_eq!(get(path).await, 200, "{path}");
+        assert_eq!(ask(&gateway, get(path)).await.status(), 200, "{path}");
     }
     assert!(!books.is_finished());
     drop(go_on);

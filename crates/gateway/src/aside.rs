@@ -213,7 +213,9 @@ impl Backlog {
     pub(crate) fn read(&self, books: &Books) {
         let copies = self.copies().clone();
         for copy in copies {
-            copy.read();
+            books.guard(|| {
+                copy.read();
+            });
         }
         let closings = self.closings().clone();
         for closing in closings {

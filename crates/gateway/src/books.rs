@@ -51,8 +51,7 @@ impl Books {
         let _turn = self.catching_up.lock().await;
         if !self.backlog.is_empty() {
             let books = Arc::clone(self);
-            // It may wait for others who do it, so it is done where nobody waits for the thread. Should it panic, whoever
-            // runs the gateway is told that; what was read is read.
+            // It may wait for others who do it, so it is done where nobody waits for the thread. It has nothing to say.
             let _ = spawn_blocking(move || books.catch_up()).await;
         }
     }

@@ -8,7 +8,7 @@ use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use junto_llm::wire::{AnswerCx, Incoming, Mode};
 use junto_llm::{Effort, ErrorKind, Narration, Origin, Part, RateLimit, Request, Wire};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::call::Call;
 use crate::gateway::{Progress, Settings};
@@ -27,7 +27,7 @@ pub(crate) async fn answer(
     head: &Parts,
     asked: Asked,
 ) -> Result<Response, Failure> {
-    let Asked { request, mode, tells_usage } = asked;
+    let Asked { request, mode, tells_usage, repeated } = asked;
     let label = Label::new(&call);
     let created = now();
     match mode {
@@ -46,6 +46,9 @@ pub(crate) async fn answer(
             Sealer::new(call.origin()).seal_all(&mut response);
             let mut answer = codec.encode_response(&response);
             codec.date(&mut answer, created);
+            if let Value::Object(answer) = &mut answer {
+                answer.extend(repeated);
+            }
             let reply = reply::json(StatusCode::OK, &answer);
             Ok(limited(reply, call.wire, response.rate_limit.as_ref(), created))
         }
@@ -54,7 +57,7 @@ pub(crate) async fn answer(
                 Progress::Shown => settings.narration,
                 Progress::Hidden => Narration::Silent,
             };
-            let cx = AnswerCx { created, tells_usage };
+            let cx = AnswerCx { created, tells_usage, repeated };
             let trailing = Trailing::for_client(&head.headers);
             let wire = call.wire;
             let (events, rate_limit) = Live::open(settings, call, request, label, &cx, trailing).await?;
@@ -88,6 +91,8 @@ pub(crate) struct Asked {
     mode: Mode,
     /// Whether the client is told what its answer used.
     tells_usage: bool,
+    /// What the answer repeats of it.
+    repeated: Map<String, Value>,
 }
 
 impl Asked {
@@ -101,7 +106,8 @@ impl Asked {
     ) -> Result<Self, Failure> {
         let path = head.uri.path_and_query().map_or(head.uri.path(), |path| path.as_str());
         let (request, mode) = read(wire, target, model, &head.headers, Incoming { path, body })?;
-        Ok(Self { request, mode, tells_usage: wants_usage(wire, body) })
+        let (tells_usage, repeated) = (wants_usage(wire, body), wire.codec().repeated(body));
+        Ok(Self { request, mode, tells_usage, repeated })
     }
 }
 

@@ -99,6 +99,12 @@ impl Output {
         Self { talk, out, err, pictures: Protocol::of(environment).filter(|_| err.terminal), screen }
     }
 
+    /// The same streams for a thread of its own, which may wait for their reader as long as that takes: nobody else waits
+    /// with it, as long as the others are [patient](Self::be_patient).
+    pub(crate) fn apart(&self) -> Self {
+        Self { screen: Arc::default(), ..self.clone() }
+    }
+
     /// Streams that nobody looks at.
     #[cfg(test)]
     pub(crate) fn unseen() -> Self {

@@ -7,9 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use junto_llm::Error;
+use tokio_util::task::TaskTracker;
 
 pub(crate) use self::reading::Reading;
 use crate::books::Books;
+use crate::closing::Closing;
 use crate::note::{Note, Noted};
 use crate::tee::Tee;
 
@@ -145,13 +147,15 @@ impl Copy {
 pub(crate) struct Desk {
     books: Arc<Books>,
     reading: Option<Reading>,
+    /// What its server waits for before it ends.
+    pub(crate) tasks: TaskTracker,
     copies: Mutex<Vec<Arc<Copy>>>,
 }
 
 impl Desk {
     /// A desk whose owner reads all by himself, or has somebody for what can wait.
-    pub(crate) fn new(books: Arc<Books>, reading: Option<Reading>) -> Arc<Self> {
-        Arc::new(Self { books, reading, copies: Mutex::default() })
+    pub(crate) fn new(books: Arc<Books>, reading: Option<Reading>, tasks: TaskTracker) -> Arc<Self> {
+        Arc::new(Self { books, reading, tasks, copies: Mutex::default() })
     }
 
     fn lay(&self, copy: &Arc<Copy>) {
@@ -174,9 +178,14 @@ impl Desk {
     }
 }
 
-/// The copies of all answers that are not read to their ends.
+/// What is not in the books yet.
 #[derive(Default)]
-pub(crate) struct Backlog(Mutex<Vec<Arc<Copy>>>);
+pub(crate) struct Backlog {
+    /// The copies of all answers that are not read to their ends.
+    copies: Mutex<Vec<Arc<Copy>>>,
+    /// The calls that have ended and are not counted.
+    closings: Mutex<Vec<Arc<Closing>>>,
+}
 
 impl Backlog {
     fn add(&self, copy: &Arc<Copy>) {
@@ -190,16 +199,41 @@ impl Backlog {
         }
     }
 
-    /// Reads everything. What others are about to read is waited for: after this, the books are complete.
-    pub(crate) fn read(&self) {
+    /// Takes a call that is to be counted.
+    pub(crate) fn close(&self, closing: &Arc<Closing>) {
+        self.closings().push(Arc::clone(closing));
+    }
+
+    /// When it is counted.
+    pub(crate) fn closed(&self, closing: &Arc<Closing>) {
+        self.closings().retain(|other| !Arc::ptr_eq(other, closing));
+    }
+
+    /// Reads and counts everything. What others are about to read is waited for: after this, the books are complete.
+    pub(crate) fn read(&self, books: &Books) {
         let copies = self.copies().clone();
         for copy in copies {
-            copy.read();
+            books.guard(|| {
+                copy.read();
+            });
+        }
+        let closings = self.closings().clone();
+        for closing in closings {
+            closing.close(books);
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        // In the order in which calls go through them.
+        self.copies().is_empty() && self.closings().is_empty()
+    }
+
     fn copies(&self) -> MutexGuard<'_, Vec<Arc<Copy>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.copies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn closings(&self) -> MutexGuard<'_, Vec<Arc<Closing>>> {
+        self.closings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -237,7 +271,7 @@ mod tests {
     #[test]
     fn it_is_read_when_somebody_looks_and_told_once() {
         let (books, told) = counting();
-        let desk = Desk::new(Arc::clone(&books), None);
+        let desk = Desk::new(Arc::clone(&books), None, TaskTracker::new());
         let aside = answer(&books, &When::Later(Arc::clone(&desk)));
         let (one, other) = WHOLE.split_at(9);
         aside.chunk(Bytes::from_static(one));
@@ -256,7 +290,7 @@ mod tests {
     #[test]
     fn whoever_has_the_desk_reads_it_without_being_asked() {
         let (books, told) = counting();
-        let desk = Desk::new(Arc::clone(&books), None);
+        let desk = Desk::new(Arc::clone(&books), None, TaskTracker::new());
         let aside = answer(&books, &When::Later(Arc::clone(&desk)));
         aside.chunk(Bytes::from_static(WHOLE));
         desk.read();
@@ -272,7 +306,7 @@ mod tests {
         const ANSWERS: usize = 400;
         let (books, told) = counting();
         let (reading, done) = Reading::start(Arc::clone(&books)).unwrap();
-        let desk = Desk::new(Arc::clone(&books), Some(reading));
+        let desk = Desk::new(Arc::clone(&books), Some(reading), TaskTracker::new());
         for at in 0..ANSWERS {
             let aside = answer(&books, &When::Later(Arc::clone(&desk)));
             if at == 0 {
@@ -302,7 +336,7 @@ mod tests {
     #[test]
     fn an_answer_that_broke_off_is_told_too() {
         let (books, told) = counting();
-        let aside = answer(&books, &When::Later(Desk::new(Arc::clone(&books), None)));
+        let aside = answer(&books, &When::Later(Desk::new(Arc::clone(&books), None, TaskTracker::new())));
         aside.broke(Error::new(ErrorKind::Network, "cut"));
         drop(aside);
         books.catch_up();
@@ -313,7 +347,7 @@ mod tests {
     #[test]
     fn a_turn_does_not_wait_for_who_reads_what_another_connection_has_put_aside() {
         let (books, told) = counting();
-        let [desk, others] = [(); 2].map(|()| Desk::new(Arc::clone(&books), None));
+        let [desk, others] = [(); 2].map(|()| Desk::new(Arc::clone(&books), None, TaskTracker::new()));
         let other = answer(&books, &When::Later(Arc::clone(&others)));
         other.chunk(Bytes::from_static(WHOLE));
         let reading = other.copy.reader.lock().unwrap();
@@ -338,7 +372,7 @@ mod tests {
             for worker in 0..4 {
                 let books = &books;
                 scope.spawn(move || {
-                    let desk = Desk::new(Arc::clone(books), None);
+                    let desk = Desk::new(Arc::clone(books), None, TaskTracker::new());
                     for turn in 0..ANSWERS {
                         let aside = answer(books, &When::Later(Arc::clone(&desk)));
                         for byte in WHOLE.chunks(50) {

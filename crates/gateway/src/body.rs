@@ -4,15 +4,12 @@ use std::time::Duration;
 
 use axum::body::{Body, HttpBody as _};
 use bytes::{Bytes, BytesMut};
-use http::{Extensions, StatusCode};
+use http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt as _;
 use junto_llm::ErrorKind;
 use serde_json::Value;
-use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::task::block_in_place;
 
-use crate::glance::{Glance, not_json};
-use crate::guard::Link;
+use crate::glance::not_json;
 use crate::reply::Failure;
 
 /// How long a client may take to send its body.
@@ -34,61 +31,18 @@ enum Unread {
     Broken(String),
 }
 
-/// The whole body of this request as it came and as JSON, if it is not larger than `limit`.
-pub(crate) async fn read_json(
-    request: &Extensions,
-    body: Body,
-    limit: usize,
-) -> Result<(Bytes, Value), Failure> {
-    let bytes = read_bytes(body, limit).await?;
-    let json = Pace::of(request, bytes.len()).run(|| {
-        Glance::at(&bytes)?;
-        json(&bytes)
-    })?;
-    Ok((bytes, json))
-}
-
 /// What a body says.
 pub(crate) fn json(bytes: &[u8]) -> Result<Value, Failure> {
     serde_json::from_slice(bytes).map_err(|e| not_json(&e))
 }
 
-/// From how many bytes on a body takes so long to read that others are let go on meanwhile.
-const LONG: usize = 256 * 1024;
-
-/// How something is done that takes the longer the larger a request is.
-#[derive(Clone, Copy)]
-pub(crate) enum Pace {
-    /// At once.
-    Short,
-    /// So that whatever else this thread would do meanwhile is done by another.
-    Long,
-}
-
-impl Pace {
-    /// For a request that has so many bytes.
-    pub(crate) fn of(request: &Extensions, size: usize) -> Self {
-        // Other servers may call from where a thread cannot be left.
-        let is_ours = size >= LONG && request.get::<Link>().is_some();
-        let can_be_left = || Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
-        if is_ours && can_be_left() { Self::Long } else { Self::Short }
-    }
-
-    pub(crate) fn run<T>(self, work: impl FnOnce() -> T) -> T {
-        match self {
-            Self::Short => work(),
-            Self::Long => block_in_place(work),
-        }
-    }
-}
-
 /// The whole body as it came, if it is not larger than `limit`.
-pub(crate) async fn read_bytes(body: Body, limit: usize) -> Result<Bytes, Failure> {
+pub(crate) async fn read_bytes(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes, Failure> {
+    if waits_for_leave(headers) && announced(&body) > limit {
+        return Err(too_large(limit));
+    }
     read(body, limit).await.map_err(|unread| match unread {
-        Unread::TooLarge => {
-            let message = format!("the request is larger than {limit} bytes");
-            Failure::with_status(StatusCode::PAYLOAD_TOO_LARGE, message)
-        }
+        Unread::TooLarge => too_large(limit),
         Unread::TooSlow => Failure::new(ErrorKind::Timeout, "the request did not come in time"),
         Unread::Broken(why) => {
             Failure::new(ErrorKind::InvalidRequest, format!("the request could not be read: {why}"))
@@ -96,19 +50,37 @@ pub(crate) async fn read_bytes(body: Body, limit: usize) -> Result<Bytes, Failur
     })
 }
 
+fn too_large(limit: usize) -> Failure {
+    let message = format!("the request is larger than {limit} bytes");
+    Failure::with_status(StatusCode::PAYLOAD_TOO_LARGE, message)
+}
+
+/// Whether a client sends its body only when it is told to (`Expect: 100-continue`), which it is as soon as somebody reads.
+fn waits_for_leave(headers: &HeaderMap) -> bool {
+    headers.get(header::EXPECT).is_some_and(|what| what.as_bytes().eq_ignore_ascii_case(b"100-continue"))
+}
+
+/// How long a client says that its body is.
+fn announced(body: &Body) -> usize {
+    usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX)
+}
+
 /// The whole body, if it is not larger than `limit`.
 async fn read(mut body: Body, limit: usize) -> Result<Bytes, Unread> {
     tokio::time::timeout(PATIENCE, collect(&mut body, limit)).await.unwrap_or(Err(Unread::TooSlow))
 }
 
-/// Reads and forgets what a refused client still sends.
-pub(crate) async fn discard(mut body: Body) {
+/// Reads and forgets what a refused client still sends, unless it waits for leave to.
+pub(crate) async fn discard(headers: &HeaderMap, mut body: Body) {
+    if waits_for_leave(headers) {
+        return;
+    }
     // Whatever becomes of it, the refusal stands.
     let _ = tokio::time::timeout(PATIENCE, skip(&mut body)).await;
 }
 
 async fn collect(body: &mut Body, limit: usize) -> Result<Bytes, Unread> {
-    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    let announced = announced(body);
     if announced > limit {
         skip(body).await;
         return Err(Unread::TooLarge);
@@ -147,43 +119,8 @@ async fn skip(body: &mut Body) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aside::Desk;
-    use crate::books::Books;
     use futures_util::stream;
     use std::io;
-    use std::net::SocketAddr;
-    use std::sync::mpsc;
-
-    /// Of a request that came through our own server.
-    fn served() -> Extensions {
-        let address = SocketAddr::from(([127, 0, 0, 1], 1));
-        let desk = Desk::new(Books::for_tests(drop), None);
-        let mut extensions = Extensions::new();
-        extensions.insert(Link { peer: address, local: address, host: "localhost".into(), desk });
-        extensions
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-    async fn others_have_their_turn_while_a_large_request_is_read() {
-        let serving = async {
-            let (tell, told) = mpsc::sync_channel(1);
-            tokio::spawn(async move { tell.send(()) });
-            Pace::of(&served(), LONG).run(|| told.recv_timeout(PATIENCE))
-        };
-        tokio::spawn(serving).await.unwrap().expect("somebody else did it");
-    }
-
-    #[tokio::test]
-    async fn a_thread_is_left_only_where_it_can_be_and_for_what_is_large() {
-        let is_long = |request: &Extensions, size| matches!(Pace::of(request, size), Pace::Long);
-        assert!(!is_long(&served(), LONG), "there is only this thread");
-        let others = tokio::task::spawn_blocking(move || {
-            let several = tokio::runtime::Builder::new_multi_thread().build().unwrap();
-            let _within = several.enter();
-            [is_long(&served(), LONG), is_long(&served(), LONG - 1), is_long(&Extensions::new(), LONG)]
-        });
-        assert_eq!(others.await.unwrap(), [true, false, false]);
-    }
 
     fn chunks(chunks: &[&'static str]) -> Body {
         let chunks: Vec<io::Result<&'static str>> = chunks.iter().copied().map(Ok).collect();
@@ -207,6 +144,6 @@ mod tests {
     async fn a_body_that_never_comes_is_not_awaited_for_ever() {
         let silent = || Body::from_stream(stream::pending::<io::Result<Bytes>>());
         assert_eq!(read(silent(), 4).await, Err(Unread::TooSlow));
-        discard(silent()).await;
+        discard(&HeaderMap::new(), silent()).await;
     }
 }

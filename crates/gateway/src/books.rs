@@ -1,14 +1,18 @@
 //! Where everything that became of calls is written down: sessions, metrics, the host's own sink.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use http::StatusCode;
 use junto_llm::{Cost, Usage, Usd};
+use tokio::task::spawn_blocking;
 
 use crate::aside::Backlog;
 use crate::metrics::Metrics;
+use crate::pace::Long;
 use crate::report::{CallEnd, CallReport, is_nothing};
 use crate::sessions::{self, Outcome, Sessions, Ticket};
+use crate::warnings::Warnings;
 
 /// Where reports go.
 pub(crate) type Sink = Arc<dyn Fn(CallReport) + Send + Sync>;
@@ -32,14 +36,35 @@ pub(crate) struct Books {
     pub(crate) prices: Option<Prices>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) metrics: Metrics,
-    /// Answers that go through and are still to be read.
+    /// Answers that go through and are still to be read, and calls that are still to be counted.
     pub(crate) backlog: Backlog,
+    /// Who counts what is long.
+    pub(crate) long: Long,
+    pub(crate) warnings: Warnings,
+    /// Whoever catches up: one at a time, since each waits on a thread.
+    pub(crate) catching_up: tokio::sync::Mutex<()>,
 }
 
 impl Books {
-    /// Reads what was put aside. For whoever looks at the books: before it looks.
+    /// Reads what was put aside, and counts what is to be counted. For whoever looks at the books: before it looks.
+    pub(crate) async fn caught_up(self: &Arc<Self>) {
+        let _turn = self.catching_up.lock().await;
+        if !self.backlog.is_empty() {
+            let books = Arc::clone(self);
+            // It may wait for others who do it, so it is done where nobody waits for the thread. It has nothing to say.
+            let _ = spawn_blocking(move || books.catch_up()).await;
+        }
+    }
+
     pub(crate) fn catch_up(&self) {
-        self.backlog.read();
+        self.backlog.read(self);
+    }
+
+    /// Does something for the books in which others have a part who may panic.
+    pub(crate) fn guard(&self, work: impl FnOnce()) {
+        if catch_unwind(AssertUnwindSafe(work)).is_err() {
+            self.warnings.tell("a call could not be written down: whoever was told of it panicked");
+        }
     }
 
     /// Closes a call that has ended: once. What it has spent is on the session's budget.
@@ -109,6 +134,9 @@ mod tests {
                 sessions: Arc::new(Sessions::open(limits, None).unwrap()),
                 metrics: Metrics::new(),
                 backlog: Backlog::default(),
+                long: Long::default(),
+                warnings: Warnings::default(),
+                catching_up: tokio::sync::Mutex::default(),
             })
         }
     }

@@ -16,9 +16,11 @@ use crate::books::{Books, Prices, Sink};
 use crate::guard::{self, ClientKeys, Clients, Name};
 use crate::metrics::Metrics;
 use crate::models::Models;
+use crate::pace::Long;
 use crate::report::CallReport;
 use crate::route::{ClientKeyUse, Routes, Target};
 use crate::sessions::{self, SessionStore, Sessions};
+use crate::warnings::{Warn, Warnings};
 use crate::{serve, surface};
 
 /// Answers clients of the model APIs from the providers it was given. Cheap to clone.
@@ -125,6 +127,7 @@ impl Gateway {
             client_keys: Vec::new(),
             settings: Settings::default(),
             sink: None,
+            warn: None,
             prices: None,
             sessions: None,
         }
@@ -158,13 +161,13 @@ impl Gateway {
             serve::serve(self, listener, shutdown, &stop).await;
             over.cancel();
         };
-        tokio::join!(serving, self.0.books.sessions.keep(over.clone()));
+        tokio::join!(serving, self.keep_sessions(over.clone()));
     }
 
     /// Saves what sessions have used while it changes, until `over` is cancelled, and once more then. For
     /// hosts with a server of their own; [`Gateway::serve`] does it by itself.
     pub async fn keep_sessions(&self, over: CancellationToken) {
-        self.0.books.sessions.keep(over).await;
+        self.0.books.sessions.keep(over, &self.0.books.warnings).await;
     }
 }
 
@@ -184,6 +187,7 @@ pub struct Builder {
     client_keys: Vec<Secret>,
     settings: Settings,
     sink: Option<Sink>,
+    warn: Option<Warn>,
     prices: Option<Prices>,
     sessions: Option<Arc<dyn SessionStore>>,
 }
@@ -218,6 +222,13 @@ impl Builder {
         self
     }
 
+    /// Tells `warn` what is not as it should be with the gateway itself, in words for whoever runs it: that no connection
+    /// can be taken, or nothing saved. It should hand on and return, too. Without it this is a warning of `tracing`.
+    pub fn on_warning(mut self, warn: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.warn = Some(Box::new(warn));
+        self
+    }
+
     /// Says what calls cost, for the budgets of sessions, the metrics and the page; none if nobody knows. Of one that did
     /// not come to its end it is asked where a budget has it counted; else nobody knows.
     pub fn prices(mut self, prices: impl Fn(&CallReport) -> Option<Usd> + Send + Sync + 'static) -> Self {
@@ -237,7 +248,7 @@ impl Builder {
     /// `configuration` if there is no route, if a client key is empty or would be forwarded to a provider,
     /// if sessions have a budget in money but nothing has a price, or if their store cannot be read.
     pub fn build(self) -> Result<Gateway, Error> {
-        let Self { routes, client_keys, settings, sink, prices, sessions } = self;
+        let Self { routes, client_keys, settings, sink, warn, prices, sessions } = self;
         if routes.targets().next().is_none() {
             return Err(Error::configuration("the gateway has no routes")
                 .with_hint("give it at least one, for instance for the pattern `*`"));
@@ -263,8 +274,16 @@ impl Builder {
             most: settings.sessions,
         };
         let sessions = Arc::new(Sessions::open(limits, sessions)?);
-        let books =
-            Arc::new(Books { sink, prices, sessions, metrics: Metrics::new(), backlog: Backlog::default() });
+        let books = Arc::new(Books {
+            sink,
+            prices,
+            sessions,
+            metrics: Metrics::new(),
+            backlog: Backlog::default(),
+            long: Long::default(),
+            warnings: Warnings(warn),
+            catching_up: tokio::sync::Mutex::default(),
+        });
         let limits = guard::Limits { rate: settings.client_rate, running: settings.client_running };
         let admission = Admission::new(settings.running, settings.waiting);
         let models = Models::of(&routes);

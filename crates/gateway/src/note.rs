@@ -1,7 +1,7 @@
 //! What a request that goes through by bytes says for the books.
 
 use bytes::Bytes;
-use http::request::Parts;
+use http::HeaderMap;
 use junto_llm::Wire;
 use serde_json::Value;
 
@@ -22,7 +22,8 @@ pub(crate) struct Note {
 /// What note is taken of.
 pub(crate) struct Noted {
     pub(crate) wire: Wire,
-    pub(crate) head: Parts,
+    /// And nothing else of the request's head: what it came through lives no longer than its connection.
+    pub(crate) headers: HeaderMap,
     pub(crate) bytes: Bytes,
     /// The name of the provider that has it.
     pub(crate) provider: String,
@@ -40,17 +41,12 @@ impl Note {
         self.read()
     }
 
-    /// How many bytes it has.
-    pub(crate) fn size(&self) -> usize {
-        self.request.as_ref().map_or(0, |request| request.bytes.len())
-    }
-
     fn read(&mut self) -> Option<Noted> {
         let request = self.request.take()?;
-        let Noted { wire, head, bytes, provider, asked } = &request;
+        let Noted { wire, headers, bytes, provider, asked } = &request;
         // What is no JSON says nothing.
         let body = serde_json::from_slice(bytes).unwrap_or(Value::Null);
-        let Classified { traffic, session, .. } = crate::classify(*wire, asked, &head.headers, &body);
+        let Classified { traffic, session, .. } = crate::classify(*wire, asked, headers, &body);
         let key = Key::of(*wire, session.as_ref(), &body);
         let (ticket, _) = self.gateway.0.books.sessions.begin(key, Turn::Free);
         self.meter.route(&traffic, provider, asked);

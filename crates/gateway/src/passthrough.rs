@@ -1,6 +1,7 @@
 //! The way of a call whose bytes go through as they are, both ways.
 
-use std::pin::Pin;
+use std::convert::identity;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
@@ -12,15 +13,16 @@ use http::request::Parts;
 use http::{Uri, Version};
 use hyper::body::Frame;
 use junto_llm::{ByteStream, Error, ErrorKind, Wire};
+use tokio::task::{JoinError, JoinHandle};
 
 use crate::aside::{Aside, When};
-use crate::body::Pace;
 use crate::call::{Call, Held};
 use crate::gateway::Gateway;
 use crate::glance::Glance;
 use crate::guard::Link;
 use crate::headers;
 use crate::note::{Note, Noted};
+use crate::pace::{Beside, Pace};
 use crate::reply::Failure;
 use crate::route::{ClientKeyUse, Target};
 use crate::sealed;
@@ -35,7 +37,7 @@ pub(crate) fn is_possible(wire: Wire, target: &Target, asked: &str, body: &[u8])
 }
 
 /// How large a request may be that is kept until its answer begins, when note is taken of it: then the client has to wait
-/// for nothing but its provider. Of a larger one note is taken as soon as it is sent.
+/// for nothing but its provider. Of a larger one note is taken as soon as it is on its way.
 const MOST_KEPT: usize = 64 * 1024;
 
 /// A call that goes through before anything but its model was read of it.
@@ -50,7 +52,8 @@ pub(crate) struct Straight<'a> {
 /// and its bytes. If the provider breaks off, so does the answer: nothing is added to it.
 ///
 /// What was not read of a straight call is read while its provider has it: if it is not what it should be, the provider is
-/// left, and the client is told.
+/// left, and the client is told. If that takes long it is done beside, so that it keeps neither the request from going out
+/// nor its client from leaving.
 pub(crate) async fn answer(
     call: Call,
     head: Parts,
@@ -62,26 +65,40 @@ pub(crate) async fn answer(
     };
     let path = path(call.wire, &head.uri, call.target.client_key);
     let headers = headers::to_provider(&head.headers, call.target.client_key);
-    let (when, pace) = (when(&head), Pace::of(&head.extensions, body.len()));
+    let when = when(&head);
     let mut sending = passthrough.send(&path, headers, body.clone(), &call.cx);
     let first = poll!(&mut sending);
-    if straight.as_ref().is_some_and(|straight| !straight.is_read)
-        && pace.run(|| Glance::at(&body))?.model()? != call.asked
-    {
-        return Err(Failure::new(ErrorKind::InvalidRequest, "model: is there twice, and not the same"));
-    }
-    let mut note = straight.map(|straight| {
+    let (mut note, mut beside) = (None, None);
+    if let Some(Straight { gateway, is_read }) = straight {
+        let Parts { headers, extensions, .. } = head;
+        let pace = Pace::of(gateway, &extensions, body.len());
+        let is_kept = body.len() <= MOST_KEPT;
+        let (gateway, meter) = (gateway.clone(), call.meter.clone());
         let (provider, asked) = (call.target.name.clone(), call.asked.clone());
-        let request = Noted { wire: call.wire, head, bytes: body, provider, asked };
-        Note::new(straight.gateway.clone(), call.meter.clone(), request)
-    });
-    let answer = match first {
-        Poll::Ready(answer) => answer?,
-        Poll::Pending => {
-            let large = note.take_if(|note| note.size() > MOST_KEPT);
-            pace.run(|| drop(large));
-            sending.await?
+        let request = Noted { wire: call.wire, headers, bytes: body, provider, asked };
+        let check = move || {
+            if !is_read && Glance::at(&request.bytes)?.model()? != request.asked {
+                return Err(Failure::new(
+                    ErrorKind::InvalidRequest,
+                    "model: is there twice, and not the same",
+                ));
+            }
+            Ok(Note::new(gateway, meter, request))
+        };
+        if is_kept {
+            note = Some(check()?);
+        } else {
+            match pace.beside(move || check().map(|note| drop(note.take()))) {
+                Beside::Done(checked) => checked?,
+                Beside::Under(work) => beside = Some(work),
+            }
         }
+    }
+    let answer = match (first, beside) {
+        (Poll::Ready(answer), None) => answer?,
+        (Poll::Pending, None) => sending.await?,
+        // Boxed, since most have no room for it to spare.
+        (first, Some(check)) => Box::pin(checked(sending, first, check)).await?,
     };
     let (answer, bytes) = answer.into_parts();
     let tee = Tee::new(&answer, call.origin(), call.meter.clone());
@@ -91,6 +108,32 @@ pub(crate) async fn answer(
     *response.status_mut() = answer.status;
     *response.headers_mut() = headers::to_client(&answer.headers);
     Ok(response)
+}
+
+/// What a provider answers to a request that is looked through meanwhile. If that is not what it should be, the provider is
+/// left at once; and nothing goes to the client before that is known.
+async fn checked<T>(
+    mut sending: impl Future<Output = Result<T, Error>> + Unpin,
+    first: Poll<Result<T, Error>>,
+    check: JoinHandle<Result<Result<(), Failure>, JoinError>>,
+) -> Result<T, Failure> {
+    let mut check = pin!(async {
+        let broke = || Failure::new(ErrorKind::Server, "the gateway broke off reading the request");
+        check.await.and_then(identity).unwrap_or_else(|_| Err(broke()))
+    });
+    let answer = match first {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => tokio::select! {
+            biased;
+            checked = &mut check => {
+                checked?;
+                return Ok(sending.await?);
+            }
+            answer = &mut sending => answer,
+        },
+    };
+    check.await?;
+    Ok(answer?)
 }
 
 /// The surface's path below the provider's base URL, with the client's query.

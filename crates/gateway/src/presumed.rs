@@ -13,6 +13,9 @@ use crate::report::is_nothing;
 /// How much of an answer is kept to be counted, in bytes; no model writes so much.
 const MOST: usize = 8 * 1024 * 1024;
 
+/// From how many bytes on it takes a while to count them.
+const LONG: usize = 8 * 1024;
+
 /// A request, and what was answered so far.
 pub(crate) struct Presumed {
     wire: Wire,
@@ -68,6 +71,11 @@ impl Presumed {
         if self.answer.len() + text.len() <= MOST {
             self.answer.push_str(text);
         }
+    }
+
+    /// Whether it takes a while to say how much it is.
+    pub(crate) fn is_long(&self) -> bool {
+        self.request.len() + self.answer.len() >= LONG
     }
 
     /// The tokens: what the provider said, and the rest as it is counted. That takes about a tenth of a second for a

@@ -1,5 +1,6 @@
 //! What became of calls, told to whoever keeps the books or looks on.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use junto_llm::{CallCx, CallId, Error, Response, SessionId, StreamEvent, Traffic
 use tokio::time::Instant;
 
 use crate::books::{Books, Spent};
+use crate::closing::Ended;
 use crate::presumed::Presumed;
 use crate::sessions::Ticket;
 
@@ -50,17 +52,21 @@ pub struct CallReport {
     pub began: Option<Duration>,
     /// The time until the end.
     pub took: Duration,
+    /// How many bytes the request had; none if it was refused before it was read.
+    pub request_bytes: usize,
 }
 
 impl CallReport {
-    /// Whether a provider has answered, or begun to, and nothing is known of what it used; that is not nothing.
+    /// Whether a provider has answered, or was about to when its client left, and nothing is known of what it used; that is
+    /// not nothing.
     pub fn is_untold(&self) -> bool {
-        let has_answered = match self.end {
+        let has_worked = match self.end {
             CallEnd::Complete | CallEnd::Unread => true,
-            CallEnd::BrokenOff => self.began.is_some(),
+            // It has the request, and does not forget it because the client does not wait.
+            CallEnd::BrokenOff => self.via.is_some(),
             CallEnd::Failed { .. } => false,
         };
-        has_answered && is_nothing(&self.usage) && self.via != Some(Via::Gateway)
+        has_worked && is_nothing(&self.usage) && self.via != Some(Via::Gateway)
     }
 }
 
@@ -96,6 +102,8 @@ pub(crate) struct Meter(Arc<Open>);
 struct Open {
     books: Arc<Books>,
     asked: Instant,
+    /// How many bytes the request has.
+    size: AtomicUsize,
     /// Gone once the report is made.
     notes: Mutex<Option<Notes>>,
 }
@@ -126,13 +134,20 @@ impl Meter {
             wire,
             began: None,
             took: Duration::ZERO,
+            request_bytes: 0,
         };
         let notes = Notes { report, status: None, ticket: None, is_all: false, presumed: None };
         Self(Arc::new(Open {
             books: Arc::clone(books),
             asked: Instant::now(),
+            size: AtomicUsize::new(0),
             notes: Mutex::new(Some(notes)),
         }))
+    }
+
+    /// Takes note of how many bytes the request has.
+    pub(crate) fn read(&self, size: usize) {
+        self.0.size.store(size, Ordering::Relaxed);
     }
 
     /// Takes note of who will be asked, and for what.
@@ -241,7 +256,8 @@ impl Open {
         let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Notes { report, mut status, ticket, is_all, presumed }) = notes {
             let took = self.asked.elapsed();
-            let mut report = CallReport { end, took, ..report };
+            let request_bytes = self.size.load(Ordering::Relaxed);
+            let mut report = CallReport { end, took, request_bytes, ..report };
             if matches!(report.end, CallEnd::Complete) && report.began.is_none() {
                 // A whole answer is handed out when all of it is there.
                 report.began = Some(took);
@@ -249,11 +265,10 @@ impl Open {
             }
             let counts = |presumed: &Presumed| presumed.has_heard() || report.is_untold();
             let presumed = presumed.filter(|_| report.via != Some(Via::Gateway)).filter(counts);
-            let spent = match presumed {
-                Some(presumed) => Spent::Presumed(presumed.usage()),
-                None if is_all || is_nothing(&report.usage) => Spent::Told,
-                None => Spent::More,
-            };
+            if let Some(presumed) = presumed {
+                return Ended { report, began: status, ticket, presumed }.close(&self.books);
+            }
+            let spent = if is_all || is_nothing(&report.usage) { Spent::Told } else { Spent::More };
             self.books.close(report, status, ticket, &spent);
         }
     }

@@ -3,6 +3,7 @@
 mod ends;
 
 use std::convert::Infallible;
+use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -25,6 +27,7 @@ use crate::gateway::Gateway;
 use crate::guard::Link;
 use crate::surface;
 use crate::turns::Turns;
+use crate::warnings::Warnings;
 
 /// How many connections are served at a time; others wait to be accepted.
 const MOST_CONNECTIONS: usize = 8192;
@@ -33,6 +36,8 @@ const PATIENCE: Patience =
     Patience { head: Duration::from_mins(2), ping: Duration::from_secs(30), pong: Duration::from_secs(20) };
 /// The pause after a failed accept: out of file descriptors, for instance, which would spin.
 const BREATH: Duration = Duration::from_millis(20);
+/// How long nothing more is said of that once it was.
+const AGAIN: Duration = Duration::from_mins(1);
 
 /// How long a connection is waited for.
 #[derive(Clone, Copy)]
@@ -68,6 +73,8 @@ async fn serve_with(
     let _ends_all = server.stop.clone().drop_guard();
     let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     let (reading, done) = Reading::start(Arc::clone(&gateway.0.books)).unzip();
+    let warnings = &gateway.0.books.warnings;
+    let mut warned: Option<Instant> = None;
     loop {
         let accepted = tokio::select! {
             biased;
@@ -75,38 +82,42 @@ async fn serve_with(
             () = server.stop.cancelled() => break,
             accepted = accept(&listener, &permits) => accepted,
         };
-        if let Some((stream, peer, permit)) = accepted {
-            let desk = Desk::new(Arc::clone(&gateway.0.books), reading.clone());
-            let connection = server.clone().connection(stream, peer, gateway.clone(), Arc::clone(&desk));
-            let connection = Turns::new(connection, desk);
-            server.tasks.spawn(async move {
-                connection.await;
-                drop(permit);
-            });
-        }
+        let (stream, peer, permit) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                if warned.is_none_or(|at| at.elapsed() >= AGAIN) {
+                    warned = Some(Instant::now());
+                    warnings.tell(&format!("cannot accept a connection, and tries again: {error}"));
+                }
+                tokio::time::sleep(BREATH).await;
+                continue;
+            }
+        };
+        let desk = Desk::new(Arc::clone(&gateway.0.books), reading.clone(), server.tasks.clone());
+        let connection = server.clone().connection(stream, peer, gateway.clone(), Arc::clone(&desk));
+        let connection = Turns::new(connection, desk);
+        server.tasks.spawn(async move {
+            connection.await;
+            drop(permit);
+        });
     }
     // From here on the system refuses connections.
     drop(listener);
     drop(reading);
-    server.end(gateway.0.settings.grace).await;
+    server.end(gateway.0.settings.grace, warnings).await;
     if let Some(done) = done {
         done.wait().await;
     }
+    gateway.0.books.caught_up().await;
 }
 
 async fn accept(
     listener: &TcpListener,
     permits: &Arc<Semaphore>,
-) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-    let permit = Arc::clone(permits).acquire_owned().await.ok()?;
-    match listener.accept().await {
-        Ok((stream, peer)) => Some((stream, peer, permit)),
-        Err(error) => {
-            tracing::warn!(%error, "cannot accept a connection");
-            tokio::time::sleep(BREATH).await;
-            None
-        }
-    }
+) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+    let permit = Arc::clone(permits).acquire_owned().await.map_err(io::Error::other)?;
+    let (stream, peer) = listener.accept().await?;
+    Ok((stream, peer, permit))
 }
 
 #[derive(Clone)]
@@ -122,7 +133,7 @@ struct Server {
 
 impl Server {
     /// Lets running answers finish within this time.
-    async fn end(&self, grace: Duration) {
+    async fn end(&self, grace: Duration, warnings: &Warnings) {
         self.tasks.close();
         tokio::select! {
             biased;
@@ -130,7 +141,8 @@ impl Server {
             () = self.stop.cancelled() => {}
             () = tokio::time::sleep(grace) => {}
         }
-        tracing::warn!(connections = self.tasks.len(), "closing connections whose answers did not finish");
+        let left = self.tasks.len();
+        warnings.tell(&format!("closing {left} connections whose answers did not finish"));
         self.stop.cancel();
         self.tasks.wait().await;
     }

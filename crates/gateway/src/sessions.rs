@@ -23,6 +23,7 @@ pub(crate) use self::key::Key;
 
 use self::table::{Slot, Table};
 use crate::reply::Failure;
+use crate::warnings::Warnings;
 
 /// How long after a change everything is saved: changes come in bursts.
 const SETTLED: Duration = Duration::from_secs(2);
@@ -66,7 +67,7 @@ pub trait SessionStore: Send + Sync {
     /// Replaces what this gateway has saved before, all of it or nothing.
     ///
     /// # Errors
-    /// If that fails. The gateway says so in its log and tries again with the next change.
+    /// If that fails. The gateway [warns](crate::Builder::on_warning) and tries again with the next change.
     fn save(&self, sessions: &[SessionRecord]) -> std::io::Result<()>;
 }
 
@@ -155,25 +156,25 @@ impl Sessions {
     }
 
     /// Saves what changes until `over`, and once more at the end.
-    pub(crate) async fn keep(&self, over: CancellationToken) {
+    pub(crate) async fn keep(&self, over: CancellationToken, warnings: &Warnings) {
         let Some(store) = &self.store else { return };
         while !over.is_cancelled() {
             tokio::select! {
                 () = over.cancelled() => {}
                 () = async { self.changed.notified().await; tokio::time::sleep(SETTLED).await } => {
-                    self.save(store).await;
+                    self.save(store, warnings).await;
                 }
             }
         }
-        self.save(store).await;
+        self.save(store, warnings).await;
     }
 
-    async fn save(&self, store: &Arc<dyn SessionStore>) {
+    async fn save(&self, store: &Arc<dyn SessionStore>, warnings: &Warnings) {
         let records: Vec<SessionRecord> = self.table().records().cloned().collect();
         let store = Arc::clone(store);
         let saved = tokio::task::spawn_blocking(move || store.save(&records)).await;
         if let Err(error) = saved.map_err(std::io::Error::other).flatten() {
-            tracing::warn!(%error, "what sessions have used could not be saved");
+            warnings.tell(&format!("what sessions have used could not be saved: {error}"));
         }
     }
 

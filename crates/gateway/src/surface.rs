@@ -51,7 +51,12 @@ async fn serve(gateway: &Gateway, request: Request) -> Response {
         found => {
             let surface = found.as_ref().map_or("none", |found| found.surface.name());
             let response = match guard::check(gateway, &request) {
-                Ok(_client) => other(gateway, found, &request),
+                Ok(_client) => {
+                    if found.as_ref().is_some_and(|found| found.surface.shows_books()) {
+                        gateway.0.books.caught_up().await;
+                    }
+                    other(gateway, found, &request)
+                }
                 Err(failure) => failure.into_response(wire_of(request.uri().path(), request.headers())),
             };
             gateway.0.books.metrics.request(surface, response.status());
@@ -63,7 +68,6 @@ async fn serve(gateway: &Gateway, request: Request) -> Response {
 /// Answers a request for something else than a model's answer.
 fn other(gateway: &Gateway, found: Option<Found>, request: &Request) -> Response {
     let Some(Found { surface, model }) = found else { return missing(request) };
-    gateway.0.books.catch_up();
     match surface {
         Surface::Health | Surface::Hello => alive(),
         Surface::Metrics => reply::text(metrics::TYPE, metrics_text(gateway)),

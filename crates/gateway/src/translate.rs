@@ -1,21 +1,22 @@
 //! The way of a call that is decoded, answered by its provider, and encoded again.
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use junto_llm::wire::{AnswerCx, Incoming, Mode};
-use junto_llm::{Effort, ErrorKind, Narration, Part, RateLimit, Request, Wire};
-use serde_json::{Value, json};
+use junto_llm::{Effort, ErrorKind, Narration, Origin, Part, RateLimit, Request, Wire};
+use serde_json::{Map, Value, json};
 
-use crate::body::Pace;
 use crate::call::Call;
 use crate::gateway::{Progress, Settings};
 use crate::limits;
 use crate::live::{Label, Live};
 use crate::progress::Trailing;
 use crate::reply::{self, Failure};
+use crate::route::Target;
 use crate::sealed::{self, Sealer};
 
 /// Answers a call. What fails before the first byte is a [`Failure`]; what fails later is told in
@@ -24,12 +25,9 @@ pub(crate) async fn answer(
     settings: &Settings,
     mut call: Call,
     head: &Parts,
-    body: &Value,
-    pace: Pace,
+    asked: Asked,
 ) -> Result<Response, Failure> {
-    let path = head.uri.path_and_query().map_or(head.uri.path(), |path| path.as_str());
-    let incoming = Incoming { path, body };
-    let (request, mode) = pace.run(|| read(&call, &head.headers, incoming))?;
+    let Asked { request, mode, tells_usage, repeated } = asked;
     let label = Label::new(&call);
     let created = now();
     match mode {
@@ -48,6 +46,9 @@ pub(crate) async fn answer(
             Sealer::new(call.origin()).seal_all(&mut response);
             let mut answer = codec.encode_response(&response);
             codec.date(&mut answer, created);
+            if let Value::Object(answer) = &mut answer {
+                answer.extend(repeated);
+            }
             let reply = reply::json(StatusCode::OK, &answer);
             Ok(limited(reply, call.wire, response.rate_limit.as_ref(), created))
         }
@@ -56,7 +57,7 @@ pub(crate) async fn answer(
                 Progress::Shown => settings.narration,
                 Progress::Hidden => Narration::Silent,
             };
-            let cx = AnswerCx { created, tells_usage: wants_usage(call.wire, body) };
+            let cx = AnswerCx { created, tells_usage, repeated };
             let trailing = Trailing::for_client(&head.headers);
             let wire = call.wire;
             let (events, rate_limit) = Live::open(settings, call, request, label, &cx, trailing).await?;
@@ -84,15 +85,47 @@ pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// The request as the provider shall get it.
-fn read(call: &Call, headers: &HeaderMap, incoming: Incoming<'_>) -> Result<(Request, Mode), Failure> {
-    let (mut request, mode) = call.wire.codec().decode_request(incoming, &call.origin())?;
-    sealed::open_all(call.wire, &mut request.messages);
-    request.model = Some(call.model().to_owned());
-    request.provider = Some(call.target.name.clone());
-    let same = call.target.provider.passthrough(call.wire).is_some();
-    if let Some(field) = call.wire.codec().lost(&request, same) {
-        return Err(unheeded(field, &call.target.name));
+/// What is asked, decoded.
+pub(crate) struct Asked {
+    request: Request,
+    mode: Mode,
+    /// Whether the client is told what its answer used.
+    tells_usage: bool,
+    /// What the answer repeats of it.
+    repeated: Map<String, Value>,
+}
+
+impl Asked {
+    /// A request as this target shall get it, for the model that it is asked for.
+    pub(crate) fn read(
+        wire: Wire,
+        target: &Target,
+        model: &str,
+        head: &Parts,
+        body: &Value,
+    ) -> Result<Self, Failure> {
+        let path = head.uri.path_and_query().map_or(head.uri.path(), |path| path.as_str());
+        let (request, mode) = read(wire, target, model, &head.headers, Incoming { path, body })?;
+        let (tells_usage, repeated) = (wants_usage(wire, body), wire.codec().repeated(body));
+        Ok(Self { request, mode, tells_usage, repeated })
+    }
+}
+
+fn read(
+    wire: Wire,
+    target: &Target,
+    model: &str,
+    headers: &HeaderMap,
+    incoming: Incoming<'_>,
+) -> Result<(Request, Mode), Failure> {
+    let origin = Arc::new(Origin { wire, provider: target.name.clone(), model: model.to_owned() });
+    let (mut request, mode) = wire.codec().decode_request(incoming, &origin)?;
+    sealed::open_all(wire, &mut request.messages);
+    request.model = Some(model.to_owned());
+    request.provider = Some(target.name.clone());
+    let same = target.provider.passthrough(wire).is_some();
+    if let Some(field) = wire.codec().lost(&request, same) {
+        return Err(unheeded(field, &target.name));
     }
     if !same {
         // Labels are for the books of the provider that the client believes it talks to; they may
@@ -100,7 +133,7 @@ fn read(call: &Call, headers: &HeaderMap, incoming: Incoming<'_>) -> Result<(Req
         request.metadata.clear();
         settle_effort(&mut request);
     }
-    if call.wire == Wire::Anthropic {
+    if wire == Wire::Anthropic {
         keep_betas(headers, &mut request);
     }
     Ok((request, mode))

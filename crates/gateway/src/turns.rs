@@ -104,6 +104,7 @@ mod tests {
     use crate::books::Books;
     use futures_util::future::poll_fn;
     use std::sync::atomic::AtomicUsize;
+    use tokio_util::task::TaskTracker;
 
     #[derive(Default)]
     struct Count(AtomicUsize);
@@ -118,7 +119,7 @@ mod tests {
     fn turn(future: impl Fn(usize, &Waker) -> Poll<()>) -> (usize, usize) {
         let (polls, woken) = (AtomicUsize::new(0), Arc::<Count>::default());
         let counted = poll_fn(|cx| future(polls.fetch_add(1, Ordering::SeqCst), cx.waker()));
-        let mut turns = Turns::new(counted, Desk::new(Books::for_tests(drop), None));
+        let mut turns = Turns::new(counted, Desk::new(Books::for_tests(drop), None, TaskTracker::new()));
         let waker = Waker::from(Arc::clone(&woken));
         let _ = Pin::new(&mut turns).poll(&mut Context::from_waker(&waker));
         (polls.load(Ordering::SeqCst), woken.0.load(Ordering::SeqCst))
@@ -158,7 +159,7 @@ mod tests {
             *kept.lock().unwrap() = Some(cx.waker().clone());
             Poll::<()>::Pending
         });
-        let mut turns = Turns::new(future, Desk::new(Books::for_tests(drop), None));
+        let mut turns = Turns::new(future, Desk::new(Books::for_tests(drop), None, TaskTracker::new()));
         let waker = Waker::from(Arc::clone(&woken));
         assert!(Pin::new(&mut turns).poll(&mut Context::from_waker(&waker)).is_pending());
         kept.lock().unwrap().take().unwrap().wake();

@@ -15,7 +15,7 @@ pub mod responses;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::catalog::ModelInfo;
 use crate::names::NameMap;
@@ -129,19 +129,21 @@ pub struct Incoming<'a> {
 
 /// What a server's answer says beside what the model said. Codecs see neither a clock nor, when they
 /// write an answer, its request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnswerCx {
     /// When the answer was begun, in seconds since 1970, for wires that date their answers.
     pub created: u64,
     /// Whether a stream tells its usage, on the wire whose clients have to ask for that (Chat
     /// Completions): others stumble over the chunk that has nothing else in it.
     pub tells_usage: bool,
+    /// What the answer repeats of its request: [`Codec::repeated`].
+    pub repeated: Map<String, Value>,
 }
 
 impl Default for AnswerCx {
     /// At no time in particular, with its usage.
     fn default() -> Self {
-        Self { created: 0, tells_usage: true }
+        Self { created: 0, tells_usage: true, repeated: Map::new() }
     }
 }
 
@@ -202,6 +204,12 @@ pub trait Codec: Send + Sync {
 
     /// Dates a whole answer, on wires that do.
     fn date(&self, _answer: &mut Value, _created: u64) {}
+
+    /// Fields of a request, as it came, that answers on this wire repeat: in whole answers they take the place of their
+    /// defaults.
+    fn repeated(&self, _request: &Value) -> Map<String, Value> {
+        Map::new()
+    }
 
     /// Writes a streamed answer.
     fn stream_encoder(&self) -> Box<dyn StreamEncoder>;

@@ -1,9 +1,11 @@
 //! `junto gateway`: the configured providers behind the APIs that clients know.
 
 mod clerk;
+mod files;
 mod keys;
 mod log;
 mod memory;
+mod printer;
 mod report;
 mod routes;
 mod serve;

@@ -29,6 +29,7 @@ mod t1_doctor;
 mod t1_eval;
 mod t1_gateway;
 mod t1_gateway_limits;
+mod t1_gateway_log;
 mod t1_gateway_memory;
 mod t1_gateway_routes;
 #[cfg(target_os = "linux")]

@@ -2,6 +2,7 @@ use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use junto::llm::{CallCx, Client, Endpoint, Error, ErrorKind, HttpProvider, Request, StreamEvent, Wire};
@@ -113,6 +114,26 @@ impl Gateway {
             .iter()
             .map(|model| model["id"].as_str().unwrap().to_owned())
             .collect()
+    }
+
+    /// The next line that it says.
+    pub(crate) fn next_line(&mut self) -> String {
+        let from = self.said.len();
+        assert_ne!(self.err.read_line(&mut self.said).unwrap(), 0, "{}", self.said);
+        self.said[from..].to_owned()
+    }
+
+    /// Interrupts it and reads nothing of what it says; gives the exit code.
+    pub(crate) fn end_unread(mut self) -> Option<i32> {
+        interrupt(&self.child);
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_mins(1) {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("it does not end")
     }
 
     /// Interrupts it; gives the exit code and everything it said.

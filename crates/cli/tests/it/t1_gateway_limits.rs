@@ -44,6 +44,20 @@ fn a_session_has_a_budget_that_outlives_the_gateway() {
     assert_eq!(stage.requests().len(), 1);
 }
 
+/// Each answer under way takes two, and what a process may have at first is usually 1024.
+#[cfg(target_os = "linux")]
+#[test]
+fn as_many_files_may_be_open_as_the_system_allows() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(256), maximum }).unwrap();
+    let gateway = Gateway::start(&stage("").machine, &[]);
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", gateway.id())).unwrap();
+    let files = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let files: Vec<&str> = files.split_whitespace().collect();
+    assert!(files[0] == files[1] && files[0] != "256", "{files:?}");
+}
+
 #[test]
 fn a_council_has_so_many_turns() {
     let stage = stage("max_turns = 1\ncouncil = [\"local/a-1\", \"local/b-1\"]\n");

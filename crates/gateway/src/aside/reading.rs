@@ -121,7 +121,10 @@ impl Shared {
                 };
                 looks = 0;
                 let waiting = self.waiting.fetch_sub(1, Ordering::Relaxed);
-                copy.read();
+                // Whoever is told of it may panic, and this thread is everybody's.
+                books.guard(|| {
+                    copy.read();
+                });
                 books.backlog.remove(&copy);
                 self.read().push(copy);
                 if waiting <= FEW {

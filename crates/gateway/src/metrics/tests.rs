@@ -18,6 +18,7 @@ fn report(provider: Option<&str>, end: CallEnd) -> CallReport {
         wire: Wire::Anthropic,
         began: Some(Duration::from_millis(7)),
         took: Duration::from_secs(3),
+        request_bytes: 900,
     }
 }
 

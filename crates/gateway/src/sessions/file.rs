@@ -14,7 +14,7 @@ use super::{KnownBy, SessionRecord, SessionStore};
 /// The form of the file; one of another form is not read.
 const VERSION: u32 = 1;
 
-/// Keeps sessions in a file of JSON, which only its owner may read. The folder must be there.
+/// Keeps sessions in a file of JSON, which only its owner may read. The folder is made if it is not there.
 ///
 /// Several gateways may share the file, each with one of these: what another has written stays, and what sessions have
 /// used with each of them is added up.
@@ -55,6 +55,10 @@ impl SessionStore for SessionFile {
     }
 
     fn save(&self, sessions: &[SessionRecord]) -> io::Result<()> {
+        if let Some(folder) = self.path.parent() {
+            // Somebody may have tidied up meanwhile.
+            fs::create_dir_all(folder)?;
+        }
         let _lock = lock(&self.path.with_extension("lock"))?;
         self.write(&self.merged(self.read()?, sessions))?;
         self.know(sessions);
@@ -248,6 +252,18 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_that_was_removed_meanwhile_is_made_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = SessionFile::new(folder.path().join("a/b/sessions.json"));
+        let sessions = [record("a", KnownBy::Id, Cost::Unknown)];
+        for _ in 0..2 {
+            file.save(&sessions).unwrap();
+            assert_eq!(file.load().unwrap(), sessions);
+            fs::remove_dir_all(folder.path().join("a")).unwrap();
+        }
+    }
+
+    #[test]
     fn what_cannot_be_read_is_no_empty_list() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sessions.json");
@@ -257,7 +273,7 @@ mod tests {
             let error = file.load().unwrap_err().to_string();
             assert!(error.contains("sessions.json"), "{error}");
         }
-        let nowhere = SessionFile::new(folder.path().join("none/sessions.json"));
-        assert!(nowhere.save(&[]).is_err());
+        let nowhere = SessionFile::new(path.join("sessions.json"));
+        assert!(nowhere.save(&[]).is_err(), "its folder is a file");
     }
 }

@@ -186,7 +186,7 @@ async fn what_changed_is_saved_by_and_by_and_at_the_end() {
     let over = CancellationToken::new();
     let keeper = tokio::spawn({
         let (all, over) = (all.clone(), over.clone());
-        async move { all.keep(over).await }
+        async move { all.keep(over, &Warnings::default()).await }
     });
     tokio::time::pause();
     let first = goes(&all, opening("hi"));

@@ -17,7 +17,9 @@ use tokio::time::timeout;
 use super::Request;
 use super::generate::{self, Admitted};
 use crate::gateway::Gateway;
+use crate::glance::Glance;
 use crate::guard;
+use crate::pace::Pace;
 use crate::reply::{self, Failure};
 use crate::route::{ClientKeyUse, Target};
 use crate::{body, headers, passthrough, sealed};
@@ -43,7 +45,8 @@ pub(super) async fn answer(
             count(gateway, wire, model, request, admitted, &cx).await
         }
         Err(failure) => {
-            body::discard(request.into_body()).await;
+            let (head, body) = request.into_parts();
+            body::discard(&head.headers, body).await;
             Err(failure)
         }
     };
@@ -61,24 +64,27 @@ async fn count(
     cx: &CallCx,
 ) -> Result<Response, Failure> {
     let (head, body) = request.into_parts();
-    let (bytes, body) = body::read_json(&head.extensions, body, gateway.0.settings.body_limit).await?;
+    let bytes = body::read_bytes(&head.headers, body, gateway.0.settings.body_limit).await?;
+    let pace = Pace::of(gateway, &head.extensions, bytes.len());
+    let glance = pace.run(|| Glance::at(&bytes)).await?;
     let _permit = place.run().await.ok_or_else(|| Failure::overloaded(wire))?;
-    let asked = model.map_or_else(|| generate::model_in(&body), Ok)?;
+    let asked = model.map_or_else(|| glance.model(), Ok)?;
     let target = gateway.0.routes.target(&asked)?;
     let renamed = target.model.as_ref().is_some_and(|model| *model != asked);
     if !renamed
         && !sealed::may_be_in(wire, &bytes)
-        && let Ok(Some(told)) = timeout(PATIENCE, ask(&target, wire, &head, bytes, cx)).await
+        && let Ok(Some(told)) = timeout(PATIENCE, ask(&target, wire, &head, bytes.clone(), cx)).await
     {
         return Ok(told);
     }
     let model = target.model.clone().unwrap_or(asked);
     let spoken = Wire::ALL.into_iter().find(|wire| target.provider.passthrough(*wire).is_some());
-    let request = read(wire, &target, &model, body)?;
     // It may take a while, so it is not done where other calls wait for their turn.
-    let counted =
-        tokio::task::spawn_blocking(move || tokens::count(&request, &model, spoken.unwrap_or(wire)));
-    let count = counted.await.map_err(|_| Failure::new(ErrorKind::Server, "the count broke off"))?;
+    let counted = pace.apart(move || {
+        let request = read(wire, &target, &model, body::json(&bytes)?)?;
+        Ok::<_, Failure>(tokens::count(&request, &model, spoken.unwrap_or(wire)))
+    });
+    let count = counted.await.map_err(|_| Failure::new(ErrorKind::Server, "the count broke off"))??;
     Ok(reply::json(StatusCode::OK, &said(wire, count.tokens)))
 }
 

@@ -7,23 +7,24 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{StatusCode, header};
-use junto_llm::{CallCx, CallId, ErrorKind, Wire};
+use junto_llm::{CallCx, CallId, Wire};
 use serde_json::Value;
 
 use super::Request;
 use crate::admit::Place;
-use crate::body::Pace;
 use crate::call::{Call, Held};
 use crate::classify::is_free;
 use crate::gateway::Gateway;
 use crate::glance::{Glance, model_at_once};
 use crate::guard::{self, Client};
+use crate::pace::Pace;
 use crate::passthrough::{self, Straight};
 use crate::presumed::Presumed;
 use crate::reply::{self, Failure};
 use crate::report::{Meter, Via};
 use crate::route::Target;
 use crate::sessions::{Canned, Key, Turn, Verdict};
+use crate::translate::Asked;
 use crate::{body, translate, workdir};
 
 /// Answers one request, whatever becomes of it. `model` is the one that the path names, on wires that
@@ -40,7 +41,8 @@ pub(super) async fn answer(
     let result = match admit(gateway, wire, &request) {
         Ok(admitted) => call(gateway, wire, model, request, cx, admitted, meter.clone()).await,
         Err(failure) => {
-            body::discard(request.into_body()).await;
+            let (head, body) = request.into_parts();
+            body::discard(&head.headers, body).await;
             Err(failure)
         }
     };
@@ -93,7 +95,8 @@ async fn call(
     // Whoever drops this future, or later the answer's body, ends the call.
     let cancel = cx.cancel.clone().drop_guard();
     let (head, body) = request.into_parts();
-    let bytes = body::read_bytes(body, gateway.0.settings.body_limit).await?;
+    let bytes = body::read_bytes(&head.headers, body, gateway.0.settings.body_limit).await?;
+    meter.read(bytes.len());
     let straight = |asked: &str| {
         let target = gateway.0.routes.target(asked).ok()?;
         let passes = passthrough::is_possible(wire, &target, asked, &bytes);
@@ -102,11 +105,11 @@ async fn call(
     let at_once = model_at_once(&bytes).filter(|_| model.is_none());
     let at_once = at_once.and_then(|asked| Some((asked.to_owned(), straight(asked)?)));
     let is_read = at_once.is_none();
-    let pace = Pace::of(&head.extensions, bytes.len());
+    let pace = Pace::of(gateway, &head.extensions, bytes.len());
     let (asked, straight) = if let Some((asked, target)) = at_once {
         (asked, Some(target))
     } else {
-        let glance = pace.run(|| Glance::at(&bytes))?;
+        let glance = pace.run(|| Glance::at(&bytes)).await?;
         let asked = model.map_or_else(|| glance.model(), Ok)?;
         let straight = straight(&asked);
         (asked, straight)
@@ -119,22 +122,60 @@ async fn call(
         return passthrough::answer(call, head, bytes, Some(straight)).await;
     }
     let target = gateway.0.routes.target(&asked)?;
-    let body = pace.run(|| {
-        let body = body::json(&bytes)?;
-        crate::classify(wire, &asked, &head.headers, &body).apply(&mut cx);
-        Ok::<_, Failure>(body)
-    })?;
-    let stated = cx.workdir.take();
-    meter.route(&cx.traffic, &target.name, target.model.as_deref().unwrap_or(&asked));
-    if gateway.0.books.sessions.have_budget() {
-        let model = target.model.as_deref().unwrap_or(&asked);
-        meter.presume(Presumed::new(wire, model, bytes.clone()));
+    if !gateway.0.books.sessions.are_free(target.turns) {
+        gateway.0.books.caught_up().await;
     }
-    let target = pace.run(|| in_session(gateway, wire, target, &cx, &body, &meter))?;
+    // In one go, so that what is made of the request meanwhile lives no longer than it takes.
+    let read = pace.run(|| prepare(gateway, wire, target, &asked, &head, bytes, &mut cx, &meter)).await;
+    let Prepared { target, way, workdir } = read?;
     let permit = admitted.place.run().await.ok_or_else(|| Failure::overloaded(wire))?;
     let held = Held { _cancel: cancel, _permit: permit, _client: admitted.client };
     let call = Call { wire, target, asked, cx, held, meter };
-    Box::pin(dispatch(gateway, call, head, bytes, body, stated)).await
+    Box::pin(dispatch(gateway, call, head, way, workdir)).await
+}
+
+/// A request that was read.
+struct Prepared {
+    /// Who answers.
+    target: Target,
+    way: Way,
+    /// Where the client says it works.
+    workdir: Option<PathBuf>,
+}
+
+/// Which way a request takes, and what of it.
+enum Way {
+    Through(Bytes),
+    Translated(Box<Asked>),
+}
+
+/// Reads a request, whose books are those of its session from now on.
+#[expect(clippy::too_many_arguments, reason = "all that is known of a request")]
+fn prepare(
+    gateway: &Gateway,
+    wire: Wire,
+    target: Target,
+    asked: &str,
+    head: &Parts,
+    bytes: Bytes,
+    cx: &mut CallCx,
+    meter: &Meter,
+) -> Result<Prepared, Failure> {
+    let body = body::json(&bytes)?;
+    crate::classify(wire, asked, &head.headers, &body).apply(cx);
+    let workdir = cx.workdir.take();
+    let model = target.model.clone().unwrap_or_else(|| asked.to_owned());
+    meter.route(&cx.traffic, &target.name, &model);
+    if gateway.0.books.sessions.have_budget() {
+        meter.presume(Presumed::new(wire, &model, bytes.clone()));
+    }
+    let target = in_session(gateway, wire, target, cx, &body, meter)?;
+    let way = if passthrough::is_possible(wire, &target, asked, &bytes) {
+        Way::Through(bytes)
+    } else {
+        Way::Translated(Box::new(Asked::read(wire, &target, &model, head, &body)?))
+    };
+    Ok(Prepared { target, way, workdir })
 }
 
 /// Who answers in the call's session: the target, or a word that the session has had all its turns.
@@ -148,9 +189,6 @@ fn in_session(
 ) -> Result<Target, Failure> {
     let key = Key::of(wire, cx.session.as_ref(), body);
     let turn = if is_free(&cx.traffic) { Turn::Free } else { target.turns };
-    if !gateway.0.books.sessions.are_free(turn) {
-        gateway.0.books.catch_up();
-    }
     let (ticket, verdict) = gateway.0.books.sessions.begin(key, turn);
     meter.session(ticket);
     match verdict {
@@ -163,37 +201,27 @@ fn in_session(
     }
 }
 
-/// The model that a body names.
-pub(super) fn model_in(body: &Value) -> Result<String, Failure> {
-    let model = body.get("model").and_then(Value::as_str).filter(|model| !model.is_empty());
-    let missing = || Failure::new(ErrorKind::InvalidRequest, "model: must be a string that is not empty");
-    model.map(str::to_owned).ok_or_else(missing)
-}
-
 async fn dispatch(
     gateway: &Gateway,
     mut call: Call,
     head: Parts,
-    bytes: Bytes,
-    body: Value,
+    way: Way,
     workdir: Option<PathBuf>,
 ) -> Result<Response, Failure> {
-    let passes = passthrough::is_possible(call.wire, &call.target, &call.asked, &bytes);
+    let passes = matches!(way, Way::Through(_));
     tracing::debug!(
         call = %call.cx.call, model = call.asked, provider = call.target.name, traffic = ?call.cx.traffic,
         passes, "a call begins"
     );
     call.meter.via(if passes { Via::Passthrough } else { Via::Translation });
-    if passes {
-        drop(body);
-        passthrough::answer(call, head, bytes, None).await
-    } else {
-        let pace = Pace::of(&head.extensions, bytes.len());
-        drop(bytes);
-        // Only programs work somewhere, and none of them takes bytes.
-        if let Some(stated) = workdir {
-            call.cx.workdir = workdir::permitted(stated, &gateway.0.settings.workdir_roots).await;
+    match way {
+        Way::Through(bytes) => passthrough::answer(call, head, bytes, None).await,
+        Way::Translated(asked) => {
+            // Only programs work somewhere, and none of them takes bytes.
+            if let Some(stated) = workdir {
+                call.cx.workdir = workdir::permitted(stated, &gateway.0.settings.workdir_roots).await;
+            }
+            translate::answer(&gateway.0.settings, call, &head, *asked).await
         }
-        translate::answer(&gateway.0.settings, call, &head, &body, pace).await
     }
 }

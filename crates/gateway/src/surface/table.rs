@@ -30,6 +30,11 @@ pub(super) enum Surface {
 }
 
 impl Surface {
+    /// Whether it shows what became of calls.
+    pub(super) fn shows_books(self) -> bool {
+        matches!(self, Self::Metrics | Self::Status | Self::StatusJson)
+    }
+
     /// What it is called in metrics.
     pub(super) fn name(self) -> &'static str {
         match self {

@@ -6,9 +6,12 @@ use junto_gateway::{Gateway, Settings, Target};
 use junto_llm::Wire;
 use junto_twin::Play;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::scripted::{answer, shared};
-use crate::support::{House, Raw, addressed, ask, asked, hello, post, raw, translated};
+use crate::support::{House, Raw, SOON, addressed, ask, asked, hello, post, raw, translated};
 
 const SURFACES: [(&str, Wire); 4] = [
     ("/v1/messages", Wire::Anthropic),
@@ -189,6 +192,19 @@ async fn a_body_over_the_limit_is_refused_and_one_at_the_limit_is_not() {
             assert_eq!((raw.status, envelope(wire, &raw).as_str()), (413, expected));
         }
     }
+}
+
+/// A client that asks first whether its body is wanted need not send it to learn that it is not.
+#[tokio::test]
+async fn a_body_over_the_limit_is_refused_before_it_is_sent_where_its_client_waits_for_leave() {
+    let house = House::open(&gateway()).await;
+    let mut client = TcpStream::connect(house.url.strip_prefix("http://").unwrap()).await.unwrap();
+    let head = "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\n\
+                content-length: 900000000\r\n\r\n";
+    client.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    timeout(SOON, client.read_to_string(&mut answer)).await.expect("it is refused").unwrap();
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
 }
 
 #[tokio::test]

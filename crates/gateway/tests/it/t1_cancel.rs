@@ -58,6 +58,7 @@ async fn leave_before_the_answer(s: Stand, surface: Wire, request: Request) {
     becomes_idle(&s).await;
     s.house.close().await;
     assert_left(&s.reports);
+    assert!(s.reports.all()[0].is_untold(), "the provider had the request: that is not nothing");
 }
 
 /// Whoever looks on is told that the client has gone, and of whom it had asked.

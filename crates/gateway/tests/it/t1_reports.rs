@@ -1,12 +1,13 @@
 //! Whoever looks on is told of every call, also of those that fail.
 
 use http::HeaderMap;
-use junto_gateway::{CallEnd, CallReport, Gateway, Target};
+use junto_gateway::{CallEnd, CallReport, Gateway, SessionFile, Target};
 use junto_llm::{Error, ErrorKind, Wire};
-use junto_twin::{After, Fault, Play, Step};
+use junto_twin::{After, Fault, Options, Play, Step, Twin};
+use tokio::time::timeout;
 
 use crate::scripted::{Cue, shared, start, text};
-use crate::support::{House, Reports, Stand, hello, model, passing, translated};
+use crate::support::{House, Reports, SOON, Stand, hello, model, passing, target, translated};
 
 const SURFACES: [Wire; 4] = Wire::ALL;
 
@@ -90,6 +91,46 @@ async fn what_the_gateway_itself_refuses() {
         odd["generationConfig"] = serde_json::json!({"temperature": "warm"});
         check(&refused(open("*"), odd.to_string()).await, Some("s"), Some(400), ErrorKind::InvalidRequest);
     }
+}
+
+/// A host that panics at what it is told loses that, and nothing of what comes later.
+#[tokio::test]
+async fn whoever_panics_at_a_report_is_told_of_the_next_one() {
+    let twin = Twin::start(Play::text("yes"), Options::default()).unwrap();
+    let (tell, mut told) = tokio::sync::mpsc::channel(9);
+    let (warn, mut warned) = tokio::sync::mpsc::channel(9);
+    let sink = move |report: CallReport| {
+        let thread = std::thread::current().name().map(str::to_owned);
+        tell.try_send((thread, report.usage.total)).unwrap();
+        assert!(report.usage.total == 0, "it does not like it");
+    };
+    let gateway = Gateway::builder().route("*", target(&twin, Wire::Anthropic)).on_call(sink);
+    let gateway = gateway.on_warning(move |text| warn.try_send(text.to_owned()).unwrap()).build().unwrap();
+    let house = House::open(&gateway).await;
+    for _ in 0..2 {
+        let body = hello(Wire::Anthropic, false).to_string();
+        assert_eq!(house.send(Wire::Anthropic, HeaderMap::new(), body).await.status, 200);
+        let (thread, total) = timeout(SOON, told.recv()).await.unwrap().expect("it is told");
+        assert!(thread.as_deref() == Some("junto-reading") && total > 0, "{thread:?}");
+        assert!(timeout(SOON, warned.recv()).await.unwrap().expect("it is said").contains("panicked"));
+    }
+    house.close().await;
+}
+
+/// What is not as it should be with the gateway itself is nobody's call, and told all the same.
+#[tokio::test]
+async fn sessions_that_cannot_be_saved_are_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    let (warn, warned) = std::sync::mpsc::sync_channel(9);
+    let target = Target::new("s", shared(Vec::new()));
+    let builder =
+        Gateway::builder().route("*", target).session_store(SessionFile::new(file.join("sessions")));
+    let gateway = builder.on_warning(move |text| warn.send(text.to_owned()).unwrap()).build().unwrap();
+    std::fs::write(&file, "").unwrap();
+    House::open(&gateway).await.close().await;
+    let warning = warned.recv_timeout(SOON).expect("it is said");
+    assert!(warning.contains("what sessions have used could not be saved"), "{warning}");
 }
 
 #[tokio::test]

@@ -187,22 +187,27 @@ async fn a_stream_that_does_not_tell_its_usage_is_on_the_budget_too() {
     }
 }
 
+/// An answer whose provider does not say what it used.
+fn untold() -> Vec<Cue> {
+    let mut cues = answer([], "yes");
+    for cue in &mut cues {
+        if let Cue::Event(event) = cue {
+            match &mut **event {
+                StreamEvent::StreamStart { usage, .. } => *usage = None,
+                StreamEvent::Finish { usage, .. } => *usage = Usage::default(),
+                _ => {}
+            }
+        }
+    }
+    cues
+}
+
 /// The same where the provider is asked anew, and does not say it either.
 #[tokio::test]
 async fn an_answer_without_usage_is_on_the_budget_too() {
     for (wire, way) in Wire::ALL.into_iter().flat_map(|wire| Way::BOTH.map(|way| (wire, way))) {
-        let mut cues = answer([], "yes");
-        for cue in &mut cues {
-            if let Cue::Event(event) = cue {
-                match &mut **event {
-                    StreamEvent::StreamStart { usage, .. } => *usage = None,
-                    StreamEvent::Finish { usage, .. } => *usage = Usage::default(),
-                    _ => {}
-                }
-            }
-        }
         let settings = Settings { session_budget: Allowance::tokens(5), ..Settings::default() };
-        let builder = Gateway::builder().route("*", Target::new("s", shared(cues))).settings(settings);
+        let builder = Gateway::builder().route("*", Target::new("s", shared(untold()))).settings(settings);
         let house = House::open(&builder.build().unwrap()).await;
         let client = house.client(wire);
         assert_eq!(way.ask(&client, second_turn("hi")).await.unwrap().text(), "yes");
@@ -291,6 +296,84 @@ async fn an_answer_that_is_left_is_not_told_to_cost_what_its_beginning_does() {
             assert_eq!(status["targets"][0]["unpriced_calls"], 1, "{wire:?}");
         }
     }
+}
+
+/// Whoever waits for no answer has asked all the same: what was asked counts, or is not known to be nothing.
+#[tokio::test]
+async fn a_call_whose_client_does_not_wait_for_the_answer_is_not_free() {
+    for wire in Wire::ALL {
+        for budget in [Some(Allowance::tokens(3)), Some(Allowance::usd(Usd(3))), None] {
+            let provider = shared([Cue::Hang]);
+            let session_budget = budget.unwrap_or(Allowance::UNLIMITED);
+            let settings = Settings { session_budget, ..Settings::default() };
+            let builder =
+                Gateway::builder().route("*", Target::new("s", provider.clone())).settings(settings);
+            let price = |report: &CallReport| report.usage.total.try_into().ok().map(Usd);
+            let gateway = builder.prices(price).build().unwrap();
+            let call = post(&path(wire, model(wire), Way::Whole), body(wire).to_string());
+            let asking = tokio::spawn({
+                let gateway = gateway.clone();
+                async move { ask(&gateway, call).await.status() }
+            });
+            provider.wait_running(1).await;
+            asking.abort();
+            asking.await.unwrap_err();
+            if budget.is_some() {
+                let refused = timeout(SOON, until_refused(&gateway, wire)).await.expect("it is not made");
+                assert_eq!(refused.0, 0, "{wire:?}");
+            } else {
+                let status = http::Request::get("/status.json").body(axum::body::Body::empty()).unwrap();
+                let status = raw(ask(&gateway, status).await).await.json();
+                assert_eq!(status["sessions"][0]["cost"]["basis"], "unknown", "{wire:?}");
+            }
+        }
+    }
+}
+
+/// To count takes long where much is said; whoever else is served does not wait for it, and the budget does.
+#[tokio::test]
+async fn what_takes_long_to_count_is_counted_apart_and_on_the_budget_in_time() {
+    let settings = Settings { session_budget: Allowance::tokens(9000), ..Settings::default() };
+    let (tell, told) = std::sync::mpsc::sync_channel(9);
+    let tell = move |_: CallReport| tell.send(std::thread::current().id()).unwrap();
+    let builder = Gateway::builder().route("*", Target::new("s", shared(untold()))).settings(settings);
+    let gateway = builder.on_call(tell).build().unwrap();
+    let mut long = body(Wire::Anthropic);
+    long["messages"][0]["content"] = "word ".repeat(10_000).into();
+    let ask_long = async || raw(ask(&gateway, post("/v1/messages", long.to_string())).await).await.status;
+    assert_eq!((ask_long().await, ask_long().await), (200, 402));
+    assert_ne!(told.recv().unwrap(), std::thread::current().id());
+}
+
+/// Here the books wait for a host that takes its time. Nobody else does, but who wants to see them.
+#[tokio::test]
+async fn only_who_looks_at_the_books_waits_for_them() {
+    let (tell, mut told) = tokio::sync::mpsc::channel(1);
+    let (go_on, wait) = std::sync::mpsc::sync_channel::<()>(0);
+    let wait = std::sync::Mutex::new(wait);
+    let sink = move |_| {
+        tell.blocking_send(()).unwrap();
+        wait.lock().unwrap().recv_timeout(2 * SOON).unwrap_err();
+    };
+    let twin = Twin::start(Play::text("yes"), Options::default()).unwrap();
+    let gateway =
+        Gateway::builder().route("*", target(&twin, Wire::Anthropic)).on_call(sink).build().unwrap();
+    let house = House::open(&gateway).await;
+    house.send(Wire::Anthropic, HeaderMap::new(), body(Wire::Anthropic).to_string()).await;
+    told.recv().await.unwrap();
+    let get = |path: &str| http::Request::get(path).body(axum::body::Body::empty()).unwrap();
+    let books = tokio::spawn({
+        let (gateway, request) = (gateway.clone(), get("/status.json"));
+        async move { raw(ask(&gateway, request).await).await.json() }
+    });
+    for path in ["/v1/models", "/api/hello", "/openapi.json", "/healthz"] {
+        assert_eq!(ask(&gateway, get(path)).await.status(), 200, "{path}");
+    }
+    assert!(!books.is_finished());
+    drop(go_on);
+    let books = timeout(SOON, books).await.expect("it comes").unwrap();
+    assert_eq!(books["sessions"].as_array().unwrap().len(), 1, "{books}");
+    house.close().await;
 }
 
 /// Money whose amount nobody knows could be any amount.

@@ -311,6 +311,38 @@ async fn a_budget_for_thinking_becomes_an_effort() {
     }
 }
 
+/// Clients of the Responses API find in the answer what they have asked with.
+#[tokio::test]
+async fn an_answer_repeats_the_tools_and_instructions_of_its_request_where_the_wire_does() {
+    let tools = serde_json::json!([
+        {"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}, "strict": false},
+    ]);
+    for (stream, count) in [(false, 1), (true, 3)] {
+        let gateway = gateway(shared(answer([], "ok")), Settings::default());
+        let mut body = hello(Wire::Responses, stream);
+        body["tools"] = tools.clone();
+        body["tool_choice"] = "required".into();
+        body["instructions"] = "Be brief.".into();
+        let raw = raw(ask(&gateway, post("/v1/responses", body.to_string())).await).await;
+        let events = |text: &str| -> Vec<serde_json::Value> {
+            let events = text.lines().filter_map(|line| line.strip_prefix("data: "));
+            events
+                .map(|event| serde_json::from_str::<serde_json::Value>(event).unwrap()["response"].take())
+                .collect()
+        };
+        let mut answers = if stream { events(&raw.text()) } else { vec![raw.json()] };
+        answers.retain(|answer| !answer.is_null());
+        assert_eq!(answers.len(), count);
+        for answer in answers {
+            assert_eq!(answer["tools"], tools, "{answer}");
+            assert_eq!(
+                (&answer["tool_choice"], &answer["instructions"]),
+                (&"required".into(), &"Be brief.".into())
+            );
+        }
+    }
+}
+
 /// Many at once, none mixed up with another.
 #[tokio::test]
 async fn answers_do_not_mix() {

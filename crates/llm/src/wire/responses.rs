@@ -32,7 +32,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Codec, DecodeCx, EncodeCx, Encoded, Incoming, Mode, StreamDecoder, StreamEncoder};
 use crate::{Error, Origin, Request, Response};
@@ -72,6 +72,14 @@ impl Codec for Responses {
 
     fn date(&self, answer: &mut Value, created: u64) {
         response::date(answer, created);
+    }
+
+    fn repeated(&self, request: &Value) -> Map<String, Value> {
+        let fields = response::REPEATED.iter().filter_map(|name| Some((*name, request.get(name)?)));
+        fields
+            .filter(|(_, value)| !value.is_null())
+            .map(|(name, value)| (name.into(), value.clone()))
+            .collect()
     }
 
     fn stream_encoder(&self) -> Box<dyn StreamEncoder> {

@@ -1,5 +1,5 @@
-//! Writes down what became of calls, on a thread of its own: no answer waits for the disk, nor for whoever reads
-//! the log.
+//! Writes down what became of calls, on a thread of its own: no answer waits for the disk. What people are told of it
+//! goes on to [the printer](super::printer): nobody who does not read it keeps anything from the books.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
@@ -25,7 +25,9 @@ const REST: Duration = Duration::from_millis(5);
 const FEW: usize = 32;
 
 /// After how many calls memory is given back, and how long none must have ended before: then it is quiet.
-const MANY: u32 = 256;
+const MANY: usize = 256;
+/// A call whose request is larger counts as several, one for each so many bytes: to read it takes many times that.
+const LARGE: usize = 8 * 1024;
 const QUIET: Duration = Duration::from_millis(100);
 
 /// How far it stands back (`nice`): what became of a call can wait for a core, and an answer on its way cannot.
@@ -70,14 +72,16 @@ fn work(reports: Receiver<Option<CallReport>>, mut write: impl FnMut(CallReport)
     #[cfg(target_os = "linux")]
     let _ = rustix::process::setpriority_process(None, BEHIND);
     let random = RandomState::new();
-    let mut calls: u32 = 0;
+    let mut calls: usize = 0;
     while let Some(report) = next(&reports, &mut calls) {
+        calls = calls.saturating_add(weight(&report));
         write(report);
         let [part, ..] = random.hash_one(calls).to_le_bytes();
         thread::sleep(REST + REST * u32::from(part) / 256);
         for written in 0_usize.. {
             match reports.try_recv() {
                 Ok(Some(report)) => {
+                    calls = calls.saturating_add(weight(&report));
                     write(report);
                     if written < FEW {
                         thread::yield_now();
@@ -86,13 +90,17 @@ fn work(reports: Receiver<Option<CallReport>>, mut write: impl FnMut(CallReport)
                 Ok(None) => return,
                 Err(_) => break,
             }
-            calls = calls.saturating_add(1);
         }
     }
 }
 
+/// As how many calls one counts.
+fn weight(report: &CallReport) -> usize {
+    1 + report.request_bytes / LARGE
+}
+
 /// The next report, however long that takes. If there were many, and it gets quiet, memory is given back meanwhile.
-fn next(reports: &Receiver<Option<CallReport>>, calls: &mut u32) -> Option<CallReport> {
+fn next(reports: &Receiver<Option<CallReport>>, calls: &mut usize) -> Option<CallReport> {
     if *calls >= MANY {
         match reports.recv_timeout(QUIET) {
             Ok(report) => return report,
@@ -103,6 +111,5 @@ fn next(reports: &Receiver<Option<CallReport>>, calls: &mut u32) -> Option<CallR
             }
         }
     }
-    *calls = calls.saturating_add(1);
     reports.recv().ok().flatten()
 }

@@ -3,10 +3,10 @@
 use junto::gateway::{CallEnd, CallReport};
 use serde_json::{Value, json};
 
+use super::printer::{Desk, Line};
 use super::report::Reporter;
 use crate::config::Config;
 use crate::environment::Environment;
-use crate::output::Output;
 use crate::output::paint::visible;
 
 /// How much something matters.
@@ -48,17 +48,56 @@ impl Level {
 /// Takes notes. Clones share where they go.
 #[derive(Clone)]
 pub(super) struct Log {
-    output: Output,
+    desk: Desk,
     /// What matters less is left out.
     least: Level,
-    json: bool,
+    form: Form,
+}
+
+/// How a note is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+impl Form {
+    /// As it is configured.
+    pub(super) fn of(config: &Config) -> Self {
+        if config.flag("gateway.log_json") { Self::Json } else { Self::Text }
+    }
+
+    /// What is said of lines that nobody took.
+    pub(super) fn left_out(self, lines: usize) -> Line {
+        self.warning(&format!("{lines} lines are left out here: standard error took no more"))
+    }
+
+    fn warning(self, text: &str) -> Line {
+        match self {
+            Self::Text => Line::Warning(text.to_owned()),
+            Self::Json => self.note(Level::Warn, text, json!({})),
+        }
+    }
+
+    fn note(self, level: Level, text: &str, fields: Value) -> Line {
+        if self == Self::Text {
+            return Line::Note(text.to_owned());
+        }
+        let mut line = json!({"ts": Environment::now().to_string(), "level": level.word(), "msg": text});
+        if let (Value::Object(line), Value::Object(fields)) = (&mut line, fields) {
+            line.extend(fields);
+        }
+        Line::Note(line.to_string())
+    }
 }
 
 impl Log {
-    /// As it is configured.
-    pub(super) fn new(config: &Config, output: &Output) -> Self {
+    /// As it is configured, for this printer.
+    pub(super) fn new(config: &Config, desk: Desk) -> Self {
         let least = config.text("gateway.log_level").map_or(Level::Info, |(word, _)| Level::named(word));
-        Self { output: output.clone(), least, json: config.flag("gateway.log_json") }
+        Self { desk, least, form: Form::of(config) }
     }
 
     /// Something that is said whatever the level is: at the start, and at the end.
@@ -68,10 +107,9 @@ impl Log {
 
     /// Something that is not as it should be.
     pub(super) fn warning(&self, text: &str) {
-        if self.least > Level::Warn {
-            return;
+        if self.least <= Level::Warn {
+            self.desk.put(self.form.warning(text));
         }
-        if self.json { self.put(Level::Warn, text, json!({})) } else { self.output.warning(text) }
     }
 
     /// What became of a call.
@@ -81,7 +119,7 @@ impl Log {
             return;
         }
         let line = reporter.line(report);
-        if self.json {
+        if self.form == Form::Json {
             return self.put(level, &line, reporter.fields(report));
         }
         // Whoever looks for a fault wants to see which calls belong together.
@@ -91,14 +129,7 @@ impl Log {
     }
 
     fn put(&self, level: Level, text: &str, fields: Value) {
-        if !self.json {
-            return self.output.note(text);
-        }
-        let mut line = json!({"ts": Environment::now().to_string(), "level": level.word(), "msg": text});
-        if let (Value::Object(line), Value::Object(fields)) = (&mut line, fields) {
-            line.extend(fields);
-        }
-        self.output.note(&line.to_string());
+        self.desk.put(self.form.note(level, text, fields));
     }
 }
 

@@ -44,6 +44,7 @@ impl Reporter {
             }
             CallEnd::Complete => used(),
             CallEnd::Unread => "went through; what it used could not be read".to_owned(),
+            CallEnd::BrokenOff if report.is_untold() => format!("{} · broken off", Cost::Unknown),
             CallEnd::BrokenOff if report.usage.total == 0 => "broken off".to_owned(),
             CallEnd::BrokenOff => format!("{} · broken off", used()),
             CallEnd::Failed { status, error } => {

@@ -10,7 +10,9 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::clerk::Clerk;
-use super::log::Log;
+use super::files;
+use super::log::{Form, Log};
+use super::printer::Printer;
 use super::report::Reporter;
 use super::routes::{self, Routed};
 use super::settings::settings;
@@ -38,11 +40,17 @@ pub(crate) async fn run(
     output: &Output,
 ) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
+    files::take_all();
     let mut config = Config::load(environment, &args.values())?;
     for route in &args.route {
         config.add_route(route).map_err(|problem| problems_failure(&[problem]))?;
     }
-    let log = Log::new(&config, output);
+    // Nobody waits for whoever reads standard error but the printer. Like all that comes before the gateway it is there
+    // until the gateway is gone.
+    output.be_patient();
+    let form = Form::of(&config);
+    let printer = Printer::start(output.apart(), move |lines| form.left_out(lines)).map_err(no_thread)?;
+    let log = Log::new(&config, printer.desk());
     for note in &config.notes {
         log.always(note);
     }
@@ -64,15 +72,11 @@ pub(crate) async fn run(
         }
         told.call(&report, &reporter);
     });
-    let clerk = clerk.map_err(|error| {
-        Failure::new(
-            Exit::Failed,
-            format!("cannot start a thread: {error}"),
-            "is the machine out of threads?",
-        )
-    })?;
+    let clerk = clerk.map_err(no_thread)?;
     let builder = builder.on_call(clerk.desk());
     let builder = builder.settings(settings(&config, environment)).prices(move |report| prices.price(report));
+    let told = log.clone();
+    let builder = builder.on_warning(move |text| told.warning(text));
     let builder = match sessions(&config, environment, &log) {
         Some(file) => builder.session_store(file),
         None => builder,
@@ -123,6 +127,10 @@ pub(crate) async fn run(
     // Whatever has not ended by then is not worth a third interrupt.
     let _ = tokio::time::timeout(LAST_WORDS, serving).await;
     Err(Failure::interrupted())
+}
+
+fn no_thread(error: std::io::Error) -> Failure {
+    Failure::new(Exit::Failed, format!("cannot start a thread: {error}"), "is the machine out of threads?")
 }
 
 /// Where it is kept what sessions have used; none if nothing is to be kept.

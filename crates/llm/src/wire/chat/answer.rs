@@ -319,7 +319,7 @@ impl StreamEncoder for Encoder {
     }
 
     fn set(&mut self, cx: &AnswerCx) {
-        self.cx = *cx;
+        self.cx = cx.clone();
     }
 }
 

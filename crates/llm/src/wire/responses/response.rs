@@ -153,8 +153,11 @@ pub(super) fn finished(
     answer
 }
 
+/// What of a request its answers repeat.
+pub(super) const REPEATED: [&str; 3] = ["instructions", "tool_choice", "tools"];
+
 /// The answer before its end: without usage, details or error. The codec has no clock and does not
-/// see the request, so the fields that repeat it have their defaults.
+/// see the request, so the fields that repeat it have their defaults until somebody sets them.
 pub(super) fn envelope(id: &str, model: &str, status: &str, output: Vec<Value>) -> Value {
     json!({
         "id": if id.is_empty() { "resp_0" } else { id },

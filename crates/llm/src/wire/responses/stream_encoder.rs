@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::items::{self, Status};
 use super::{error, namespaces, response};
@@ -22,6 +22,8 @@ pub(super) struct Encoder {
     id: String,
     model: String,
     created: u64,
+    /// What of the request the answer repeats.
+    repeated: Map<String, Value>,
     /// Whether the raw items of the events are this wire's own.
     raw_is_ours: bool,
     started: bool,
@@ -120,13 +122,15 @@ impl StreamEncoder for Encoder {
 
     fn set(&mut self, cx: &AnswerCx) {
         self.created = cx.created;
+        self.repeated.clone_from(&cx.repeated);
     }
 
     fn keep_alive(&mut self, out: &mut Vec<u8>) {
         if !self.finished {
             self.start(out);
-            let answer = self.envelope("in_progress", Vec::new());
-            self.emit("response.in_progress", json!({"response": answer}), out);
+            // Nobody reads it, so it repeats nothing.
+            let answer = response::envelope(&self.id, &self.model, "in_progress", Vec::new());
+            self.emit("response.in_progress", json!({"response": self.dated(answer)}), out);
         }
     }
 }
@@ -144,7 +148,18 @@ impl Encoder {
     }
 
     fn envelope(&self, status: &str, output: Vec<Value>) -> Value {
-        let mut answer = response::envelope(&self.id, &self.model, status, output);
+        self.complete(response::envelope(&self.id, &self.model, status, output))
+    }
+
+    /// With what neither the events nor the codec know.
+    fn complete(&self, mut answer: Value) -> Value {
+        if let Value::Object(answer) = &mut answer {
+            answer.extend(self.repeated.clone());
+        }
+        self.dated(answer)
+    }
+
+    fn dated(&self, mut answer: Value) -> Value {
         response::date(&mut answer, self.created);
         answer
     }
@@ -361,8 +376,7 @@ impl Encoder {
             self.end(id, None, None, None, out);
         }
         let output = std::mem::take(&mut self.output);
-        let mut answer = response::finished(&self.id, &self.model, output, reason, usage);
-        response::date(&mut answer, self.created);
+        let answer = self.complete(response::finished(&self.id, &self.model, output, reason, usage));
         let name = format!("response.{}", items::text(&answer, "status"));
         self.emit(&name, json!({"response": answer}), out);
         self.finished = true;

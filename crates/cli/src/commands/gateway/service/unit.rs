@@ -110,11 +110,12 @@ fn systemd(unit: &Unit) -> String {
     for (name, value) in unit.variables() {
         let _ = writeln!(variables, "Environment={}", quoted(&format!("{name}={value}")));
     }
+    // Two for each answer under way, of which there may be thousands; some systems allow no more than 4096 unasked.
     format!(
         "# {MARK}; `junto gateway uninstall` removes it.\n\
          [Unit]\nDescription=Junto gateway\n\n\
          [Service]\nExecStart={program} gateway\nWorkingDirectory=%h\nEnvironmentFile=-{}\n{variables}\
-         Restart=on-failure\nRestartSec=2\nUMask=0077\n\n\
+         Restart=on-failure\nRestartSec=2\nUMask=0077\nLimitNOFILE=65536\n\n\
          [Install]\nWantedBy=default.target\n",
         path(&unit.keys),
     )
@@ -184,7 +185,7 @@ mod tests {
              [Service]\nExecStart=\"/opt/my $$100%% \\\"tools\\\"/junto\" gateway\n\
              WorkingDirectory=%h\nEnvironmentFile=-/home/a b/.config/junto/gateway.env\n\
              Environment=\"PATH=/usr/bin:/a & b\"\nEnvironment=\"JUNTO_CONFIG=/c.toml\"\n\
-             Restart=on-failure\nRestartSec=2\nUMask=0077\n\n[Install]\nWantedBy=default.target\n"
+             Restart=on-failure\nRestartSec=2\nUMask=0077\nLimitNOFILE=65536\n\n[Install]\nWantedBy=default.target\n"
         );
     }
 

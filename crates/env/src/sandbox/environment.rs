@@ -1,14 +1,17 @@
 //! The environment over this machine, with enforcement.
 
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
 use super::confinement::Confinement;
-use super::places::{BARE_REPOSITORY, Places, SETTINGS};
-use super::{Access, Gap, Means, Network, ResourceLimits, Sandbox, standin};
+use super::kept::Pins;
+use super::places::Places;
+use super::{Access, Gap, Means, Network, ResourceLimits, Sandbox, kept, standin};
 use crate::local::{Streams, Veil};
+use crate::sensitive::{BARE_REPOSITORY, SETTINGS};
 use crate::survivors::Survivor;
 use crate::{
     ByteRange, CommandSpec, DirEntry, Enforces, EnvFacts, Error, ErrorKind, ExecutionEnvironment, Expect,
@@ -52,9 +55,17 @@ impl SandboxedEnvironment {
         check_limits(sandbox.limits)?;
         let temp = inside.variable("TMPDIR").map(OsStr::new);
         let places = Arc::new(Places::new(&sandbox, inside.facts(), temp)?);
+        let settings = kept::settings(&places);
         let mut gaps = means.gaps(&sandbox);
         gaps.extend(places.has_linked_settings().then_some(Gap::LinkedSettings));
         gaps.extend(places.is_cut_short().then_some(Gap::Unsearched));
+        if means.bwrap.is_some() {
+            let paths: Vec<PathBuf> = settings.keys().cloned().collect();
+            let pins = Pins::new(&places, &paths, places.secrets());
+            let more = pins.more_repositories || places.nested().is_cut_short();
+            gaps.extend(more.then_some(Gap::Submodules));
+            gaps.extend(pins.more_secrets.then_some(Gap::Moved));
+        }
         // Without these there is nothing left that would be one.
         let hollow = gaps.iter().any(|gap| matches!(gap, Gap::Files | Gap::SystemCalls | Gap::Limits));
         if !gaps.is_empty() && (hollow || !sandbox.accept_weaker) {
@@ -70,6 +81,7 @@ impl SandboxedEnvironment {
         let mut facts = inside.facts().clone();
         facts.enforces = enforced(&sandbox, &gaps);
         sweep(inside.facts());
+        standin::sweep(kept::left_over(&places, &settings));
         let confinement = Confinement::new(&sandbox, means, Arc::clone(&places))?;
         let outside = Arc::new(local.build()?);
         Ok(Self { inside, outside, facts, gaps, places, confinement })
@@ -108,8 +120,8 @@ impl SandboxedEnvironment {
 /// was killed has left them. A [`SandboxedEnvironment`] does so by itself when it is made; this is for those who work
 /// there without one.
 pub fn sweep(facts: &EnvFacts) {
-    standin::sweep(facts.cwd.as_path(), SETTINGS);
-    standin::sweep(facts.cwd.as_path(), BARE_REPOSITORY);
+    let names = SETTINGS.iter().chain(BARE_REPOSITORY);
+    standin::sweep(names.map(|name| facts.cwd.as_path().join(name)));
 }
 
 /// Does something, unless it may not be.
@@ -141,8 +153,9 @@ fn enforced(sandbox: &Sandbox, gaps: &[Gap]) -> Enforces {
     Enforces {
         read_only,
         scope: false,
-        writes: read_only || !(open(Gap::Settings) || open(Gap::LinkedSettings) || open(Gap::Modes)),
-        secrets: !(open(Gap::Secrets) || open(Gap::Unsearched)),
+        writes: read_only
+            || ![Gap::Settings, Gap::LinkedSettings, Gap::Submodules, Gap::Modes].into_iter().any(open),
+        secrets: ![Gap::Secrets, Gap::Unsearched, Gap::Moved].into_iter().any(open),
         network: sandbox.network != Network::On && !open(Gap::Hosts) && !open(Gap::Sockets),
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn settings(places: &Places) -> Settings {
         // Git goes up from there, as far as the next repository.
         let mut is_reached = !is_repository(root);
         for dir in places.ground().above(root) {
-            all.entry(dir.join(".git")).or_insert(is_reached);
+            *all.entry(dir.join(".git")).or_default() |= is_reached;
             if is_reached {
                 all.extend(posing(dir).iter().map(|name| (dir.join(name), true)));
                 is_reached = !is_repository(dir);
@@ -112,10 +112,6 @@ fn posing(root: &Path) -> &'static [&'static str] {
     // One of them can be elsewhere, if another says so.
     const REFS: &[&str] = &["refs", "commondir"];
     const OBJECTS: &[&str] = &["objects", "commondir"];
-    let is_repository = |dir: &Path| {
-        let git = dir.join(".git");
-        git.is_file() || git.join("HEAD").symlink_metadata().is_ok()
-    };
     if is_repository(root) {
         return &[];
     }

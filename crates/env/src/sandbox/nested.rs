@@ -16,6 +16,9 @@ use super::standin::StandIn;
 
 /// How many are kept: each is a wall of its own, and so is each directory on the way.
 const MOST: usize = 16;
+/// What of a repository makes git run something.
+const EXECUTED: [&str; 3] = ["config", "config.worktree", HOOKS];
+const HOOKS: &str = "hooks";
 /// How many bytes of indexes are read; that of a large repository has a hundred for each file.
 const BYTES: u64 = 128 << 20;
 
@@ -104,9 +107,7 @@ impl Search<'_> {
         let mut pending = VecDeque::from([git]);
         while let Some(git) = pending.pop_front() {
             let (Some(dir), Some(work)) = (GitDir::of(&git), git.parent()) else { continue };
-            for settings in [&dir.common, &dir.own] {
-                self.keep_elsewhere(&git, settings, &dir.common);
-            }
+            self.keep_elsewhere(&git, &dir);
             for below in self.submodules(&dir.own) {
                 let one = work.join(below).join(".git");
                 if self.keep(&one, true) {
@@ -132,12 +133,27 @@ impl Search<'_> {
         true
     }
 
-    fn keep_elsewhere(&mut self, git: &Path, settings: &Path, common: &Path) {
-        // Whoever names it, or something in it, has chosen that it is changed.
-        let is_chosen = self.ground.roots.iter().any(|root| root.starts_with(common));
-        let is_known = self.nested.elsewhere.iter().any(|known| settings.starts_with(known));
-        if settings != git && !is_chosen && !is_known && self.ground.holds(settings) {
-            self.nested.elsewhere.push(settings.to_owned());
+    /// Keeps what a `.git` leads to.
+    fn keep_elsewhere(&mut self, git: &Path, dir: &GitDir) {
+        let roots = &self.ground.roots;
+        let mut all = Vec::new();
+        for settings in [&dir.common, &dir.own] {
+            let is_chosen = |root: &PathBuf| {
+                root.starts_with(&dir.common) && *root != dir.common && settings.starts_with(root)
+            };
+            if roots.iter().any(|root| root.starts_with(settings)) {
+                // The work is in it, or something in it is to be changed: so only what runs something.
+                let parts = EXECUTED.iter().map(|name| settings.join(name));
+                all.extend(parts.filter(|part| part.exists() || part.ends_with(HOOKS)));
+            } else if settings != git && !roots.iter().any(is_chosen) {
+                all.push(settings.clone());
+            }
+        }
+        for path in all {
+            let is_known = self.nested.elsewhere.iter().any(|known| path.starts_with(known));
+            if !is_known && self.ground.holds(&path) {
+                self.nested.elsewhere.push(path);
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 //! of its own.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::{fs, io};
@@ -51,7 +51,13 @@ impl Survey {
         // What is below something kept is kept with it.
         kept.dedup_by(|later, earlier| later.starts_with(earlier));
         let masked = places.masked();
-        let pins = Pins::new(places, &kept, masked.iter().map(PathBuf::as_path)).dirs;
+        let mut pins = Pins::new(places, &kept, masked.iter().map(PathBuf::as_path)).dirs;
+        // What is not shown is not there to be moved, and a pin would show all that is in it, sockets too.
+        let is_below = |dir: &Path, paths: &[PathBuf]| paths.iter().any(|path| dir.starts_with(path));
+        pins.retain(|dir| {
+            let mut own = foreign.own.iter().filter(|own| dir.starts_with(&own.dir));
+            is_below(dir, &places.ground().roots) || own.all(|own| is_below(dir, &own.shown))
+        });
         let hidden = masked.into_iter().filter_map(|path| {
             let found = fs::symlink_metadata(&path);
             if found.as_ref().is_ok_and(fs::Metadata::is_dir) {

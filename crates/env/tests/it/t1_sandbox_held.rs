@@ -71,6 +71,25 @@ fn what_is_beside_a_secret_can_be_worked_with() {
     assert_eq!(said(&env, line), "theirs.env\n");
 }
 
+/// What is held is shown whole, and so must not be what is around somebody else's socket.
+#[test]
+fn a_socket_above_the_work_is_not_there() {
+    // Among the system's temporary files.
+    let dir = tempfile::tempdir().unwrap();
+    let above = dir.path().canonicalize().unwrap().join("x");
+    let work = above.join("work");
+    for folder in ["objects", "refs"] {
+        fs::create_dir_all(work.join(".git").join(folder)).unwrap();
+    }
+    fs::write(work.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    fs::write(work.join("a"), "theirs").unwrap();
+    let _listens = std::os::unix::net::UnixListener::bind(above.join("theirs.sock")).unwrap();
+    let sandbox = Sandbox { sockets: vec![above.join("named")], ..Sandbox::workspace() };
+    let builder = LocalEnvironment::builder(work).variables([("PATH", "/usr/bin:/bin")]);
+    let env = SandboxedEnvironment::with_means(builder, sandbox, &means(Held::Walls)).unwrap();
+    assert_eq!(said(&env, "ls .. .; cat a"), ".:\na\n\n..:\nwork\ntheirs");
+}
+
 /// One command moves the folder to and fro, and another waits for it to be where nobody looks.
 #[test]
 fn two_commands_side_by_side_read_no_secret() {

@@ -110,6 +110,36 @@ fn worktrees_of_a_repository_beside_them_are_kept_with_it() {
     }
 }
 
+/// As some have it: the repository is the folder that its worktrees are in.
+#[test]
+fn a_repository_around_its_worktrees_is_kept() {
+    const OF_ALL: &str = "git --git-dir=$BARE config core.fsmonitor \"touch $ROOT/ran;:\"";
+    const OF_ONE: &str = "cp -r $BARE $ROOT/work/main/x; git --git-dir=$ROOT/work/main/x config core.fsmonitor \
+         \"touch $ROOT/ran;:\"; echo $ROOT/work/main/x > $BARE/worktrees/main/commondir";
+    for (at, line) in [
+        ("", OF_ALL),
+        ("", OF_ONE),
+        ("", "cd main; OBEY"),
+        ("main", OF_ALL),
+        ("main", OF_ONE),
+        ("main", "OBEY"),
+    ] {
+        let (_dir, root) = place();
+        let bare = root.join("work");
+        std::fs::create_dir(&bare).unwrap();
+        git(&bare, &["init", "-q", "--bare"]);
+        let tree = git(&bare, &["mktree"]);
+        let words = ["-c", "user.name=a", "-c", "user.email=a@b", "commit-tree", "-m", "a", &tree];
+        let first = git(&bare, &words);
+        git(&bare, &["worktree", "add", "-q", "main", &first]);
+        assert!(bare.join("main/.git").is_file());
+        let line = format!("BARE={}; {line}", bare.display());
+        let (_, said) = obeys(&root, &bare.join(at), std::slice::from_ref(&root), &line);
+        git(&bare.join("main"), &["status"]);
+        assert!(!root.join("ran").exists(), "{at}: {line}: {said}");
+    }
+}
+
 #[test]
 fn a_worktree_is_kept_where_commands_can_write_its_repository() {
     let (_dir, root) = place();

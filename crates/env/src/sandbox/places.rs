@@ -16,9 +16,8 @@ use super::known::Known;
 use super::nested::Nested;
 use super::standin::{self, StandIn};
 use super::{Access, Sandbox, kept, secrets};
-use crate::{EnvFacts, Error, ErrorKind, RealPath, Result, follow_links};
-
 use crate::sensitive::{SETTINGS, SETTINGS_FILES};
+use crate::{EnvFacts, Error, ErrorKind, RealPath, Result, follow_links};
 
 /// Where everybody makes temporary files.
 const TEMPORARY: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];

@@ -65,8 +65,8 @@ pub(super) fn holds(places: &Places, path: &Path) -> bool {
         || settings(places).keys().any(|kept| path.starts_with(kept) || kept.starts_with(path))
 }
 
-/// Directories that are mounts of their own, so that no command moves them away with what is in them, or puts another in
-/// their place.
+/// Directories that are mounts of their own, so that no command moves them away with what is in them, or puts another
+/// in their place.
 #[derive(Default)]
 pub(super) struct Pins {
     pub(super) dirs: BTreeSet<PathBuf>,
@@ -76,8 +76,8 @@ pub(super) struct Pins {
 }
 
 impl Pins {
-    /// Those on the way from where commands change files to a directory with settings in it, to what is kept, and to what
-    /// is hidden.
+    /// Those on the way from where commands change files to a directory with settings in it, to what is kept, and to
+    /// what is hidden.
     pub(super) fn new<'a>(
         places: &'a Places,
         kept: &[PathBuf],

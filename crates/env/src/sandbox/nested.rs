@@ -1,8 +1,8 @@
 //! Repositories below the working directory, and those elsewhere that git goes into from there.
 //!
-//! Git goes from a repository into its submodules by itself, and to wherever its `.git` leads, and obeys the settings that
-//! it finds there. So these are kept as they are, like those of the repository around. Which are submodules the index
-//! says: what git goes by is there, and `.gitmodules` need not be.
+//! Git goes from a repository into its submodules by itself, and to wherever its `.git` leads, and obeys the settings
+//! that it finds there. So these are kept as they are, like those of the repository around. Which are submodules the
+//! index says: git goes by that, and `.gitmodules` need not be there.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, File};

@@ -158,8 +158,8 @@ impl Places {
         self.guarded.folders.iter()
     }
 
-    /// Makes the folders of its host's own settings that are not there: they are hidden then, and the host can write them
-    /// while a command runs.
+    /// Makes the folders of its host's own settings that are not there: they are hidden then, and the host can write
+    /// them while a command runs.
     ///
     /// # Errors
     /// If one cannot be made for a reason that may pass.

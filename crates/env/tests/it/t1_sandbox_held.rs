@@ -36,7 +36,7 @@ fn home(files: &[&str]) -> (tempfile::TempDir, PathBuf) {
 fn environment(home: &Path, work: &Path, sandbox: Sandbox) -> SandboxedEnvironment {
     let variables = [("PATH", "/usr/bin:/bin".to_owned()), ("HOME", home.display().to_string())];
     let builder = LocalEnvironment::builder(work).variables(variables);
-    // More files than are looked through are in no home that a test makes, but somebody may have a `bwrap` there.
+    // In the system's the home may be, and then all of it could be changed.
     let sandbox = Sandbox { temporary: Some(Vec::new()), ..sandbox };
     SandboxedEnvironment::with_means(builder, sandbox, &means(Held::Walls)).unwrap()
 }

@@ -34,9 +34,13 @@ async fn main() -> Outcome<ExitCode> {
     let beside = std::env::current_exe()?.parent().ok_or("no parent")?.to_owned();
     let dir = tempfile::tempdir_in(beside)?;
     // As a project has it: a repository, something secret, a home with keys.
-    for (path, content) in
-        [("work/.git/HEAD", "ref: refs/heads/main\n"), ("work/.env", "A=b"), (".ssh/id_rsa", "key")]
-    {
+    for (path, content) in [
+        ("work/.git/HEAD", "ref: refs/heads/main\n"),
+        ("work/.git/refs/x", ""),
+        ("work/.git/objects/x", ""),
+        ("work/.env", "A=b"),
+        (".ssh/id_rsa", "key"),
+    ] {
         let path = dir.path().join(path);
         std::fs::create_dir_all(path.parent().ok_or("no parent")?)?;
         std::fs::write(path, content)?;

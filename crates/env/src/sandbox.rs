@@ -32,8 +32,13 @@ pub mod door;
 mod environment;
 mod foreign;
 mod gap;
+mod git_dir;
+mod git_index;
+mod ground;
+mod guarded;
 mod hosts;
 mod jail;
+mod kept;
 mod known;
 mod landlock;
 mod means;
@@ -68,10 +73,12 @@ pub struct Sandbox {
     /// the variable `TMPDIR` says.
     pub temporary: Option<Vec<PathBuf>>,
     /// Files and directories they do not read, beside the secrets that are known: absolute, from `~`, or from the
-    /// working directory. To work in one of them is an error.
+    /// working directory. To work in one of them is an error. Nor do they make what is not there, if it is not named from
+    /// the working directory.
     pub hidden: Vec<PathBuf>,
     /// The same, for rules that were not made for this working directory: one that it is in is read, as a known secret
-    /// is for whoever has chosen to work there.
+    /// is for whoever has chosen to work there, and one that is not there can be made. A directory called `junto` is this
+    /// program's own: where commands could make it, it is made before.
     pub unread: Vec<PathBuf>,
     /// Directories in which secrets are looked for beside the project of the working directory: that in which a
     /// session began, for what works in a part of it or elsewhere.

@@ -1,34 +1,35 @@
 //! What is sensitive on anybody's machine, by where it is and what it is called: keys and passwords, and the
 //! settings that tools obey. The one list for all who keep commands from it, and for all who judge them.
 
-/// Files and directories below the user's home in which keys and passwords are kept.
+/// Files and directories below the user's home in which keys and passwords are kept. Where a `/` is at the end, it is a
+/// directory whose programs obey what they find in it: it is also not made by a command.
 pub const SECRETS_AT_HOME: &[&str] = &[
-    ".ssh",
-    ".gnupg",
-    ".password-store",
-    ".local/share/keyrings",
-    "Library/Keychains",
+    ".ssh/",
+    ".gnupg/",
+    ".password-store/",
+    ".local/share/keyrings/",
+    "Library/Keychains/",
     // Clouds and clusters.
-    ".aws",
-    ".azure",
+    ".aws/",
+    ".azure/",
     ".boto",
-    ".config/doctl",
-    ".config/fly",
-    ".config/gcloud",
-    ".config/op",
-    ".config/rclone",
-    ".fly",
-    ".kube",
-    ".oci",
+    ".config/doctl/",
+    ".config/fly/",
+    ".config/gcloud/",
+    ".config/op/",
+    ".config/rclone/",
+    ".fly/",
+    ".kube/",
+    ".oci/",
     ".s3cfg",
     ".terraform.d/credentials.tfrc.json",
     ".vault-token",
     // Registries and forges.
     ".cargo/credentials",
     ".cargo/credentials.toml",
-    ".config/gh",
+    ".config/gh/",
     ".config/git/credentials",
-    ".config/glab-cli",
+    ".config/glab-cli/",
     ".config/hub",
     ".docker/config.json",
     ".gem/credentials",
@@ -44,7 +45,7 @@ pub const SECRETS_AT_HOME: &[&str] = &[
     ".claude.json",
     ".claude/.credentials.json",
     ".codex/auth.json",
-    ".config/junto",
+    ".config/junto/",
     ".gemini/oauth_creds.json",
     ".local/share/opencode/auth.json",
     // What it keeps of other work: conversations, and copies of files, those with keys among them.
@@ -57,9 +58,9 @@ pub const SECRETS_AT_HOME: &[&str] = &[
     ".python_history",
     ".zsh_history",
     // Browsers, which keep passwords and sessions.
-    ".config/chromium",
-    ".config/google-chrome",
-    ".mozilla",
+    ".config/chromium/",
+    ".config/google-chrome/",
+    ".mozilla/",
 ];
 
 /// Places of the system that hold them.

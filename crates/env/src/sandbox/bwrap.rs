@@ -226,7 +226,7 @@ impl Way {
             walls.own(own, places.is_temporary(&own.dir));
         }
         let open: BTreeSet<&Path> =
-            places.writable().chain(places.pinned()).chain(places.above_nested()).collect();
+            places.writable().chain(survey.pins.iter().map(PathBuf::as_path)).collect();
         for dir in open.into_iter().filter(|dir| !is_device(dir) && !foreign.is_own(dir)) {
             walls.bind("--bind", dir, dir);
         }

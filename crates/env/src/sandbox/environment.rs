@@ -1,16 +1,18 @@
 //! The environment over this machine, with enforcement.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
 use super::bwrap;
 use super::confinement::Confinement;
-use super::places::{BARE_REPOSITORY, Places, SETTINGS, is_device};
-use super::{Access, Gap, Means, Network, ResourceLimits, Sandbox, standin};
+use super::kept::Pins;
+use super::places::{Places, is_device};
+use super::{Access, Gap, Means, Network, ResourceLimits, Sandbox, kept, standin};
 use crate::local::{Streams, Veil};
+use crate::sensitive::{BARE_REPOSITORY, SETTINGS};
 use crate::survivors::Survivor;
 use crate::{
     ByteRange, CommandSpec, DirEntry, Enforces, EnvFacts, Error, ErrorKind, ExecutionEnvironment, Expect,
@@ -58,12 +60,20 @@ impl SandboxedEnvironment {
         check_limits(sandbox.limits)?;
         let temp = inside.variable("TMPDIR").map(OsStr::new);
         let places = Arc::new(Places::new(&sandbox, inside.facts(), temp)?);
+        let settings = kept::settings(&places);
         if means.bwrap.is_some() {
             check_buildable(&places, inside.facts())?;
         }
         let mut gaps = means.gaps(&sandbox);
         gaps.extend(places.has_linked_settings().then_some(Gap::LinkedSettings));
         gaps.extend(places.is_cut_short().then_some(Gap::Unsearched));
+        if means.bwrap.is_some() {
+            let paths: Vec<PathBuf> = settings.keys().cloned().collect();
+            let pins = Pins::new(&places, &paths, places.secrets());
+            let more = pins.more_repositories || places.nested().is_cut_short();
+            gaps.extend(more.then_some(Gap::Submodules));
+            gaps.extend(pins.more_secrets.then_some(Gap::Moved));
+        }
         // Without these there is nothing left that would be one.
         let hollow = gaps.iter().any(|gap| matches!(gap, Gap::Files | Gap::SystemCalls | Gap::Limits));
         if !gaps.is_empty() && (hollow || !sandbox.accept_weaker) {
@@ -79,6 +89,7 @@ impl SandboxedEnvironment {
         let mut facts = inside.facts().clone();
         facts.enforces = enforced(&sandbox, &gaps);
         sweep(inside.facts());
+        standin::sweep(kept::left_over(&places, &settings));
         let runtime = inside.variable("XDG_RUNTIME_DIR").map(OsString::as_os_str);
         let confinement = Confinement::new(&sandbox, means, Arc::clone(&places), runtime)?;
         let outside = Arc::new(local.build()?);
@@ -118,8 +129,8 @@ impl SandboxedEnvironment {
 /// was killed has left them. A [`SandboxedEnvironment`] does so by itself when it is made; this is for those who work
 /// there without one.
 pub fn sweep(facts: &EnvFacts) {
-    standin::sweep(facts.cwd.as_path(), SETTINGS);
-    standin::sweep(facts.cwd.as_path(), BARE_REPOSITORY);
+    let names = SETTINGS.iter().chain(BARE_REPOSITORY);
+    standin::sweep(names.map(|name| facts.cwd.as_path().join(name)));
 }
 
 /// Does something, unless it may not be.
@@ -174,8 +185,9 @@ fn enforced(sandbox: &Sandbox, gaps: &[Gap]) -> Enforces {
     Enforces {
         read_only,
         scope: false,
-        writes: read_only || !(open(Gap::Settings) || open(Gap::LinkedSettings) || open(Gap::Modes)),
-        secrets: !(open(Gap::Secrets) || open(Gap::Unsearched)),
+        writes: read_only
+            || ![Gap::Settings, Gap::LinkedSettings, Gap::Submodules, Gap::Modes].into_iter().any(open),
+        secrets: ![Gap::Secrets, Gap::Unsearched, Gap::Moved].into_iter().any(open),
         network: sandbox.network != Network::On && !open(Gap::Hosts) && !open(Gap::Sockets),
     }
 }

@@ -16,10 +16,14 @@ pub enum Gap {
     Settings,
     /// Settings in the working directory that are symbolic links: these can be replaced.
     LinkedSettings,
+    /// Settings of submodules, of which there are too many: they can be changed.
+    Submodules,
     /// Secrets in the working directory: they can be read.
     Secrets,
     /// Secrets in a project that has too many files to be looked through: they can be read.
     Unsearched,
+    /// Secrets in more directories than are held in their places: they can be read after these were moved.
+    Moved,
     /// Modes, owners and times of files elsewhere: they can be changed.
     Modes,
     /// Signals to processes outside.
@@ -42,6 +46,8 @@ impl Gap {
             Self::SystemCalls => "a kernel with seccomp",
             Self::Settings | Self::Secrets | Self::Modes | Self::Sockets => "bubblewrap (the program bwrap)",
             Self::Unsearched => "a working directory with fewer files",
+            Self::Submodules => "a working directory in a repository with fewer submodules",
+            Self::Moved => "a working directory with secrets in fewer folders",
             Self::LinkedSettings => "the settings themselves in the place of the links",
             Self::Signals => "Linux 6.12 with Landlock, or bubblewrap (the program bwrap)",
             Self::Hosts => "bubblewrap (the program bwrap) and a program to open a door in it",
@@ -59,9 +65,13 @@ impl fmt::Display for Gap {
             Self::SystemCalls => "make any system call",
             Self::Settings => "change .git, .junto and agents' settings in the working directory",
             Self::LinkedSettings => {
-                "replace those of .git, .junto and agents' settings that are symbolic links"
+                "replace those of .git, .junto, agents' settings and folders of keys that are symbolic links"
             }
+            Self::Submodules => "change settings of submodules, which were too many to be kept",
             Self::Secrets => "read secrets in the working directory, such as .env",
+            Self::Moved => {
+                "read secrets by moving the folders that they are in, which were too many to be held in place"
+            }
             Self::Unsearched => {
                 "read secrets among the files of the project, which were too many to be looked through"
             }

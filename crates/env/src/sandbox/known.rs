@@ -1,7 +1,8 @@
-//! What was hidden once stays hidden, wherever a command has moved it.
+//! What was hidden once stays hidden, wherever it was moved.
 //!
-//! A command can rename a directory that has something hidden in it. Whatever it is called then, it is the same file,
-//! and by that it is found for the next command.
+//! Directories that have something hidden in them can be renamed: by their user, and by a command where there are more
+//! than are held in their places. Whatever such a file is called then, it is the same, and by that it is found for the
+//! next command.
 
 use std::collections::BTreeMap;
 use std::fs;

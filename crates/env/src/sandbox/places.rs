@@ -10,15 +10,14 @@ use nix::errno::Errno;
 use nix::unistd::{AccessFlags, access, geteuid};
 
 use super::foreign::Foreign;
+use super::ground::Ground;
+use super::guarded::Guarded;
 use super::known::Known;
-use super::nested::{Nested, Repository};
-use super::standin::StandIn;
-use super::{Access, Sandbox, secrets};
+use super::nested::Nested;
+use super::standin::{self, StandIn};
+use super::{Access, Sandbox, kept, secrets};
+use crate::sensitive::{SETTINGS, SETTINGS_FILES};
 use crate::{EnvFacts, Error, ErrorKind, RealPath, Result, follow_links};
-
-/// What tools that work in a directory keep there and obey. Directories are kept also from being made, files where
-/// they are there.
-pub(super) use crate::sensitive::{BARE_REPOSITORY, SETTINGS, SETTINGS_FILES};
 
 /// Where everybody makes temporary files.
 const TEMPORARY: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
@@ -26,8 +25,8 @@ const TEMPORARY: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
 /// Where things are, resolved once.
 pub(crate) struct Places {
     access: Access,
-    /// Directories with settings in them: the working directory and what else may be changed.
-    roots: Vec<PathBuf>,
+    /// Where files are changed.
+    ground: Ground,
     home: Option<PathBuf>,
     /// The program that opens the door for named hosts.
     door: Option<PathBuf>,
@@ -37,6 +36,8 @@ pub(crate) struct Places {
     hidden: Vec<PathBuf>,
     /// Those of them that somebody named for this sandbox.
     named: Vec<PathBuf>,
+    /// Folders among them that programs obey, where commands could make them.
+    guarded: Guarded,
     /// Directories that were looked through for secret files: the working directory, its project, those named.
     searched: Vec<PathBuf>,
     /// The secret files in them and on the way up, found when the environment was made.
@@ -105,15 +106,24 @@ impl Places {
             repositories.extend(within.repositories);
             cut_short |= within.cut_short;
         }
-        let nested = Nested::new(repositories, &searched, &roots);
+        let writable = roots.iter().chain(&temporary).cloned().collect();
+        let ground = match sandbox.access {
+            Access::ReadOnly => Ground { roots: Vec::new(), writable: Vec::new() },
+            Access::Aside | Access::Workspace => Ground { roots, writable },
+        };
+        let around = ground.roots.iter().filter_map(|root| secrets::project(root, home));
+        let tops: Vec<PathBuf> = searched.iter().cloned().chain(around).collect();
+        let nested = Nested::new(repositories, &tops, &ground);
+        let guarded = Guarded::new(sandbox, cwd, home, &ground);
         Ok(Self {
             access: sandbox.access,
-            roots,
+            ground,
             home: facts.home.clone(),
             door: sandbox.door.as_ref().and_then(|door| door.first()).map(PathBuf::from),
             temporary,
             hidden,
             named: named.iter().map(|path| real(path)).collect(),
+            guarded,
             searched,
             found,
             nested,
@@ -125,46 +135,43 @@ impl Places {
 
     /// Directories that commands change.
     pub(super) fn writable(&self) -> impl Iterator<Item = &Path> {
-        let writes = self.access != Access::ReadOnly;
-        let all = self.temporary.iter().chain(&self.roots);
-        all.map(PathBuf::as_path).filter(move |_| writes)
+        self.ground.writable.iter().map(PathBuf::as_path)
     }
 
     /// Directories that commands change and in which settings are kept.
     pub(super) fn roots(&self) -> impl Iterator<Item = &Path> {
-        let writes = self.access != Access::ReadOnly;
-        self.roots.iter().map(PathBuf::as_path).filter(move |_| writes)
+        self.ground.roots.iter().map(PathBuf::as_path)
     }
 
-    /// Directories on the way from one that commands change to one in which settings are kept. If one of them could be
-    /// moved away, another could be put in its place, with other settings.
-    pub(super) fn pinned(&self) -> impl Iterator<Item = &Path> {
-        self.roots().flat_map(|root| {
-            let is_on_the_way = |dir: &&Path| self.writable().any(|top| *dir != top && dir.starts_with(top));
-            root.ancestors().skip(1).filter(is_on_the_way)
-        })
+    /// Both.
+    pub(super) fn ground(&self) -> &Ground {
+        &self.ground
     }
 
-    /// Repositories below the roots, whose settings are kept as well.
-    pub(super) fn nested(&self) -> impl Iterator<Item = &Repository> {
-        let writes = self.access != Access::ReadOnly;
-        self.nested.now().filter(move |_| writes)
+    /// Repositories that are not at the top of these, whose settings are kept as well.
+    pub(super) fn nested(&self) -> &Nested {
+        &self.nested
     }
 
-    /// Directories on the way to these: none is moved away with them, for another to be put in its place.
-    pub(super) fn above_nested(&self) -> impl Iterator<Item = &Path> {
-        self.nested().flat_map(|one| {
-            let is_below_a_root =
-                |dir: &&Path| self.roots().any(|root| *dir != root && dir.starts_with(root));
-            one.git.ancestors().skip(1).take_while(is_below_a_root)
-        })
+    /// Folders of keys in which something stands where they are not there.
+    pub(super) fn guarded(&self) -> impl Iterator<Item = &PathBuf> {
+        self.guarded.folders.iter()
     }
 
-    /// Whether some of the settings are links, which cannot be kept from being replaced.
+    /// Makes the folders of its host's own settings that are not there: they are hidden then, and the host can write
+    /// them while a command runs.
+    ///
+    /// # Errors
+    /// If one cannot be made for a reason that may pass.
+    pub(super) fn make_own(&self) -> io::Result<()> {
+        self.guarded.own.iter().try_for_each(|path| standin::make_for_good(path))
+    }
+
+    /// Whether some of the settings, or folders of keys, are links, which cannot be kept from being replaced.
     pub(super) fn has_linked_settings(&self) -> bool {
         let names = || SETTINGS.iter().chain(SETTINGS_FILES);
         let mut all = self.roots().flat_map(|root| names().map(|name| root.join(name)));
-        all.any(|path| path.is_symlink())
+        self.guarded.is_linked || all.any(|path| path.is_symlink())
     }
 
     /// Whether there may be secrets that were not found, because a directory is too large.
@@ -172,21 +179,29 @@ impl Places {
         self.cut_short
     }
 
+    /// What is known to be secret, and is there.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &Path> {
+        self.hidden.iter().filter(|path| path.exists()).chain(&self.found).map(PathBuf::as_path)
+    }
+
     /// Everything that is to be hidden and is there now.
     pub(super) fn masked(&self) -> Vec<PathBuf> {
-        let tops: BTreeSet<&PathBuf> = self.roots.iter().chain(&self.searched).collect();
+        let tops: BTreeSet<&PathBuf> = self.ground.roots.iter().chain(&self.searched).collect();
         let fresh = tops.iter().flat_map(|top| secrets::in_tree(top, 1).found);
         let all = self.hidden.iter().chain(&self.found).cloned().chain(fresh);
         let there = |path: PathBuf| {
             let found = fs::symlink_metadata(&path).ok()?;
             if !found.is_symlink() {
-                return Some(path);
+                // In what stands for a folder is nothing.
+                return (!found.is_dir() || !StandIn::is_free(&path)).then_some(path);
             }
             // What a link leads to, if that is a file: hiding a whole directory is nobody's to choose.
             path.canonicalize().ok().filter(|real| real.is_file())
         };
         let mut masked: Vec<PathBuf> = all.filter_map(there).collect();
-        masked.extend(self.known.moved(self.roots.iter().map(PathBuf::as_path), &masked));
+        // The working directory, and where else something can have been moved.
+        let moved_to: BTreeSet<&PathBuf> = self.searched.iter().take(1).chain(&self.ground.roots).collect();
+        masked.extend(self.known.moved(moved_to.into_iter().map(PathBuf::as_path), &masked));
         masked.sort();
         // What is below something hidden is hidden with it.
         masked.dedup_by(|later, earlier| later.starts_with(earlier));
@@ -245,20 +260,17 @@ impl Places {
             return Err(denied(path, "this sandbox is read-only"));
         }
         self.check_read(path)?;
-        let within = |dir: &&PathBuf| path.as_path() != dir.as_path() && path.as_path().starts_with(dir);
-        if let Some(root) = self.roots.iter().find(within) {
-            let first = path.as_path().strip_prefix(root).ok().and_then(|below| below.iter().next());
-            let mut names = SETTINGS.iter().chain(SETTINGS_FILES).chain(posing(root));
-            let settings = names.any(|name| first == Some(OsStr::new(name)));
-            if settings {
+        let within = |dir: &Path| path.as_path() != dir && path.as_path().starts_with(dir);
+        if self.writable().any(within) {
+            if kept::holds(self, path.as_path()) {
                 return Err(denied(path, "this sandbox keeps the settings of tools as they are"));
+            }
+            if path.as_path().is_dir() && self.secrets().any(|secret| secret.starts_with(path.as_path())) {
+                return Err(denied(path, "there is a secret in it, which this sandbox keeps in its place"));
             }
             return Ok(());
         }
-        if self.temporary.iter().any(|dir| within(&dir)) {
-            return Ok(());
-        }
-        let only = match self.roots.first() {
+        let only = match self.ground.roots.first() {
             Some(root) => format!("files only in {} and temporary ones", root.display()),
             None => "temporary files only".to_owned(),
         };
@@ -266,30 +278,8 @@ impl Places {
     }
 }
 
-/// What must stay as it is in a directory, so that no command makes a repository of the directory itself: without a
-/// `.git` of its own, git would obey it. To keep one thing from being made that every repository has is enough, and
-/// nobody misses these.
-pub(super) fn posing(root: &Path) -> &'static [&'static str] {
-    const HEAD: &[&str] = &["HEAD"];
-    // One of them can be elsewhere, if another says so.
-    const REFS: &[&str] = &["refs", "commondir"];
-    const OBJECTS: &[&str] = &["objects", "commondir"];
-    let is_repository = |dir: &Path| {
-        let git = dir.join(".git");
-        git.is_file() || git.join("HEAD").symlink_metadata().is_ok()
-    };
-    if is_repository(root) {
-        return &[];
-    }
-    // Within a repository, `HEAD` is what commands call its state, and must not be a file as well.
-    let within = root.ancestors().skip(1).any(is_repository);
-    let ways = if within { [REFS, OBJECTS, HEAD] } else { [HEAD, REFS, OBJECTS] };
-    let is_free = |name: &&str| StandIn::is_free(&root.join(name));
-    ways.into_iter().find(|names| names.iter().all(is_free)).unwrap_or(BARE_REPOSITORY)
-}
-
 /// The path that is meant: from `~`, or from the working directory.
-fn meant(path: &Path, cwd: &Path, home: Option<&Path>) -> PathBuf {
+pub(super) fn meant(path: &Path, cwd: &Path, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~"), home) {
         (Ok(below), Some(home)) => home.join(below),
         _ => cwd.join(path),
@@ -297,7 +287,7 @@ fn meant(path: &Path, cwd: &Path, home: Option<&Path>) -> PathBuf {
 }
 
 /// Where a path leads, as far as that can be known.
-fn real(path: &Path) -> PathBuf {
+pub(super) fn real(path: &Path) -> PathBuf {
     path.canonicalize().ok().or_else(|| follow_links(path)).unwrap_or_else(|| path.to_owned())
 }
 
@@ -358,7 +348,8 @@ mod tests {
             ("home/project", true, false),
             ("home/project/.git/hooks/x", true, false),
             ("home/project/.claude/settings.json", true, false),
-            ("home/project/sub/.git/config", true, true),
+            ("home/project/sub/.git/config", true, false),
+            ("home/project/sub/.gitx/config", true, true),
             ("home/project/.env", false, false),
             ("home/project/sub/.env", false, false),
             ("home/.ssh/id_rsa", false, false),

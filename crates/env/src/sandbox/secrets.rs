@@ -20,8 +20,19 @@ const ENTRIES: usize = 20_000;
 
 /// The places of this user's and the system's secrets, whether anything is there or not.
 pub(super) fn places(home: Option<&Path>) -> Vec<PathBuf> {
-    let of_home = home.into_iter().flat_map(|home| SECRETS_AT_HOME.iter().map(move |below| home.join(below)));
+    let of_home = at_home(home, |_| true);
     of_home.chain(SECRETS_OF_SYSTEM.iter().map(PathBuf::from)).collect()
+}
+
+/// Those of this user's that are folders, whether they are there or not.
+pub(super) fn folders(home: Option<&Path>) -> impl Iterator<Item = PathBuf> {
+    at_home(home, |below| below.ends_with('/'))
+}
+
+fn at_home(home: Option<&Path>, wanted: fn(&str) -> bool) -> impl Iterator<Item = PathBuf> {
+    let all = SECRETS_AT_HOME.iter().filter(move |below| wanted(below));
+    home.into_iter()
+        .flat_map(move |home| all.clone().map(move |below| home.join(below.trim_end_matches('/'))))
 }
 
 /// Whether a file of the system is one of passwords in which there is none, as where nobody logs in: only `*` and `!`

@@ -119,10 +119,22 @@ impl Drop for StandIn {
     }
 }
 
-/// Takes away what a process that was killed left in a directory, under one of these names. What somebody still needs
-/// stays.
-pub(super) fn sweep(root: &Path, names: &[&str]) {
-    for path in names.iter().map(|name| root.join(name)).filter(|path| is_ours(path) == Some(true)) {
+/// Makes a directory that stays, and those on the way, for nobody but their owner.
+///
+/// # Errors
+/// If that cannot be done for a reason that may pass.
+pub(super) fn make_for_good(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().recursive(true).mode(0o700).create(path) {
+        Err(e) if !is_impossible(&e) && e.kind() != io::ErrorKind::AlreadyExists => {
+            Err(io::Error::new(e.kind(), format!("{} cannot be kept from commands: {e}", path.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Takes away what a process that was killed left at these paths. What somebody still needs stays.
+pub(super) fn sweep(paths: impl IntoIterator<Item = PathBuf>) {
+    for path in paths.into_iter().filter(|path| is_ours(path) == Some(true)) {
         if let Ok(lock) = File::open(&path) {
             drop(StandIn { path, lock });
         }
@@ -245,7 +257,7 @@ mod tests {
         left("mine");
         let needed = StandIn::at(&dir.path().join(".claude")).unwrap().unwrap();
         fs::create_dir(dir.path().join(".codex")).unwrap();
-        sweep(dir.path(), &[".git", ".claude", ".codex", ".gemini"]);
+        sweep([".git", ".claude", ".codex", ".gemini"].map(|name| dir.path().join(name)));
         let there = |name: &str| dir.path().join(name).exists();
         assert_eq!([".git", ".claude", ".codex", "mine"].map(there), [false, true, true, true]);
         drop(needed);

@@ -3,13 +3,16 @@
 //! That takes about as long as bubblewrap takes to start, and on some disks longer: so it is done meanwhile, on a thread
 //! of its own.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::{fs, io};
 
 use super::foreign::Foreign;
-use super::places::{Places, SETTINGS, SETTINGS_FILES, posing};
+use super::kept::{self, Pins};
+use super::nested::is_in_place;
+use super::places::Places;
 use super::standin::StandIn;
 
 /// What is there now, of what walls are about.
@@ -19,6 +22,8 @@ pub(super) struct Survey {
     pub(super) stand_ins: Vec<StandIn>,
     /// What stays as it is: settings, and what stands in for them.
     pub(super) kept: Vec<PathBuf>,
+    /// Directories that stay where they are.
+    pub(super) pins: BTreeSet<PathBuf>,
     /// What is not read.
     pub(super) hidden: Vec<Hidden>,
 }
@@ -33,22 +38,27 @@ pub(super) enum Hidden {
 impl Survey {
     fn of(places: &Places) -> io::Result<Self> {
         let foreign = places.foreign();
+        places.make_own()?;
+        let settings = kept::settings(places);
         let mut stand_ins = Vec::new();
-        for root in places.roots() {
-            for name in SETTINGS.iter().chain(posing(root)) {
-                stand_ins.extend(StandIn::at(&root.join(name))?);
-            }
+        for path in kept::stood_for(places, &settings) {
+            stand_ins.extend(StandIn::at(&path)?);
         }
-        for one in places.nested().filter(|one| one.named) {
-            stand_ins.extend(StandIn::at(&one.git)?);
-        }
-        let settings = places.roots().flat_map(|root| {
-            let names = SETTINGS.iter().chain(SETTINGS_FILES).chain(posing(root));
-            names.map(|name| root.join(name))
+        let is_there = |path: &PathBuf| path.exists() && path.parent().is_some_and(is_in_place);
+        let mut kept: Vec<PathBuf> = settings.into_keys().filter(is_there).collect();
+        kept.extend(stand_ins.iter().map(|stand_in| stand_in.path().to_owned()));
+        kept.sort();
+        // What is below something kept is kept with it.
+        kept.dedup_by(|later, earlier| later.starts_with(earlier));
+        let masked = places.masked();
+        let mut pins = Pins::new(places, &kept, masked.iter().map(PathBuf::as_path)).dirs;
+        // What is not shown is not there to be moved, and a pin would show all that is in it, sockets too.
+        let is_below = |dir: &Path, paths: &[PathBuf]| paths.iter().any(|path| dir.starts_with(path));
+        pins.retain(|dir| {
+            let mut own = foreign.own.iter().filter(|own| dir.starts_with(&own.dir));
+            is_below(dir, &places.ground().roots) || own.all(|own| is_below(dir, &own.shown))
         });
-        let kept = settings.chain(places.nested().map(|one| one.git.clone()));
-        let kept = kept.filter(|path| path.exists()).collect();
-        let hidden = places.masked().into_iter().filter_map(|path| {
+        let hidden = masked.into_iter().filter_map(|path| {
             let found = fs::symlink_metadata(&path);
             if found.as_ref().is_ok_and(fs::Metadata::is_dir) {
                 return Some(Hidden::Directory(path));
@@ -59,7 +69,7 @@ impl Survey {
             is_open.then_some(Hidden::File(path))
         });
         let hidden = hidden.collect();
-        Ok(Self { foreign, stand_ins, kept, hidden })
+        Ok(Self { foreign, stand_ins, kept, pins, hidden })
     }
 }
 
@@ -90,12 +100,15 @@ impl Drop for Surveying {
 mod tests {
     use super::*;
     use crate::Sandbox;
+    use crate::sensitive::SETTINGS;
     use crate::{EnvFacts, LocalEnvironment};
 
     fn places(dir: &std::path::Path) -> Arc<Places> {
         let env = LocalEnvironment::builder(dir).build().unwrap();
         let facts: &EnvFacts = crate::ExecutionEnvironment::facts(&env);
-        Arc::new(Places::new(&Sandbox::workspace(), facts, None).unwrap())
+        // Or something would stand in the system's, where other tests are.
+        let sandbox = Sandbox { temporary: Some(Vec::new()), ..Sandbox::workspace() };
+        Arc::new(Places::new(&sandbox, facts, None).unwrap())
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A directory without `.git` does not become a repository by itself, which whoever calls git there next would obey.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use junto_env::{CommandSpec, LocalEnvironment, Sandbox, SandboxedEnvironment, exec};
@@ -16,10 +16,15 @@ const PLANT: &str = "mkdir -p objects refs hooks; echo ref: refs/heads/main > HE
 const ELSEWHERE: &str = "mkdir -p x/objects x/refs; echo ref: refs/heads/main > HEAD; echo x > commondir; \
      printf '[core]\\n\\tbare = true\\n' > x/config; touch made";
 
-fn run(work: &Path, line: &str) -> String {
-    let builder = LocalEnvironment::builder(work).variables([("PATH", "/usr/local/bin:/usr/bin:/bin")]);
+pub(crate) fn run(work: &Path, line: &str) -> String {
     // These directories are among the temporary files, because the others of the tests are in a repository.
-    let sandbox = Sandbox { temporary: Some(Vec::new()), ..Sandbox::workspace() };
+    run_beside(work, Vec::new(), line)
+}
+
+/// The same where there are directories for temporary files.
+pub(crate) fn run_beside(work: &Path, temporary: Vec<PathBuf>, line: &str) -> String {
+    let builder = LocalEnvironment::builder(work).variables([("PATH", "/usr/local/bin:/usr/bin:/bin")]);
+    let sandbox = Sandbox { temporary: Some(temporary), ..Sandbox::workspace() };
     let env = SandboxedEnvironment::with_means(builder, sandbox, &means(Held::Walls)).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -31,7 +36,7 @@ fn run(work: &Path, line: &str) -> String {
 
 /// What git says; what is around the tests is not found.
 #[expect(clippy::disallowed_methods, reason = "git itself is asked what it takes for a repository")]
-fn git(work: &Path, words: &[&str]) -> String {
+pub(crate) fn git(work: &Path, words: &[&str]) -> String {
     let mut git = Command::new("git");
     git.args(words).current_dir(work).stdin(Stdio::null());
     git.env("GIT_CONFIG_NOSYSTEM", "1").env("HOME", "/nonexistent").env("GIT_OPTIONAL_LOCKS", "0");

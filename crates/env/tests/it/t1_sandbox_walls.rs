@@ -97,6 +97,28 @@ fn a_file_that_is_closed_anyway_takes_no_wall() {
     });
 }
 
+/// Each wall takes its time, and a project as most are has no more than it needs.
+#[test]
+fn a_usual_project_takes_few_walls() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (program, words) = (dir.path().join("bwrap"), dir.path().join("words"));
+    let script = format!("#!/bin/sh\ntr '\\0' '\\n' < /dev/fd/$2 > {}\n", words.display());
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let means = Means { bwrap: Some(program), ..means(Held::Walls) };
+    check_in(Cage::with_means(&means, Sandbox::workspace()), async |cage| {
+        std::fs::remove_dir_all(cage.at("home/work/sub")).unwrap();
+        cage.says("true").await;
+        let told = std::fs::read_to_string(&words).unwrap();
+        let told: Vec<&str> = told.lines().collect();
+        let walls = told.windows(3).filter(|words| words[0].ends_with("bind") && words[2].len() > 1);
+        let here = cage.root.to_str().unwrap();
+        let mut walls: Vec<&str> = walls.filter_map(|words| words[2].strip_prefix(here)).collect();
+        walls.sort_unstable();
+        assert_eq!(walls, ["/home/tmp", "/home/work", "/home/work/.env", "/home/work/.git"]);
+    });
+}
+
 #[test]
 fn what_appears_between_two_commands_is_hidden_or_kept() {
     check(Held::Walls, Sandbox::workspace(), async |cage| {
@@ -117,16 +139,22 @@ fn what_appears_between_two_commands_is_hidden_or_kept() {
 }
 
 #[test]
-fn what_was_hidden_stays_hidden_wherever_it_is_moved() {
+fn what_was_hidden_stays_hidden_wherever_somebody_moves_it() {
     check(Held::Walls, Sandbox::workspace(), async |cage| {
-        assert_eq!(cage.says("mkdir node_modules && mv sub node_modules/x").await.1, Some(0));
+        let work = cage.at("home/work");
+        assert_eq!(cage.says("mkdir node_modules").await.1, Some(0));
+        std::fs::rename(work.join("sub"), work.join("node_modules/x")).unwrap();
         // Something in its place, so that nothing seems to be missing.
         assert_eq!(cage.says("mkdir sub && echo none > sub/.env").await.1, Some(0));
-        let (said, _) = cage.says("cat node_modules/x/.env sub/.env; mv node_modules y").await;
+        let (said, _) = cage.says("cat node_modules/x/.env sub/.env").await;
         assert!(!said.contains("KEY"), "{said}");
+        // Where it is now it is held.
+        let (said, code) = cage.says("mv node_modules y").await;
+        assert!(code != Some(0) && work.join("node_modules/x").exists(), "{said}");
+        std::fs::rename(work.join("node_modules"), work.join("y")).unwrap();
         let (said, _) = cage.says("cat y/x/.env").await;
         assert!(!said.contains("KEY"), "{said}");
-        assert_eq!(std::fs::read_to_string(cage.at("home/work/y/x/.env")).unwrap(), "KEY=2");
+        assert_eq!(std::fs::read_to_string(work.join("y/x/.env")).unwrap(), "KEY=2");
     });
 }
 

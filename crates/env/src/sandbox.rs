@@ -57,6 +57,7 @@ pub use self::environment::{SandboxedEnvironment, sweep};
 pub use self::gap::Gap;
 pub(crate) use self::jail::{Held, Jail, Settled};
 pub use self::means::Means;
+pub use self::standin::is_stand_in;
 use crate::{Error, Result};
 
 /// What commands and file operations are kept from.

@@ -284,13 +284,8 @@ impl Study<'_> {
             deeds.push(Deed::Unclear(format!("there is {what}")));
             return;
         }
-        let known = match name.rsplit_once('/') {
-            None if name == "chdir" && matches!(self.reader, Shell::Other { .. }) => Some("cd"),
-            None => Some(name),
-            Some(("/bin" | "/usr/bin" | "/sbin" | "/usr/sbin", name)) => Some(name),
-            Some(_) => None,
-        };
-        match known {
+        let is_cd = name == "chdir" && matches!(self.reader, Shell::Other { .. });
+        match commands::common(if is_cd { "cd" } else { name }) {
             Some(name) => commands::look(self, name, words, deeds),
             None => deeds.push(Deed::Opaque(format!("`{name}` is a program of which nothing is known"))),
         }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use junto::env::sandbox::is_stand_in;
+
 use crate::environment::Environment;
 
 /// The folder of a project's own configuration.
@@ -81,7 +83,10 @@ impl Project {
     /// The project around a folder.
     pub(crate) fn around(folder: &Path) -> Option<Self> {
         let folder = folder.canonicalize().ok()?;
-        let root = folder.ancestors().find(|f| f.join(PROJECT_FOLDER).is_dir() || f.join(".git").exists())?;
+        // Above folders for temporary files, commands of others may have something stand there.
+        let is_real = |path: &PathBuf| path.exists() && !is_stand_in(path);
+        let is_one = |f: &&Path| [PROJECT_FOLDER, ".git"].iter().any(|name| is_real(&f.join(name)));
+        let root = folder.ancestors().find(is_one)?;
         Some(Self { root: root.to_owned(), file: root.join(PROJECT_FOLDER).join("config.toml") })
     }
 }

@@ -1,4 +1,5 @@
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt as _;
 
 use super::*;
 
@@ -193,6 +194,12 @@ fn the_nearest_project_counts() {
     fs::create_dir_all(home.path("project/src/.git")).unwrap();
     let project = Project::around(&home.path("project/src/deep")).unwrap();
     assert_eq!(project.root, home.path("project/src"));
+    // What stands there while a command of somebody else runs.
+    for name in [".git", ".junto"] {
+        let below = home.path("project/src/deep").join(name);
+        DirBuilder::new().mode(0o500).create(below).unwrap();
+    }
+    assert_eq!(Project::around(&home.path("project/src/deep")).unwrap().root, home.path("project/src"));
     assert!(Project::around(Path::new("/nonexistent")).is_none());
 }
 

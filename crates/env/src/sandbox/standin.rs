@@ -132,6 +132,11 @@ pub(super) fn make_for_good(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Whether a directory only stands where settings would be, while commands run: it is no repository, and no settings.
+pub fn is_stand_in(path: &Path) -> bool {
+    is_ours(path) == Some(true)
+}
+
 /// Takes away what a process that was killed left at these paths. What somebody still needs stays.
 pub(super) fn sweep(paths: impl IntoIterator<Item = PathBuf>) {
     for path in paths.into_iter().filter(|path| is_ours(path) == Some(true)) {

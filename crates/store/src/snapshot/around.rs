@@ -8,6 +8,8 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use junto_env::sandbox::is_stand_in;
+
 /// The most that is read of a file, in bytes.
 const LONGEST: u64 = 1 << 20;
 /// A pattern with more `**` is nobody's, and could take long.
@@ -15,10 +17,11 @@ const MOST_GAPS: usize = 3;
 
 /// The patterns that hold for a workspace from outside, a line each; what comes later counts more.
 pub(super) fn ignored(workspace: &Path) -> Vec<u8> {
-    let Some(top) = workspace.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok())
-    else {
-        return Vec::new();
+    let has_one = |folder: &&Path| {
+        let git = folder.join(".git");
+        git.symlink_metadata().is_ok() && !is_stand_in(&git)
     };
+    let Some(top) = workspace.ancestors().find(has_one) else { return Vec::new() };
     let inner = workspace.strip_prefix(top).unwrap_or(Path::new(""));
     let names: Vec<&[u8]> = inner.iter().map(OsStrExt::as_bytes).collect();
     let mut patterns = Vec::new();

@@ -68,16 +68,21 @@ fn walls_that_are_told_in_part_hold_nothing_and_nothing_runs() {
     });
 }
 
+/// Means with a bubblewrap that builds nothing and writes down what it is told, and where it does.
+fn noting(dir: &Path) -> (Means, PathBuf) {
+    let (program, words) = (dir.join("bwrap"), dir.join("words"));
+    let script = format!("#!/bin/sh\ntr '\\0' '\\n' < /dev/fd/$2 > {}\n", words.display());
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    (Means { bwrap: Some(program), ..means(Held::Walls) }, words)
+}
+
 /// Root reads everything, and others what is theirs: whom the system keeps from a file no wall is built for, nor where
 /// it keeps nothing, unless that was asked for.
 #[test]
 fn a_file_that_is_closed_anyway_takes_no_wall() {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let (program, words) = (dir.path().join("bwrap"), dir.path().join("words"));
-    let script = format!("#!/bin/sh\ntr '\\0' '\\n' < /dev/fd/$2 > {}\n", words.display());
-    std::fs::write(&program, script).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let means = Means { bwrap: Some(program), ..means(Held::Walls) };
+    let (means, words) = noting(dir.path());
     let told = || std::fs::read_to_string(&words).unwrap();
     let has_wall = |path: &Path| told().lines().any(|line| Path::new(line) == path);
     let shadow = Path::new("/etc/shadow");
@@ -101,11 +106,7 @@ fn a_file_that_is_closed_anyway_takes_no_wall() {
 #[test]
 fn a_usual_project_takes_few_walls() {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let (program, words) = (dir.path().join("bwrap"), dir.path().join("words"));
-    let script = format!("#!/bin/sh\ntr '\\0' '\\n' < /dev/fd/$2 > {}\n", words.display());
-    std::fs::write(&program, script).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let means = Means { bwrap: Some(program), ..means(Held::Walls) };
+    let (means, words) = noting(dir.path());
     check_in(Cage::with_means(&means, Sandbox::workspace()), async |cage| {
         std::fs::remove_dir_all(cage.at("home/work/sub")).unwrap();
         cage.says("true").await;

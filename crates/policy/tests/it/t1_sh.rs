@@ -5,7 +5,6 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
-use std::sync::LazyLock;
 
 use junto_policy::Answer;
 use proptest::prelude::*;
@@ -22,7 +21,7 @@ case $0 in *[02468]) ;; *) exit 1 ;; esac
 "#;
 
 /// A directory with a program for every command of the lines.
-static PROGRAMS: LazyLock<TempDir> = LazyLock::new(|| {
+fn programs() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let stub = dir.path().join("stub");
     fs::write(&stub, STUB).unwrap();
@@ -31,17 +30,17 @@ static PROGRAMS: LazyLock<TempDir> = LazyLock::new(|| {
         symlink(&stub, dir.path().join(format!("c{number}"))).unwrap();
     }
     dir
-});
+}
 
-/// The names of the commands that `sh` ran.
-fn ran(line: &str) -> Vec<String> {
+/// The names of the commands that `sh` ran, of these.
+fn ran(programs: &TempDir, line: &str) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join(".log");
     Command::new("/bin/sh")
         .args(["-c", "ulimit -t 5; ulimit -f 2; eval \"$0\"", line])
         .current_dir(dir.path())
         .env_clear()
-        .env("PATH", PROGRAMS.path())
+        .env("PATH", programs.path())
         .env("LOG", &log)
         .process_group(0)
         .stdin(Stdio::null())
@@ -56,8 +55,8 @@ fn ran(line: &str) -> Vec<String> {
 }
 
 /// Checks a line that `sh` is given.
-fn check(line: &str) -> Result<usize, TestCaseError> {
-    let ran = ran(line);
+fn check(programs: &TempDir, line: &str) -> Result<usize, TestCaseError> {
+    let ran = ran(programs, line);
     let given = format!("sh -c '{}'", line.replace('\'', r"'\''"));
     for name in &ran {
         let explained = denying(name).explain_line(&given);
@@ -68,7 +67,8 @@ fn check(line: &str) -> Result<usize, TestCaseError> {
 
 #[test]
 fn what_sh_runs_is_told() {
-    assert_eq!(ran("c0; echo $(c2) `c3`; f() { c4; }; f; /bin/sh -c c6"), ["c0", "c2", "c3", "c4", "c6"]);
+    let line = "c0; echo $(c2) `c3`; f() { c4; }; f; /bin/sh -c c6";
+    assert_eq!(ran(&programs(), line), ["c0", "c2", "c3", "c4", "c6"]);
     assert_eq!(denying("c2").explain_line("sh -c 'echo $(c2)'").answer(), Answer::Deny);
     assert_eq!(denying("c1").explain_line("sh -c 'echo $(c2)'").answer(), Answer::Allow);
 }
@@ -78,13 +78,14 @@ fn commands_in_lines_for_sh_are_seen() {
     let mut runner =
         TestRunner::new(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() });
     let lines = prop_oneof![2 => line(), 1 => damaged(), 1 => joined(), 1 => odd()];
-    runner.run(&lines, |line| check(&line).map(drop)).unwrap_or_else(|error| panic!("{error}"));
+    let programs = programs();
+    runner.run(&lines, |line| check(&programs, &line).map(drop)).unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// What random lines rarely hit upon.
 #[test]
 fn what_only_bash_reads_so_hides_no_command() {
-    let mut runs = 0;
+    let (programs, mut runs) = (programs(), 0);
     for line in [
         r"echo $'\''; c0 #'",
         r#"eval "echo \$""'\\''; c0 #'""#,
@@ -107,7 +108,7 @@ fn what_only_bash_reads_so_hides_no_command() {
         "time -p c0",
         "c0 |& c2",
     ] {
-        runs += check(line).unwrap_or_else(|error| panic!("{error}"));
+        runs += check(&programs, line).unwrap_or_else(|error| panic!("{error}"));
     }
     assert!(runs > 5, "only {runs} commands ran");
 }

@@ -1,16 +1,19 @@
 //! The server: connections in, each a task that somebody waits for.
 
 mod ends;
+mod plain;
 
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::rt::Executor;
 use hyper::service::service_fn;
@@ -22,6 +25,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::ends::Ends;
 use crate::aside::{Desk, Reading};
 use crate::gateway::Gateway;
 use crate::guard::Link;
@@ -31,6 +35,10 @@ use crate::warnings::Warnings;
 
 /// How many connections are served at a time; others wait to be accepted.
 const MOST_CONNECTIONS: usize = 8192;
+/// What a connection of HTTP/2 begins with.
+const HTTP2: &[u8] = b"PRI ";
+/// Whether it is seen when a client goes whose answer is under way, whoever serves it.
+const IS_WATCHED: bool = cfg!(target_os = "linux");
 /// How long connections are waited for.
 const PATIENCE: Patience =
     Patience { head: Duration::from_mins(2), ping: Duration::from_secs(30), pong: Duration::from_secs(20) };
@@ -152,80 +160,118 @@ impl Server {
         let _ = stream.set_nodelay(true);
         let link = stream.local_addr().ok();
         let link = link.map(|local| Link { peer, local, host: local.to_string().into(), desk });
-        let Patience { head, ping, pong } = self.patience;
-        let speaks_http1 = tokio::select! {
-            biased;
-            () = self.stop.cancelled() => return,
-            () = self.closing.cancelled() => return,
-            // Nobody else watches over a connection that has not said yet which protocol it speaks.
-            () = tokio::time::sleep(head) => return,
-            speaks_http1 = speaks_http1(&stream) => speaks_http1,
-        };
-        let connection_over = self.stop.child_token();
-        let _ends_streams = connection_over.clone().drop_guard();
-        let mut builder = Builder::new(Streams { stop: connection_over, tasks: self.tasks.clone() });
-        // Where the end is watched for below, nobody need read for it, nor keep room for what might come.
-        let is_watched = cfg!(target_os = "linux");
-        builder.http1().timer(TokioTimer::new()).header_read_timeout(head).half_close(is_watched);
-        builder.http2().timer(TokioTimer::new()).keep_alive_interval(ping).keep_alive_timeout(pong);
-        if speaks_http1 {
-            // Else it would read a few bytes to see that, and to keep them would double the room of each connection.
-            builder = builder.http1_only();
-        }
-        let has_asked = AtomicBool::new(false);
-        let service = service_fn(|mut request: http::Request<Incoming>| {
-            has_asked.store(true, Ordering::Relaxed);
+        let (mut ends, watch) = ends::of(stream);
+        let asked = Asked::default();
+        let answer = |mut request: http::Request<Body>| {
+            asked.begins();
             if let Some(link) = &link {
                 request.extensions_mut().insert(link.clone());
             }
             let gateway = gateway.clone();
             // Boxed, since a connection keeps the room for it also while it is not used.
-            Box::pin(
-                async move { Ok::<_, Infallible>(surface::answer(&gateway, request.map(Body::new)).await) },
-            )
-        });
-        // Nor over one that has said only half of it.
+            Box::pin(async move { surface::answer(&gateway, request).await })
+        };
+        let serving = async {
+            // Elsewhere nobody would see that a client has gone.
+            let left = if IS_WATCHED {
+                plain::serve(&mut ends, &self.closing, &answer, || asked.ends()).await
+            } else {
+                Ok(plain::Left::Begun(Bytes::new()))
+            };
+            // How a connection ends is the client's business.
+            if let Ok(plain::Left::Begun(begun)) = left {
+                let first = begun.get(..HTTP2.len()).unwrap_or(&begun);
+                let is_http1 = !HTTP2.starts_with(first);
+                ends.give_back(begun);
+                // Boxed, since most connections never come here.
+                Box::pin(self.by_hyper(ends, is_http1, |request| answer(request.map(Body::new)))).await;
+            }
+        };
+        // Nobody else watches over a connection on which nothing is asked.
         let silent = async {
-            tokio::time::sleep(head).await;
-            if has_asked.load(Ordering::Relaxed) {
+            loop {
+                let before = asked.rests();
+                tokio::time::sleep(self.patience.head).await;
+                if before.is_some() && asked.rests() == before {
+                    return;
+                }
+            }
+        };
+        let idle = async {
+            self.closing.cancelled().await;
+            // Half of a request would be waited for like a whole one.
+            if asked.rests().is_none() {
                 std::future::pending::<()>().await;
             }
         };
-        let (ends, watch) = ends::of(stream);
-        let mut connection = pin!(builder.serve_connection(TokioIo::new(ends), service));
-        // Nor over a client that sent more than its request and then went. What serves the connection reads that when
-        // it has answered, and only behind it is the end.
-        let mut gone = pin!(watch.gone());
-        // How a connection ends is the client's business.
-        tokio::select! {
-            biased;
-            () = self.stop.cancelled() => return,
-            _ = connection.as_mut() => return,
-            () = gone.as_mut() => return,
-            () = silent => return,
-            () = self.closing.cancelled() => {
-                // Half of a first request would be waited for like a whole one.
-                if !has_asked.load(Ordering::Relaxed) {
-                    return;
-                }
-                connection.as_mut().graceful_shutdown();
-            }
-        }
         tokio::select! {
             biased;
             () = self.stop.cancelled() => {}
-            _ = connection => {}
-            () = gone => {}
+            () = serving => {}
+            // Also if a client sent more than its request and then went. What serves the connection reads that when
+            // it has answered, and only behind it is the end.
+            () = watch.gone() => {}
+            () = idle => {}
+            () = silent => {}
         }
+    }
+
+    /// Serves a connection in whatever way it is used.
+    async fn by_hyper<F>(
+        &self,
+        ends: Ends,
+        begins_as_http1: bool,
+        answer: impl Fn(http::Request<Incoming>) -> F,
+    ) where
+        F: Future<Output = Response> + Send + 'static,
+    {
+        let Patience { head, ping, pong } = self.patience;
+        let connection_over = self.stop.child_token();
+        let _ends_streams = connection_over.clone().drop_guard();
+        let mut builder = Builder::new(Streams { stop: connection_over, tasks: self.tasks.clone() });
+        // Where the end is watched for, nobody need read for it, nor keep room for what might come.
+        builder.http1().timer(TokioTimer::new()).header_read_timeout(head).half_close(IS_WATCHED);
+        builder.http2().timer(TokioTimer::new()).keep_alive_interval(ping).keep_alive_timeout(pong);
+        if begins_as_http1 {
+            // Else it would read a few bytes to see that, and to keep them would double the room of each connection.
+            builder = builder.http1_only();
+        }
+        let service = service_fn(|request| {
+            let answer = answer(request);
+            async move { Ok::<_, Infallible>(answer.await) }
+        });
+        let mut connection = pin!(builder.serve_connection(TokioIo::new(ends), service));
+        tokio::select! {
+            biased;
+            _ = connection.as_mut() => return,
+            () = self.closing.cancelled() => connection.as_mut().graceful_shutdown(),
+        }
+        // How it ends is the client's business.
+        let _ = connection.await;
     }
 }
 
-/// Whether a connection begins with something else than the beginning of HTTP/2. Nothing is taken from it.
-async fn speaks_http1(stream: &TcpStream) -> bool {
-    let mut first = [0; 4];
-    // What was not seen is left to whoever reads it.
-    let seen = stream.peek(&mut first).await.unwrap_or(0);
-    first.get(..seen).is_some_and(|seen| !b"PRI ".starts_with(seen))
+/// Whether requests are under way on a connection.
+#[derive(Default)]
+struct Asked {
+    count: AtomicU32,
+    is_under_way: AtomicBool,
+}
+
+impl Asked {
+    fn begins(&self) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.is_under_way.store(true, Ordering::Relaxed);
+    }
+
+    fn ends(&self) {
+        self.is_under_way.store(false, Ordering::Relaxed);
+    }
+
+    /// How many there have been, if none is under way.
+    fn rests(&self) -> Option<u32> {
+        (!self.is_under_way.load(Ordering::Relaxed)).then(|| self.count.load(Ordering::Relaxed))
+    }
 }
 
 /// Runs the streams of an HTTP/2 connection as tasks that end with it.

@@ -21,6 +21,7 @@ const WHOLE: Order = Order { stream: false, pieces: PIECES, pace: 0, fault: None
 struct Notes {
     /// Of answers that came, in microseconds.
     times: RefCell<Vec<u64>>,
+    turns: RefCell<Vec<(u64, u64, u64)>>,
     failed: Cell<usize>,
     example: RefCell<Option<String>>,
 }
@@ -28,6 +29,18 @@ struct Notes {
 impl Notes {
     fn took(&self, time: Duration) {
         self.times.borrow_mut().push(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
+    }
+
+    fn forget(&self) {
+        self.times.borrow_mut().clear();
+        self.turns.borrow_mut().clear();
+    }
+    fn turn(&self, n: usize) {
+        let times = self.times.borrow();
+        let mut t = times[times.len() - n..].to_vec();
+        t.sort_unstable();
+        let at = |part: usize| t[(t.len() * part / 1000).min(t.len() - 1)];
+        self.turns.borrow_mut().push((at(500), at(900), at(990)));
     }
 
     fn failed(&self, why: String) {
@@ -42,7 +55,7 @@ impl Notes {
         json!({
             "answers": times.len(), "failed": self.failed.get(), "why": self.example.into_inner(),
             "seconds": elapsed.as_secs_f64(),
-            "p50_us": at(500), "p90_us": at(900), "p99_us": at(990), "most_us": times.last(),
+            "p50_us": at(500), "p90_us": at(900), "p99_us": at(990), "most_us": times.last(), "turns": self.turns.into_inner(),
         })
     }
 }
@@ -85,15 +98,53 @@ impl Asker<'_> {
     }
 }
 
+/// Asks several at a fixed rate, one after another and again and again, each time in another order, so that a busy
+/// moment of the machine hits all of them alike.
+pub(crate) async fn at_rate(aims: &[Aim], connections: usize, rate: u32, turns: Turns) -> Outcome<Value> {
+    let requests: Vec<_> = aims.iter().map(|aim| answers::request(aim, WHOLE)).collect();
+    let notes: Vec<_> = aims.iter().map(|_| Notes::default()).collect();
+    let mut all = Vec::new();
+    for ((aim, request), notes) in aims.iter().zip(&requests).zip(&notes) {
+        all.push(askers(aim, request, connections, notes).await?);
+    }
+    let start = Instant::now();
+    for turn in 0..turns.count {
+        for at in order(aims.len(), turn) {
+            for_a_turn(&mut all[at], rate, turns.requests).await;
+            notes[at].turn(turns.requests as usize);
+        }
+        if turn + 1 == turns.warming {
+            notes.iter().for_each(Notes::forget);
+        }
+    }
+    drop(all);
+    Ok(notes.into_iter().map(|notes| notes.told(start.elapsed())).collect())
+}
+
+/// How often each is asked in turn, how many of these turns only warm up, and how many requests there are in one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turns {
+    pub(crate) count: u32,
+    pub(crate) warming: u32,
+    pub(crate) requests: u32,
+}
+
+/// All of them, in another order each time: each comes after each other one equally often.
+fn order(count: usize, turn: u32) -> impl Iterator<Item = usize> {
+    let turn = turn as usize;
+    let step = 1 + turn / count % (count.max(2) - 1);
+    let coprime =
+        (1..count).filter(|step| (2..=*step).all(|by| count % by > 0 || step % by > 0)).collect::<Vec<_>>();
+    let step = coprime.get(step % coprime.len().max(1)).copied().unwrap_or(1);
+    (0..count).map(move |at| (turn + at * step) % count)
+}
+
 /// Asks at a fixed rate, whether answers come or not. An answer's time begins when its request was due, if all
 /// connections were busy then: a server that stops for a while makes all wait that come meanwhile.
-pub(crate) async fn at_rate(aim: Aim, connections: usize, rate: u32, seconds: u32) -> Outcome<Value> {
-    let request = answers::request(&aim, WHOLE);
-    let (notes, next) = (Notes::default(), Cell::new(0_u32));
-    let start = Instant::now();
-    let mut askers = askers(&aim, &request, connections, &notes).await?;
+async fn for_a_turn(askers: &mut [Asker<'_>], rate: u32, requests: u32) {
+    let (start, next) = (Instant::now(), Cell::new(0_u32));
     join_all(askers.iter_mut().map(|asker| async {
-        while next.get() < rate.saturating_mul(seconds) {
+        while next.get() < requests {
             let due = start + Duration::from_secs(1) * next.replace(next.get() + 1) / rate;
             let was_late = Instant::now() > due;
             tokio::time::sleep_until(due).await;
@@ -101,8 +152,6 @@ pub(crate) async fn at_rate(aim: Aim, connections: usize, rate: u32, seconds: u3
         }
     }))
     .await;
-    drop(askers);
-    Ok(notes.told(start.elapsed()))
 }
 
 /// Asks again as soon as an answer is there.

@@ -58,8 +58,13 @@ async fn run() -> Outcome {
             serve(move |listener| library::serve(listener, to)).await
         }
         "rate" => {
-            let (rate, seconds) = (flags.number("rate")?, flags.number("seconds")?);
-            print(&fire::at_rate(flags.aim()?, flags.number("connections")?, rate, seconds).await?)
+            let turns = fire::Turns {
+                count: flags.number("turns")?,
+                warming: flags.number("warming")?,
+                requests: flags.number("requests")?,
+            };
+            let (connections, rate) = (flags.number("connections")?, flags.number("rate")?);
+            print(&fire::at_rate(&flags.aims()?, connections, rate, turns).await?)
         }
         "full" => {
             let seconds = flags.number("seconds")?;
@@ -116,6 +121,17 @@ impl Flags {
     /// Host and port, also of a URL.
     fn address(&self, name: &str) -> Outcome<String> {
         Ok(self.text(name)?.trim_start_matches("http://").trim_end_matches('/').to_owned())
+    }
+
+    /// Several, whose addresses and models are between commas.
+    fn aims(&self) -> Outcome<Vec<Aim>> {
+        let (addresses, models) = (self.address("to")?, self.text("model")?);
+        let several = addresses.split(',').zip(models.split(','));
+        several
+            .map(|(address, model)| {
+                Ok(Aim { address: address.to_owned(), model: model.to_owned(), ..self.aim()? })
+            })
+            .collect()
     }
 
     fn aim(&self) -> Outcome<Aim> {

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -13,15 +14,29 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 pub(super) fn of(stream: TcpStream) -> (Ends, Watch) {
     let (reads, writes) = stream.into_split();
     let writes = Arc::new(writes);
-    (Ends { reads, writes: Arc::clone(&writes) }, Watch(writes))
+    (Ends { before: Bytes::new(), reads, writes: Arc::clone(&writes) }, Watch(writes))
 }
 
 /// A connection to be served.
 pub(super) struct Ends {
+    /// What was read of it before, and given back.
+    before: Bytes,
     reads: OwnedReadHalf,
     /// Shared, which that for reading cannot be: it has no way to read by a shared reference that would know without
     /// asking the system that everything was read.
     writes: Arc<OwnedWriteHalf>,
+}
+
+impl Ends {
+    /// Gives back what was read and is for somebody else.
+    pub(super) fn give_back(&mut self, before: Bytes) {
+        self.before = before;
+    }
+
+    /// Waits until there may be something to read. It takes no call of the system.
+    pub(super) fn poll_come(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.before.is_empty() { self.reads.as_ref().poll_read_ready(cx) } else { Poll::Ready(Ok(())) }
+    }
 }
 
 impl AsyncRead for Ends {
@@ -30,6 +45,11 @@ impl AsyncRead for Ends {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if !self.before.is_empty() {
+            let length = buf.remaining().min(self.before.len());
+            buf.put_slice(&self.before.split_to(length));
+            return Poll::Ready(Ok(()));
+        }
         Pin::new(&mut self.reads).poll_read(cx, buf)
     }
 }

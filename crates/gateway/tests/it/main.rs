@@ -28,6 +28,7 @@ mod t1_matrix;
 mod t1_metrics;
 mod t1_models;
 mod t1_passthrough;
+mod t1_plain;
 mod t1_reports;
 mod t1_sealed;
 mod t1_sessions;

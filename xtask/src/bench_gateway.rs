@@ -21,7 +21,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use self::clients::{Aim, Clients, Shots, Streams};
+use self::clients::{Aim, Clients, OwnedAim, Shots, Streams};
 use self::others::Other;
 use self::processors::Processors;
 use self::server::{Memory, Server};
@@ -29,11 +29,15 @@ use self::verdict::{Added, Flow, Speed, Verdict, middle};
 use crate::Outcome;
 use crate::command::{cargo, root, run};
 
-/// Turns at a fixed rate, a second each; and at full speed, of so many seconds.
-const RATE_TURNS: usize = 15;
+/// At a fixed rate: how often everything is started anew, how many turns each server has then, and how many requests there
+/// are in one. Where the system puts a process and its memory makes some ten microseconds, for as long as it runs.
+const STARTS: u32 = 3;
+const RATE_TURNS: u32 = 11;
+const RATE_REQUESTS: u32 = 500;
+const RATE: u32 = 1000;
+/// Turns at full speed, of so many seconds.
 const FULL_TURNS: usize = 3;
 const SECONDS: u32 = 2;
-const RATE: u32 = 1000;
 /// Clients at a fixed rate, and at full speed.
 const CONNECTIONS: u32 = 32;
 /// Streams at a time, the pieces of each, and the milliseconds between two; twice, to see whether memory grows.
@@ -58,10 +62,11 @@ pub(crate) fn run_all() -> Outcome {
     fs::create_dir_all(&scratch).map_err(|e| format!("cannot make {}: {e}", scratch.display()))?;
     let release = root().join("target/release");
     let mut verdict = Verdict::default();
-    latency(&Stand::start(Processors::One, &release, &scratch)?)?;
-    let stand = Stand::start(Processors::All, &release, &scratch)?;
-    let [requests, ours, bytes] = latency(&stand)?;
+    latency(Processors::One, &|| Stand::start(Processors::One, &release, &scratch))?;
+    let start = || Stand::start(Processors::All, &release, &scratch);
+    let [requests, ours, bytes] = latency(Processors::All, &start)?;
     verdict.latency(ours, requests, bytes);
+    let stand = start()?;
     speed(&stand, &others::start(stand.upstream.address(), &scratch)?, &mut verdict)?;
     streams(&stand, &mut verdict)?;
     println!();
@@ -73,7 +78,6 @@ pub(crate) fn run_all() -> Outcome {
 
 /// Everything of ours that runs.
 struct Stand {
-    on: Processors,
     clients: Clients,
     upstream: Server,
     relay_bytes: Server,
@@ -90,7 +94,7 @@ impl Stand {
         let relay_http = Server::of_load(on.command(&load)?, &["relay-http", to[0], to[1]], scratch)?;
         let gateway = on.command(&release.join("junto"))?;
         let gateway = Server::gateway(gateway, upstream.address(), MODEL, scratch)?;
-        Ok(Self { on, clients: Clients::new(on, load, SIZE), upstream, relay_bytes, relay_http, gateway })
+        Ok(Self { clients: Clients::new(on, load, SIZE), upstream, relay_bytes, relay_http, gateway })
     }
 
     fn by_bytes(&self) -> Aim<'_> {
@@ -103,35 +107,35 @@ impl Stand {
 }
 
 /// What is added to an answer's time at a fixed rate: by a proxy for requests, by the gateway, and by one for bytes.
-fn latency(stand: &Stand) -> Outcome<[Added; 3]> {
-    let at = |server: &Server| Aim { address: server.address(), ..stand.by_bytes() }.owned();
-    let rows = [
-        ("nothing in between", at(&stand.upstream)),
-        ("bytes forwarded", at(&stand.relay_bytes)),
-        ("requests forwarded", at(&stand.relay_http)),
-        ("gateway, by bytes", stand.by_bytes().owned()),
-        ("gateway, translated", stand.translated().owned()),
+fn latency(on: Processors, start: &dyn Fn() -> Outcome<Stand>) -> Outcome<[Added; 3]> {
+    const ROWS: [&str; 5] = [
+        "nothing in between",
+        "bytes forwarded",
+        "requests forwarded",
+        "gateway, by bytes",
+        "gateway, translated",
     ];
-    println!("\n{RATE} requests a second, {SIZE} bytes of conversation, {}, times in µs", stand.on.words());
-    let mut shots: Vec<Vec<Shots>> = rows.iter().map(|_| Vec::new()).collect();
-    for turn in 0..=RATE_TURNS {
-        for at in (0..rows.len()).map(|at| (at + turn) % rows.len()) {
-            let shot = stand.clients.at_rate(&rows[at].1.aim(), CONNECTIONS, RATE, 1)?;
+    println!("\n{RATE} requests a second, {SIZE} bytes of conversation, {}, times in µs", on.words());
+    let mut shots: [Vec<Shots>; 5] = Default::default();
+    for _ in 0..STARTS {
+        let stand = start()?;
+        let at = |server: &Server| Aim { address: server.address(), ..stand.by_bytes() }.owned();
+        let servers = [&stand.upstream, &stand.relay_bytes, &stand.relay_http, &stand.gateway].map(at);
+        let mut aims: Vec<Aim<'_>> = servers.iter().map(OwnedAim::aim).collect();
+        aims.push(stand.translated());
+        let turns = stand.clients.at_rate(&aims, (CONNECTIONS, RATE), (RATE_TURNS, RATE_REQUESTS))?;
+        for (shots, turns) in shots.iter_mut().zip(turns) {
             // The first turn warms up.
-            if turn > 0 {
-                shots[at].push(shot);
-            }
+            shots.extend(turns.into_iter().skip(1));
         }
     }
-    let [direct, ..] = &shots[..] else { return Err("nothing was measured".to_owned()) };
     println!("{:<22} {:>8} {:>8} {:>10} {:>10}", "", "p50", "p99", "added p50", "added p99");
-    let mut added = Vec::new();
-    for ((name, _), shots) in rows.iter().zip(&shots) {
-        let ((p50, p99), more) = (verdict::times(shots), Added::between(direct, shots));
+    let added = shots.each_ref().map(|row| Added::between(&shots[0], row));
+    for ((name, row), more) in ROWS.iter().zip(&shots).zip(added) {
+        let (p50, p99) = verdict::times(row);
         println!("{name:<22} {p50:>8} {p99:>8} {:>10} {:>10}", more.p50, more.p99);
-        added.push(more);
     }
-    let [_, bytes, requests, ours, _] = added[..] else { return Err("nothing was measured".to_owned()) };
+    let [_, bytes, requests, ours, _] = added;
     Ok([requests, ours, bytes])
 }
 
@@ -209,7 +213,7 @@ fn streams(stand: &Stand, verdict: &mut Verdict) -> Outcome {
             verdict.whole(name, STREAMS, &heard);
             flows.push(flow);
         }
-        verdict.flat(name, &flows);
+        verdict.flat(name, STREAMS, &flows);
         costs.push(middle(cpu).ok_or("nothing was measured")?);
     }
     let [by_bytes, translated] = costs[..] else { return Err("nothing was measured".to_owned()) };

@@ -81,9 +81,20 @@ impl Clients {
         Self { on, program, size }
     }
 
-    pub(crate) fn at_rate(&self, aim: &Aim<'_>, connections: u32, rate: u32, seconds: u32) -> Outcome<Shots> {
-        let flags = [("connections", connections), ("rate", rate), ("seconds", seconds)];
-        self.run::<Shots>("rate", aim, &flags).and_then(all_answered)
+    /// Several servers in turns, of so many requests each: what each turn of each was like.
+    pub(crate) fn at_rate(
+        &self,
+        aims: &[Aim<'_>],
+        (connections, rate): (u32, u32),
+        (turns, requests): (u32, u32),
+    ) -> Outcome<Vec<Vec<Shots>>> {
+        let Some(first) = aims.first() else { return Ok(Vec::new()) };
+        let listed = |of: fn(&Aim<'_>) -> String| aims.iter().map(of).collect::<Vec<_>>().join(",");
+        let (addresses, models) = (listed(|aim| aim.address.to_owned()), listed(|aim| aim.model.to_owned()));
+        let all = Aim { address: &addresses, model: &models, ..*first };
+        let flags = [("connections", connections), ("rate", rate), ("turns", turns), ("requests", requests)];
+        let rows: Vec<Vec<Shots>> = self.run("rate", &all, &flags)?;
+        rows.into_iter().map(|turns| turns.into_iter().map(all_answered).collect()).collect()
     }
 
     pub(crate) fn at_full_speed(&self, aim: &Aim<'_>, connections: u32, seconds: u32) -> Outcome<Shots> {

@@ -21,7 +21,6 @@ const WHOLE: Order = Order { stream: false, pieces: PIECES, pace: 0, fault: None
 struct Notes {
     /// Of answers that came, in microseconds.
     times: RefCell<Vec<u64>>,
-    turns: RefCell<Vec<(u64, u64, u64)>>,
     failed: Cell<usize>,
     example: RefCell<Option<String>>,
 }
@@ -29,18 +28,6 @@ struct Notes {
 impl Notes {
     fn took(&self, time: Duration) {
         self.times.borrow_mut().push(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
-    }
-
-    fn forget(&self) {
-        self.times.borrow_mut().clear();
-        self.turns.borrow_mut().clear();
-    }
-    fn turn(&self, n: usize) {
-        let times = self.times.borrow();
-        let mut t = times[times.len() - n..].to_vec();
-        t.sort_unstable();
-        let at = |part: usize| t[(t.len() * part / 1000).min(t.len() - 1)];
-        self.turns.borrow_mut().push((at(500), at(900), at(990)));
     }
 
     fn failed(&self, why: String) {
@@ -55,7 +42,7 @@ impl Notes {
         json!({
             "answers": times.len(), "failed": self.failed.get(), "why": self.example.into_inner(),
             "seconds": elapsed.as_secs_f64(),
-            "p50_us": at(500), "p90_us": at(900), "p99_us": at(990), "most_us": times.last(), "turns": self.turns.into_inner(),
+            "p50_us": at(500), "p90_us": at(900), "p99_us": at(990), "most_us": times.last(),
         })
     }
 }
@@ -98,45 +85,41 @@ impl Asker<'_> {
     }
 }
 
-/// Asks several at a fixed rate, one after another and again and again, each time in another order, so that a busy
-/// moment of the machine hits all of them alike.
-pub(crate) async fn at_rate(aims: &[Aim], connections: usize, rate: u32, turns: Turns) -> Outcome<Value> {
-    let requests: Vec<_> = aims.iter().map(|aim| answers::request(aim, WHOLE)).collect();
-    let notes: Vec<_> = aims.iter().map(|_| Notes::default()).collect();
-    let mut all = Vec::new();
-    for ((aim, request), notes) in aims.iter().zip(&requests).zip(&notes) {
-        all.push(askers(aim, request, connections, notes).await?);
-    }
-    let start = Instant::now();
-    for turn in 0..turns.count {
-        for at in order(aims.len(), turn) {
-            for_a_turn(&mut all[at], rate, turns.requests).await;
-            notes[at].turn(turns.requests as usize);
-        }
-        if turn + 1 == turns.warming {
-            notes.iter().for_each(Notes::forget);
-        }
-    }
-    drop(all);
-    Ok(notes.into_iter().map(|notes| notes.told(start.elapsed())).collect())
-}
-
-/// How often each is asked in turn, how many of these turns only warm up, and how many requests there are in one.
+/// How often each server has its turn, and how many requests it is asked in one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turns {
-    pub(crate) count: u32,
-    pub(crate) warming: u32,
+    pub(crate) count: usize,
     pub(crate) requests: u32,
 }
 
-/// All of them, in another order each time: each comes after each other one equally often.
-fn order(count: usize, turn: u32) -> impl Iterator<Item = usize> {
-    let turn = turn as usize;
-    let step = 1 + turn / count % (count.max(2) - 1);
-    let coprime =
-        (1..count).filter(|step| (2..=*step).all(|by| count % by > 0 || step % by > 0)).collect::<Vec<_>>();
-    let step = coprime.get(step % coprime.len().max(1)).copied().unwrap_or(1);
-    (0..count).map(move |at| (turn + at * step) % count)
+/// Asks several servers at a fixed rate: one after another, again and again, and each time another one first, so that a busy
+/// moment of the machine hits all of them alike. Tells what each turn of each server was like.
+pub(crate) async fn at_rate(aims: &[Aim], connections: usize, rate: u32, turns: Turns) -> Outcome<Value> {
+    let requests: Vec<_> = aims.iter().map(|aim| answers::request(aim, WHOLE)).collect();
+    let mut told = vec![Vec::new(); aims.len()];
+    // Made once, as the connections of a client are. What is noted while they are made is of no turn.
+    let beginning = Notes::default();
+    let mut peers = Vec::new();
+    for (aim, request) in aims.iter().zip(&requests) {
+        let askers = askers(aim, request, connections, &beginning).await?;
+        peers.push(askers.into_iter().map(|asker| asker.peer).collect::<Vec<_>>());
+    }
+    for turn in 0..turns.count {
+        for at in (0..aims.len()).map(|at| (at + turn) % aims.len()) {
+            let (notes, start) = (Notes::default(), Instant::now());
+            let asker = |peer: &mut Option<Peer>| Asker {
+                aim: &aims[at],
+                request: &requests[at],
+                peer: peer.take(),
+                notes: &notes,
+            };
+            let mut askers: Vec<_> = peers[at].iter_mut().map(asker).collect();
+            for_a_turn(&mut askers, rate, turns.requests).await;
+            peers[at] = askers.into_iter().map(|asker| asker.peer).collect();
+            told[at].push(notes.told(start.elapsed()));
+        }
+    }
+    Ok(json!(told))
 }
 
 /// Asks at a fixed rate, whether answers come or not. An answer's time begins when its request was due, if all

@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use self::answers::Aim;
+use self::fire::Turns;
 
 /// What went wrong, in words.
 type Outcome<T = ()> = Result<T, String>;
@@ -58,11 +59,7 @@ async fn run() -> Outcome {
             serve(move |listener| library::serve(listener, to)).await
         }
         "rate" => {
-            let turns = fire::Turns {
-                count: flags.number("turns")?,
-                warming: flags.number("warming")?,
-                requests: flags.number("requests")?,
-            };
+            let turns = Turns { count: flags.number("turns")?, requests: flags.number("requests")? };
             let (connections, rate) = (flags.number("connections")?, flags.number("rate")?);
             print(&fire::at_rate(&flags.aims()?, connections, rate, turns).await?)
         }
@@ -123,15 +120,12 @@ impl Flags {
         Ok(self.text(name)?.trim_start_matches("http://").trim_end_matches('/').to_owned())
     }
 
-    /// Several, whose addresses and models are between commas.
+    /// Several, with commas between their addresses and between their models.
     fn aims(&self) -> Outcome<Vec<Aim>> {
-        let (addresses, models) = (self.address("to")?, self.text("model")?);
-        let several = addresses.split(',').zip(models.split(','));
-        several
-            .map(|(address, model)| {
-                Ok(Aim { address: address.to_owned(), model: model.to_owned(), ..self.aim()? })
-            })
-            .collect()
+        let (one, addresses, models) = (self.aim()?, self.address("to")?, self.text("model")?);
+        let pairs = addresses.split(',').zip(models.split(','));
+        let aim = |(to, model): (&str, &str)| Aim { address: to.into(), model: model.into(), ..one.clone() };
+        Ok(pairs.map(aim).collect())
     }
 
     fn aim(&self) -> Outcome<Aim> {

@@ -66,11 +66,11 @@ pub(crate) async fn run(
     let told = log.clone();
     let clerk = Clerk::start(move |report| {
         if let Some(book) = &book
-            && let Err(error) = reporter.book(&report, &minutes.take(&report.call), book)
+            && let Err(error) = reporter.book(report, &minutes.take(&report.call), book)
         {
             told.warning(&format!("`junto cost` will not know of this call: {error}"));
         }
-        told.call(&report, &reporter);
+        told.call(report, &reporter);
     });
     let clerk = clerk.map_err(no_thread)?;
     let builder = builder.on_call(clerk.desk());

@@ -1,18 +1,22 @@
 //! The heads of requests and answers.
 
 use std::mem::MaybeUninit;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::body::Body;
 use bytes::BytesMut;
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, Version, header};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimePrinter;
+
+use crate::translate::now;
 
 /// How many bytes of a request, and how many lines of its head, are usual.
 const LARGEST: usize = 64 * 1024;
 const MOST_LINES: usize = 64;
 
 /// What there is of a request.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made, and kept nowhere")]
 pub(super) enum Seen {
     /// Its beginning, perhaps.
     Part,
@@ -71,16 +75,13 @@ pub(super) fn take(come: &mut BytesMut) -> Seen {
         *request.headers_mut() = headers;
         Some(request)
     };
-    match request() {
-        Some(request) => {
-            // The beginning of the next one: most clients wait for their answer first.
-            come.extend_from_slice(&all[whole..]);
-            Seen::Whole(request)
-        }
-        None => {
-            *come = BytesMut::from(all);
-            Seen::Unusual
-        }
+    if let Some(request) = request() {
+        // The beginning of the next one: most clients wait for their answer first.
+        come.extend_from_slice(&all[whole..]);
+        Seen::Whole(request)
+    } else {
+        *come = BytesMut::from(all);
+        Seen::Unusual
     }
 }
 
@@ -165,18 +166,17 @@ pub(super) fn write(
 /// Tells the time as HTTP says it, and writes it anew when it is another.
 #[derive(Default)]
 pub(super) struct Clock {
-    second: i64,
+    second: u64,
     text: String,
 }
 
 impl Clock {
     fn now(&mut self) -> &str {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let second = i64::try_from(since.as_secs()).unwrap_or(0);
-        if self.second != second || self.text.is_empty() {
-            let now = jiff::Timestamp::from_second(second).unwrap_or_default();
-            let printer = jiff::fmt::rfc2822::DateTimePrinter::new();
-            self.text = printer.timestamp_to_rfc9110_string(&now).unwrap_or_default();
+        let second = now();
+        if self.second != second {
+            let at = i64::try_from(second).ok().and_then(|second| Timestamp::from_second(second).ok());
+            let printer = DateTimePrinter::new();
+            self.text = printer.timestamp_to_rfc9110_string(&at.unwrap_or_default()).unwrap_or_default();
             self.second = second;
         }
         &self.text

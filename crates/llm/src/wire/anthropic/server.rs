@@ -96,13 +96,18 @@ fn is_result(part: &Part) -> bool {
 
 /// What a message says beside role and content, kept as a part of its own.
 fn message_fields(message: &Value, origin: &Arc<Origin>) -> Option<Part> {
-    let mut fields = message.as_object()?.clone();
-    fields.retain(|name, _| name != "role" && name != "content");
+    let fields = all_but(&["role", "content"], message.as_object()?);
     if fields.is_empty() {
         return None;
     }
     let content = Content::Other(json!({"type": MESSAGE_FIELDS, "fields": fields}));
     Some(Part::received(content, Arc::clone(origin), None))
+}
+
+/// The other fields of an object. What these hold is most of a request, and is not copied for that.
+fn all_but(names: &[&str], fields: &Map<String, Value>) -> Map<String, Value> {
+    let others = fields.iter().filter(|(name, _)| !names.contains(&name.as_str()));
+    others.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// Content is a string or a list of blocks.
@@ -142,8 +147,7 @@ fn tools(list: &[Value], request: &mut Request, options: &mut Map<String, Value>
             });
             continue;
         }
-        let mut more = fields.clone();
-        more.retain(|name, _| !["name", "description", "input_schema", "strict"].contains(&name.as_str()));
+        let more = all_but(&["name", "description", "input_schema", "strict"], fields);
         if !more.is_empty() {
             tool_fields.insert(name.clone(), Value::Object(more));
         }

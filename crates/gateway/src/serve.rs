@@ -172,7 +172,7 @@ impl Server {
             Box::pin(async move { surface::answer(&gateway, request).await })
         };
         let serving = async {
-            // Elsewhere nobody would see that a client has gone.
+            // Elsewhere nobody would see that a client has gone; nor is it looked there what a connection begins with.
             let left = if IS_WATCHED {
                 plain::serve(&mut ends, &self.closing, &answer, || asked.ends()).await
             } else {
@@ -181,7 +181,8 @@ impl Server {
             // How a connection ends is the client's business.
             if let Ok(plain::Left::Begun(begun)) = left {
                 let first = begun.get(..HTTP2.len()).unwrap_or(&begun);
-                let is_http1 = !HTTP2.starts_with(first);
+                // Once something was asked, it stays what it is.
+                let is_http1 = asked.rests() != Some(0) || !HTTP2.starts_with(first);
                 ends.give_back(begun);
                 // Boxed, since most connections never come here.
                 Box::pin(self.by_hyper(ends, is_http1, |request| answer(request.map(Body::new)))).await;

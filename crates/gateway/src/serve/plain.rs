@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use self::head::{Clock, Framing, Seen};
 use super::ends::Ends;
 
-/// How much is read at a time.
+/// How much is read at a time, at least: of a request that is longer, as much as has come of it.
 const ROOM: usize = 4 * 1024;
 /// How long a request may take that has begun to come. What is to be said to one that takes longer, hyper knows.
 const PROMPT: Duration = Duration::from_millis(100);
@@ -101,7 +101,7 @@ async fn fill(ends: &mut Ends, come: &mut BytesMut) -> io::Result<usize> {
     poll_fn(|cx| {
         // There is no room before there is something to read.
         ready!(ends.poll_come(cx))?;
-        come.reserve(ROOM);
+        come.reserve(ROOM.max(come.len()));
         let read = pin!(ends.read_buf(come)).poll(cx);
         if read.is_pending() && come.is_empty() {
             *come = BytesMut::new();
@@ -117,15 +117,21 @@ async fn fill(ends: &mut Ends, come: &mut BytesMut) -> io::Result<usize> {
 /// If it breaks off, or has another length than its head says: then the connection is good for nothing more.
 async fn send(ends: &mut Ends, response: Response, is_last: bool, clock: &mut Clock) -> io::Result<()> {
     let (head, mut body) = response.into_parts();
+    if head.status.is_informational() {
+        return Err(wrong("less"));
+    }
     let (mut before, framing) = head::write(&head, body.size_hint().exact(), is_last, clock);
     drop(head);
     let mut left = match framing {
         Framing::Counted(length) => Some(length),
         Framing::Chunked => None,
     };
+    if left == Some(0) {
+        drop(body);
+        return write(ends, [&before, &[], &[], &[]]).await;
+    }
     let mut next = poll!(body.frame());
-    // Who has given all that was announced need not be asked for more.
-    while left != Some(0) {
+    loop {
         let frame = match next {
             Poll::Ready(frame) => frame,
             Poll::Pending => {
@@ -142,40 +148,47 @@ async fn send(ends: &mut Ends, response: Response, is_last: bool, clock: &mut Cl
         };
         // Trailers say nothing that concerns a client.
         let data = frame.map_err(io::Error::other)?.into_data().unwrap_or_default();
-        left = match left {
-            Some(left) => Some(left.checked_sub(length(&data)).ok_or_else(|| wrong("longer"))?),
-            None => None,
-        };
+        if let Some(left) = &mut left {
+            let Some(after) = left.checked_sub(length(&data)) else {
+                let (told, _) = data.split_at(usize::try_from(*left).unwrap_or(0));
+                write(ends, [&before, told, &[], &[]]).await?;
+                return Err(wrong("longer"));
+            };
+            *left = after;
+        }
         // What is there already goes along: most often that is the end.
-        next = if left == Some(0) { Poll::Pending } else { poll!(body.frame()) };
-        if data.is_empty() {
-            continue;
+        next = if left == Some(0) { Poll::Ready(None) } else { poll!(body.frame()) };
+        let is_end = matches!(next, Poll::Ready(None)) && left.unwrap_or(0) == 0;
+        let mut room = [0; 18];
+        let (size, after) = match left {
+            None => around(data.len(), is_end, &mut room)?,
+            Some(_) => (&[][..], &[][..]),
+        };
+        if is_end {
+            // Whoever gave the answer is done, however long its client takes to read the rest.
+            drop(body);
+            return write(ends, [&before, size, &data, after]).await;
         }
-        if left.is_some() {
-            write(ends, [&before, &data, &[], &[]]).await?;
-        } else {
-            let is_end = matches!(next, Poll::Ready(None));
-            let after = if is_end { LAST_BEHIND } else { END };
-            write(ends, [&before, chunk_size(&mut [0; 18], data.len())?, &data, after]).await?;
-            if is_end {
-                return Ok(());
-            }
+        if !data.is_empty() {
+            write(ends, [&before, size, &data, after]).await?;
+            before = Vec::new();
         }
-        before = Vec::new();
     }
-    write(ends, [&before, &[], &[], &[]]).await
 }
 
 fn length(data: &Bytes) -> u64 {
     u64::try_from(data.len()).unwrap_or(u64::MAX)
 }
 
-/// The line before a chunk, for which there is always room.
-fn chunk_size(room: &mut [u8; 18], size: usize) -> io::Result<&[u8]> {
+/// What stands before a chunk of this size, for which there is always room, and what behind it.
+fn around(size: usize, is_last: bool, room: &mut [u8; 18]) -> io::Result<(&[u8], &'static [u8])> {
+    if size == 0 {
+        return Ok((b"", if is_last { LAST } else { b"" }));
+    }
     let mut left = &mut room[..];
     write!(left, "{size:x}\r\n")?;
     let unused = left.len();
-    Ok(&room[..room.len() - unused])
+    Ok((&room[..room.len() - unused], if is_last { LAST_BEHIND } else { END }))
 }
 
 fn wrong(what: &str) -> io::Error {

@@ -118,7 +118,8 @@ async fn fill(ends: &mut Ends, come: &mut BytesMut) -> io::Result<usize> {
 async fn send(ends: &mut Ends, response: Response, is_last: bool, clock: &mut Clock) -> io::Result<()> {
     let (head, mut body) = response.into_parts();
     if head.status.is_informational() {
-        return Err(wrong("less"));
+        // A client would wait for the answer behind it.
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the answer only says that one is to come"));
     }
     let (mut before, framing) = head::write(&head, body.size_hint().exact(), is_last, clock);
     drop(head);
